@@ -31,7 +31,7 @@ from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import units_for
-from cosim.units.schmitt.node import Schmitt
+from cosim.units.schmitt import Schmitt
 
 SMALLEST = 0.3  # of the unit current
 

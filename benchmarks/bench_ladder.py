@@ -15,7 +15,7 @@ from cosim.study.characterize import at_conditions
 from cosim.study.ladder_study import LadderStudy, run_ladder, summarize_ladder, summarize_study
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import format_conditions
-from cosim.units.ladder.points import ladder_currents, ladder_timing
+from cosim.units.ladder import ladder_currents, ladder_timing
 
 SEQUENCES, STEPS = 10, 200
 TIMEOUT = 3600.0  # s a transient, for a busy machine

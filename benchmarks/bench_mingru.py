@@ -26,8 +26,7 @@ from cosim.simulation.single import run_bench
 from cosim.simulation.testbench import inference_bench
 from cosim.tasks.digits import load_digits_task
 from cosim.technology.catalog import load_technology
-from cosim.units.mingru.lower import GATED
-from cosim.units.mingru.node import fit_of
+from cosim.units.mingru import GATED, fit_of
 
 CELLS, CANDIDATES, GATES, FRAMES = 4, 3, 2, 50
 

@@ -18,7 +18,7 @@ from cosim.montecarlo.trim import CellPoints, measure_behavioral, measure_cell
 from cosim.resources import models_path
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
-from cosim.units.schmitt.node import Schmitt
+from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import VariationPlan
 
 CELL = "layer1.2"

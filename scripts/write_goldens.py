@@ -47,9 +47,8 @@ from cosim.outputs import format_exercise, format_expected, format_mapping, form
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import I_UNIT
-from cosim.units.ladder.points import ladder_currents, ladder_timing
-from cosim.units.mingru.lower import GATED
-from cosim.units.mingru.node import fit_of
+from cosim.units.ladder import ladder_currents, ladder_timing
+from cosim.units.mingru import GATED, fit_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "netlists"
 UNITS = 8

@@ -25,9 +25,9 @@ from cosim.circuit.waveforms import Timing
 from cosim.technology.devices import device_cards
 from cosim.technology.foundry import ModelCard
 from cosim.technology.types import Technology
-from cosim.units.ladder.points import TAU_SHARE, ladder_currents
-from cosim.units.pulse import PULSE_END
+from cosim.units.ladder import TAU_SHARE, ladder_currents
 from cosim.units.table import measuring
+from cosim.units.timing import PULSE_END
 
 # Fields that change no current; noise, without which all is measured; a technology, of which what it decides counts.
 _LEFT_OUT = {"technology", "title", "summary", "origin", "notes", "role", "match", "part", "noise"}

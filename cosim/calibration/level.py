@@ -13,8 +13,8 @@ from cosim.errors import SimulationError
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Own
 from cosim.technology.types import Technology
-from cosim.units.pulse import PULSE_BEGIN, PULSE_END
-from cosim.units.register.lower import KEEP, RELEASE
+from cosim.units.register import KEEP, RELEASE
+from cosim.units.timing import PULSE_BEGIN, PULSE_END
 
 _PULSE = LAST_CLOSE + PULSE_BEGIN, LAST_CLOSE + PULSE_END
 _UNIT = 1e-9  # A, of what keeps a level and ends a write
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def fit_level(technology: Technology, units: int, simulator: str) -> Own:
-    """The fields of `cosim.units.register.node.LevelFit`, measured: the mean of coming from far below and far above."""
+    """The fields of `cosim.units.register.LevelFit`, measured: the mean of coming from far below and far above."""
     shifts = [
         float(np.mean([measure_turn(technology, units, i_turn, far, simulator) for far in (0.0, 2.0)]))
         for i_turn in POINTS.level_turns

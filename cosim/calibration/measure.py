@@ -31,8 +31,8 @@ from cosim.errors import InputError, SimulationError
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, MirrorFit, Own, SchmittFit
 from cosim.technology.types import Technology
-from cosim.units.mingru.node import MinGru
-from cosim.units.register.node import Register
+from cosim.units.mingru import MinGru
+from cosim.units.register import Register
 from cosim.units.table import measuring
 
 Progress = Callable[[str], None]

@@ -15,8 +15,8 @@ from cosim.errors import SimulationError
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import ComparatorFit, DpiFit
 from cosim.technology.types import Technology
-from cosim.units.ladder.points import TAU_SHARE, ladder_currents
-from cosim.units.pulse import PULSE_BEGIN, PULSE_END
+from cosim.units.ladder import TAU_SHARE, ladder_currents
+from cosim.units.timing import PULSE_BEGIN, PULSE_END
 
 BENCH = "calibration bench"  # what failed, in messages
 

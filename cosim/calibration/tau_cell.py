@@ -13,8 +13,8 @@ from cosim.engines.engine import Waveforms
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Own
 from cosim.technology.types import Technology
-from cosim.units.mingru.lower import GATED
-from cosim.units.pulse import PULSE_BEGIN, PULSE_END
+from cosim.units.mingru import GATED
+from cosim.units.timing import PULSE_BEGIN, PULSE_END
 
 PULSE = LAST_CLOSE + PULSE_BEGIN, LAST_CLOSE + PULSE_END
 _UNIT, _OPEN, _HOLD = 1e-9, 8e-9, 1.0  # A; A, a gate that takes over all; s, a frame long enough to leak in
@@ -24,7 +24,7 @@ Cell = tuple[float, float]  # capacitance, trim
 
 
 def fit_tau_cell(technology: Technology, units: int, simulator: str) -> Own:
-    """The fields of `cosim.units.mingru.node.TauFit`, measured."""
+    """The fields of `cosim.units.mingru.TauFit`, measured."""
     nominal = technology.pfet.slope_factor * technology.thermal_voltage
     charge = gate_charge(_UNIT, units, GATED * Timing().t_step)
     trim = float(measure_gains(technology, units, (charge / nominal, 1.0), np.array([_UNIT]), simulator)[0])

@@ -163,7 +163,7 @@ def ladder(*, to: Destination, updates: Updates, where: CharacterizeConditions) 
     from cosim.study import ladder_study
     from cosim.study.characterize import format_rows
     from cosim.technology.conditions import format_conditions
-    from cosim.units.ladder.points import ladder_currents, ladder_timing
+    from cosim.units.ladder import ladder_currents, ladder_timing
 
     currents, timing = ladder_currents(I_UNIT), ladder_timing(updates.t_step, updates.tau)
     rungs, run = updates.rungs, Run(to.output, updates.jobs, updates.timeout, engine=where.engine)

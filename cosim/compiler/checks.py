@@ -8,9 +8,9 @@ from cosim.errors import MappingError, UnitCurrentError
 from cosim.ir.graph import Lowered, Scaled
 from cosim.ir.nodes import PEDESTAL, And, Memory
 from cosim.units.limits import SetPoint
-from cosim.units.pulse import PULSE_END
 from cosim.units.sizing import largest_count
 from cosim.units.table import UNITS, unit_of
+from cosim.units.timing import PULSE_END
 
 
 def check_weights(graph: Lowered, job: CompilationJob) -> None:

@@ -8,7 +8,7 @@ from cosim.design import Design
 from cosim.ir.graph import Sized
 from cosim.ir.nodes import PEDESTAL, Memory, Mirror, ThresholdUnit, Weight
 from cosim.network.layers import RecurrentLayer
-from cosim.units.report import LearnedParameters
+from cosim.units.kind import LearnedParameters
 from cosim.units.table import unit_of
 
 ROUNDED, ZERO, CUT, EXACT = "rounded", "rounds to zero", "cut at the largest mirror", "exact"

@@ -9,9 +9,9 @@ from cosim.network.layers import AndLayer
 from cosim.technology.calibration import Calibration
 from cosim.units.limits import MAX_RISE
 from cosim.units.placing import Placing
-from cosim.units.schmitt.node import Schmitt
-from cosim.units.shift.node import Shift
-from cosim.units.toggle.node import Toggle
+from cosim.units.schmitt import Schmitt
+from cosim.units.shift import Shift
+from cosim.units.toggle import Toggle
 
 _SAME = 1e-9
 

@@ -10,7 +10,7 @@ from cosim.montecarlo.trial import Trial
 from cosim.montecarlo.trim import measure_behavioral
 from cosim.study.cell_spread import CellSpread
 from cosim.study.chips import ChipRecord
-from cosim.units.schmitt.node import Schmitt
+from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import Chip
 
 

@@ -26,7 +26,7 @@ from cosim.engines.table import simulator_beside
 from cosim.errors import InputError, SimulationError
 from cosim.montecarlo.trial import Trial
 from cosim.units.kind import Array
-from cosim.units.schmitt.node import Schmitt, SchmittBias, SchmittFactors
+from cosim.units.schmitt import Schmitt, SchmittBias, SchmittFactors
 from cosim.variation.chip import deviations_of, drawn_values, standing, vary
 from cosim.variation.draws import Chip
 from cosim.variation.effects import Key, effects_of

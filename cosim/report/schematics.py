@@ -9,10 +9,8 @@ from cosim.circuit.elements import Circuit
 from cosim.ir.graph import Lowered
 from cosim.ir.nodes import And, Pedestal
 from cosim.report.device_sizes import NO_SIZES, Sizes, sizes_of
-from cosim.report.mingru_schematics import draw_ratio_gate, draw_tau_cell
-from cosim.report.register_schematics import draw_level, draw_register
 from cosim.report.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
-from cosim.units.mingru.node import MinGru
+from cosim.units.mingru import MinGru
 from cosim.units.table import unit_of
 
 
@@ -256,6 +254,124 @@ def draw_toggle(sizes: Sizes = NO_SIZES) -> bytes:
     for x, name in ((1.8, "clk"), (16.4, "pulse")):
         sheet.arrow((x, 1.8), (x, 0.8))
         sheet.port((x, 1.8), name, "top")
+    return sheet.svg()
+
+
+def draw_register(sizes: Sizes = NO_SIZES) -> bytes:
+    """The thermometer register in blocks: window in front, value of either sign, levels."""
+    sheet = Sheet(sizes)
+    sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
+    sheet.box((6.4, 0), 3.6, 2.4, "comparators", "upper, lower", key="window")
+    sheet.box((11.6, 0), 3.2, 1.6, "gates")
+    sheet.box((11.6, -3.0), 3.2, 1.6, "switches")
+    sheet.box((17.4, -1.5), 4.0, 4.6, "levels 1 ... K", "each kept by", "its own latch", key="level_off")
+    sheet.arrow((-0.6, 0), (0.6, 0))
+    sheet.port((-0.6, 0), "cand")
+    sheet.arrow((3.0, 0), (4.6, 0))
+    sheet.text((3.8, 0), "hold", "top", NET)
+    sheet.arrow((8.2, 0), (10.0, 0))
+    sheet.arrow((11.6, -0.8), (11.6, -2.2), "up, upb")
+    for y, name in ((0.0, "write"), (-3.0, "val")):
+        sheet.arrow((13.2, y), (15.4, y))
+        sheet.text((14.3, y), name, "top", NET)
+    for y, name in ((-2.6, "pos"), (-3.4, "neg")):
+        sheet.arrow((8.8, y), (10.0, y))
+        sheet.port((8.8, y), name)
+    sheet.wire((19.4, -1.5), (20.4, -1.5))
+    sheet.port((20.4, -1.5), "out", "right")
+    for x, top, name in ((1.8, 0.9, "clk"), (11.6, 0.8, "pulse")):
+        sheet.arrow((x, top + 1.0), (x, top))
+        sheet.port((x, top + 1.0), name, "top")
+    return sheet.svg()
+
+
+def draw_level(sizes: Sizes = NO_SIZES) -> bytes:
+    """A level of the register: comparator, keeper, and its part of the output."""
+    sheet = Sheet(sizes)
+    node, low, above = -2.07, -2.9, -0.2
+    m1, m2 = sheet.mos("p", (0, 0), "M1"), sheet.mos("n", (0, low), "M2")
+    m9, keep = sheet.mos("p", (8.4, 2.6), "M9", "right"), sheet.mos("n", (8.4, low), "keep")
+    m7, m6 = sheet.diode("p", (12.0, 2.6), "M7", "left"), sheet.mos("n", (12.0, above + HEIGHT / 2), "M6")
+    m8 = sheet.mos("n", (12.0, low), "M8")
+    m3, m5 = sheet.mos("n", (16.4, -1.0), "M3"), sheet.mos("n", (16.4, low), "M5")
+    write, hold = sheet.mos("n", (1.4, node), "pn, pp", "top"), sheet.mos("n", (5.4, node), "hn, hp", "top")
+    sheet.supply(m1.first, m9.first, m7.first)
+    sheet.ground(m2.last, keep.last, m8.last, m5.last)
+    sheet.wire(m1.last, m2.first)
+    sheet.dot((0, node))
+    sheet.text((0.8, node), "v0", "bottom", NET)
+    sheet.wire((0, node), write.first)
+    sheet.wire(write.last, hold.first)
+    sheet.dot((4.7, node))
+    sheet.text((5.0, node), "g", "bottom", NET)
+    sheet.wire((4.7, node), (4.7, m6.gate[1]), m6.gate)
+    sheet.wire(hold.last, (8.4, node))
+    sheet.dot((8.4, node))
+    sheet.text((8.9, node), "q", "bottom", NET)
+    sheet.wire(m9.last, keep.first)
+    sheet.wire(m9.gate, m7.gate)
+    sheet.text((10.2, m9.gate[1]), "fb", "top", NET)
+    sheet.wire(m7.last, m6.first)
+    for upper, lower in ((m6, m8), (m3, m5)):
+        sheet.wire(upper.last, lower.first)
+    for drawn, name in ((m1, "val"), (m2, "turn"), (keep, "keep"), (m8, "keep"), (m5, "gain"), (m3, "q")):
+        sheet.port(drawn.gate, name)
+    sheet.port(write.gate, "write", "top")
+    sheet.port(hold.gate, "writeb", "top")
+    sheet.wire(m3.first, (16.4, -0.4), (17.4, -0.4))
+    sheet.port((17.4, -0.4), "out", "right")
+    return sheet.svg()
+
+
+def draw_tau_cell(sizes: Sizes = NO_SIZES) -> bytes:
+    """The gated tau-cell without its mirrors: M1 to M4, both I_tau, the switch, C."""
+    sheet = Sheet(sizes)
+    low = -3.4
+    m1, t3, t2, m4 = (sheet.mos("p", (4.2 * k, 0), name) for k, name in enumerate(("M1", "tau3", "tau2", "M4")))
+    m3, m2 = sheet.mos("p", (4.2, low), "M3"), sheet.mos("p", (8.4, low), "M2")
+    sheet.supply(m1.first, t3.first, t2.first, m4.first)
+    for top, own, name in ((t3, m3, "b"), (t2, m2, "s")):
+        sheet.wire(top.last, own.first)
+        sheet.text(own.first, name, "right", NET)
+        sheet.ground(own.last)
+        sheet.port(top.gate, "tau")
+    sheet.port(m1.gate, "b")
+    sheet.port(m1.last, "d", "bottom")
+    sheet.port(m3.gate, "d")
+    sheet.port(m2.gate, "d")
+    sheet.arrow((m2.first[0] + 0.8, m2.first[1]), (m4.gate[0] - 0.4, m2.first[1]), "pulse", "top")
+    sheet.capacitor((m4.gate[0], m4.gate[1] - 2.0), (m4.gate[0], m4.gate[1] - 3.8), "C to vdd")
+    sheet.wire(m4.gate, (m4.gate[0], m4.gate[1] - 2.0))
+    sheet.text(m4.gate, "vc", "top", NET)
+    sheet.port(m4.last, "I", "bottom")
+    return sheet.svg()
+
+
+def draw_ratio_gate(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw the ratio gate: both copies on their diodes, lifted by a third, and the pair that shares the tail."""
+    sheet = Sheet(sizes)
+    low, feet = -3.2, -6.4
+    copy, half = (sheet.mos("p", (x, 0), name, "left") for x, name in ((0, "copy"), (4.6, "half")))
+    da, db = (sheet.diode("n", (x, low), name, "left") for x, name in ((0, "da"), (4.6, "db")))
+    foot = sheet.diode("n", (2.3, feet), "low", "left")
+    diode = sheet.diode("p", (9.6, 0), "diode", "right")
+    a, b = (sheet.mos("n", (x, low), name, "left") for x, name in ((9.6, "a"), (14.2, "b")))
+    tail = sheet.mos("n", (11.9, feet), "tail", "left")
+    sheet.supply(copy.first, half.first, diode.first, (14.2, 0.0))
+    sheet.ground(foot.last, tail.last)
+    for top, bottom, name in ((copy, da, "a"), (half, db, "b")):
+        sheet.wire(top.last, bottom.first)
+        sheet.text((top.last[0], top.last[1] - 0.5), name, "right", NET)
+    sheet.wire(diode.last, a.first)
+    sheet.wire((14.2, 0.0), b.first)
+    for left, right, end, name in ((da, db, foot, "r"), (a, b, tail, "t")):
+        level = left.last[1] - 0.4
+        sheet.wire(left.last, (left.last[0], level), (right.last[0], level), right.last)
+        sheet.wire((end.first[0], level), end.first)
+        sheet.text((end.first[0], level), name, "top", NET)
+    for drawn, name in ((copy, "line"), (half, "half"), (a, "a"), (b, "b"), (tail, "bias")):
+        sheet.port(drawn.gate, name)
+    sheet.port(diode.last, "tau", "right")
     return sheet.svg()
 
 

@@ -20,8 +20,8 @@ from cosim.engines.engine import Run
 from cosim.ir.nodes import ThresholdUnit
 from cosim.simulation.read import Margin, ReadPlan
 from cosim.units.kind import Array, CellEquations, Turns
-from cosim.units.pulse import PULSE_END
 from cosim.units.table import unit_of
+from cosim.units.timing import PULSE_END
 from cosim.variation.chip import deviations_of
 
 

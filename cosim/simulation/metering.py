@@ -19,7 +19,7 @@ from cosim.circuit.bench import Bench, Current
 from cosim.circuit.elements import GROUND, Capacitor, Element, Instance, Mos, Source
 from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.simulation.read import Meter
-from cosim.units.pulse import PULSE_BEGIN, PULSE_END
+from cosim.units.timing import PULSE_BEGIN, PULSE_END
 
 SUPPLY = "vdd"
 SETTLED = 0.01  # of a frame: how long before an edge the circuit is taken to stand still

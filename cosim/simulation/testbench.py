@@ -33,7 +33,7 @@ from cosim.circuit.waveforms import (
 )
 from cosim.design import Condition, Design
 from cosim.network.reference import encode_inputs
-from cosim.units.pulse import PULSE_BEGIN, PULSE_END
+from cosim.units.timing import PULSE_BEGIN, PULSE_END
 from cosim.variation.chip import chip_circuit, standing
 from cosim.variation.draws import Chip
 

@@ -32,7 +32,7 @@ from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import at, nominal
 from cosim.technology.types import Technology
-from cosim.units.ladder.points import TAU_SHARE
+from cosim.units.ladder import TAU_SHARE
 
 Array = NDArray[np.float64]
 Kind = Literal["ideal", "measured", "calibrated"]

@@ -7,7 +7,7 @@ from cosim.design import Design
 from cosim.ir.states import software_states
 from cosim.network.reference import Trace
 from cosim.network.types import Network
-from cosim.units.shift.node import Shift
+from cosim.units.shift import Shift
 
 
 def threshold_distances(network: Network, reference: Trace) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from cosim.circuit.bench import DrainCurrent
 from cosim.design import Design
 from cosim.engines.engine import Inference, Run, Waveforms
 from cosim.simulation.read import ReadPlan
-from cosim.units.schmitt.node import Schmitt
+from cosim.units.schmitt import Schmitt
 from cosim.variation.effects import effects_of
 
 

@@ -24,7 +24,7 @@ from cosim.study.characterize import DPI_SPREAD, Array, CellFigure, row_json
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import nominal
 from cosim.technology.types import Technology
-from cosim.units.ladder.points import LadderCurrents, LadderTiming, check_ladder, solve_ladder
+from cosim.units.ladder import LadderCurrents, LadderTiming, check_ladder, solve_ladder
 
 Levels = NDArray[np.int64]
 

@@ -6,26 +6,26 @@ frame by frame, its states (`decide`) and what they deliver (`deliver`), what th
 decision (`turns`), and what the mismatch of its transistors does to it (`effects`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.builder import Builder
+from cosim.cells.builder import Builder, instance, net
+from cosim.circuit.elements import Role
 from cosim.ir.nodes import Memory, MemoryCurrents
 from cosim.ir.states import States
 from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
-from cosim.units.effect import Effect, Site
 from cosim.units.limits import SetPoint
 from cosim.units.placing import Placing
-from cosim.units.report import LearnedParameters, PinRow
 from cosim.units.sizing import SizingInput
 
 Array = NDArray[np.float64]
+Key = str | tuple[str, str]
 
 N = TypeVar("N", bound=Memory)
 B = TypeVar("B")
@@ -77,6 +77,82 @@ class Turns:
     off: tuple[Array, ...]
     on: tuple[Array, ...]
     own: bool = False
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One factor: the field of `Deviations` or of a unit's `factors`, its key, its place in a value of several, and
+    what makes it.
+
+    devices: (transistor, +1 or -1); current: ampere through each of them; slopes: n of each at that current.
+    """
+
+    field: str
+    key: Key
+    place: int | None
+    devices: tuple[tuple[str, int], ...]
+    current: float
+    slopes: tuple[float, ...] = ()
+    factors: type[object] | None = None
+
+
+def effect(field: str, key: Key, current: float, *devices: tuple[str, int], place: int | None = None) -> Effect:
+    """An effect of these transistors."""
+    return Effect(field, key, place, devices, current)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A memory in its circuit: name, its bias pins, its set-points in ampere; roles: `Circuit.roles` of the network."""
+
+    name: str
+    pins: tuple[str, ...]
+    asked: MemoryCurrents
+    roles: Mapping[tuple[str, Role], str]
+
+    def device(self, role: Role, block: str = "") -> str:
+        """The transistor of a role in its cell or a block of that."""
+        return self.roles[instance(f"cell_{net(self.name)}{block and '.'}{block}"), role]
+
+    def bias(self, pin: str) -> str:
+        """The diode of a bias pin."""
+        return self.roles[instance(pin), "bias"]
+
+    @property
+    def candidate(self) -> str:
+        """Return the candidate diode of the cell."""
+        return self.roles[instance(f"cand_{net(self.name)}"), "candidate"]
+
+    def comparator(self, side: str, current: float, comparator: str, pin: str) -> Effect:
+        """Factor of a comparator's current: M2 against its bias diode, the candidate diode against M1."""
+        threshold, compare = self.roles[comparator, "threshold"], self.roles[comparator, "compare"]
+        devices = (threshold, 1), (self.bias(pin), -1), (compare, -1), (self.candidate, 1)
+        return effect(side, self.name, current, *devices)
+
+
+@dataclass(frozen=True)
+class LearnedParameters:
+    """upper, lower, alpha: names of what was learned; above, below: how the circuit's thresholds came from that;
+    asked: the set-points in ampere; pins: the bias pins of the cell, in the order of its record."""
+
+    upper: str
+    lower: str
+    alpha: str
+    above: str
+    below: str
+    asked: MemoryCurrents
+    pins: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PinRow:
+    """A learned parameter, the pin that makes it, the current wanted at the cell and the one on the pin, ampere."""
+
+    parameter: str
+    pin: str
+    target: float
+    realised: float
+    note: str
 
 
 def _never(cell: object, lines: Sequence[Array]) -> Turns:

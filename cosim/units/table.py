@@ -1,4 +1,4 @@
-"""The kinds of unit that there are. One more is one folder and one entry here; see docs/add-a-unit.md."""
+"""The kinds of unit that there are. One more is one file and one entry here; see docs/add-a-unit.md."""
 
 from collections.abc import Callable
 
@@ -7,14 +7,14 @@ from cosim.ir.nodes import Memory
 from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
-from cosim.units.gamma.unit import GAMMA
+from cosim.units.gamma import GAMMA
 from cosim.units.kind import AnyUnit
-from cosim.units.ladder.unit import LADDER
-from cosim.units.mingru.unit import MINGRU
-from cosim.units.register.unit import REGISTER
-from cosim.units.schmitt.unit import SCHMITT
-from cosim.units.shift.unit import SHIFT
-from cosim.units.toggle.unit import TOGGLE
+from cosim.units.ladder import LADDER
+from cosim.units.mingru import MINGRU
+from cosim.units.register import REGISTER
+from cosim.units.schmitt import SCHMITT
+from cosim.units.shift import SHIFT
+from cosim.units.toggle import TOGGLE
 
 # a shift cell is a Schmitt trigger, too
 UNITS: tuple[AnyUnit, ...] = (SHIFT, SCHMITT, LADDER, TOGGLE, REGISTER, MINGRU, GAMMA)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from cosim.circuit.elements import Circuit, Mos
 from cosim.design import Condition, Design
 from cosim.technology.conditions import at
-from cosim.units.schmitt.node import SchmittFactors
+from cosim.units.schmitt import SchmittFactors
 from cosim.variation.deviations import Deviations
 from cosim.variation.draws import Chip
 from cosim.variation.effects import chip_deviations, effects_of

@@ -43,7 +43,7 @@ from cosim.circuit.elements import Mos, Role
 from cosim.design import Design
 from cosim.ir.nodes import And, Memory, Node, Output, Pedestal, Rectifier
 from cosim.technology.types import Technology
-from cosim.units.effect import Effect, Key, Site, effect
+from cosim.units.kind import Effect, Key, Site, effect
 from cosim.units.table import unit_of
 from cosim.variation.deviations import Deviations
 from cosim.variation.draws import Chip

@@ -24,7 +24,7 @@ from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.files.cache import cache_folder, make_cached_path
 from cosim.technology.calibration import load_calibration, write_calibration
-from cosim.units.register.node import level_of
+from cosim.units.register import level_of
 
 SHIPPED = sorted(
     int(path.name.split(".")[1][1:]) for path in shipped_path("generic180", 8).parent.glob("generic180.u*.json")

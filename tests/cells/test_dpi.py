@@ -11,7 +11,7 @@ from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi, dpi_capacitance, dpi_fal
 from cosim.circuit.elements import Capacitor, Mos
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
-from cosim.units.ladder.points import TAU_SHARE
+from cosim.units.ladder import TAU_SHARE
 
 UNITS = 8
 ALPHA = 0.5e-9

@@ -14,8 +14,8 @@ from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench as run_once
-from cosim.units.ladder.points import ladder_currents, ladder_timing, solve_ladder
-from cosim.units.pulse import PULSE_BEGIN
+from cosim.units.ladder import ladder_currents, ladder_timing, solve_ladder
+from cosim.units.timing import PULSE_BEGIN
 
 UNITS = 8
 CURRENTS = ladder_currents(1e-9)

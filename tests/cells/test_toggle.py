@@ -13,8 +13,8 @@ from cosim.cells.toggle import PORTS, TOGGLE, toggle
 from cosim.circuit.elements import GROUND, Circuit, Instance, Mos, Source
 from cosim.circuit.waveforms import Timing, clock_waveforms, reset_waveform, staircase
 from cosim.simulation.testbench import pulse_waveforms
-from cosim.units.ladder.points import ladder_currents
-from cosim.units.pulse import PULSE_BEGIN
+from cosim.units.ladder import ladder_currents
+from cosim.units.timing import PULSE_BEGIN
 
 UNITS = 8
 TIMING = Timing()

@@ -45,8 +45,8 @@ from cosim.study.bias import measure_reference
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
-from cosim.units.ladder.points import ladder_currents
-from cosim.units.pulse import PULSE_BEGIN, PULSE_END
+from cosim.units.ladder import ladder_currents
+from cosim.units.timing import PULSE_BEGIN, PULSE_END
 from cosim.variation.draws import VariationPlan
 
 FRAMES = 3

@@ -15,9 +15,9 @@ from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Rectifier, UnitCurrent, W
 from cosim.ir.states import software_states
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
-from cosim.units.ladder.node import Ladder
-from cosim.units.schmitt.node import Schmitt
-from cosim.units.toggle.node import Toggle
+from cosim.units.ladder import Ladder
+from cosim.units.schmitt import Schmitt
+from cosim.units.toggle import Toggle
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 

@@ -21,7 +21,7 @@ from cosim.network.layers import ReluLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, check_network
 from cosim.study.distances import threshold_distances
-from cosim.units.schmitt.node import Schmitt
+from cosim.units.schmitt import Schmitt
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 

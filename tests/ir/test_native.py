@@ -27,18 +27,18 @@ from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.study.agreement import compare_engines
 from cosim.tasks.testset import TestSet
-from cosim.units.ladder.lower import MAX_RUNGS
-from cosim.units.ladder.node import Ladder
-from cosim.units.ladder.points import (
+from cosim.units.ladder import (
     ALPHA,
+    MAX_RUNGS,
+    Ladder,
     LadderTiming,
     check_ladder,
     ladder_currents,
     ladder_timing,
     solve_ladder,
 )
-from cosim.units.schmitt.node import Schmitt
-from cosim.units.toggle.node import Toggle
+from cosim.units.schmitt import Schmitt
+from cosim.units.toggle import Toggle
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 SAMPLES, STEPS = 13, 6

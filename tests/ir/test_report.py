@@ -12,7 +12,7 @@ from cosim.compiler.mapping import CUT, EXACT, ROUNDED, ZERO, map_parameters
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer
-from cosim.units.schmitt.node import Schmitt
+from cosim.units.schmitt import Schmitt
 
 I_UNIT = 0.5e-9
 

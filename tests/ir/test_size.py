@@ -23,11 +23,10 @@ from cosim.ir.nodes import (
     UnitCurrent,
     Weight,
 )
-from cosim.units.ladder.node import Ladder
-from cosim.units.ladder.points import ladder_currents, solve_ladder
+from cosim.units.ladder import Ladder, ladder_currents, solve_ladder
 from cosim.units.limits import MAX_BIAS_COUNT, MAX_COUNT, MAX_RISE, MIN_FALL, MIN_WIDTH
-from cosim.units.schmitt.node import Schmitt
-from cosim.units.toggle.node import Toggle
+from cosim.units.schmitt import Schmitt
+from cosim.units.toggle import Toggle
 
 
 def size(graph, calibration, *, origin="network", saturate=False, pedestal=PEDESTAL_UNITS):

@@ -7,7 +7,7 @@ import numpy as np
 from cosim.montecarlo.cells import spread_cells
 from cosim.montecarlo.trial import drawn_record
 from cosim.montecarlo.trim import measure_behavioral
-from cosim.units.schmitt.node import Schmitt
+from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import VariationPlan
 
 

@@ -24,7 +24,7 @@ from cosim.report.tables import format_trim
 from cosim.simulation.simulated import engine_named
 from cosim.simulation.testbench import control_elements
 from cosim.study.chips import Figures
-from cosim.units.schmitt.node import Schmitt
+from cosim.units.schmitt import Schmitt
 from cosim.variation.chip import deviations_of, standing
 
 

@@ -22,7 +22,7 @@ from cosim.study.partitions import DeployedSummary, PartitionSummary
 from cosim.study.power import study_power, summarize_power
 from cosim.study.pvt import PvtCondition, Sweep
 from cosim.technology.conditions import at
-from cosim.units.ladder.points import ladder_currents, ladder_timing
+from cosim.units.ladder import ladder_currents, ladder_timing
 from cosim.variation.draws import VariationPlan
 
 VERSION = {"ngspice": "39"}

@@ -28,9 +28,9 @@ from cosim.ir.nodes import Pedestal
 from cosim.report import schematics
 from cosim.report.device_sizes import device_rows, sizes_of
 from cosim.report.schematics import schematics_of
-from cosim.units.ladder.node import Ladder
-from cosim.units.schmitt.node import Schmitt
-from cosim.units.toggle.node import Toggle
+from cosim.units.ladder import Ladder
+from cosim.units.schmitt import Schmitt
+from cosim.units.toggle import Toggle
 
 FUNCTIONS = sorted(name for name in vars(schematics) if name.startswith("draw_"))
 TOP = {"central": -0.5, "ideographic": -1.0, "hanging": 0.0}  # of a line's box under its anchor, in its size

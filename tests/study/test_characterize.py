@@ -38,7 +38,7 @@ from cosim.study.ladder_study import (
     summarize_ladder,
     summarize_study,
 )
-from cosim.units.ladder.points import ladder_currents, ladder_timing, solve_ladder
+from cosim.units.ladder import ladder_currents, ladder_timing, solve_ladder
 
 CURRENTS = ladder_currents(1e-9)
 STUDY = LadderStudy(3, 2, 12, 5, CURRENTS, ladder_timing(10e-3))

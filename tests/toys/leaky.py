@@ -28,12 +28,10 @@ from cosim.network.layers import Array, LayerTrace, RecurrentLayer
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
-from cosim.units.effect import Effect, Site
-from cosim.units.kind import CellEquations, Standing, UnitKind
-from cosim.units.ladder.points import TAU_FRAMES
+from cosim.units.kind import CellEquations, Effect, LearnedParameters, PinRow, Site, Standing, UnitKind
 from cosim.units.placing import Parameter, Placing
-from cosim.units.report import LearnedParameters, PinRow
 from cosim.units.sizing import SizingInput
+from cosim.units.timing import TAU_FRAMES
 
 FLOOR = PEDESTAL_UNITS
 READ = 0.95  # of a frame, when states are read

@@ -25,7 +25,7 @@ from cosim.training.cells import FirstQuadrantCell, SignedCell  # noqa: E402
 from cosim.training.chips import Chips, Lines  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config, state_path  # noqa: E402
 from cosim.training.trainer import train  # noqa: E402
-from cosim.units.schmitt.node import Schmitt  # noqa: E402
+from cosim.units.schmitt import Schmitt  # noqa: E402
 from cosim.variation.mismatch import MismatchModel, derive_mismatch  # noqa: E402
 
 GENERIC = load_technology("generic180")

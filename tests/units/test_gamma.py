@@ -27,7 +27,7 @@ from cosim.study.agreement import compare_engines, summarize_comparison
 from cosim.study.waveforms import labels_of
 from cosim.tasks.testset import TestSet
 from cosim.training.config import Architecture, TrainingConfig, check_config
-from cosim.units.gamma.node import Gamma
+from cosim.units.gamma import Gamma
 from cosim.variation.draws import VariationPlan
 
 INPUTS, ORDER = 3, 4

@@ -34,7 +34,7 @@ from cosim.simulation.testbench import inference_bench
 from cosim.study.agreement import compare_engines
 from cosim.tasks.task import Task
 from cosim.tasks.testset import TestSet
-from cosim.units.mingru.node import fit_of
+from cosim.units.mingru import fit_of
 from cosim.variation.draws import VariationPlan
 
 INPUTS, GATES = 3, 2  # what candidates and what gates read

@@ -21,7 +21,7 @@ from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 from cosim.simulation.simulated import simulate_samples
 from cosim.tasks.testset import TestSet
-from cosim.units.register.lower import KEEP
+from cosim.units.register import KEEP
 from cosim.variation.chip import deviations_of
 from cosim.variation.deviations import Deviations
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
@@ -210,7 +210,7 @@ def test_deviations_reach_turns_and_levels(design):
     factors = [1.0] * LEVELS
     encoded = encode_inputs(design.network.encoding, x)
     assert evaluate(design.graph, design.calibration, encoded).states[node.name][0, -1] == 5
-    from cosim.units.register.node import RegisterFactors
+    from cosim.units.register import RegisterFactors
 
     factors[3] = 1.35
     moved = Deviations(cells={node.name: RegisterFactors(turns=tuple(factors))})

@@ -10,10 +10,10 @@ import cosim
 from cosim.engines.behavioral.evaluate import cell_of
 from cosim.ir.nodes import ThresholdUnit
 from cosim.resources import trained_network_path
-from cosim.units.ladder.node import Ladder, LadderFactors
-from cosim.units.schmitt.node import Schmitt, SchmittFactors
+from cosim.units.ladder import Ladder, LadderFactors
+from cosim.units.schmitt import Schmitt, SchmittFactors
 from cosim.units.table import unit_of
-from cosim.units.toggle.node import ToggleFactors
+from cosim.units.toggle import ToggleFactors
 
 FACTORS = {
     "Schmitt": SchmittFactors(compared=1.03, thresh=1.02, width=0.98),

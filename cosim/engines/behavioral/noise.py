@@ -34,7 +34,7 @@ from cosim.engines.behavioral.aperture import Aperture, Cells, apertures, gate_l
 from cosim.engines.behavioral.loads import Loads, loads_of
 from cosim.ir.nodes import And, Memory, Pedestal, Rectifier
 from cosim.technology.noise import NoiseFit
-from cosim.units.schmitt.node import Schmitt, SchmittBias
+from cosim.units.schmitt import Schmitt, SchmittBias
 from cosim.variation.noise import NoiseSimulation
 
 Array = NDArray[np.float64]

@@ -21,7 +21,7 @@ from cosim.technology.noise import NoiseFit
 from cosim.technology.scale import I_UNIT
 from cosim.technology.types import Technology
 from cosim.units.kind import Turns
-from cosim.units.schmitt.node import SchmittBias
+from cosim.units.schmitt import SchmittBias
 from cosim.units.table import unit_of
 from cosim.variation.mismatch import derive_mismatch
 from cosim.variation.noise import NoiseSimulation

@@ -37,8 +37,8 @@ from cosim.ir.states import States
 from cosim.network.late import later
 from cosim.technology.calibration import Calibration
 from cosim.units.kind import Array, Standing
-from cosim.units.pulse import PULSE_BEGIN
 from cosim.units.table import unit_of
+from cosim.units.timing import PULSE_BEGIN
 from cosim.variation.deviations import Deviations
 
 

@@ -12,7 +12,7 @@ from cosim.simulation.certainty import decision_margins, with_candidates, with_m
 from cosim.simulation.plans import read_plan
 from cosim.simulation.read import read_inference
 from cosim.simulation.simulated import engine_named, sample_benches
-from cosim.units.toggle.node import Toggle
+from cosim.units.toggle import Toggle
 from cosim.variation.draws import VariationPlan
 
 pytestmark = pytest.mark.ngspice

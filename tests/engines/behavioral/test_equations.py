@@ -24,9 +24,9 @@ from cosim.ir.nodes import (
     Weight,
 )
 from cosim.network.reference import EncodedInputs
-from cosim.units.ladder.node import Ladder, LadderFactors
-from cosim.units.schmitt.node import Schmitt, SchmittFactors
-from cosim.units.toggle.node import Toggle, ToggleFactors
+from cosim.units.ladder import Ladder, LadderFactors
+from cosim.units.schmitt import Schmitt, SchmittFactors
+from cosim.units.toggle import Toggle, ToggleFactors
 from cosim.variation.deviations import Deviations
 
 I_UNIT, I_PEDESTAL = 0.8e-9, 0.04e-9

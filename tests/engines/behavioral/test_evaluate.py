@@ -17,7 +17,7 @@ from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding
 from cosim.simulation.metering import meter
 from cosim.simulation.testbench import inference_bench
-from cosim.units.schmitt.node import Schmitt, SchmittFactors
+from cosim.units.schmitt import Schmitt, SchmittFactors
 from cosim.variation.deviations import Deviations
 
 I_UNIT = 0.5e-9

@@ -19,8 +19,8 @@ from cosim.simulation.simulated import sample_benches
 from cosim.study.agreement import compare_engines
 from cosim.study.distances import threshold_distances
 from cosim.tasks.testset import TestSet
-from cosim.units.ladder.node import Ladder
-from cosim.units.toggle.node import Toggle
+from cosim.units.ladder import Ladder
+from cosim.units.toggle import Toggle
 
 FRAMES, MARGIN = 9, 0.06
 

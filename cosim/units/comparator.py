@@ -1,4 +1,6 @@
-"""Parts that ladders and toggles share: comparators in front, set-points of the driver, limits of their currents."""
+"""The parts that units behind comparators share: windows, set-points, clocks, driver lines and supply currents."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,10 +8,19 @@ from numpy.typing import NDArray
 from cosim.cells.builder import Builder
 from cosim.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.technology.calibration import Calibration
+from cosim.units.kind import Array, CellEquations
 from cosim.units.limits import CLEAR, SetPoint, cell_points
 from cosim.units.sizing import SizingInput
 
-Array = NDArray[np.float64]
+
+def window_thresholds(cell: CellEquations[Any, Any, Any]) -> tuple[Array, Array]:
+    """Upper and lower threshold, ampere, of a cell whose bias and factors have one for either."""
+    upper, lower = cell.factors.upper, cell.factors.lower
+    if cell.ideal:
+        i_rise, i_fall, _ = cell.asked
+        return np.asarray(upper * i_rise), np.asarray(lower * i_fall)
+    found = cell.calibration
+    return upper * found.upper.decides_at(cell.bias.i_upper), lower * found.lower.decides_at(cell.bias.i_lower)
 
 
 def window_points(node: ThresholdUnit, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:

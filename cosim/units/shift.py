@@ -1,16 +1,21 @@
-"""The shift cell as data: a Schmitt trigger that takes over a bit, so that rows behind it read it a frame later.
+"""The shift cell: a Schmitt trigger that takes over a bit, so that rows behind it read it a frame later.
 
     u = s of what it reads;  set where u >= RISE level, reset where u <= FALL level
 
-It regenerates: what it passes on has its own level, whatever arrived, so no error adds up along a chain.
+It regenerates: what it passes on has its own level, whatever arrived, so no error adds up along a chain. No layer
+becomes a shift cell: the compiler puts them where a source is late (cosim.compiler.late).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 from cosim.ir.nodes import InputCurrent, Memory
 from cosim.network.late import FALL, RISE
+from cosim.network.layers import RecurrentLayer
 from cosim.network.types import INPUT
-from cosim.units.schmitt.node import Schmitt
+from cosim.units.kind import UnitKind
+from cosim.units.placing import Placing
+from cosim.units.schmitt import SCHMITT, Schmitt, SchmittBias, SchmittFactors
 
 
 @dataclass(frozen=True)
@@ -33,3 +38,16 @@ def shift_cell(name: str, source: InputCurrent | Memory, stage: int, frames: int
     rise, fall = RISE * level, FALL * level
     on = isinstance(source, Memory) and source.start > 0
     return Shift(name, layer, source.index, stage, level, zero, step, rise, fall, on=on, frames=frames)
+
+
+def _never(layer: RecurrentLayer) -> bool:
+    return False
+
+
+def _lower(layer: RecurrentLayer, placing: Placing) -> None:
+    raise NotImplementedError(f"{layer.name}: no layer becomes a shift cell")
+
+
+SHIFT = cast(
+    UnitKind[Shift, SchmittBias, SchmittFactors], replace(SCHMITT, node=Shift, layers=(), takes=_never, lower=_lower)
+)

@@ -1,1 +1,0 @@
-"""Dispersive delays: lines of tau-cells, whose mean delay is a bias current."""

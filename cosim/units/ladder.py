@@ -1,0 +1,359 @@
+"""The ladder of Schmitt triggers behind a quantiser: the unit at epsilon = 1, whose state is added to.
+
+    s + 1 where u >= i_rise,  s - 1 where u <= i_fall,  else kept,  within 0 ... K
+
+A rung's window is shifted by its neighbours' DPIs. A set pulse must end before the DPI of the rung that it has set
+reaches alpha - (i_set - i_rise), where the next rung would follow; by the next pulse it must have been there. For a
+reset the same holds for the fall to i_fall - i_reset. Derivation: docs/ladder.md.
+
+Its supply current is that of both comparators, min(g_push u, g_n I_thresh) each; of the driver's tails and their copy,
+(1 + g_push) g_sink I_retain; of a rung u_k + min(g_push (u_k + I_w s), g_n I_thresh) + I_w s + 2 alpha s (own state,
+DPI), with u_k = g_sink I_in + alpha (s_{k-1} + s_{k+1}). The output's alpha is in its signal.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.assembly import Carried
+from cosim.cells.blocks import CELLS, QUANTISERS
+from cosim.cells.builder import NETWORK, Builder, instance, net
+from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
+from cosim.cells.ladder import LadderBias, ladder, ladder_blocks
+from cosim.cells.quantiser import QUANTISER, quantiser, quantiser_blocks
+from cosim.cells.schmitt import DECISION_NODE
+from cosim.errors import MappingError
+from cosim.ir.nodes import ThresholdUnit
+from cosim.ir.states import States
+from cosim.network.layers import EpsilonLayer, RecurrentLayer
+from cosim.technology.calibration import Calibration
+from cosim.units.comparator import (
+    add_line_pair,
+    clock_pins,
+    comparator_bias,
+    comparator_current,
+    memory_current,
+    settle_within,
+    window_points,
+    window_thresholds,
+)
+from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer, lattices, lifting_offset
+from cosim.units.kind import (
+    Array,
+    CellEquations,
+    Effect,
+    LearnedParameters,
+    PinRow,
+    Site,
+    Standing,
+    Turns,
+    UnitKind,
+    effect,
+    pick,
+    step_through,
+)
+from cosim.units.placing import Parameter, Placing
+from cosim.units.sizing import SizingInput
+from cosim.units.timing import PULSE_BEGIN, PULSE_END, TAU_FRAMES
+
+# In units of i_unit. The windows are those of arXiv 2605.11855, Fig. 4, at 1 nA.
+RISE, FALL, RETAIN, ALPHA = 0.35, 0.15, 0.25, 0.5
+SWING = 0.2  # set = retain + SWING, reset = retain - SWING
+TAU_SHARE = 0.02  # I_tau over alpha: dead time and gain error of a DPI grow with it
+_LEAST = 1e-6  # of alpha: what a DPI at rest still carries, the slowest case of its dead time
+MAX_RUNGS = 32
+
+
+@dataclass(frozen=True)
+class Ladder(ThresholdUnit):
+    """epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept, within 0 ... rungs; s starts at `first`."""
+
+    rungs: int = 1
+    first: int = 0
+
+    @property
+    def most(self) -> int:
+        """The highest state: all rungs on."""
+        return self.rungs
+
+    @property
+    def start(self) -> int:
+        """The rungs that the reset turns on."""
+        return self.first
+
+
+@dataclass(frozen=True)
+class LadderPins:
+    """Bias-pin currents in ampere of a ladder with its quantiser."""
+
+    i_upper: float
+    i_lower: float
+    i_base: float
+    i_delta: float
+    ladder: LadderBias
+
+
+@dataclass(frozen=True)
+class LadderFactors:
+    """upper, lower: the comparators' currents; levels: of each rung from the first on, none for all nominal."""
+
+    upper: float = 1.0
+    lower: float = 1.0
+    levels: tuple[float, ...] = ()
+
+
+LadderCell = CellEquations[Ladder, LadderPins, LadderFactors]
+
+
+def decide_ladder(cell: LadderCell, candidate: Array) -> States:
+    """States (n, time), whole numbers."""
+    node, (rise, fall) = cell.node, window_thresholds(cell)
+    sets, resets = candidate >= rise, candidate <= fall
+
+    def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
+        return np.clip(state + np.where(sets[:, t], 1, np.where(resets[:, t], -1, 0)), 0, node.rungs)
+
+    return step_through(candidate, np.full(len(candidate), node.start) if cell.before is None else cell.before, step)
+
+
+def turn_ladder(cell: LadderCell, lines: Sequence[Array]) -> Turns:
+    """Return both thresholds, but on level 0 the upper one alone."""
+    rise, fall = window_thresholds(cell)
+    return Turns((rise,), (rise, fall), own=True)
+
+
+def deliver_ladder(cell: LadderCell, states: States) -> Array:
+    """Output current (n, time), ampere: the rungs that are on."""
+    high = cell.asked[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.ladder.i_gain))
+    factors = cell.factors.levels or (1.0,) * cell.node.rungs
+    return pick(np.concatenate([[0.0], np.cumsum(high * np.array(factors))]), states)
+
+
+def supply_ladder(cell: LadderCell, standing: Standing) -> Array:
+    """The quantiser and its ladder, with output and pedestal, ampere, (n, time)."""
+    pins, calibration = cell.bias, cell.calibration
+    mirror, bias, state = calibration.mirror, pins.ladder, standing.states
+    total = standing.current + sum(
+        comparator_current(calibration, standing.candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
+    )
+    tails = mirror.sink * (pins.i_base + pins.i_delta)
+    total = total + (1 + mirror.push) * tails
+    alpha = float(calibration.schmitt.i_high(np.float64(bias.i_gain)))
+    for k in range(1, cell.node.rungs + 1):
+        below = alpha * (state >= k - 1) * (k > 1)
+        above = alpha * (state >= k + 1)
+        u = mirror.sink * mirror.push * tails + below + above
+        thresh, width = (bias.i_thresh_1, bias.i_width_1) if k == 1 else (bias.i_thresh, bias.i_width)
+        total = total + u + memory_current(calibration, u, state >= k, thresh, width) + 2 * alpha * (state >= k)
+    return total
+
+
+def takes(layer: RecurrentLayer) -> bool:
+    """Tell whether a layer becomes ladders: its update adds to the state (epsilon 1)."""
+    return isinstance(layer, EpsilonLayer) and layer.epsilon == 1
+
+
+def lower_ladder(layer: EitherLayer, placing: Placing) -> None:
+    """A ladder for every unit of a layer with epsilon 1, with rungs for its states over the data and headroom."""
+    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+    for unit in lattices(layer, placing):
+        offset = lifting_offset(-unit.fall)
+        rungs = max(unit.high - unit.low + 2 * placing.headroom, 1)
+        start = placing.headroom - unit.low
+        if rungs > MAX_RUNGS:
+            raise MappingError(
+                f"{unit.where}: a ladder may have {MAX_RUNGS} rungs at most, not {rungs}: over the training data its "
+                f"state spans {unit.high - unit.low} steps of alpha; train with --range-max "
+                f"{MAX_RUNGS * unit.step / 2:g}, on shorter sequences or with wider thresholds"
+            )
+        node = Ladder(
+            unit.name, layer.name, unit.index, placing.stage, ALPHA, unit.first - start * unit.step, unit.step,
+            unit.rise + offset, unit.fall + offset, offset, rungs, start,
+        )  # fmt: skip
+        placing.graph.add(node)
+        placing.add_row(node.name, weight[unit.index], bias[unit.index] + offset, Parameter(layer.name, unit.index))
+
+
+@dataclass(frozen=True)
+class LadderCurrents:
+    """Set-points of a ladder in ampere: input levels, thresholds of rung 1, alpha, and the bias of its DPIs."""
+
+    i_set: float
+    i_retain: float
+    i_reset: float
+    i_rise: float
+    i_fall: float
+    alpha: float
+    i_tau: float
+
+
+@dataclass(frozen=True)
+class LadderTiming:
+    """step: from one pulse to the next; pulse: how long set or reset lasts; tau: of the DPIs. All in second."""
+
+    step: float
+    pulse: float
+    tau: float
+
+
+def ladder_currents(i_unit: float) -> LadderCurrents:
+    """The set-points at this i_unit."""
+    return LadderCurrents(
+        (RETAIN + SWING) * i_unit,
+        RETAIN * i_unit,
+        (RETAIN - SWING) * i_unit,
+        RISE * i_unit,
+        FALL * i_unit,
+        ALPHA * i_unit,
+        TAU_SHARE * ALPHA * i_unit,
+    )
+
+
+def ladder_timing(t_step: float, tau: float | None = None) -> LadderTiming:
+    """The timing of one pulse a frame; tau None means TAU_FRAMES of the frame."""
+    return LadderTiming(t_step, (PULSE_END - PULSE_BEGIN) * t_step, TAU_FRAMES * t_step if tau is None else tau)
+
+
+def solve_ladder(currents: LadderCurrents, calibration: Calibration) -> LadderBias:
+    """The bias currents that make the set-points, by the technology's calibration."""
+    fit, c = calibration.schmitt, currents
+    return LadderBias(
+        *fit.solve_thresholds(c.i_rise, c.i_fall),
+        *fit.solve_thresholds(c.i_rise + c.alpha, c.i_fall + c.alpha),
+        fit.solve_gain(c.alpha),
+        c.i_tau * calibration.dpi.ratio(c.alpha),
+        c.i_tau,
+    )
+
+
+def check_ladder(
+    currents: LadderCurrents, timing: LadderTiming, origin: str, rise: float = 1.0, fall: float = 1.0
+) -> None:
+    """Refuse a ladder that would skip or double a step; derivation in docs/ladder.md.
+
+    rise, fall: times of the technology's DPIs over those of the equation.
+
+    double: within one pulse the neighbour's window must not arrive, neither of a set nor of a reset.
+    skip: until the next pulse it must have arrived. Both are times of the DPI equation, compared with the pulse and
+    with the rest of the step. The levels must leave each other room: i_reset < i_fall < i_retain < i_rise < i_set.
+    Raises MappingError with the numbers and the repair.
+    """
+    c = currents
+    order = (c.i_reset, c.i_fall, c.i_retain, c.i_rise, c.i_set)
+    if not all(a < b for a, b in pairwise(order)) or c.i_set - c.i_rise >= c.alpha:
+        values = ", ".join(f"{1e9 * value:.3g}" for value in order)
+        raise MappingError(
+            f"{origin}: a ladder needs reset < lower threshold < retain < upper threshold < set < upper threshold + "
+            f"alpha, not {values} nA with alpha {1e9 * c.alpha:.3g} nA; move the levels apart"
+        )
+    up, down = c.alpha - (c.i_set - c.i_rise), c.i_fall - c.i_reset  # D at which the neighbour trips
+    rest = timing.step - timing.pulse
+    cases = (
+        ("double a set", rise * dpi_rise_time(c.i_tau, up, c.alpha, c.i_tau), timing.pulse, False),
+        ("double a reset", fall * dpi_fall_time(c.alpha, down), timing.pulse, False),
+        ("skip a set", rise * dpi_rise_time(_LEAST * c.alpha, up, c.alpha, c.i_tau), rest, True),
+        ("skip a reset", fall * dpi_fall_time(c.alpha, down), rest, True),
+    )
+    for what, needed, available, must_arrive in cases:
+        time = needed * timing.tau
+        if (time >= available) if must_arrive else (time <= available):
+            raise MappingError(
+                f"{origin}: the ladder would {what}: the neighbour's window arrives after {1e3 * time:.3g} ms (tau "
+                f"{1e3 * timing.tau:.3g} ms), which must be {'less' if must_arrive else 'more'} than "
+                f"{1e3 * available:.3g} ms, the {'rest of the step' if must_arrive else 'pulse'}; "
+                f"{'use a smaller' if must_arrive else 'use a larger'} tau"
+            )
+
+
+def check_frame(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
+    """Raises MappingError for a frame in which ladders would skip or double a step."""
+    dpi = calibration.dpi
+    check_ladder(ladder_currents(i_unit), ladder_timing(t_step, tau), origin, dpi.rise, dpi.fall)
+
+
+def solve_pins(node: Ladder, sizing: SizingInput) -> LadderPins:
+    """Comparator thresholds as they arrive, and the set-points that all ladders share."""
+    asked = sizing.asked(node)
+    shared = ladder_currents(sizing.graph.i_unit)
+    upper = comparator_bias(sizing, node, asked.i_rise)
+    lower = comparator_bias(sizing, node, asked.i_fall, upper=False)
+    bias = solve_ladder(shared, sizing.calibration)
+    return LadderPins(upper, lower, shared.i_reset, shared.i_retain - shared.i_reset, bias)
+
+
+def build_ladder(builder: Builder, node: Ladder, pins: LadderPins) -> None:
+    """Candidate, quantiser, ladder, and the lines of its state."""
+    technology, stem, units = builder.technology, net(node.name), builder.units
+    candidate = builder.add_candidate(node)
+    builder.define(*quantiser_blocks(technology))
+    upper, lower = (builder.bias_line("thresh", current) for current in (pins.i_upper, pins.i_lower))
+    base, delta = add_line_pair(builder, pins.i_base, pins.i_delta)
+    origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g}"
+    nets = (candidate, upper, lower, base, delta, f"{stem}_in", *clock_pins(node), "resetb", "vdd")
+    builder.add(quantiser(), f"{QUANTISER}_{stem}", nets, QUANTISERS, origin)
+    builder.drives[node.name] = Carried(f"{NETWORK}.{QUANTISER}_{stem}.driver.diode_n", pins.i_base, pins.i_delta)
+
+    bias = pins.ladder
+    builder.define(*ladder_blocks(technology, units, dpi_capacitance(technology, builder.tau, bias.i_tau)))
+    lines = (
+        builder.bias_line("thresh", bias.i_thresh_1), builder.bias_line("width", bias.i_width_1),
+        builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width),
+        builder.bias_line("gain", bias.i_gain), builder.strong_line("vg", bias.i_g),
+        builder.strong_line("tau", bias.i_tau),
+    )  # fmt: skip
+    builder.cell_bias[node.name] = (upper, lower, lines[4])
+    origin = f"{node.name}: {node.rungs} rungs of {node.level:.6g}, starts on {node.start}"
+    nets = (f"{stem}_in", *lines, f"{stem}_p", "resetb", "vdd")
+    builder.add(ladder(technology, units, node.rungs, node.start), f"cell_{stem}", nets, CELLS, origin)
+    builder.decisions[node.name] = tuple(
+        f"x{NETWORK}.xcell_{stem}.xrung{k}.{DECISION_NODE}" for k in range(1, node.rungs + 1)
+    )
+    builder.add_state_line(node)
+
+
+def report_ladder(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> list[PinRow]:
+    """Return the report's rows for both thresholds of the quantiser and the level of a rung."""
+    asked, (upper, lower, gain) = learned.asked, learned.pins
+    rungs = f"{node.rungs} rungs, starts on {node.start}; readers' weights times {node.step / node.level:g}"
+    return [
+        PinRow(learned.upper, upper, asked.i_rise, pins.i_upper, learned.above),
+        PinRow(learned.lower, lower, asked.i_fall, pins.i_lower, learned.below),
+        PinRow(learned.alpha, gain, asked.i_high, pins.ladder.i_gain, rungs),
+    ]
+
+
+def ladder_effects(node: Ladder, pins: LadderPins, site: Site) -> Iterator[Effect]:
+    """upper, lower: the comparators; levels: M11 of each rung - bias diode."""
+    for side, pin, current in zip(("upper", "lower"), site.pins, (pins.i_upper, pins.i_lower), strict=False):
+        yield site.comparator(side, current, instance(f"{QUANTISER}_{net(node.name)}.{side}"), pin)
+    for k in range(1, node.rungs + 1):
+        devices = (site.device("level", f"rung{k}"), 1), (site.bias(site.pins[-1]), -1)
+        yield effect("levels", node.name, pins.ladder.i_gain, *devices, place=k - 1)
+
+
+LADDER = UnitKind[Ladder, LadderPins, LadderFactors](
+    node=Ladder,
+    factors=LadderFactors,
+    layers=EPSILON_LAYERS,
+    takes=takes,
+    lower=lower_ladder,
+    points=window_points,
+    bias=solve_pins,
+    build=build_ladder,
+    report=report_ladder,
+    decide=decide_ladder,
+    deliver=deliver_ladder,
+    supply=supply_ladder,
+    effects=ladder_effects,
+    turns=turn_ladder,
+    resumes=True,
+    settles=settle_within,
+    drawings=("9T cell", "quantiser", "ladder", "DPI"),
+    pulsed=True,
+    slow=True,
+    check=check_frame,
+    samples=True,
+)

@@ -1,1 +1,0 @@
-"""The unit at epsilon = 1, whose state is added to: a ladder of Schmitt triggers behind a quantiser."""

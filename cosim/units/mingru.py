@@ -1,0 +1,287 @@
+"""The minGRU: a leaky integrator whose rate is an input, in a gated tau-cell.
+
+    I_t = I_{t-1} + z (g u - I_{t-1}),   z = 1 - exp(-f r),   f r the measured r
+
+Between pulses the state decays by exp(-T I_leak / (C n U_T)), for which the frame does not matter: C goes with it. What
+the charge of s moves as a pulse begins (cosim.cells.tau_cell) is left to ngspice.
+
+Its supply current is that of the copies of the candidate, g_push u (1 + g_sink), I_tau twice, what M4 carries, and its
+output; of a ratio gate a, I_b and the tail, of which I_tau is a part.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cosim.cells.assembly import Carried
+from cosim.cells.blocks import CELLS
+from cosim.cells.builder import NETWORK, Builder, instance, net
+from cosim.cells.ratio_gate import ratio_gate
+from cosim.cells.tau_cell import gate_charge, tau_cell_gated
+from cosim.errors import MappingError
+from cosim.ir.nodes import Memory, Rectifier, Weight
+from cosim.ir.states import States
+from cosim.network.layers import MinGruLayer, RecurrentLayer
+from cosim.technology.calibration import Calibration
+from cosim.units.kind import Array, CellEquations, Effect, LearnedParameters, PinRow, Site, Standing, UnitKind, effect
+from cosim.units.placing import Parameter, Placing
+from cosim.units.sizing import SizingInput
+from cosim.units.timing import PULSE_BEGIN, PULSE_END, TAU_FRAMES
+
+GATED = PULSE_END - PULSE_BEGIN  # of a frame, in which the state moves
+LEAST, MOST = 0.5e-12, 20e-12  # F: below, charge sharing is more than 1 % a frame; above, it is larger than the cells
+
+
+@dataclass(frozen=True)
+class MinGru(Memory):
+    """h_t = (1 - z) h_{t-1} + z u, z = 1 - exp(-r), from 0 on; h = step s, s = 1: full scale. Of its `rate` edge's a,
+    r = a, or behind a ratio gate r = top a / (top + a)."""
+
+    tolerance: ClassVar[float] = 0.03
+
+    top: float | None = None
+
+    def rate(self, a: Array) -> Array:
+        """r of what arrives by the rate edge, both in units."""
+        return a if self.top is None else self.top * a / (self.top + a)
+
+
+@dataclass(frozen=True)
+class MinGruPins:
+    """i_top: of its ratio gate, ampere; None without one: level and rate come by signals."""
+
+    i_top: float | None = None
+
+
+@dataclass(frozen=True)
+class MinGruFactors:
+    """target: what its state settles to, over nominal; rate: its r; ratio: what the ratio gate makes of a over top."""
+
+    target: float = 1.0
+    rate: float = 1.0
+    ratio: float = 1.0
+
+
+@dataclass(frozen=True)
+class TauFit:
+    """Measured behaviour of a technology's gated tau-cell.
+
+    swing: n U_T of its equation at a gate current of 0.7 nA, V; trim: nominal length of its output diode over drawn;
+    gains: settled state over candidate, at `candidates`; rates: measured r over the equation's, at `gates`, both in
+    ampere; leak: onto the capacitor between pulses, A, positive where the state decays.
+    """
+
+    swing: float
+    trim: float
+    candidates: Array
+    gains: Array
+    gates: Array
+    rates: Array
+    leak: float
+
+    def gain(self, candidate: Array) -> Array:
+        """Return the settled state over the candidate, at candidates in ampere."""
+        return _interpolate(candidate, self.candidates, self.gains)
+
+    def rate(self, gate: Array) -> Array:
+        """Return the measured r over the equation's, at gate currents in ampere."""
+        return _interpolate(gate, self.gates, self.rates)
+
+
+def fit_of(calibration: Calibration) -> TauFit:
+    """The fit of a calibration."""
+    own = calibration.own[MinGru.__name__]
+    (swing,), (trim,), (leak,) = own["swing"], own["trim"], own["leak"]
+    candidates, gains, gates, rates = (np.array(own[name]) for name in ("candidates", "gains", "gates", "rates"))
+    return TauFit(swing, trim, candidates, gains, gates, rates, leak)
+
+
+def _interpolate(current: Array, points: Array, values: Array) -> Array:
+    """Linear over the logarithm of the current, flat outside."""
+    return np.interp(np.log(np.maximum(current, points[0])), np.log(points), values)
+
+
+MinGruCell = CellEquations[MinGru, MinGruPins, MinGruFactors]
+
+
+def decide_mingru(cell: MinGruCell, candidate: Array) -> States:
+    """States (n, time), over full scale."""
+    full, factors, gate = cell.asked[2], cell.factors, np.broadcast_to(cell.beta[0], candidate.shape)
+    i_unit = full / cell.node.level
+    target, rate, decay = candidate / full, cell.node.rate(gate / i_unit * factors.ratio), 1.0
+    if not cell.ideal:
+        fit = fit_of(cell.calibration)
+        target, rate = target * fit.gain(candidate), rate * fit.rate(rate * i_unit)
+        decay = float(np.exp(-fit.leak / gate_charge(i_unit, cell.calibration.units, GATED)))
+    target, kept = target * factors.target, np.exp(-rate * factors.rate)
+    state = np.zeros(len(candidate)) if cell.before is None else np.asarray(cell.before, dtype=np.float64)
+    states = np.empty_like(target)
+    for t in range(target.shape[1]):
+        states[:, t] = state = target[:, t] + kept[:, t] * (decay * state - target[:, t])
+    return states
+
+
+def deliver_mingru(cell: MinGruCell, states: States) -> Array:
+    """Output current (n, time), ampere."""
+    return np.asarray(cell.asked[2] * states, dtype=np.float64)
+
+
+def supply_mingru(cell: MinGruCell, standing: Standing) -> Array:
+    """The cell with its output and its pedestal, ampere, (n, time)."""
+    mirror, held = cell.calibration.mirror, deliver_mingru(cell, standing.states)
+    copies = mirror.push * standing.candidate * (1 + mirror.sink)
+    total = standing.current + held + copies
+    if cell.bias.i_top is None:
+        return total + 2 * standing.beta / cell.calibration.units
+    i_unit = cell.asked[2] / cell.node.level
+    rate = cell.node.rate(np.asarray(standing.beta) / i_unit) * i_unit / cell.calibration.units
+    return total + standing.beta / cell.calibration.units + 2 * cell.bias.i_top + 2 * rate
+
+
+def takes(layer: RecurrentLayer) -> bool:
+    """Tell whether a layer is a minGRU."""
+    return isinstance(layer, MinGruLayer)
+
+
+def lower_mingru(layer: MinGruLayer, placing: Placing) -> None:
+    """A tau-cell for every unit, and a rectifier for its gate."""
+    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+    weight_gate, bias_gate = placing.sources.folded(layer.weight_gate, layer.bias_gate)
+    moving = next((tap.name for tap in placing.sources.taps if tap.late), None)
+    if moving is not None:
+        raise MappingError(
+            f"{placing.origin}: {layer.name} reads {moving} late, which may turn within the pulse in which a minGRU "
+            "moves, and its candidate must stand still then; let it read what is not late"
+        )
+    tops = placing.largest_signals()
+    for i in range(layer.width):
+        full = full_scale(placing, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
+        top = None if layer.top is None else float(layer.top[i])
+        node = MinGru(f"{layer.name}.{i}", layer.name, i, placing.stage, full, 0.0, full, top)
+        gate = f"{node.name}.gate"
+        placing.graph.add(Rectifier(gate, layer.name, i), node)
+        placing.add_row(gate, weight_gate[i], bias_gate[i], Parameter(layer.name, i, "_gate"))
+        placing.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
+        placing.graph.connect(gate, node.name, Weight(1.0, f"{layer.name}.gate[{i}]", "rate"))
+
+
+def full_scale(placing: Placing, index: int, bound: float) -> float:
+    """The largest h over the training data, where known; else the bound of the candidate; 1 where neither is."""
+    seen = 0.0 if placing.ranges is None else float(placing.ranges[1, index])
+    return next((value for value in (seen, bound) if value > 0), 1.0)
+
+
+def solve_mingru(node: MinGru, sizing: SizingInput) -> MinGruPins:
+    """One pin for its ratio gate, whose currents are those of one unit device; its level is the candidate's."""
+    return MinGruPins(None if node.top is None else node.top * sizing.graph.i_unit / sizing.calibration.units)
+
+
+def capacitance(calibration: Calibration, i_unit: float, tau: float) -> float:
+    """C in farad, at which a gate of one unit makes z = 1 - 1/e in the pulse; tau: the slow units', of the frame."""
+    gated = GATED * tau / TAU_FRAMES
+    return gate_charge(i_unit, calibration.units, gated) / fit_of(calibration).swing
+
+
+def check_frame(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
+    """Raises MappingError for a time constant of its own, and a capacitor that cannot hold or cannot be built."""
+    if abs(tau / (TAU_FRAMES * t_step) - 1) > 1e-6:
+        raise MappingError(
+            f"{origin}: a minGRU takes its time constant from the frame and the gate, so tau must be {TAU_FRAMES:g} of "
+            f"the frame, {TAU_FRAMES * t_step:.3g} s, not {tau:.3g} s; leave --tau out"
+        )
+    found = capacitance(calibration, i_unit, tau)
+    if not LEAST <= found <= MOST:
+        wanted = "longer frame or a larger" if found < LEAST else "shorter frame or a smaller"
+        raise MappingError(
+            f"{origin}: the capacitor of a minGRU or of a line must lie in {LEAST * 1e12:g} to {MOST * 1e12:g} pF, not "
+            f"{found * 1e12:.3g} pF: it goes with --t-step times --i-unit; use a {wanted} --i-unit"
+        )
+
+
+def build_mingru(builder: Builder, node: MinGru, pins: MinGruPins) -> None:
+    """Candidate, tau-cell, and the lines of its state."""
+    calibration, graph, stem = builder.calibration, builder.graph, net(node.name)
+    builder.cell_bias[node.name] = ()
+    candidate, ((gate, _),) = builder.add_candidate(node), graph.into(node.name, "rate")
+    farad = capacitance(calibration, graph.i_unit, builder.tau)
+    cell = tau_cell_gated(builder.technology, builder.units, farad, fit_of(calibration).trim)
+    rate = f"{net(gate)}_p"
+    if pins.i_top is not None:
+        rate = _add_ratio_gate(builder, node, rate, pins.i_top)
+    nets = (candidate, rate, f"{stem}_p", f"pulseb{node.stage}", "resetb", "vdd")
+    builder.add(cell, f"cell_{stem}", nets, CELLS, f"{node.name}: gate {gate}")
+    copy = f"cell_{stem}.mtau2" if node.top is None else f"gate_{stem}.mcopy"
+    builder.weights[gate, node.name] = f"x{NETWORK}.x{copy}"
+    builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", graph.i_pedestal, node.level * graph.i_unit)
+    builder.add_state_line(node)
+
+
+def _add_ratio_gate(builder: Builder, node: MinGru, line: str, i_top: float) -> str:
+    """Between the gate line of a and the tau-cell, whose own gate line it returns; I_b comes once for all."""
+    stem, bias = net(node.name), builder.bias_line("top", i_top)
+    half, found = builder.pushed(bias), f"{stem}_rate_p"
+    builder.add(ratio_gate(builder.technology), f"gate_{stem}", (line, half, bias, found, "vdd"), CELLS, node.name)
+    builder.cell_bias[node.name] = (bias,)
+    return found
+
+
+def report_mingru(node: MinGru, pins: MinGruPins, learned: LearnedParameters) -> list[PinRow]:
+    """The largest rate of a ratio gate."""
+    if node.top is None or pins.i_top is None:
+        return []
+    (pin,) = learned.pins
+    return [
+        PinRow(
+            f"{node.layer}.top[{node.index}]", pin, pins.i_top, pins.i_top, f"r = {node.top:g} a / ({node.top:g} + a)"
+        )
+    ]
+
+
+def mingru_effects(node: MinGru, pins: MinGruPins, site: Site) -> Iterator[Effect]:
+    """target: the mirrors to d, the loop, the mirror of the output; rate: M_tau2 - the diode of its gate."""
+    stem = net(node.name)
+    current, gate = site.asked.i_high, site.roles[instance(f"relu_{net(f'{node.name}.gate')}"), "diode"]
+
+    def device(name: str) -> str:
+        return f"{instance(f'cell_{stem}')}.{name}"
+
+    mirrors = (site.candidate, -1), *((device(name), sign) for name, sign in MIRRORS)
+    yield effect("target", node.name, current, *mirrors)
+    if pins.i_top is None:
+        yield effect("rate", node.name, current, (device("tau2"), 1), (gate, -1))
+        return
+    pin, push, cell = site.bias(site.pins[0]), instance(f"push_{site.pins[0]}"), instance(f"gate_{stem}")
+    own = {name: f"{cell}.{name}" for name in ("diode", "tail", *_RATIO)}
+    made = (device("tau2"), 1), (own["diode"], -1), (own["tail"], 1), (pin, -1)
+    yield effect("rate", node.name, pins.i_top, *made)
+    shared = (gate, -1), (pin, 1), (f"{push}.sink", -1), (f"{push}.diode", 1)
+    yield effect("ratio", node.name, pins.i_top, *shared, *((own[name], sign) for name, sign in _RATIO.items()))
+
+
+_RATIO = {"copy": 1, "half": -1, "da": -1, "db": 1, "a": 1, "b": -1}
+MIRRORS = (
+    ("in", 1), ("idiode", -1), ("sink", 1), ("1", -1), ("4", 1), ("3", -1), ("2", 1), ("tau3", 1), ("tau2", -1),
+    ("odiode", -1), ("osink", 1),
+)  # fmt: skip
+
+
+MINGRU = UnitKind[MinGru, MinGruPins, MinGruFactors](
+    node=MinGru,
+    factors=MinGruFactors,
+    layers=(MinGruLayer,),
+    takes=takes,
+    lower=lower_mingru,
+    bias=solve_mingru,
+    build=build_mingru,
+    report=report_mingru,
+    decide=decide_mingru,
+    deliver=deliver_mingru,
+    supply=supply_mingru,
+    effects=mingru_effects,
+    drawings=("tau-cell",),
+    pulsed=True,
+    slow=True,
+    check=check_frame,
+)

@@ -1,0 +1,321 @@
+"""The thermometer register: the alphaCMRU at epsilon = 0, whose state is replaced by a value on a grid.
+
+    the turns that +v exceeds where u >= i_rise,  those that -v exceeds where u <= i_fall,  else kept
+
+The candidate and its window are those of a ladder's quantiser, on a common-mode offset. The value v = W_alpha x + alpha
+stands on an offset of FULL_SCALE in two rectified rows, max(1 + v, 0) and max(1 - v, 0), of which S(h_hat) takes one;
+turn k is (k - 1/2) steps of 2 / K. So s = 0 ... K stands for h = -1 + 2 s / K. Level k is on where v exceeds I_turn by
+what calibration found.
+
+Its supply current is that of both comparators, the levels' min(g_push v, I_turn) of the value that is switched
+through, 3 I_keep for each level that is on, and the gates'. The output is in its signal.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.blocks import CELLS
+from cosim.cells.builder import NETWORK, Builder, instance, net
+from cosim.cells.quantiser import sampler
+from cosim.cells.register import GATES, register, register_blocks
+from cosim.errors import MappingError, UnitCurrentError
+from cosim.ir.nodes import Rectifier, Storing, Weight
+from cosim.ir.states import States
+from cosim.network.layers import FULL_SCALE, RecurrentLayer, SignedLayer
+from cosim.network.offset import common_mode_offset
+from cosim.technology.calibration import Calibration
+from cosim.units.comparator import (
+    clock_pins,
+    comparator_bias,
+    comparator_current,
+    settle_within,
+    window_points,
+    window_thresholds,
+)
+from cosim.units.kind import (
+    Array,
+    CellEquations,
+    Effect,
+    LearnedParameters,
+    PinRow,
+    Site,
+    Standing,
+    Turns,
+    UnitKind,
+    effect,
+    pick,
+    step_through,
+)
+from cosim.units.limits import MIN_FALL, SetPoint
+from cosim.units.placing import Parameter, Placing
+from cosim.units.sizing import SizingInput
+
+KEEP = 0.04  # of i_unit: what a level sinks to stay off; twice that keeps it on
+RELEASE = 0.5  # of i_unit: what ends a write; the keepers then have a part of the frame before it is read
+_STEPS = 8  # of the iteration that finds a turn's current; what a turn needs hardly depends on it
+
+
+@dataclass(frozen=True)
+class Register(Storing):
+    """alphaCMRU at epsilon = 0: the number of turns that +v exceeds at u >= rise, that -v exceeds at u <= fall, else
+    kept; s starts at `first`."""
+
+    first: int = 0
+
+    @property
+    def start(self) -> int:
+        """The levels that the reset leaves on."""
+        return self.first
+
+
+@dataclass(frozen=True)
+class RegisterPins:
+    """Bias-pin currents in ampere; i_turns: of each level."""
+
+    i_upper: float
+    i_lower: float
+    i_gain: float
+    i_keep: float
+    i_release: float
+    i_turns: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RegisterFactors:
+    """upper, lower: the comparators' currents; turns, levels: threshold and output of each level, none for all
+    nominal."""
+
+    upper: float = 1.0
+    lower: float = 1.0
+    turns: tuple[float, ...] = ()
+    levels: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class LevelFit:
+    """Measured turning points of a register's level: a value turns a level when it exceeds the current of the turn by
+    `shifts`, at currents `turns`, both in ampere; linear between them, flat outside."""
+
+    turns: Array
+    shifts: Array
+
+    def value(self, i_turn: float) -> float:
+        """Return the value that turns a level, ampere; i_turn: current of the turn, ampere."""
+        return i_turn + float(np.interp(i_turn, self.turns, self.shifts))
+
+    def solve(self, value: float) -> float:
+        """Return the current of the turn at which this value turns a level, ampere."""
+        i_turn = value
+        for _ in range(_STEPS):
+            i_turn += value - self.value(i_turn)
+        return i_turn
+
+
+def level_of(calibration: Calibration) -> LevelFit:
+    """The fit of a calibration."""
+    own = calibration.own[Register.__name__]
+    return LevelFit(np.array(own["turns"]), np.array(own["shifts"]))
+
+
+RegisterCell = CellEquations[Register, RegisterPins, RegisterFactors]
+
+
+def decide_register(cell: RegisterCell, candidate: Array) -> States:
+    """States (n, time), whole numbers."""
+    rise, fall = window_thresholds(cell)
+    ups, downs = candidate >= rise, candidate <= fall
+    positive, negative = (_exceeded(cell, value) for value in cell.values)
+
+    def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
+        return np.where(ups[:, t], positive[:, t], np.where(downs[:, t], negative[:, t], state))
+
+    return step_through(
+        candidate, np.full(len(candidate), cell.node.start) if cell.before is None else cell.before, step
+    )
+
+
+def _exceeded(cell: RegisterCell, value: Array) -> NDArray[np.int16]:
+    """Return how many turns a value exceeds, (n, time)."""
+    node, factors = cell.node, cell.factors.turns or (1.0,) * cell.node.most
+    i_unit = cell.asked[2] / node.level
+    if cell.ideal:
+        turns = [turn * i_unit for turn in node.turns]
+    else:
+        turns = [level_of(cell.calibration).value(i_turn) for i_turn in cell.bias.i_turns]
+    found = sum(value >= factor * turn for factor, turn in zip(factors, turns, strict=True))
+    return np.asarray(found, dtype=np.int16)
+
+
+def turn_register(cell: RegisterCell, lines: Sequence[Array]) -> Turns:
+    """Return both thresholds, whatever the state."""
+    return Turns(window_thresholds(cell), window_thresholds(cell), own=True)
+
+
+def deliver_register(cell: RegisterCell, states: States) -> Array:
+    """Output current (n, time), ampere: the levels that are on."""
+    high = cell.asked[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.i_gain))
+    factors = cell.factors.levels or (1.0,) * cell.node.most
+    return pick(np.concatenate([[0.0], np.cumsum(high * np.array(factors))]), states)
+
+
+def supply_register(cell: RegisterCell, standing: Standing) -> Array:
+    """The register with output and pedestal, ampere, (n, time)."""
+    pins, calibration, candidate = cell.bias, cell.calibration, standing.candidate
+    up = candidate >= window_thresholds(cell)[0]
+    total = standing.current + sum(
+        comparator_current(calibration, candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
+    )
+    value = calibration.mirror.push * np.where(up, *cell.values)
+    total = total + sum(np.minimum(value, i_turn) for i_turn in pins.i_turns)
+    return total + pins.i_keep * (3 * standing.states + GATES * (2 + up))
+
+
+def takes(layer: RecurrentLayer) -> bool:
+    """Tell whether a layer becomes registers: its update stores a value on a grid (alphaCMRU at epsilon 0)."""
+    return isinstance(layer, SignedLayer) and layer.levels is not None and layer.epsilon == 0
+
+
+def lower_register(layer: SignedLayer, placing: Placing) -> None:
+    """A register for every unit of an alphaCMRU layer with levels and epsilon 0."""
+    assert layer.levels is not None
+    assert layer.weight_alpha is not None
+    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+    weight_alpha, alpha = placing.sources.folded(layer.weight_alpha, layer.alpha)
+    _check_still(layer, placing)
+    step = 2 * FULL_SCALE / layer.levels
+    turns = tuple((k + 0.5) * step for k in range(layer.levels))
+    for i in range(layer.width):
+        beta = abs(float(layer.bias_beta[i]))
+        offset, first = float(common_mode_offset(beta)), round((float(layer.start[i]) + FULL_SCALE) / step)
+        node = Register(
+            f"{layer.name}.{i}", layer.name, i, placing.stage, step, -FULL_SCALE, step, offset + beta, offset - beta,
+            offset, turns, first,
+        )  # fmt: skip
+        placing.graph.add(node)
+        placing.add_row(node.name, weight[i], bias[i] + offset, Parameter(layer.name, i))
+        _add_values(node, weight_alpha[i], float(alpha[i]), placing)
+
+
+def _add_values(node: Register, weight: Array, alpha: float, placing: Placing) -> None:
+    """The value with either sign, and their edges into the register."""
+    for sign, label in ((1.0, "pos"), (-1.0, "neg")):
+        part = f"{node.name}.alpha_{label}"
+        placing.graph.add(Rectifier(part, node.layer, node.index, FULL_SCALE))
+        parameter = Parameter(node.layer, node.index, "_alpha", f" ({label})", "alpha")
+        placing.add_row(part, sign * weight, sign * alpha + FULL_SCALE, parameter)
+        placing.graph.connect(part, node.name, Weight(1.0, f"{node.layer}.value[{node.index}] ({label})", "value"))
+
+
+def _check_still(layer: SignedLayer, placing: Placing) -> None:
+    """Raises MappingError for a value that turns while it is written."""
+    assert layer.weight_alpha is not None
+    for i, row in enumerate(layer.weight_alpha):
+        moved = next((tap.name for tap, w in zip(placing.sources.taps, row, strict=True) if tap.late and w), None)
+        if moved is not None:
+            raise MappingError(
+                f"{placing.origin}: {layer.name}.weight_alpha[{i},*] reads {moved} late, which turns while the value "
+                "is written, and a value must stand still then; let it read what is not late, or train "
+                "without --feedback"
+            )
+
+
+def solve_register(node: Register, sizing: SizingInput) -> RegisterPins:
+    """Bias currents of thresholds and turns as they arrive. Raises MappingError for what cannot be built."""
+    asked, i_unit = sizing.asked(node), sizing.graph.i_unit
+    upper = comparator_bias(sizing, node, asked.i_rise)
+    lower = comparator_bias(sizing, node, asked.i_fall, upper=False)
+    keep = KEEP * i_unit
+    source = sizing.graph.into(node.name, "value")[0][0]
+    traffic = sizing.traffic(source)
+    fit = level_of(sizing.calibration)
+    turns = tuple(fit.solve(sizing.arriving(turn * i_unit, traffic)) for turn in node.turns)
+    if turns[0] < MIN_FALL:
+        raise UnitCurrentError(str(SetPoint("lowest turn", turns[0], least=MIN_FALL)))
+    return RegisterPins(
+        upper, lower, sizing.calibration.schmitt.solve_gain(asked.i_high), keep, RELEASE * i_unit, turns
+    )
+
+
+def build_register(builder: Builder, node: Register, pins: RegisterPins) -> None:
+    """Candidate, register, and the lines of its state; its values are the lines p of two rectifiers."""
+    technology, stem, units = builder.technology, net(node.name), builder.units
+    candidate = builder.add_candidate(node)
+    builder.define(sampler(technology), *register_blocks(technology, units))
+    upper, lower = (builder.bias_line("thresh", current) for current in (pins.i_upper, pins.i_lower))
+    keep, gain = builder.bias_line("keep", pins.i_keep), builder.bias_line("gain", pins.i_gain)
+    release = builder.bias_line("release", pins.i_release)
+    turns = tuple(builder.bias_line("turn", current) for current in pins.i_turns)
+    builder.cell_bias[node.name] = (upper, lower, gain, keep, release, *turns)
+    values = [source for source, _ in builder.graph.into(node.name, "value")]
+    for source, device in zip(values, ("pos", "neg"), strict=True):
+        builder.weights[source, node.name] = f"x{NETWORK}.xcell_{stem}.m{device}"
+    clk, clkb, _, pulseb = clock_pins(node)
+    nets = (
+        candidate, *(f"{net(source)}_p" for source in values), upper, lower, keep, release, gain, *turns, f"{stem}_p",
+        clk, clkb, pulseb, "resetb", builder.reset_line(), "vdd",
+    )  # fmt: skip
+    origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g} {node.most} levels of {node.level:.6g}"
+    builder.add(register(technology, units, node.most, node.start), f"cell_{stem}", nets, CELLS, origin)
+    builder.decisions[node.name] = tuple(f"x{NETWORK}.xcell_{stem}.xlevel{k}.q" for k in range(1, node.most + 1))
+    builder.add_state_line(node)
+
+
+def report_register(node: Register, pins: RegisterPins, learned: LearnedParameters) -> list[PinRow]:
+    """Return the report's rows for both thresholds of the candidate, the current of a level, and the turn of each."""
+    asked, (upper, lower, gain, _, _, *turns) = learned.asked, learned.pins
+    i_unit = asked.i_high / node.level
+    levels = f"{node.most} levels, {node.step:g} apart; level 0 stands for {node.zero:g}; starts on {node.start}"
+    return [
+        PinRow(learned.upper, upper, asked.i_rise, pins.i_upper, learned.above),
+        PinRow(learned.lower, lower, asked.i_fall, pins.i_lower, learned.below),
+        PinRow(learned.alpha, gain, asked.i_high, pins.i_gain, levels),
+        *(
+            PinRow(
+                f"{learned.alpha} (turn {k})", pin, turn * i_unit, current,
+                f"{-node.zero:g} included",
+            )
+            for k, (pin, turn, current) in enumerate(zip(turns, node.turns, pins.i_turns, strict=True), start=1)
+        ),
+    ]  # fmt: skip
+
+
+def register_effects(node: Register, pins: RegisterPins, site: Site) -> Iterator[Effect]:
+    """upper, lower: the comparators; turns: M2 of each level - bias diode - M1; levels: M5 of each - bias diode."""
+    cell = f"cell_{net(node.name)}"
+    upper, lower, gain, _, _, *turns = site.pins
+    yield site.comparator("upper", pins.i_upper, instance(f"{cell}.upper"), upper)
+    yield site.comparator("lower", pins.i_lower, instance(f"{cell}.lower"), lower)
+    for k, (pin, current) in enumerate(zip(turns, pins.i_turns, strict=True), start=1):
+        block = f"level{k}"
+        threshold, compare = site.device("threshold", block), site.device("compare", block)
+        devices = (threshold, 1), (site.bias(pin), -1), (compare, -1)
+        yield effect("turns", node.name, current, *devices, place=k - 1)
+        yield effect(
+            "levels", node.name, pins.i_gain, (site.device("level", block), 1), (site.bias(gain), -1), place=k - 1
+        )
+
+
+REGISTER = UnitKind[Register, RegisterPins, RegisterFactors](
+    node=Register,
+    factors=RegisterFactors,
+    layers=(SignedLayer,),
+    takes=takes,
+    lower=lower_register,
+    points=window_points,
+    bias=solve_register,
+    build=build_register,
+    report=report_register,
+    decide=decide_register,
+    deliver=deliver_register,
+    supply=supply_register,
+    effects=register_effects,
+    turns=turn_register,
+    resumes=True,
+    settles=settle_within,
+    drawings=("register", "level"),
+    pulsed=True,
+    samples=True,
+)

@@ -1,1 +1,0 @@
-"""The unit at epsilon = 0, whose state is replaced: a Schmitt trigger."""

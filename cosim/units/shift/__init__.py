@@ -1,1 +1,0 @@
-"""The shift cell: one bit, one frame later."""

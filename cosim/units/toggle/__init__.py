@@ -1,1 +1,0 @@
-"""The unit at epsilon = -1, whose state is turned over: a toggle."""
