@@ -1,7 +1,8 @@
 """Files of a search: search.json says what it is, and two files get a line for every finished trial and check.
 
 A line is on disk before the next trial begins. Its checksum is one over what the search is, too; from the first line
-on that does not fit, trials run again, which is fast where their chips are kept.
+on that does not fit, trials run again, which is fast where their chips are kept. search.json is written anew from the
+options of each command, so a damaged one costs nothing where a line says that the search is the same.
 """
 
 import hashlib
@@ -29,14 +30,14 @@ class TrialStore:
     """A folder's finished trials and checks, by the number of the trial."""
 
     def __init__(self, folder: Path, search: Mapping[str, object]) -> None:
-        """Raises InputError where the folder holds another search."""
+        """Raises InputError where the folder holds another search, or lines of which none is known to be this one's."""
         plain = json.loads(json.dumps(json_object(search)))
         self._folder = folder
         self._key = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-        _check(folder / SEARCH_FILE, plain)
+        is_known = _check(folder / SEARCH_FILE, plain)
+        self.trials = self._read(TRIALS_FILE, Tried, is_known=is_known)
+        self.checks = self._read(CHECKS_FILE, OnTransistors, is_known=is_known or bool(self.trials))
         write_atomically(folder / SEARCH_FILE, seal_json(plain))
-        self.trials = self._read(TRIALS_FILE, Tried)
-        self.checks = self._read(CHECKS_FILE, OnTransistors)
 
     def trial(self, tried: Tried) -> None:
         """Keep a trial."""
@@ -60,8 +61,9 @@ class TrialStore:
                 f"cannot write to {path}: {error.strerror}; make room, then give the command again"
             ) from None
 
-    def _read(self, name: str, cls: type[R]) -> dict[int, R]:
-        """The whole lines of a file up to the first that is not; what follows is cut off."""
+    def _read(self, name: str, cls: type[R], *, is_known: bool) -> dict[int, R]:
+        """The whole lines of a file up to the first that is not; what follows is cut off. is_known: whether they are
+        of this search; raises InputError where nothing says so."""
         path, found, whole = self._folder / name, dict[int, R](), 0
         if not is_file(path):
             return found
@@ -73,6 +75,11 @@ class TrialStore:
             except (ValueError, InputError):
                 break
             whole += len(line)
+        if b"\n" in content and not found and not is_known:
+            raise InputError(
+                f"{self._folder}: {SEARCH_FILE} is missing or damaged, and no line of {name} is of this search; "
+                f"{_AGAIN}"
+            )
         if whole < len(content):
             write_atomically(path, content[:whole])
         return found
@@ -92,16 +99,19 @@ def _named(plain: Mapping[str, object]) -> dict[str, object]:
     return {"yield_" if key == "yield" else key: value for key, value in plain.items()}
 
 
-def _check(path: Path, search: Mapping[str, object]) -> None:
+def _check(path: Path, search: Mapping[str, object]) -> bool:
+    """Whether a file says that its folder is of this search; not where it is missing or damaged. Raises InputError
+    where it says that of another."""
     if not is_file(path):
-        return
+        return False
     try:
         known = read_sealed(path, _AGAIN)
-    except InputError:  # damaged: lines that are no trials of this search are left out
-        return
+    except InputError:
+        return False
     for name in sorted({*known, *search}):
         if known.get(name) != search.get(name):
             raise InputError(
                 f"{path.parent}: holds another search: {name} is {shown(known.get(name))} there, not "
                 f"{shown(search.get(name))}; {_AGAIN}"
             )
+    return True

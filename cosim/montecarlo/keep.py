@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from cosim.bounds import AREA, I_UNIT, TAU
 from cosim.calibration.chip import find_chip
 from cosim.calibration.fingerprint import calibration_fingerprint
 from cosim.calibration.noise import find_noise
@@ -205,10 +206,10 @@ def _check_values(kept: KeptTrial, where: str) -> None:
             kept.engine == entry.name for entry in engines()
         ),
         "plan must draw 1 chip or more, in at most as many replicates": 1 <= plan.replicates <= plan.chips,
-        "plan.area must be positive": plan.area > 0,
-        "compile must have a positive i_unit, below 1 mA, and no pedestal below 0": 0 < made.i_unit < 1e-3
-        and 0 <= made.pedestal < _MOST_UNITS,
-        "compile.tau must be positive": made.tau is None or made.tau > 0,
+        f"plan.area must lie in {AREA}": plan.area in AREA,
+        f"compile.i_unit must lie in {I_UNIT}": made.i_unit in I_UNIT,
+        "compile.pedestal must be 0 or more": 0 <= made.pedestal < _MOST_UNITS,
+        f"compile.tau must lie in {TAU}": made.tau is None or made.tau in TAU,
         "compile.headroom must be 0 or more": 0 <= made.headroom < _MOST_UNITS,
     }
     if fault := next((text for text, holds in rules.items() if not holds), None):

@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cosim.errors import InputError
-from cosim.explore.kept import CHECKS_FILE, TRIALS_FILE, TrialStore
+from cosim.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
 from cosim.explore.run import Search, explore
 from cosim.explore.search import Space, propose
 from cosim.files.seal import seal_line, unseal_line
@@ -138,6 +139,24 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
 def test_another_search_is_refused(tmp_path, kept):
     with pytest.raises(InputError, match=r"holds another search: search is 'one' there, not 'two'; choose another"):
         TrialStore(tmp_path, {"search": "two"})
+
+
+def damage(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("lose", [damage, Path.unlink])
+def test_a_damaged_search_file_costs_no_trials(tmp_path, kept, lose):
+    """It is written anew from the options of this search; another search is refused, and removes no line of this."""
+    whole = explore(search(3), kept)
+    before = {name: (tmp_path / name).read_bytes() for name in (SEARCH_FILE, TRIALS_FILE, CHECKS_FILE)}
+    lose(tmp_path / SEARCH_FILE)
+    with pytest.raises(InputError, match=r"search.json is missing or damaged, and no line of trials.jsonl is of this"):
+        TrialStore(tmp_path, {"search": "two"})
+    assert explore(search(3), TrialStore(tmp_path, {"search": "one"})) == whole
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Flip single bits of everything that is kept: `python tests/fuzz/flips.py SEED COUNT` prints what came of it as JSON.
 
 A file with one other bit must be refused, or count as not there, or give what the whole one gives: never other numbers.
+What has a checksum must not be taken for what it was, unless it has been written again as it was.
 The files take turns, and within each every bit is as likely as any other. A flip is found again by seed and number:
 `python tests/fuzz/flips.py SEED COUNT NUMBER` makes that one alone.
 """
@@ -16,12 +17,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from kept import File, kept_files
-from targets import one_layer, small_network
+from kept import File, Form, archive, kept_files
+from targets import one_layer, small_network, stopped_training
 
 from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.errors import CosimError
 from cosim.simulation.keep import keep_result, kept_result
+
+OUTCOMES = "refused", "measured anew", "written again", "the same"
+PLAIN = Form(lambda rng, content: content)  # without a checksum over all of it
 
 
 def plain(value: object) -> object:
@@ -38,16 +42,16 @@ def plain(value: object) -> object:
 
 
 def models(folder: Path) -> list[File]:
-    """Checkpoints, and a finished inference."""
-    found = []
+    """Checkpoints, the state of a training that has stopped, and a finished inference."""
+    found = [stopped_training(folder / "state" / "model.npz")]
     for suffix in (".npz", ".pt"):
         path = folder / f"model{suffix}"
         save_checkpoint(path, small_network(4))
-        found.append(File(f"model{suffix}", path, lambda path=path: load_network(path), lambda rng, content: content))
+        found.append(File(f"model{suffix}", path, lambda path=path: load_network(path), PLAIN))
     arrays = {"states": np.ones((3, 2), np.int16), "power_w": np.array(1e-9)}
     keep_result(folder, "0123", arrays)
     read = lambda: kept_result(folder, "0123", arrays)  # noqa: E731
-    return [*found, File("inference", folder / "0123.npz", read, lambda rng, content: content)]
+    return [*found, File("inference", folder / "0123.npz", read, archive(key="0123"))]
 
 
 def flip(one: File, whole: bytes, wanted: object, rng: random.Random) -> str:
@@ -57,7 +61,7 @@ def flip(one: File, whole: bytes, wanted: object, rng: random.Random) -> str:
     content[bit // 8] ^= 1 << bit % 8
     one.path.write_bytes(content)
     try:
-        found = one.read()
+        found, left = one.read(), one.path.read_bytes()
     except CosimError:
         return "refused"
     except Exception:
@@ -66,7 +70,9 @@ def flip(one: File, whole: bytes, wanted: object, rng: random.Random) -> str:
         one.path.write_bytes(whole)
     if found is None:
         return "measured anew"
-    return "the same" if plain(found) == wanted else f"bit {bit}: other numbers"
+    if plain(found) != wanted:
+        return f"bit {bit}: other numbers"
+    return "written again" if left == whole else "the same"
 
 
 def main(seed: int, count: int, only: int | None = None) -> dict[str, object]:
@@ -75,18 +81,21 @@ def main(seed: int, count: int, only: int | None = None) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         os.chdir(folder)
-        found = [one for one in kept_files(folder / "all", one_layer(small_network(4))) if one.sealed] + models(folder)
+        found = [one for one in kept_files(folder / "all", one_layer(small_network(4))) if one.form.fits] + models(
+            folder
+        )
         whole = [one.path.read_bytes() for one in found]
         wanted = [plain(one.read()) for one in found]
         for number in range(count) if only is None else [only]:
             k = number % len(found)
             outcome = flip(found[k], whole[k], wanted[k], random.Random(f"{seed} {number}"))
-            kinds = outcomes.setdefault(found[k].name, {"refused": 0, "measured anew": 0, "the same": 0})
+            kinds = outcomes.setdefault(found[k].name, dict.fromkeys(OUTCOMES, 0))
             if outcome in kinds:
                 kinds[outcome] += 1
             else:
                 faults.append(f"seed {seed}, number {number}, {found[k].name}: {outcome}")
-    return {"flips": count, "faults": faults, "outcomes": outcomes}
+    sealed = [one.name for one in found if one.form.fits]
+    return {"flips": count, "faults": faults, "outcomes": outcomes, "sealed": sealed}
 
 
 if __name__ == "__main__":

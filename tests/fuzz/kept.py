@@ -25,7 +25,7 @@ from cosim.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
 from cosim.explore.search import Space, belongs
 from cosim.files.claim import own_folder
 from cosim.files.json_form import json_object
-from cosim.files.seal import seal_json, seal_line, seal_text, seal_zip, unseal_json, unseal_line, unseal_text
+from cosim.files.seal import check_zip, seal_json, seal_line, seal_text, seal_zip, unseal_json, unseal_line, unseal_text
 from cosim.files.settings import RunSettings, write_settings
 from cosim.layout.backannotate import extracted, nets_of
 from cosim.layout.extract import Parasitic
@@ -56,24 +56,33 @@ from cosim.technology.noise import load_noise
 from cosim.variation.draws import VariationPlan
 
 Change = Callable[[Random, bytes], bytes]
+SUMMED = "network.npz", "samples.npz"  # of a Monte Carlo run, with the calibration: trial.json has their checksums
 KNOBS = (Knob("i-unit", "A", 1e-9, 1e-10, 1e-8, log=True), Knob("units", "", 8, values=(4, 8, 16)))
 SPACE = Space(KNOBS, ("yield", "power"), 0.5, seed=3)
 
 
 @dataclass(frozen=True)
+class Form:
+    """How a file is built. change: another content, under a checksum that fits where it still can carry one; fits:
+    whether the checksums over all of a content fit, None for a file that has none."""
+
+    change: Change
+    fits: Callable[[bytes], bool] | None = None
+
+
+@dataclass(frozen=True)
 class File:
     """A kept file. read: what is made of it, which raises a CosimError for what is refused, or returns None for what is
-    measured anew; change: another content, resealed where it can be; sealed: whether it has a checksum."""
+    measured anew."""
 
     name: str
     path: Path
     read: Callable[[], object]
-    change: Change
-    sealed: bool = True
+    form: Form
 
 
-def resealed(unseal: Callable[[bytes], bytes], seal: Callable[..., bytes], change: Change) -> Change:
-    """Another content under a checksum that fits it, where it still has the form to carry one."""
+def resealed(unseal: Callable[[bytes], bytes], seal: Callable[..., bytes], change: Change) -> Form:
+    """Return the form of a file with a checksum in it; `unseal` raises ValueError where that does not fit."""
 
     def changed(rng: Random, content: bytes) -> bytes:
         other = change(rng, unseal(content))
@@ -82,7 +91,15 @@ def resealed(unseal: Callable[[bytes], bytes], seal: Callable[..., bytes], chang
         except Exception:
             return other
 
-    return changed
+    return Form(changed, lambda content: _passes(unseal, content))
+
+
+def _passes(check: Callable[[bytes], object], content: bytes) -> bool:
+    try:
+        check(content)
+    except ValueError:
+        return False
+    return True
 
 
 def _seal_object(content: bytes) -> bytes:
@@ -94,18 +111,38 @@ OBJECT = resealed(unseal_json, _seal_object, mutate.mutate_json)
 TABLE = resealed(unseal_text, lambda content: seal_text(content.decode("utf-8", "surrogateescape")), mutate.mutate_text)
 
 
-def _arrays(key: str = "") -> Change:
-    return resealed(lambda content: content, lambda content: seal_zip(content, key), mutate.mutate_npz)
+def archive(change: Change = mutate.mutate_npz, key: str = "") -> Form:
+    """Return the form of a zip whose comment is its checksum."""
+
+    def unseal(content: bytes) -> bytes:
+        check_zip(content, key)
+        return content
+
+    return resealed(unseal, lambda content: seal_zip(content, key), change)
 
 
-def _lines(key: str) -> Change:
+def lines(key: str) -> Form:
+    """Return the form of a file that grows by lines, a checksum in each; what follows the last end of a line is one
+    that was being written when its process ended."""
+
     def changed(rng: Random, content: bytes) -> bytes:
-        first, *rest = content.splitlines(keepends=True)
-        other = mutate.mutate_value(rng, json.loads(unseal_line(first, key)))
-        line = seal_line(other, key) if isinstance(other, dict) and other else b"{}\n"
-        return b"".join([line, *rest])
+        whole = content.splitlines(keepends=True)
+        place = rng.randrange(len(whole))
+        other = mutate.mutate_value(rng, json.loads(unseal_line(whole[place], key)))
+        whole[place] = seal_line(other, key) if isinstance(other, dict) and other else b"{}\n"
+        return b"".join(whole)
 
-    return changed
+    def check(content: bytes) -> None:
+        for line in content[: content.rfind(b"\n") + 1].splitlines(keepends=True):
+            unseal_line(line, key)
+
+    return Form(changed, lambda content: _passes(check, content))
+
+
+def summed(path: Path, change: Change = mutate.mutate_npz) -> Form:
+    """Return the form of a file whose checksum is in another: no other content fits."""
+    whole = path.read_bytes()
+    return Form(change, lambda content: content == whole)
 
 
 def kept_files(folder: Path, network: Network) -> list[File]:
@@ -129,7 +166,7 @@ def _measured(folder: Path) -> list[File]:
         name, text = type(one).__name__, json.dumps({"technology": "generic180"})
         path = _write(folder / "cache" / f"{name}.npz", table_bytes(one, text))
         read = lambda path=path, text=text: load_table(path, text)  # noqa: E731
-        found.append(File(f"cache, table of {name}", path, read, _arrays(text)))
+        found.append(File(f"cache, table of {name}", path, read, archive(key=text)))
     return found
 
 
@@ -164,8 +201,8 @@ def _search(folder: Path) -> list[File]:
             return None
         return front_of(tried, SPACE.objectives, 0.5), scores, tried, again.checks
 
-    names = ((SEARCH_FILE, OBJECT), (TRIALS_FILE, _lines(kept._key)), (CHECKS_FILE, _lines(kept._key)))
-    return [File(f"search, {name}", place / name, read, change) for name, change in names]
+    names = ((SEARCH_FILE, OBJECT), (TRIALS_FILE, lines(kept._key)), (CHECKS_FILE, lines(kept._key)))
+    return [File(f"search, {name}", place / name, read, form) for name, form in names]
 
 
 def _runs(folder: Path, design: Design) -> list[File]:
@@ -191,13 +228,12 @@ def _runs(folder: Path, design: Design) -> list[File]:
                 None,
                 lambda *_: None,
             )
-    key = run_key(run_settings(trial))
+    key, kept = run_key(run_settings(trial)), places["montecarlo"][0]
     kinds = {
-        "simulate": (("simulation.npz", _arrays()), ("design.json", OBJECT)),
-        "power": (("power.npz", _arrays()), ("power.json", OBJECT), ("design.json", OBJECT)),
+        "simulate": (("simulation.npz", archive()), ("design.json", OBJECT)),
+        "power": (("power.npz", archive()), ("power.json", OBJECT), ("design.json", OBJECT)),
         "montecarlo": (("summary.json", OBJECT), ("run.json", OBJECT), ("trial.json", OBJECT),
-                       ("chips.jsonl", _lines(key)), ("network.npz", mutate.mutate_npz),
-                       ("samples.npz", mutate.mutate_npz)),
+                       ("chips.jsonl", lines(key)), *((name, summed(kept / name)) for name in SUMMED)),
     }  # fmt: skip
     found = []
     for verb, names in kinds.items():
@@ -207,7 +243,7 @@ def _runs(folder: Path, design: Design) -> list[File]:
             difference = diff_folders(a, b)
             return format_difference(difference), json.dumps(json_object(difference))
 
-        found += [File(f"diff of {verb}, {name}", a / name, read, change) for name, change in names]
+        found += [File(f"diff of {verb}, {name}", a / name, read, form) for name, form in names]
     a = places["power"][0]
     found.append(File("page.json", a / "page.json", lambda: format_pages([read_page(a)]), OBJECT))
     figures = lambda: dict(find_figures(read_sealed(a / "power.json", "again")))  # noqa: E731
@@ -228,10 +264,10 @@ def _by_hand(folder: Path) -> list[File]:
     machine = {"symbols": ["0", "1"], "start": "even", "states": states}
     automaton = _write(folder / "automaton.json", json.dumps(machine).encode())
     return [
-        File("run.toml", settings / "run.toml", lambda: read_settings(settings), mutate.mutate_text, sealed=False),
-        File("plan", plan, lambda: format_plan(read_plan(plan)), mutate.mutate_text, sealed=False),
-        File("specs", specs, lambda: read_specs([str(specs)]), mutate.mutate_text, sealed=False),
-        File("automaton", automaton, lambda: read_table(automaton), mutate.mutate_json, sealed=False),
+        File("run.toml", settings / "run.toml", lambda: read_settings(settings), Form(mutate.mutate_text)),
+        File("plan", plan, lambda: format_plan(read_plan(plan)), Form(mutate.mutate_text)),
+        File("specs", specs, lambda: read_specs([str(specs)]), Form(mutate.mutate_text)),
+        File("automaton", automaton, lambda: read_table(automaton), Form(mutate.mutate_json)),
     ]
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import pickle
 import random
+import re
 import struct
 import warnings
 import zipfile
@@ -84,6 +85,8 @@ def mutate_value(rng: random.Random, value: Any) -> Any:
             return {(f"{k}x" if k == key else k): v for k, v in value.items()}
         if kind == 2:
             return {**value, rng.choice(("", "a", "é", "\x1b", "format", key + "\0")): rng.choice(ODD)}
+        if kind == 3:  # which JSON does not tell apart
+            return dict(rng.sample(list(value.items()), len(value)))
         return {**value, key: mutate_value(rng, value[key])}
     if isinstance(value, list) and value and rng.random() < 0.8:
         place = rng.randrange(len(value))
@@ -109,6 +112,8 @@ def mutate_json(rng: random.Random, content: bytes) -> bytes:
         return rng.choice(
             (b"[" * 100_000, b'{"a":' * 100_000, b"1" * 5000, b"", b"null", b"\xff\xfe", b"NaN", b"[1,,]")
         )
+    if kind == 2:
+        return json.dumps(json.loads(content), indent=3, sort_keys=True).encode()  # spelt otherwise
     return json.dumps(mutate_value(rng, json.loads(content))).encode("utf-8", "surrogatepass")
 
 
@@ -119,7 +124,7 @@ def mutate_text(rng: random.Random, content: bytes) -> bytes:
     lines = content.decode().split("\n")
     for _ in range(rng.choice((1, 1, 2, 4))):
         place = rng.randrange(len(lines))
-        kind = rng.randrange(6)
+        kind = rng.randrange(7)
         words = lines[place].split(" ")
         if kind == 0:
             del lines[place]
@@ -134,6 +139,8 @@ def mutate_text(rng: random.Random, content: bytes) -> bytes:
         elif kind == 4:
             cut = rng.randrange(len(lines[place]) + 1)
             lines[place] = lines[place][:cut] + rng.choice(TOKENS) + lines[place][cut:]
+        elif kind == 5:
+            lines[place] = re.sub("[1-9]", str(rng.randrange(1, 10)), lines[place], count=1)
         else:
             words[rng.randrange(len(words))] = rng.choice(TOKENS)
             lines[place] = " ".join(words)
@@ -195,13 +202,9 @@ def mutate_npy(rng: random.Random, content: bytes, as_json: bool) -> bytes:
     if kind == 0:
         return mutate_bytes(rng, content)
     if kind == 1:
-        shape, dtype = (
-            rng.choice(("(9,)", "(2**40,)", "()", "(-1, 3)", "(0, 2**62)", "3", "((1,),)", "(1e3,)", "None")),
-            (
-                rng.choice(
-                    ("'<f8'", "'|u1'", "'<U0'", "'<U99999999'", "'|O'", "[('a','<f8')]", "'x'", "3", "'<f8', (3,)")
-                )
-            ),
+        shape = rng.choice(("(9,)", "(2**40,)", "()", "(-1, 3)", "(0, 2**62)", "3", "((1,),)", "(1e3,)", "None"))
+        dtype = rng.choice(
+            ("'<f8'", "'|u1'", "'<U0'", "'<U99999999'", "'|O'", "[('a','<f8')]", "'x'", "3", "'<f8', (3,)")
         )
         text = f"{{'descr': {dtype}, 'fortran_order': {rng.choice((True, False, 3))}, 'shape': {shape}, }}".encode()
         text = text.replace(b"2**40", b"%d" % 2**40).replace(b"2**62", b"%d" % 2**62)
@@ -233,7 +236,7 @@ def mutate_zip(rng: random.Random, content: bytes) -> bytes:
         if places:
             place = rng.choice(places) + rng.choice(fields)
             value = rng.choice(
-                (b"\x00\x00", b"\xff\xff", b"\x01\x00", b"\x63\x00", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f")
+                (bytes(2), b"\xff\xff", b"\x01\x00", b"\x63\x00", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f")
             )
             data[place : place + len(value)] = value
         return bytes(data)
@@ -246,10 +249,8 @@ def mutate_zip(rng: random.Random, content: bytes) -> bytes:
     elif kind == 1:
         members.append((name, data))
     elif kind == 2:
-        members[place] = (
-            rng.choice((name + "/", name.removesuffix(".npy"), "../" + name, "\x1b" + name, "", name * 500)),
-            data,
-        )
+        other = rng.choice((name + "/", name.removesuffix(".npy"), "../" + name, "\x1b" + name, "", name * 500))
+        members[place] = other, data
     elif kind == 3:
         members.append((rng.choice(("a/", "notes.txt", "x.npy", "archive/data.pkl")), b"text"))
     elif kind == 4:
@@ -281,7 +282,7 @@ def mutate_torch(rng: random.Random, content: bytes) -> bytes:
     """A .pt: its bytes, its list of members, its pickle, or what it holds."""
     import torch
 
-    kind = rng.randrange(7)
+    kind = rng.randrange(8)
     if kind == 0:
         return mutate_bytes(rng, content)
     if kind == 1:
@@ -294,10 +295,31 @@ def mutate_torch(rng: random.Random, content: bytes) -> bytes:
         )
     if kind == 3 and rng.random() < 0.2:
         return pickle.dumps(Code())
-    found = _mutate_tensors(rng, torch.load(io.BytesIO(content), weights_only=True))
+    found = torch.load(io.BytesIO(content), weights_only=True)
+    if kind == 4:
+        _change_number(rng, rng.choice([one for one in _tensors(found) if one.numel()]))
+    else:
+        found = _mutate_tensors(rng, found)
     file = io.BytesIO()
     torch.save(found, file, _use_new_zipfile_serialization=rng.random() > 0.03)
     return file.getvalue()
+
+
+def _tensors(value: Any) -> list[Any]:
+    """All tensors in lists and tables."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return [value]
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [one for part in inside for one in _tensors(part)]
+
+
+def _change_number(rng: random.Random, tensor: Any) -> None:
+    """Another number in a tensor of the same form, which no check of forms can see."""
+    place = rng.randrange(tensor.numel())
+    number = rng.choice((0, 1, 2, -1, 0.5, 1e-30, 1e30, float("nan"), float("inf")))
+    tensor.view(-1)[place] = number if tensor.is_floating_point() else rng.randrange(2)
 
 
 def _mutate_tensors(rng: random.Random, value: Any) -> Any:

@@ -1,6 +1,7 @@
 """Fuzz every loader in this process: `python tests/fuzz/run.py SEED COUNT` prints what came of it as JSON.
 
-Each mutation must be read or be refused by a CosimError, run no code, and take at most SECONDS of processor time. A
+Each mutation must be read or be refused by a CosimError, run no code, and take at most SECONDS of processor time. One
+whose checksum does not fit must not be read: it is refused, or counts as not there, or is written again as it was. A
 mutation is found again by its seed and number: `python tests/fuzz/run.py SEED COUNT NUMBER` runs that one alone. A
 campaign that is asked to end (SIGTERM) says what it has found until then.
 """
@@ -26,6 +27,7 @@ SECONDS = 5.0  # of processor time, for one mutation
 _ADDRESSES = 4 << 30  # bytes of address space beyond what stands when the loaders are there: a bound if all others fail
 
 
+OUTCOMES = "read", "refused", "measured anew", "damaged"  # damaged: not read, because its checksum does not fit
 ENDING: list[int] = []  # signals to end
 
 
@@ -45,19 +47,22 @@ def clear_peak() -> None:
 
 
 def run_mutation(target: Target, whole: bytes, seed: int, number: int) -> str:
-    """What came of one mutation: read, refused, or the error that must not be."""
+    """What came of one mutation: one of OUTCOMES, or the error that must not be."""
     content = target.mutate(random.Random(f"{seed} {number}"), whole)
+    damaged = target.fits is not None and not target.fits(content)
     beside = set(target.path.parent.iterdir())
     target.path.write_bytes(content)
     del content
     clear_peak()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
-        target.load()
-        return "read"
+        outcome = "measured anew" if target.load() is None else "read"
+        if damaged and outcome == "read" and target.path.read_bytes() != whole:
+            return "read, and its checksum does not fit"
+        return "damaged" if damaged else outcome
     except CosimError as error:
         str(error).encode()  # a message must reach a terminal
-        return "refused"
+        return "damaged" if damaged else "refused"
     except (Exception, TooSlow):
         return traceback.format_exc()
     finally:
@@ -92,7 +97,7 @@ def main(seed: int, count: int, only: int | None) -> dict[str, object]:
             outcome = run_mutation(target, content, seed, number)
             slowest = max(slowest, (time.process_time() - before, f"{target.name}, {number}"))
             largest = max(largest, (peak_memory(), f"{target.name}, {number}"))
-            kinds = outcomes.setdefault(target.name, {"read": 0, "refused": 0})
+            kinds = outcomes.setdefault(target.name, dict.fromkeys(OUTCOMES, 0))
             if outcome in kinds:
                 kinds[outcome] += 1
             else:

@@ -14,14 +14,14 @@ from random import Random
 import mutate
 import numpy as np
 import torch
-from kept import OBJECT, kept_files
+from kept import OBJECT, SUMMED, File, archive, kept_files, lines, summed
 
 from cosim.calibration.find import shipped_path
 from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
 from cosim.compiler.passes import compile_network
 from cosim.errors import MappingError
 from cosim.files.claim import own_file
-from cosim.files.seal import seal_json, seal_line, seal_npz, seal_zip, unseal_json, unseal_line
+from cosim.files.seal import seal_npz
 from cosim.montecarlo.keep import keep_trial, load_trial
 from cosim.montecarlo.record import unpack_draws
 from cosim.montecarlo.run import run_settings, summarize_run
@@ -75,12 +75,13 @@ EXPRESSION = b"{0.7*par_k*1e-06/p - sqrt(abs(b)) + max(1, 2)^2 + agauss(0, 1, 3)
 
 @dataclass(frozen=True)
 class Target:
-    """A loader: the file that is mutated, how, and what reads it."""
+    """A loader: the file that is mutated, how, and what reads it; fits: as of a `Form`."""
 
     name: str
     path: Path
     mutate: Callable[[Random, bytes], bytes]
     load: Callable[[], object]
+    fits: Callable[[bytes], bool] | None = None
 
 
 def small_network(ramp: int | None) -> Network:
@@ -118,17 +119,22 @@ def targets(folder: Path) -> list[Target]:
         *_networks(folder, network),
         *_data(folder, network),
         *_processes(folder, network),
-        *_stores(folder),
         Target("expression", _write(folder / "expression.txt", EXPRESSION), mutate.mutate_text, _expression(folder)),
-        *_kept(folder / "all", network),
+        *_kept(
+            [
+                stopped_training(folder / "state" / "model.npz"),
+                *_stores(folder),
+                *kept_files(folder / "all", one_layer(network)),
+            ]
+        ),
     ]
 
 
-def _kept(folder: Path, network: Network) -> list[Target]:
-    """Each kept file with other content under a checksum that fits, and broken."""
-    files = kept_files(folder, one_layer(network))
-    broken = [Target(f"{one.name}, broken", one.path, mutate.mutate_bytes, one.read) for one in files if one.sealed]
-    return [*(Target(one.name, one.path, one.change, one.read) for one in files), *broken]
+def _kept(files: list[File]) -> list[Target]:
+    """Each kept file with other content under a checksum that fits, and broken where it has one."""
+    found = [Target(one.name, one.path, one.form.change, one.read, one.form.fits) for one in files]
+    broken = [replace(one, name=f"{one.name}, broken", mutate=mutate.mutate_bytes) for one in found if one.fits]
+    return [*found, *broken]
 
 
 def one_layer(network: Network) -> Network:
@@ -162,7 +168,7 @@ def _networks(folder: Path, network: Network) -> list[Target]:
     path = folder / "bare.pt"
     torch.save({name: torch.from_numpy(array) for name, array in bare.items()}, path)
     found.append(Target("state dict .pt", path, mutate.mutate_torch, _inspect(path)))
-    return [*found, _state(folder / "state" / "model.npz"), _software(folder / "software.pt")]
+    return [*found, _software(folder / "software.pt")]
 
 
 def _software(path: Path) -> Target:
@@ -187,7 +193,7 @@ def _inspect(path: Path) -> Callable[[], object]:
     return inspect
 
 
-def _state(path: Path) -> Target:
+def stopped_training(path: Path) -> File:
     """A training that stopped at iteration 2 of 4."""
     path.parent.mkdir()
     config, task = TrainingConfig(Architecture(cells=3, layers=1), iterations=4, batch=5), small_task()
@@ -202,24 +208,15 @@ def _state(path: Path) -> Target:
     with suppress(Stopped):
         train(config, task, path, stop)
 
-    def resume() -> None:
+    def resume() -> object:
         """On a copy: what is whole at the end is removed."""
         again = path.with_name("again.pt")
         again.unlink(missing_ok=True)
         with own_file(again):
             state_path(again).write_bytes(state_path(path).read_bytes())
-        train(config, task, again, resume=True)
+        return train(config, task, again, resume=True)
 
-    return Target("state.pt", state_path(path), _resealed_zip, resume)
-
-
-def _resealed_zip(rng: Random, content: bytes) -> bytes:
-    """A .pt with another content, under a checksum that fits where it still is a zip."""
-    changed = mutate.mutate_torch(rng, content)
-    try:
-        return seal_zip(changed)
-    except Exception:
-        return changed
+    return File("state.pt", state_path(path), resume, archive(mutate.mutate_torch))
 
 
 def _data(folder: Path, network: Network) -> list[Target]:
@@ -270,8 +267,8 @@ def _processes(folder: Path, network: Network) -> list[Target]:
         return [model_card(section, drawn.polarity, drawn, drawn.polarity) for drawn in sizes]
 
     return [
-        Target("calibration", calibration, OBJECT,
-               lambda: compile_network(plain, technology, load_calibration(calibration))),
+        Target("calibration", calibration, OBJECT.change,
+               lambda: compile_network(plain, technology, load_calibration(calibration)), OBJECT.fits),
         Target("technology", toml, mutate.mutate_text, cards),
         Target("library", library, mutate.mutate_text, card),
     ]  # fmt: skip
@@ -283,8 +280,8 @@ def _expression(folder: Path) -> Callable[[], object]:
     return lambda: Parameters(names).evaluate(path.read_bytes().decode(errors="replace"))
 
 
-def _stores(folder: Path) -> list[Target]:
-    """A run of three chips: each file broken, and each with another content under a checksum that fits."""
+def _stores(folder: Path) -> list[File]:
+    """A run of three chips, and a finished inference."""
     run, kept = folder / "run", folder / "kept"
     technology = load_technology("generic180")
     calibration = load_calibration(shipped_path("generic180", 8))
@@ -310,24 +307,12 @@ def _stores(folder: Path) -> list[Target]:
         trial = load_trial(run)
         return draws and summarize_run(trial, list(records.values()), [parse_spec("power<=1uW")])
 
-    def resealed(rng: Random, content: bytes) -> bytes:
-        changed = mutate.mutate_value(rng, json.loads(unseal_json(content)))
-        return seal_json(changed) if isinstance(changed, dict) and changed else b"{}"
-
-    def relined(rng: Random, content: bytes) -> bytes:
-        key, lines = run_key(settings), content.splitlines(keepends=True)
-        changed = mutate.mutate_value(rng, json.loads(unseal_line(lines[1], key)))
-        return b"".join(
-            [lines[0], seal_line(changed, key) if changed and isinstance(changed, dict) else b"{}\n", lines[2]]
-        )
-
-    names = ("run.json", "trial.json", "chips.jsonl", "network.npz", "samples.npz", "calibration.json")
-    broken = [Target(f"store, {name}", run / name, mutate.mutate_bytes, load) for name in names]
+    forms = {"run.json": OBJECT, "trial.json": OBJECT, "chips.jsonl": lines(run_key(settings))}
+    forms |= {name: summed(run / name) for name in SUMMED}
+    forms["calibration.json"] = summed(run / "calibration.json", mutate.mutate_json)
     arrays = {"states": np.zeros((3, 2), np.int16), "power_w": np.array(1e-9)}
     result = _write(kept / "0123.npz", seal_npz(arrays, "0123"))
-    changes = (("run.json", resealed), ("trial.json", resealed), ("chips.jsonl", relined))
     return [
-        *broken,
-        *(Target(f"store, {name} under a checksum", run / name, change, load) for name, change in changes),
-        Target("kept result", result, mutate.mutate_npz, lambda: kept_result(kept, "0123", arrays)),
+        *(File(f"store, {name}", run / name, load, form) for name, form in forms.items()),
+        File("kept result", result, lambda: kept_result(kept, "0123", arrays), archive(key="0123")),
     ]

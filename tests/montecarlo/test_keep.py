@@ -132,6 +132,22 @@ def test_a_trial_of_another_format(store):
         load_trial(store)
 
 
+@pytest.mark.parametrize(
+    ("table", "field", "value", "wanted"),
+    [
+        ("plan", "area", 1e-320, r"plan\.area must lie in 0\.01 to 100"),
+        ("compile", "i_unit", 1e-320, r"compile\.i_unit must lie in 1e-15 to 0\.001 A"),
+        ("compile", "tau", 0.0, r"compile\.tau must lie in 1e-09 to 10 s"),
+        ("compile", "pedestal", -1.0, r"compile\.pedestal must be 0 or more"),
+    ],
+)
+def test_numbers_beyond_their_bounds_are_named(store, table, field, value, wanted):
+    content = json.loads((store / "trial.json").read_text())
+    edit(store / "trial.json", **{table: {**content[table], field: value}})
+    with pytest.raises(InputError, match=rf"trial\.json: {wanted}; the command that made the run writes it again"):
+        load_trial(store)
+
+
 @pytest.mark.parametrize("name", sorted(FILES - {"trial.json"}))
 def test_files_of_another_trial(store, name):
     (store / name).write_bytes((store / name).read_bytes() + b" ")
