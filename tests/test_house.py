@@ -114,3 +114,14 @@ def test_what_is_public_has_a_docstring():
         if not text
     ]
     assert bare == []
+
+
+def test_a_fixture_of_the_session_has_a_name_of_its_own():
+    """pytest makes such a fixture once, also from one that a folder has put in place of another: tests of other folders
+    would then get what was made of that."""
+    tests = Path(__file__).parent
+    decorated = [(one.name, "".join(map(ast.unparse, one.decorator_list))) for one in functions(tests / "conftest.py")]
+    shared = {name for name, text in decorated if "fixture" in text and "session" in text}
+    assert {"technology", "calibration"} <= shared
+    again = {str(path): shared & {one.name for one in functions(path)} for path in tests.glob("*/**/*.py")}
+    assert not {name: found for name, found in again.items() if found}

@@ -2,14 +2,22 @@
 
 import pytest
 
+from cosim.calibration.find import shipped_path
+from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 
 
 @pytest.fixture(scope="session")
-def technology(tmp_path_factory):
+def gf180mcu(tmp_path_factory):
     """gf180mcu without its models: a drawing needs none."""
     root = tmp_path_factory.mktemp("kits")
     library = root / "gf180mcuD/libs.tech/ngspice/sm141064.ngspice"
     library.parent.mkdir(parents=True)
     library.write_text("")
     return load_technology("gf180mcu", root)
+
+
+@pytest.fixture(scope="session")
+def gf180mcu_calibration():
+    """The shipped one, 8 unit devices per weight 1.0."""
+    return load_calibration(shipped_path("gf180mcu", 8))

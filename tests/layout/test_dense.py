@@ -63,13 +63,13 @@ def test_a_net_that_others_are_on_is_wired(outside):
     assert not any(block.over for block in found)
 
 
-def test_rows_of_mirrors_end_in_units_on_the_rail(technology):
-    circuit, ports = flat(signal_rails(technology, 8, 1.003))
-    chip = draw_chip(circuit, ports, technology, "cell")
+def test_rows_of_mirrors_end_in_units_on_the_rail(gf180mcu):
+    circuit, ports = flat(signal_rails(gf180mcu, 8, 1.003))
+    chip = draw_chip(circuit, ports, gf180mcu, "cell")
     rows = [row for band in chip.bands for row in band.rows]
     assert [len(row.ends) for row in rows] == [2] * len(rows)
     whole = replace(circuit, elements=(*circuit.elements, *chip.dummies))
-    netlist = format_schematic(whole, (), ports, "cell", drawing_of(technology))
+    netlist = format_schematic(whole, (), ports, "cell", drawing_of(gf180mcu))
     lines = [line.split() for line in netlist.splitlines() if line.startswith("mdummy")]
     assert len(lines) == 2 * len(rows)
     assert {tuple(line[1:5]) for line in lines} == {("vss",) * 4, ("vdd",) * 4}
@@ -93,33 +93,33 @@ def test_wells_keep_from_wells_only():
     assert piled(spaced([own, own, p], 1400), 0)[-1].high == height + 2800
 
 
-def test_plates_fill_the_height(technology):
+def test_plates_fill_the_height(gf180mcu):
     """8 of 400 fF, 200 um2 each, in 240 um: one column of 29 um, 7 um wide; what their area misses is the grid."""
-    drawing = drawing_of(technology)
+    drawing = drawing_of(gf180mcu)
     capacitors = [Capacitor(f"c{k}", f"n{k}", VDD, 400e-15) for k in range(8)]
-    plates = place(capacitors, technology.capacitor_density, drawing, (0, 0, 100_000, 240_000))
+    plates = place(capacitors, gf180mcu.capacitor_density, drawing, (0, 0, 100_000, 240_000))
     assert len({plate.box[0] for plate in plates}) == 1
     assert 0.95 * 240_000 < max(plate.box[3] for plate in plates) < 240_000
-    area = 400e-15 / technology.capacitor_density * 1e18
+    area = 400e-15 / gf180mcu.capacitor_density * 1e18
     high = plates[0].box[3] - plates[0].box[1]
     assert all(abs(plate.farad_area - area) <= 5 * high for plate in plates)
 
 
-def test_plates_that_would_be_too_narrow_are_lower(technology):
+def test_plates_that_would_be_too_narrow_are_lower(gf180mcu):
     """8 of 200 um2 in 400 um would be 49 um high and 4.1 um wide, too narrow for a wire: they are lower."""
-    drawing = drawing_of(technology)
+    drawing = drawing_of(gf180mcu)
     capacitors = [Capacitor(f"c{k}", f"n{k}", VDD, 400e-15) for k in range(8)]
-    plates = place(capacitors, technology.capacitor_density, drawing, (0, 0, 100_000, 400_000))
+    plates = place(capacitors, gf180mcu.capacitor_density, drawing, (0, 0, 100_000, 400_000))
     assert len({plate.box[0] for plate in plates}) == 1
     assert {plate.box[2] - plate.box[0] for plate in plates} == {4500}
 
 
-def test_a_capacitor_between_signals_is_refused_by_name(technology):
+def test_a_capacitor_between_signals_is_refused_by_name(gf180mcu):
     capacitors = [Capacitor("c0", "n0", VDD, 400e-15), Capacitor("average.c", "in", "held", 400e-15)]
     with pytest.raises(
         MappingError, match=r"capacitor average\.c from in to held, neither .*; leave its block out of --with"
     ):
-        place(capacitors, technology.capacitor_density, drawing_of(technology), (0, 0, 100_000, 240_000))
+        place(capacitors, gf180mcu.capacitor_density, drawing_of(gf180mcu), (0, 0, 100_000, 240_000))
 
 
 def test_roles_tell_which_nets_are_kept_apart():
@@ -174,16 +174,16 @@ def test_a_single_transistor_stands_on_its_own():
     assert stack([one, other]) == [TransistorBlock(one), TransistorBlock(other)]
 
 
-def test_fill_covers_what_the_foundry_asks_and_keeps_its_distance(technology):
+def test_fill_covers_what_the_foundry_asks_and_keeps_its_distance(gf180mcu):
     """30 % of each metal; wires of the same metal are 0.5 um away or more."""
     db = pytest.importorskip("klayout.db")
     from cosim.layout.connect import read_layout
     from cosim.layout.fill import METALS, fill
     from cosim.layout.gds import layout_of
 
-    circuit, ports = flat(schmitt(technology, 8))
-    drawing = drawing_of(technology)
-    chip = draw_chip(circuit, ports, technology, "cell")
+    circuit, ports = flat(schmitt(gf180mcu, 8))
+    drawing = drawing_of(gf180mcu)
+    chip = draw_chip(circuit, ports, gf180mcu, "cell")
     drawn = read_layout(layout_of(chip, drawing), drawing)
     filled = fill(chip, circuit, drawn, drawing)
     assert filled == fill(chip, circuit, drawn, drawing)
@@ -198,15 +198,15 @@ def test_fill_covers_what_the_foundry_asks_and_keeps_its_distance(technology):
         assert share >= 0.3
 
 
-def test_what_is_too_large_for_its_wires_is_refused_at_once(technology, monkeypatch):
+def test_what_is_too_large_for_its_wires_is_refused_at_once(gf180mcu, monkeypatch):
     """Before anything is placed."""
     monkeypatch.setattr("cosim.layout.chip.stack", lambda *_: pytest.fail("the work has begun"))
     devices = tuple(switch(f"s{k}", f"a{k}", "g", f"b{k}") for k in range(MOST + 1))
     with pytest.raises(MappingError, match=r"cell: must have at most 4000 transistors and capacitors .*, not 4001"):
-        draw_chip(Circuit("cell", (), devices), ("g",), technology, "cell")
+        draw_chip(Circuit("cell", (), devices), ("g",), gf180mcu, "cell")
 
 
-def test_rows_get_longer_where_wires_across_them_find_no_room(technology, monkeypatch):
+def test_rows_get_longer_where_wires_across_them_find_no_room(gf180mcu, monkeypatch):
     """Seven eighths of the rows each time, as far as two fifths of them."""
     asked = []
 
@@ -220,7 +220,7 @@ def test_rows_get_longer_where_wires_across_them_find_no_room(technology, monkey
     monkeypatch.setattr("cosim.layout.chip.find_rows", lambda *_: 20)
     monkeypatch.setattr("cosim.layout.chip.find_bands", bands)
     monkeypatch.setattr("cosim.layout.chip.route", route_none)
-    circuit, ports = flat(schmitt(technology, 8))
+    circuit, ports = flat(schmitt(gf180mcu, 8))
     with pytest.raises(NoRoomError, match="net a: there is no room"):
-        draw_chip(circuit, ports, technology, "cell")
+        draw_chip(circuit, ports, gf180mcu, "cell")
     assert asked == [20, 17, 14, 12, 10, 8]

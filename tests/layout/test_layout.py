@@ -59,33 +59,33 @@ def netlist(circuit, ports, technology, dummies=()):
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_every_unit_is_that_of_the_netlist(name, technology):
-    circuit, ports = flat(CELLS[name](technology))
-    chip, drawn = trace(circuit, ports, technology)
-    checked = check_units(drawn, netlist(circuit, ports, technology, chip.dummies))
+def test_every_unit_is_that_of_the_netlist(name, gf180mcu):
+    circuit, ports = flat(CELLS[name](gf180mcu))
+    chip, drawn = trace(circuit, ports, gf180mcu)
+    checked = check_units(drawn, netlist(circuit, ports, gf180mcu, chip.dummies))
     assert checked.passed, checked.summary
     assert len(drawn.units) == sum(mos.m for mos in (*circuit.elements, *chip.dummies))
     assert not [net for net in drawn.boxes if "$" in net]  # no wire that nobody named
 
 
-def test_two_switches_on_one_source_are_drawn(technology):
+def test_two_switches_on_one_source_are_drawn(gf180mcu):
     """The quantiser's driver has them; its own capacitor is no unit."""
     block = quantiser()
-    blocks = (block, *quantiser_blocks(technology))
+    blocks = (block, *quantiser_blocks(gf180mcu))
     circuit = Circuit(block.name, blocks, (Instance("cell", block.ports, block.name),)).flat()
     circuit = replace(circuit, elements=tuple(one for one in circuit.elements if isinstance(one, Mos)))
     ports = [port for port in block.ports if "clk" not in port and "pulse" not in port]  # as pins they need more room
-    chip, drawn = trace(circuit, ports, technology)
+    chip, drawn = trace(circuit, ports, gf180mcu)
     assert [len(one.over) for one in chip.blocks if one.forked] == [2]
-    checked = check_units(drawn, netlist(circuit, ports, technology, chip.dummies))
+    checked = check_units(drawn, netlist(circuit, ports, gf180mcu, chip.dummies))
     assert checked.passed, checked.summary
 
 
-def test_poly_of_a_gate_line_is_one_where_gates_end_short(technology):
+def test_poly_of_a_gate_line_is_one_where_gates_end_short(gf180mcu):
     """0.13 um beyond a diffusion, as in sky130: less than half of what lies between two blocks."""
-    rules = dict(technology.drawing.rules)
+    rules = dict(gf180mcu.drawing.rules)
     rules["poly_end"] = replace(rules["poly_end"], value=130)
-    short = replace(technology, drawing=replace(technology.drawing, rules=rules))
+    short = replace(gf180mcu, drawing=replace(gf180mcu.drawing, rules=rules))
     circuit, ports = flat(CELLS["schmitt"](short))
     chip, drawn = trace(circuit, ports, short)
     assert check_units(drawn, netlist(circuit, ports, short, chip.dummies)).passed
@@ -111,35 +111,35 @@ def with_fault(circuit, fault):
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", CELLS)
-def test_faults_are_seen(name, fault, technology):
-    circuit, ports = flat(CELLS[name](technology))
-    chip, drawn = trace(with_fault(circuit, FAULTS[fault]), ports, technology)
-    assert not check_units(drawn, netlist(circuit, ports, technology, chip.dummies)).passed
+def test_faults_are_seen(name, fault, gf180mcu):
+    circuit, ports = flat(CELLS[name](gf180mcu))
+    chip, drawn = trace(with_fault(circuit, FAULTS[fault]), ports, gf180mcu)
+    assert not check_units(drawn, netlist(circuit, ports, gf180mcu, chip.dummies)).passed
 
 
-def test_the_same_bytes(technology):
-    circuit, ports = flat(CELLS["schmitt"](technology))
+def test_the_same_bytes(gf180mcu):
+    circuit, ports = flat(CELLS["schmitt"](gf180mcu))
     one, other = (
-        gds_bytes(layout_of(draw_chip(circuit, ports, technology, "cell"), drawing_of(technology)), packed=True)
+        gds_bytes(layout_of(draw_chip(circuit, ports, gf180mcu, "cell"), drawing_of(gf180mcu)), packed=True)
         for _ in range(2)
     )
     assert one == other
 
 
-def test_a_longer_wire_has_more(technology):
+def test_a_longer_wire_has_more(gf180mcu):
     """The gate line of the mirror's input has its poly over ground and more; no capacitance is negative."""
-    circuit, ports = flat(CELLS["mirror"](technology))
-    _, drawn = trace(circuit, ports, technology)
-    found = by_net([one for one in extract(drawn, drawing_of(technology)) if one.kind != "junction"])
+    circuit, ports = flat(CELLS["mirror"](gf180mcu))
+    _, drawn = trace(circuit, ports, gf180mcu)
+    found = by_net([one for one in extract(drawn, drawing_of(gf180mcu)) if one.kind != "junction"])
     assert all(farad > 0 for kinds in found.values() for farad in kinds.values())
     # 8 units 5 um long at 0.88 um: fields of 0.28 um between gates are 7 x 0.28 x 5 um2 of poly at 110 aF/um2, 1.1 fF
     assert sum(found["p"].values()) > 1.1e-15
 
 
-def test_only_pins_are_labelled_as_pins(technology):
+def test_only_pins_are_labelled_as_pins(gf180mcu):
     """Every net has its name on its metal; the layers that a foundry's tools take pins from have those of ports."""
-    circuit, ports = flat(CELLS["schmitt"](technology))
-    chip, drawn = trace(circuit, ports, technology)
+    circuit, ports = flat(CELLS["schmitt"](gf180mcu))
+    chip, drawn = trace(circuit, ports, gf180mcu)
     pins = {label.net for label in chip.labels if label.layer.endswith("_label")}
     inner = {label.net for label in chip.labels if label.layer in ("metal1", "metal3")}
     assert pins == {pin.net for pin in chip.pins} == {*ports, GROUND}
@@ -179,10 +179,10 @@ def match(circuit, ports, technology, drawn):
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_netlists_match_without_names_of_inner_nets(name, technology):
-    circuit, ports = flat(CELLS[name](technology))
-    assert match(circuit, ports, technology, circuit)
-    assert not match(circuit, ports, technology, with_fault(circuit, swapped))
+def test_netlists_match_without_names_of_inner_nets(name, gf180mcu):
+    circuit, ports = flat(CELLS[name](gf180mcu))
+    assert match(circuit, ports, gf180mcu, circuit)
+    assert not match(circuit, ports, gf180mcu, with_fault(circuit, swapped))
 
 
 def test_a_technology_without_rules_is_refused():
@@ -190,11 +190,11 @@ def test_a_technology_without_rules_is_refused():
         drawing_of(load_technology("generic180"))
 
 
-def test_a_kit_without_decks_is_named(technology, monkeypatch):
+def test_a_kit_without_decks_is_named(gf180mcu, monkeypatch):
     monkeypatch.setattr("cosim.layout.checks.find_application", lambda: ("klayout", "0.28.5"))
     monkeypatch.setattr("cosim.layout.checks.shutil.which", lambda name: name)
     with pytest.raises(MissingToolError, match=r"has no gf180mcuD/libs\.tech/klayout beside it"):
-        find_checker(technology, drawing_of(technology))
+        find_checker(gf180mcu, drawing_of(gf180mcu))
 
 
 def test_reports_are_read_with_coordinates(tmp_path):
@@ -259,7 +259,7 @@ def test_an_old_application_is_named(monkeypatch):
         find_application()
 
 
-def test_decks_get_absolute_paths(technology, monkeypatch, tmp_path):
+def test_decks_get_absolute_paths(gf180mcu, monkeypatch, tmp_path):
     """klayout takes relative ones from the deck's folder, and would write its report elsewhere than it is read."""
     monkeypatch.chdir(tmp_path)
     folder, rules = Path("it's a layout"), Path("kit", "drc", "rule_decks")
@@ -276,7 +276,7 @@ def test_decks_get_absolute_paths(technology, monkeypatch, tmp_path):
         return CompletedProcess(command, 0, "Congratulations! Netlists match", "")
 
     monkeypatch.setattr("cosim.layout.checks.subprocess.run", run)
-    checker = Checker("klayout", "0.28.5", Path("kit"), drawing_of(technology))
+    checker = Checker("klayout", "0.28.5", Path("kit"), drawing_of(gf180mcu))
     assert run_drc(checker, folder / "layout.gds", folder, "antenna").passed
     assert run_lvs(checker, folder / "layout.gds", folder / "lvs.sp", folder).passed
     named = [word.partition("=")[2] or word for word in words if "/" in word]
@@ -284,10 +284,10 @@ def test_decks_get_absolute_paths(technology, monkeypatch, tmp_path):
     assert (folder / "antenna.lyrdb").exists()
 
 
-def test_a_deck_that_fails_is_named_with_its_log(technology, monkeypatch, tmp_path):
+def test_a_deck_that_fails_is_named_with_its_log(gf180mcu, monkeypatch, tmp_path):
     monkeypatch.setattr(
         "cosim.layout.checks.subprocess.run", lambda *_, **__: CompletedProcess([], 1, "", "no such layer\n")
     )
-    checker = Checker("klayout", "0.28.5", tmp_path, drawing_of(technology))
+    checker = Checker("klayout", "0.28.5", tmp_path, drawing_of(gf180mcu))
     with pytest.raises(SimulationError, match=r"klayout failed on gf180mcu\.lvs: no such layer; the log is .*lvs\.log"):
         run_lvs(checker, tmp_path / "layout.gds", tmp_path / "lvs.sp", tmp_path)

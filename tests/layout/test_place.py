@@ -37,11 +37,11 @@ def test_bands_of_a_net_that_should_be_short_stand_together():
     assert {id(a), id(b)} in [{id(one) for one in pair} for pair in pairwise(shortest([b, c, a], [], {"x"}))]
 
 
-def test_a_bottom_plate_holds_no_more_than_the_rules_allow(technology):
+def test_a_bottom_plate_holds_no_more_than_the_rules_allow(gf180mcu):
     """60 of 680 fF are 340 um2 each, twice what one bottom plate may hold; wires do not touch."""
-    drawing = drawing_of(technology)
+    drawing = drawing_of(gf180mcu)
     capacitors = [Capacitor(f"c{k}", f"n{k}", GROUND, 680e-15) for k in range(60)]
-    plates = place(capacitors, technology.capacitor_density, drawing, (0, 0, 100_000, 300_000))
+    plates = place(capacitors, gf180mcu.capacitor_density, drawing, (0, 0, 100_000, 300_000))
     groups = {plate.group for plate in plates}
     areas = [sum(plate.farad_area for plate in plates if plate.group == group) for group in groups]
     assert len(areas) > 2
@@ -53,13 +53,13 @@ def test_a_bottom_plate_holds_no_more_than_the_rules_allow(technology):
     assert min(abs(one.y - other.y) for one, other in combinations(plates, 2)) >= 2 * WIRE
 
 
-def test_more_wires_than_fit_are_refused(technology):
+def test_more_wires_than_fit_are_refused(gf180mcu):
     capacitors = [Capacitor(f"c{k}", f"n{k}", GROUND, 680e-15) for k in range(40)]
     with pytest.raises(MappingError, match=r"capacitor c\d+: there is no room for its wire"):
-        place(capacitors, technology.capacitor_density, drawing_of(technology), (0, 0, 100_000, 20_000))
+        place(capacitors, gf180mcu.capacitor_density, drawing_of(gf180mcu), (0, 0, 100_000, 20_000))
 
 
-def test_a_p_well_of_its_own_is_refused(technology):
+def test_a_p_well_of_its_own_is_refused(gf180mcu):
     own = Mos("own", "d", "g", "s", "s", "n", 2e-6, 8e-6)
     with pytest.raises(MappingError, match="transistor own is in a p well of its own, on s"):
-        draw_chip(Circuit("cell", (), (own,)), ("d", "g", "s"), technology, "cell")
+        draw_chip(Circuit("cell", (), (own,)), ("d", "g", "s"), gf180mcu, "cell")

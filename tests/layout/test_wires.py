@@ -19,8 +19,8 @@ from cosim.resources import trained_network_path
 
 
 @pytest.fixture(scope="module")
-def design(make_network, technology, calibration):
-    return compile_network(make_network(3, hidden=2, outputs=2), technology, calibration)
+def design(make_network, gf180mcu, gf180mcu_calibration):
+    return compile_network(make_network(3, hidden=2, outputs=2), gf180mcu, gf180mcu_calibration)
 
 
 def with_these(design, folder, *found):
@@ -44,8 +44,8 @@ def test_wires_of_another_circuit_are_refused(design, tmp_path):
         with_these(design, tmp_path, Parasitic("vss", "elsewhere", "ground", 1e-15))
 
 
-def test_wires_of_another_network_are_refused(design, tmp_path, make_network, technology, calibration):
-    other = compile_network(make_network(3, hidden=3, outputs=2), technology, calibration)
+def test_wires_of_another_network_are_refused(design, tmp_path, make_network, gf180mcu, gf180mcu_calibration):
+    other = compile_network(make_network(3, hidden=3, outputs=2), gf180mcu, gf180mcu_calibration)
     (tmp_path / WIRES).write_bytes(format_wires([], other))
     with pytest.raises(InputError, match="its wires must be those of .* not of .*; draw this network again"):
         extracted(design, tmp_path)
@@ -79,9 +79,9 @@ def test_a_picture_of_each_cell(design):
         assert starts and all(0 <= float(x) <= wide and 0 <= float(y) <= high for x, y in starts)
 
 
-def test_a_cell_without_room_for_its_wires_has_no_picture(technology, calibration):
+def test_a_cell_without_room_for_its_wires_has_no_picture(gf180mcu, gf180mcu_calibration):
     """In the one step of a memory of two cells, the sampler is too narrow for a clock beside its net, and is named."""
-    design = compile_network(load_network(trained_network_path("parity_d2")), technology, calibration)
+    design = compile_network(load_network(trained_network_path("parity_d2")), gf180mcu, gf180mcu_calibration)
     found, left_out = cell_pictures(design)
     assert set(left_out) == {"sampler", "comparator"}
     assert left_out["sampler"].startswith("net hold: there is no room for its wire from y = ")
