@@ -175,11 +175,18 @@ def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "No
 def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> None:
     """Raises InputError where a verb's results could not be written, before there are any; makes nothing."""
     from cosim.files.claim import check_owner
-    from cosim.files.write import check_writable
 
     check_owner(folder, verb)
     if json_file is not None and (json_file.parent != folder or folder.is_dir()):
-        check_writable(json_file)
+        check_json(json_file)
+
+
+def check_json(path: Path | None) -> None:
+    """Raises InputError where figures could not be written into a file, or would replace what is no JSON object."""
+    from cosim.files.claim import check_replaceable, starts_with
+
+    if path is not None:
+        check_replaceable({path: starts_with(b"{")}, "--json")
 
 
 def take_folder(verb: str, folder: Path) -> None:

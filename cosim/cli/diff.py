@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cosim.cli.common import check_outputs, take_folder, write_json
+from cosim.cli.common import check_json, check_outputs, take_folder, write_json
 from cosim.cli.help import Verb
 from cosim.cli.options import FILE, collecting, json_option, pdk_root_option
 from cosim.cli.progress import progress_bar
@@ -49,14 +49,13 @@ def command(*, run_a: Path, run_b: Path, to: Answering, asking: DiffOptions) -> 
     """
     from cosim.diff.chips import ChipRequirements
     from cosim.diff.pair import PairOptions, diff_folders
-    from cosim.files.write import check_writable
     from cosim.montecarlo.keep import Places
     from cosim.report.difference_table import format_difference
 
     if to.output is not None:
         check_outputs("diff", to.output, to.json_file)
-    elif to.json_file is not None:
-        check_writable(to.json_file)
+    else:
+        check_json(to.json_file)
     with progress_bar("causes") as progress:
         judging = ChipRequirements(asking.specs, Places(asking.pdk_root, asking.technology))
         difference = diff_folders(run_a, run_b, PairOptions(judging, progress))

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from cosim.bounds import AREA, NUMBER, SEED, Bounds
-from cosim.cli.common import Compiling, compile_options, load_design, write_json
+from cosim.cli.common import Compiling, check_json, compile_options, load_design, write_json
 from cosim.cli.help import Verb
 from cosim.cli.options import collecting, data_option, json_option, network_argument, timeout_option
 from cosim.cli.types import Integer, Number
@@ -71,6 +71,7 @@ def command(
     from cosim.tasks.testset import load_test_set
     from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
+    check_json(showing.json_file)
     engine_entry(BATCH).load()
     design, condition = load_design(network_file, compiling)
     x = load_test_set(design.network, asking.data).inputs(asking.sample)

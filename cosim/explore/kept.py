@@ -100,8 +100,8 @@ def _named(plain: Mapping[str, object]) -> dict[str, object]:
 
 
 def _check(path: Path, search: Mapping[str, object]) -> bool:
-    """Whether a file says that its folder is of this search; not where it is missing or damaged. Raises InputError
-    where it says that of another."""
+    """Return whether a file says that its folder is of this search; not where it is missing or damaged. Raises
+    InputError where it says that of another."""
     if not is_file(path):
         return False
     try:

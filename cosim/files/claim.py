@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cosim.errors import InputError
 from cosim.files.results import is_result
-from cosim.files.write import check_folder, check_writable, make_folder, sync_folder, writing_into
+from cosim.files.write import check_folder, check_writable, is_replaced, make_folder, sync_folder, writing_into
 
 MARKER = ".cosim"  # in a folder: says which verb made it, and is locked while that writes
 _MARK = re.compile(r"([a-z]{1,20})\n")
@@ -108,15 +108,30 @@ def _is_kept(path: Path) -> bool:
     return path.parent.name.startswith(".") and path.parent.name.endswith(".cosim")
 
 
-def check_replaceable(files: Mapping[Path, Callable[[Path], bool]]) -> None:
+def check_replaceable(files: Mapping[Path, Callable[[Path], bool]], option: str = "-o") -> None:
     """Raises InputError where one of the files cannot be written, or is there and cosim has not written it, which its
-    function says."""
+    function says; option: names the files in the message."""
     for path, is_own in files.items():
         check_writable(path)
-        if path.is_file() and not is_own(path):
+        if is_replaced(path) and not is_own(path):
             raise InputError(
-                f"{path}: cosim has not written it and would replace it; move it away, or choose another file with -o"
+                f"{path}: cosim has not written it and would replace it; move it away, or choose another place with "
+                f"{option}"
             )
+
+
+def starts_with(*starts: bytes) -> Callable[[Path], bool]:
+    """Return a function that says whether a file is empty or starts as one of a kind does that has no mark of ours."""
+
+    def is_of_kind(path: Path) -> bool:
+        try:
+            with path.open("rb") as file:
+                content = file.read(max(map(len, starts)))
+        except OSError:
+            return False
+        return not content or content.startswith(starts)
+
+    return is_of_kind
 
 
 def check_owner(folder: Path, verb: str) -> None:

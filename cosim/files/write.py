@@ -73,6 +73,12 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
             _write_into(path, contents[path])
 
 
+def is_replaced(path: Path) -> bool:
+    """Return whether a file is there whose content would be lost; not of what is written into, such as a device."""
+    with _naming(path):
+        return path.exists() and _replaceable(path) is not None
+
+
 def check_writable(path: Path, size: int = 1) -> None:
     """Raises InputError where a file of `size` bytes could not be written; nothing stays of the attempt."""
     with _naming(path):

@@ -8,9 +8,9 @@ import numpy as np
 
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.errors import InputError, MissingToolError, SimulationError
-from cosim.files.claim import owner_of
+from cosim.files.claim import check_replaceable, owner_of, starts_with
 from cosim.files.json_form import json_object
-from cosim.files.write import check_writable, write_atomically
+from cosim.files.write import write_atomically
 from cosim.montecarlo.cells import spread_cells, stored_chip
 from cosim.montecarlo.keep import Places, load_trial, read_kept
 from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, KeptContributions
@@ -60,8 +60,9 @@ def read_run(folder: Path, places: Places = Places(), *, waveforms: bool = True,
 
 
 def check_page(output: Path) -> None:
-    """Raises InputError where the page could not be written, or would stand among the results of a verb."""
-    check_writable(output)
+    """Raises InputError where the page could not be written, would stand among the results of a verb, or would replace
+    what is no page."""
+    check_replaceable({output: starts_with(b"<!doctype html>")})
     owner = owner_of(output.parent)
     if owner not in (None, VERB):
         raise InputError(f"{output}: the folder belongs to cosim {owner}; choose another file with -o")

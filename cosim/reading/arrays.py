@@ -23,6 +23,7 @@ _KINDS = "biufcSU"  # truth values, numbers, text: no objects, nothing structure
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _ENCRYPTED = 0x1
+_CONVERT = "save it converted: names with y.astype(str), numbers with x.astype(float), unequal lengths padded to one"
 _FORMS = {"text": "U", "whole": "iu", "real": "iuf"}  # kinds of `check_forms`, and numpy's letters
 _WORDS = {"text": "text", "whole": "whole numbers", "real": "real numbers"}
 
@@ -118,6 +119,7 @@ def _read_array(content: IO[bytes], size: int, limit: int, where: str, repair: s
         raise InputError(f"{where} must be of npy format 1.0 or 2.0, not {version}; {repair}")
     shape, by_column, dtype = _HEADERS[version](content)
     if dtype.kind not in _KINDS or dtype.itemsize == 0:
+        repair = _CONVERT if dtype.hasobject else repair
         raise InputError(f"{where} must hold plain numbers or text, not {shown(dtype)}; {repair}")
     if min(shape, default=0) < 0:
         raise InputError(f"{where} must have a shape without negative numbers, not {shown(shape)}; {repair}")

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
+from cosim.files.claim import check_replaceable, starts_with
 from cosim.files.write import make_folder, write_together
 from cosim.report.html import Picture
 from cosim.report.page import Blocks, Grid, Page
 
+_STARTS = b"\x89PNG", b"<svg", b"<?xml"
 _ENDINGS = {"svg+xml": "svg", "png": "png"}
 
 
@@ -24,9 +26,11 @@ def name_pictures(pages: Sequence[Page]) -> dict[str, Picture]:
 
 
 def write_pictures(folder: Path, pages: Sequence[Page]) -> tuple[str, ...]:
-    """Write the pages' pictures into a folder; their names. Raises InputError where it cannot."""
+    """Write the pages' pictures into a folder; their names. Raises InputError where it cannot, or where one would
+    replace what is no picture."""
     found = name_pictures(pages)
     make_folder(folder)
+    check_replaceable({folder / name: starts_with(*_STARTS) for name in found}, "--pictures")
     write_together({folder / name: picture.content for name, picture in found.items()})
     return tuple(found)
 

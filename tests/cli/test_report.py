@@ -114,6 +114,19 @@ def test_pictures_as_files(cosim_main, store, tmp_path):
     assert sorted(re.findall(r"^picture: .*/(.+)$", out, re.MULTILINE)) == names
 
 
+def test_a_page_and_pictures_replace_their_own_kind_alone(cosim_main, store, tmp_path):
+    page, pictures = tmp_path / "page.html", tmp_path / "pictures"
+    arguments = ["report", store, "--no-waveforms", "-o", page, "--pictures", pictures]
+    for _ in range(2):
+        assert cosim_main(*arguments)[0] == 0
+    mine = pictures / "montecarlo-the-chips.svg"
+    for path, option in ((mine, "--pictures"), (page, "-o")):
+        path.write_text("mine")
+        code, _, err = cosim_main(*arguments)
+        assert code == 2 and f"{path}: cosim has not written it and would replace it; move it away" in err
+        assert f"choose another place with {option}" in err and path.read_text() == "mine"
+
+
 @pytest.fixture
 def beside(store, tmp_path):
     """(folder) -> nothing: the page of another verb about the store's network."""

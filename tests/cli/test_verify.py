@@ -148,6 +148,25 @@ def test_json_that_cannot_be_written_is_said_before_the_work(cosim_main, tiny, t
     assert not list(tmp_path.iterdir())
 
 
+def test_json_replaces_figures_alone(cosim_main, samples, tmp_path):
+    """A network that is named by mistake stays; an empty file and earlier figures are written again."""
+    network, figures = tmp_path / "net.npz", tmp_path / "figures.json"
+    network.write_bytes(b"PK mine")
+    figures.touch()
+    arguments = ["power", *samples, "--behavioral", "-o", tmp_path / "out"]
+    code, _, err = cosim_main(*arguments, "--json", network)
+    wanted = "cosim has not written it and would replace it; move it away, or choose another place with --json"
+    assert code == 2 and f"{network}: {wanted}" in err and not (tmp_path / "out").exists()
+    assert network.read_bytes() == b"PK mine"
+    for _ in range(2):
+        assert cosim_main(*arguments, "--json", figures)[0] == 0
+        assert json.loads(figures.read_text())["samples"] == 2
+    code, _, err = cosim_main("sensitivity", *samples[:1], "--json", network)
+    assert code == 2 and f"{network}: {wanted}" in err
+    code, _, err = cosim_main("diff", tmp_path / "out", tmp_path / "out", "--json", network)
+    assert code == 2 and f"{network}: {wanted}" in err
+
+
 def test_json_into_the_folder_that_the_verb_makes(cosim_main, samples, tmp_path):
     out = tmp_path / "new"
     assert cosim_main("power", *samples, "--behavioral", "-o", out, "--json", out / "figures.json")[0] == 0

@@ -115,8 +115,13 @@ def test_truncated_file(tmp_path, network, arrays):
 
 
 def test_pickled_arrays_are_refused(tmp_path, network, arrays):
+    """Labels of objects among them, which pandas makes of text, and samples of unequal length."""
     path = save(tmp_path / "data.npz", {**arrays, "y_test": np.array([object()] * SAMPLES)})
-    with pytest.raises(InputError, match=r"data\.npz: 'y_test' must hold plain numbers or text, not dtype\('O'\)"):
+    with pytest.raises(
+        InputError,
+        match=r"data\.npz: 'y_test' must hold plain numbers or text, not dtype\('O'\); save it converted: names with "
+        r"y\.astype\(str\), numbers with x\.astype\(float\), unequal lengths padded to one$",
+    ):
         load_test_set(network, path)
 
 
