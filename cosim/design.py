@@ -4,9 +4,11 @@ A chip's draws are `cosim.variation.draws.Chip`. Functions take design, conditio
 one, no chip is a circuit whose transistors do not deviate.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from cosim.cells.assembly import Assembly
 from cosim.circuit.elements import Circuit
@@ -14,6 +16,8 @@ from cosim.ir.graph import Sized
 from cosim.network.types import Network
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -58,3 +62,16 @@ class Design:
     def bias_pins(self, condition: Condition) -> dict[str, float]:
         """Pin -> current into it in ampere, but for `bias_scale`."""
         return {pin: condition.pins.get(pin, 1.0) * current for pin, current in self.assembly.bias_pins.items()}
+
+
+def once_per_design(make: Callable[[Design], Found]) -> Callable[[Design], Found]:
+    """Make a function run once for each design, whose result lives as long as the design; nobody may change it."""
+    kept: WeakKeyDictionary[Design, Found] = WeakKeyDictionary()
+
+    @wraps(make)
+    def found(design: Design) -> Found:
+        if design not in kept:
+            kept[design] = make(design)
+        return kept[design]
+
+    return found

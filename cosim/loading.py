@@ -25,6 +25,8 @@ from cosim.technology.scale import units_for
 from cosim.technology.types import Technology
 
 Say = Callable[[str], None]
+LARGE = 500  # cells of a network whose steps are said: half a minute or so for 5,000 of them
+LONG = 10_000  # frames of a sample that is said: a circuit simulator takes a minute or more
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,20 @@ def compile_for(
     say: Say = lambda line: None,
 ) -> Design:
     """Compile for a technology with the calibration that fits; `say` hears of one that must be measured."""
+    tell = teller(network, say)
+    tell(f"making a graph of {sum(layer.width for layer in network.recurrent_layers)} cells")
     check_mapping(network, settings, origin, units)  # before a calibration that may take half a minute
     calibration = find_calibration(process, units or units_for(network.weight_grid), say)
     if settings.around:
         settings = replace(settings, fit=find_chip(process, say))
+    tell("making transistors of it")
     return compile_network(network, process, calibration, settings, origin)
+
+
+def teller(network: Network, say: Say) -> Say:
+    """Return what says the steps of a work on a network: `say` where it is so large that they take seconds."""
+    cells = sum(layer.width for layer in network.recurrent_layers)
+    return say if cells > LARGE else lambda line: None
 
 
 def draw_samples(network: Network, data: Path | None, count: int | None, seed: int, say: Say) -> TestSet:
@@ -113,4 +124,9 @@ def pick_sample(network: Network, data: Path | None, number: int, say: Say) -> T
 def _told(network: Network, test_set: TestSet, say: Say) -> TestSet:
     if (clipping := find_clipping(network.encoding, test_set)) is not None:
         say(f"warning: {clipping}")
+    if (frames := int(test_set.lengths.max())) > LONG:
+        say(
+            f"the longest sample has {frames} frames, one after the other: where a time limit ends it, give a "
+            "longer --timeout, or cut it into shorter samples"
+        )
     return test_set

@@ -4,8 +4,9 @@ import csv
 import hashlib
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,9 @@ from cosim.circuit.dialects.dialect import START_FILE, Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE, format_point
 from cosim.circuit.elements import Capacitor, Circuit, Mos
 from cosim.circuit.waveforms import Timing
+from cosim.compiler.lower import count_zeros, has_zeros
 from cosim.compiler.mapping import CUT, LEFT_OUT, ZERO, MappingRow, map_parameters
-from cosim.design import Condition, Design
+from cosim.design import Condition, Design, once_per_design
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.simulator import resting_point
@@ -36,6 +38,7 @@ from cosim.simulation.testbench import inference_bench, probes_of
 from cosim.technology.types import Technology
 
 EXERCISE_FRAMES = 8
+MOST_STARTED = 10_000  # transistors whose operating point is looked for: twice them take ngspice four times as long
 SLOW = (
     "What a run costs: one to two minutes of one core for 8 frames of 1,000 transistors of a foundry kit, most of it",
     "in the device models; measured in docs/compile.md. cosim simulate runs the same in worker processes.",
@@ -78,15 +81,15 @@ def format_design(
     An ngspice testbench gets its operating point as a file, where there is an ngspice to find it; `say` hears of that.
     """
     rows, files, technology = map_parameters(design), dialect.files, exercise.technology(design)
-    summary = {**summarize(design, exercise.condition, rows), "dialect": dialect.name}
-    start = find_start(exercise.bench(design), say) if dialect is NGSPICE else None
+    summary = {**summarize(design, exercise.condition), "dialect": dialect.name}
+    start = find_start(design, exercise, say) if dialect is NGSPICE else None
     texts = {
         files.netlist: format_netlist(design, dialect),
         files.devices: dialect.devices(technology, device_sizes(design.assembly.circuit)),
         files.testbench: format_exercise(design, exercise, dialect, started=start is not None),
         "expected.csv": format_expected(design, exercise, dialect),
         "mapping.csv": format_mapping(rows),
-        "mapping.json": json.dumps([asdict(row) for row in rows], indent=1) + "\n",
+        "mapping.json": json.dumps([vars(row) for row in rows], indent=1) + "\n",
         "design.json": seal_json(summary).decode(),
     }
     return texts if start is None else {**texts, START_FILE: start}
@@ -97,11 +100,18 @@ def rests_slowly(technology: Technology) -> bool:
     return any(geometry.cascode for geometry in vars(technology.sizing).values())
 
 
-def find_start(bench: Bench, say: Callable[[str], None]) -> str | None:
-    """The operating point of a testbench at time 0 as ngspice text; None where no ngspice is there, or finds one."""
+def find_start(design: Design, exercise: Exercise, say: Callable[[str], None]) -> str | None:
+    """The operating point of a testbench at time 0 as ngspice text; None where no ngspice is there, or finds one, or
+    where it takes too long."""
+    if (count := sum(isinstance(element, Mos) for element in design.flat.elements)) > MOST_STARTED:
+        say(
+            f"the testbench has to find its operating point by itself: it is looked for up to {MOST_STARTED} "
+            f"transistors, and these are {count}"
+        )
+        return None
     say("finding the operating point that the testbench begins at")
     try:
-        found = resting_point(bench)
+        found = resting_point(exercise.bench(design))
     except MissingToolError as error:
         say(f"the testbench has to find its operating point by itself: {error}")
         return None
@@ -176,11 +186,9 @@ def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Di
     return _format_csv(EXPECTED_FIELDS, rows)
 
 
-def summarize(
-    design: Design, condition: Condition | None = None, rows: list[MappingRow] | None = None
-) -> dict[str, object]:
+def summarize(design: Design, condition: Condition | None = None) -> dict[str, object]:
     """The design in figures: what it was made from, how large it is, what was lost."""
-    rows = map_parameters(design) if rows is None else rows
+    rows = map_parameters(design)
     devices = [element for element in design.flat.elements if isinstance(element, Mos)]
     calibration, technology = design.calibration, (condition or design.nominal).technology
     gates, capacitors = (sum(areas) for areas in zip(*block_areas(design).values(), strict=True))
@@ -201,7 +209,8 @@ def summarize(
         "capacitor_area_um2": round(capacitors * 1e12, 1),
         "bias_pins": len(design.assembly.bias_pins),
         "parameters": len(rows),
-        "statuses": {status: sum(row.status == status for row in rows) for status in sorted({r.status for r in rows})},
+        **({} if has_zeros(design.network) else {"zero_weights": count_zeros(design.network)}),
+        "statuses": dict(sorted(Counter(row.status for row in rows).items())),
         "lost": [row.parameter for row in rows if row.status in (ZERO, CUT)],
         "largest_rounding": max(
             (abs(r.realised - r.target) for r in rows if r.unit == "1" and r.status != LEFT_OUT), default=0.0
@@ -210,7 +219,8 @@ def summarize(
     }
 
 
-def block_areas(design: Design) -> dict[str, tuple[float, float]]:
+@once_per_design
+def block_areas(design: Design) -> Mapping[str, tuple[float, float]]:
     """Drawn gate area and capacitor area of each block, square metre. No wiring, no wells, no spacing."""
     blocks = design.assembly.blocks
     gates, capacitors = dict.fromkeys(blocks, 0.0), dict.fromkeys(blocks, 0.0)
@@ -223,6 +233,7 @@ def block_areas(design: Design) -> dict[str, tuple[float, float]]:
     return {block: (gates[block], capacitors[block]) for block in blocks}
 
 
+@once_per_design
 def network_hash(design: Design) -> str:
     """`hash_network` of the network that was compiled."""
     return hash_network(design.network)
@@ -237,9 +248,9 @@ def hash_network(network: Network) -> str:
     return digest.hexdigest()[:16]
 
 
-def format_mapping(rows: list[MappingRow]) -> str:
+def format_mapping(rows: Sequence[MappingRow]) -> str:
     """The mapping report as CSV."""
-    return _format_csv(MAPPING_FIELDS, (asdict(row).values() for row in rows))
+    return _format_csv(MAPPING_FIELDS, (vars(row).values() for row in rows))
 
 
 def _format_csv(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:

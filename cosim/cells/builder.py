@@ -1,5 +1,7 @@
 """The network's subcircuit while it is built: blocks, instances, gate lines of signals and of bias currents."""
 
+from collections import Counter
+
 from cosim.cells.assembly import Carried, Shown
 from cosim.cells.bias import STRENGTH, bias_diode, pedestal_sink, strong_diode
 from cosim.cells.blocks import BIAS_DIODES, CANDIDATES, CELLS, COMPARATORS, LINE_COPIES, PEDESTALS
@@ -54,6 +56,7 @@ class Builder:
         self.blocks: dict[str, Subcircuit] = {}
         self.elements: list[Element] = []
         self.bias_lines: dict[tuple[str, int], str] = {}
+        self.counted = Counter[str]()
         self.bias_pins: dict[str, float] = {}
         self.weights: dict[tuple[str, str], str] = {}
         self.cell_bias: dict[str, tuple[str, ...]] = {}
@@ -159,7 +162,8 @@ class Builder:
     def _line(self, purpose: str, current: float, diode: Subcircuit, strength: int) -> str:
         key = (purpose, round(current / _SAME_CURRENT))
         if key not in self.bias_lines:
-            pin = f"bias_{purpose}_{sum(kind == purpose for kind, _ in self.bias_lines)}"
+            pin = f"bias_{purpose}_{self.counted[purpose]}"
+            self.counted[purpose] += 1
             self.bias_lines[key] = pin
             self.bias_pins[pin] = strength * current
             self.add(diode, pin, (pin,), BIAS_DIODES)

@@ -23,7 +23,7 @@ from cosim.files.read import is_file
 from cosim.files.write import write_atomically
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, ReluLayer, SignedLayer
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
-from cosim.reading.arrays import memory_limit, read_arrays
+from cosim.reading.arrays import memory_limit, memory_of, read_arrays
 from cosim.reading.tensors import read_torch, tensor_array
 from cosim.reading.text import check_plain, listed, parse_json, shown, shown_name, shown_path, typed
 from cosim.units.table import recurrent_kinds
@@ -305,7 +305,7 @@ def _read_torch(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[st
     if meta is not None and meta.get("format") == SOFTWARE_FORMAT:
         raise refusal(meta, origin)
     check_is_network(arrays, origin)
-    left = memory_limit(path)
+    left = memory_limit(path.stat().st_size)
     numbers = {}
     for name, value in arrays.items():
         if not hasattr(value, "detach"):
@@ -328,11 +328,17 @@ def _torch_bytes(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> b
 
 
 def npz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Arrays as an .npz, the same bytes for the same arrays."""
+    """Arrays as an .npz, the same bytes for the same arrays; compressed where `read_arrays` takes it so."""
+    small = _zipped(arrays, zipfile.ZIP_DEFLATED)
+    taken = sum(memory_of(array.itemsize, array.size) for array in map(np.asanyarray, arrays.values()))
+    return small if taken <= memory_limit(len(small)) else _zipped(arrays, zipfile.ZIP_STORED)
+
+
+def _zipped(arrays: Mapping[str, np.ndarray], method: int) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", method) as archive:
         for name in sorted(arrays):
             member = io.BytesIO()
             np.lib.format.write_array(member, np.asanyarray(arrays[name]), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", ZIP_EPOCH), member.getvalue(), zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", ZIP_EPOCH), member.getvalue(), method)
     return buffer.getvalue()

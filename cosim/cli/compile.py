@@ -62,6 +62,7 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     """
     from cosim.checkpoint.file import stays_software
     from cosim.circuit.waveforms import Timing
+    from cosim.loading import teller
     from cosim.outputs import Exercise, summarize
     from cosim.report.design_page import write_design, write_design_page
     from cosim.report.kept_page import REPORT_FILE
@@ -88,7 +89,10 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     margins = count_margins(design, test_set, condition) if driving.margins and test_set is not None else None
     take_folder("compile", output)
     exercise = Exercise(Timing(t_step=compiling.t_step), condition, x)
+    tell = teller(design.network, say)
+    tell("writing netlist, testbench and mapping report")
     names = [path.name for path in write_design(design, output, exercise, dialect_named(driving.dialect), say)]
+    tell("writing the page")
     write_design_page(design, output, condition, margins)
     _say_design(network_file, summarize(design, condition))
     if margins is not None:

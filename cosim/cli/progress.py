@@ -1,6 +1,7 @@
 """Progress of a long run: a bar on a terminal, elsewhere now and then a line."""
 
 import sys
+import threading
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from typing import Protocol
 
 from cosim.errors import printable
 
-SILENCE = 30.0  # s without a line after which the next report is one
+SILENCE = 30.0  # s without a line after which the next report is one; without a report the last one is said again
 
 
 def say(text: str) -> None:
@@ -27,7 +28,7 @@ class Progress(Protocol):
 @contextmanager
 def progress_bar(label: str) -> Generator[Progress, None, None]:
     """On stderr: on a terminal a bar, elsewhere a line at the first report, at every tenth, after half a minute without
-    one, and at the last."""
+    one, and at the last; where nothing is reported, the last line again, so that no silence lasts a minute."""
     with _bar(label) if sys.stderr.isatty() else _lines(label) as progress:
         yield progress
 
@@ -49,14 +50,28 @@ def _bar(label: str) -> Generator[Progress, None, None]:
 @contextmanager
 def _lines(label: str) -> Generator[Progress, None, None]:
     tenth, line, said, last = -1, "", "", time.monotonic()
+    ended, silent = threading.Event(), True
+
+    def remind() -> None:
+        nonlocal silent
+        while not ended.wait(SILENCE):
+            if silent:
+                say(line or f"{label}: begun")
+            silent = True
 
     def progress(done: int, total: int, values: Mapping[str, float] = {}, /) -> None:
-        nonlocal tenth, line, said, last
+        nonlocal tenth, line, said, last, silent
         line = ", ".join([f"{label}: {done} of {total}", *(f"{name} {value:.3g}" for name, value in values.items())])
         if (reached := 10 * done // max(total, 1)) > tenth or time.monotonic() - last > SILENCE:
-            tenth, said, last = reached, line, time.monotonic()
+            tenth, said, last, silent = reached, line, time.monotonic(), False
             say(line)
 
-    yield progress
+    reminder = threading.Thread(target=remind, daemon=True)
+    reminder.start()
+    try:
+        yield progress
+    finally:
+        ended.set()
+        reminder.join()
     if line != said:  # a run that stopped early
         say(line)

@@ -30,8 +30,9 @@ def leave_out_constants(graph: Lowered, units: int) -> Lowered:
     weights, states = dict(graph.weights), dict[str, int]()
     currents = _constant_currents(graph)
     for node in graph.memories:
-        if node.name in currents and (folded := _folded(graph, weights, node, currents[node.name], units)) is not None:
-            weights, states[node.name] = folded, round(currents[node.name] / node.level)
+        if node.name in currents and (moved := _folded(graph, weights, node, currents[node.name], units)) is not None:
+            weights |= moved
+            states[node.name] = round(currents[node.name] / node.level)
     if not states or len(states) == sum(1 for _ in graph.memories):
         return graph
     gone = states.keys() | _unread(graph, states)
@@ -83,19 +84,19 @@ def _state(graph: Lowered, node: Memory, candidate: float) -> int | None:
 def _folded(
     graph: Lowered, weights: dict[Edge, Weight], node: Memory, current: float, units: int
 ) -> dict[Edge, Weight] | None:
-    """The weights with what a constant cell delivers in its readers' biases; None where they cannot take it."""
-    folded = dict(weights)
+    """The biases of a constant cell's readers with what it delivers in them; None where they cannot take it."""
+    folded: dict[Edge, Weight] = {}
     for edge in graph.out_of(node.name):
         weight, bias = weights[edge], (UNIT_CURRENT, edge[1])
         if weight.role != "drive" or bias not in weights:
             return None
         if not (added := weight.target * current):
             continue
-        target = folded[bias].target + added
+        target = weights[bias].target + added
         whole = abs(added * units - round(added * units)) < _WHOLE
         if not whole or abs(target) * units > largest_count(UNIT_CURRENT):
             return None
-        folded[bias] = replace(folded[bias], target=target)
+        folded[bias] = replace(weights[bias], target=target)
     return folded
 
 

@@ -9,31 +9,27 @@ sign is -1 for the negative half of an input-dependent beta and for a toggle who
 folded: their encoding is that of the converters in front of the circuit.
 """
 
-import numpy as np
+from collections.abc import Mapping
 
 from cosim.ir.graph import Edge, Lowered, Sized
 from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Rectifier, ThresholdUnit, Weight
-from cosim.network.types import Network
+from cosim.network.types import Array, Network
 
 _SAME = 1e-9
+Arrays = Mapping[str, Array]
 
 
-def learned_values(network: Network) -> dict[str, float]:
-    """Every number of a network by the name that `Weight.origin` has for it."""
+def learned_arrays(network: Network) -> Arrays:
+    """Return the arrays of a network by the name that `Weight.origin` has for each in front of its brackets."""
     layers = {**{layer.name: layer for layer in network.layers}, "readout": network.readout}
-    return {
-        f"{name}.{field}[{','.join(map(str, place))}]": float(value)
-        for name, layer in layers.items()
-        for field, array in layer.arrays().items()
-        for place, value in np.ndenumerate(array)
-    }
+    return {f"{name}.{field}": array for name, layer in layers.items() for field, array in layer.arrays().items()}
 
 
-def explain_weight(graph: Sized, edge: Edge, learned: dict[str, float], sign: int) -> str:
+def explain_weight(graph: Sized, edge: Edge, learned: Arrays, sign: int) -> str:
     """Return how a learned weight or bias is built; empty where it is as asked. sign: `row_sign` of its row."""
     source, target = edge
     weight = graph.weights[source, target]
-    value = learned.get(_name(weight))
+    value = _learned(weight, learned)
     if value is None:
         return ""
     parts = ["sign turned"] if sign < 0 else []
@@ -42,9 +38,9 @@ def explain_weight(graph: Sized, edge: Edge, learned: dict[str, float], sign: in
         offset = node.offset if isinstance(node, ThresholdUnit | Rectifier) else 0.0
         zeros = weight.target - sign * value - offset
         parts += [f"common-mode offset {offset:+g}"] if offset else []
-        of = "level 0 of the states it reads (W zero)"
-        of += ", and cells left out" if any(state for state in graph.left_out.states.values()) else ""
-        parts += [f"{zeros:+g} for {of}"] if abs(zeros) > _SAME else []
+        if abs(zeros) > _SAME:
+            left_out = ", and cells left out" if any(graph.left_out.states.values()) else ""
+            parts.append(f"{zeros:+g} for level 0 of the states it reads (W zero){left_out}")
         pedestal = graph.mirrors[PEDESTAL, target].realised if (PEDESTAL, target) in graph.mirrors else 0.0
         beside = [f"beside it {pedestal:+g} on the pedestal of its sources"] if pedestal else []
     else:
@@ -62,14 +58,16 @@ def explain_threshold(wanted: float, learned: float, offset: float) -> str:
     return "; ".join(parts)
 
 
-def row_sign(graph: Lowered, target: str, learned: dict[str, float]) -> int:
+def row_sign(graph: Lowered, target: str, learned: Arrays) -> int:
     """-1 where a row stands for the negative of what was learned."""
     for source, weight in graph.into(target):
-        value = learned.get(_name(weight), 0.0)
-        if source != UNIT_CURRENT and value and weight.target:
+        if source != UNIT_CURRENT and weight.target and (value := _learned(weight, learned)):
             return 1 if value * weight.target > 0 else -1
     return -1 if target.endswith("_neg") else 1
 
 
-def _name(weight: Weight) -> str:
-    return weight.origin.partition(" ")[0]
+def _learned(weight: Weight, learned: Arrays) -> float | None:
+    """Return the number in the checkpoint that a weight comes from; None for one that was not learned."""
+    name, _, place = weight.origin.partition(" ")[0].rstrip("]").partition("[")
+    array = learned.get(name)
+    return None if array is None else float(array[tuple(map(int, place.split(",")))])

@@ -17,10 +17,11 @@ from cosim.units.placing import Parameter, Placing, Sources, Tap, add_row, read_
 from cosim.units.table import unit_for
 
 HEADROOM = 1  # states beyond the range of the data, at either end
+MOST_ZEROS = 10_000  # weights of 0 that have an edge each: no device is made of them, and they take time all the same
 
 
 def lower(network: Network, origin: str = "network", cell: Circuit = "auto", headroom: int = HEADROOM) -> Lowered:
-    """The graph of a network; every learned weight has its edge, zeros included.
+    """The graph of a network; every learned weight has its edge, those of 0 while there are at most MOST_ZEROS.
 
     `cell`: what recurrent units become, auto chooses by epsilon; `headroom`: rungs of a ladder beyond the network's
     state ranges. Raises MappingError for units that have no circuit, with the reason and the repair.
@@ -36,7 +37,7 @@ def lower(network: Network, origin: str = "network", cell: Circuit = "auto", hea
 
 def _lower(network: Network, origin: str, headroom: int, ahead: Mapping[str, Node]) -> GraphBuilder:
     """ahead: the nodes of all layers, where some are read late, perhaps by layers in front of them."""
-    graph, stages, until = GraphBuilder(), stages_of(network), read_until(network)
+    graph, stages, until = GraphBuilder(zeros=has_zeros(network)), stages_of(network), read_until(network)
     inputs = [f"in.{j}" for j in range(network.encoding.width)]
     step = None if network.encoding.levels is None else 1.0 / network.encoding.levels
     graph.add(*(InputCurrent(name, j, step) for j, name in enumerate(inputs)), UnitCurrent())
@@ -65,6 +66,18 @@ def _lower(network: Network, origin: str, headroom: int, ahead: Mapping[str, Nod
             _lower_relu(layer, placing)
     _lower_readout(network.readout, graph, read(network.readout.sources, None))
     return graph
+
+
+def has_zeros(network: Network) -> bool:
+    """Return whether a network's weights of 0 have edges in its graph, and so rows in the mapping."""
+    return count_zeros(network) <= MOST_ZEROS
+
+
+def count_zeros(network: Network) -> int:
+    """Return how many weights of a network are 0, biases not among them."""
+    learned = (layer.arrays().items() for layer in (*network.layers, network.readout))
+    weights = (array for arrays in learned for name, array in arrays if name.startswith("weight"))
+    return int(sum(array.size - np.count_nonzero(array) for array in weights))
 
 
 def _without_late(network: Network) -> Network:

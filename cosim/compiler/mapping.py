@@ -1,10 +1,10 @@
 """Mapping report: every learned parameter, what it became, and what was lost on the way."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cosim.compiler.fold import explain_threshold, explain_weight, learned_values, row_sign
-from cosim.design import Design
+from cosim.compiler.fold import explain_threshold, explain_weight, learned_arrays, row_sign
+from cosim.design import Design, once_per_design
 from cosim.ir.graph import Sized
 from cosim.ir.nodes import PEDESTAL, Memory, Mirror, ThresholdUnit, Weight
 from cosim.network.layers import RecurrentLayer
@@ -34,10 +34,11 @@ class MappingRow:
     note: str = ""
 
 
-def map_parameters(design: Design) -> list[MappingRow]:
-    """Rows for all weights, biases, thresholds and levels, in graph order."""
+@once_per_design
+def map_parameters(design: Design) -> Sequence[MappingRow]:
+    """Rows for all weights, biases, thresholds and levels, in graph order; weights of 0 where they have edges."""
     network, graph, weights = design.network, design.graph, design.assembly.weights
-    learned = learned_values(network)
+    learned = learned_arrays(network)
     # Once a row, not once a weight: a row of n weights that are zero is searched to its end.
     signs = {target: row_sign(graph, target, learned) for target in {target for _, target in graph.weights}}
     rows = [

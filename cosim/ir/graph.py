@@ -8,12 +8,10 @@ A graph is data and never changes; a pass makes another one. Sources stand in fr
 reads them late, and the edges into a node are in the order of their sources: what is built has one order only.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
-
-import networkx as nx
 
 from cosim.ir.nodes import Memory, MemoryCurrents, Mirror, Node, Role, Weight
 
@@ -57,14 +55,16 @@ class Lowered:
     @cached_property
     def order(self) -> tuple[str, ...]:
         """All names, each behind those of its sources; where that feeds back, behind those that it reads at once."""
-        late = () if self.feeds_back else (edge for edge, weight in self.weights.items() if weight.late)
-        return tuple(nx.topological_sort(self._at_once(late)))
+        return self._sorted(late=False) if self.feeds_back else self._with_late
 
     @cached_property
     def feeds_back(self) -> bool:
         """Tell whether a state depends on its own value some frames before."""
-        late = (edge for edge, weight in self.weights.items() if weight.late)
-        return not nx.is_directed_acyclic_graph(self._at_once(late))
+        return len(self._with_late) < len(self.nodes)
+
+    @cached_property
+    def _with_late(self) -> tuple[str, ...]:
+        return self._sorted(late=True)
 
     @cached_property
     def read_late(self) -> frozenset[int]:
@@ -72,13 +72,24 @@ class Lowered:
         sources = (self.nodes[source] for (source, _), weight in self.weights.items() if weight.late)
         return frozenset(node.stage for node in sources if isinstance(node, Memory))
 
-    def _at_once(self, besides: Iterable[Edge]) -> "nx.DiGraph[str]":
-        """The edges that are not late, and some besides."""
-        graph: nx.DiGraph[str] = nx.DiGraph()
-        graph.add_nodes_from(self.nodes)
-        graph.add_edges_from(edge for edge, weight in self.weights.items() if not weight.late)
-        graph.add_edges_from(besides)
-        return graph
+    def _sorted(self, *, late: bool) -> tuple[str, ...]:
+        """Return the names, each behind those of its sources, without those on cycles and behind them.
+
+        late: whether edges that are late count. Kahn's algorithm, Communications of the ACM 5 (1962) 558.
+        """
+        edges = [edge for edge, weight in self.weights.items() if not weight.late]
+        edges += [edge for edge, weight in self.weights.items() if weight.late and late]
+        waits, readers = dict.fromkeys(self.nodes, 0), {name: list[str]() for name in self.nodes}
+        for source, target in edges:
+            waits[target] += 1
+            readers[source].append(target)
+        found = [name for name, count in waits.items() if not count]
+        for name in found:  # which grows
+            for reader in readers[name]:
+                waits[reader] -= 1
+                if not waits[reader]:
+                    found.append(reader)
+        return tuple(found)
 
     def into(self, name: str, role: Role = "drive") -> list[tuple[str, Weight]]:
         """(source, weight) of one role into a node."""
@@ -133,11 +144,13 @@ class Sized(Scaled):
 
 
 class GraphBuilder:
-    """Collects the nodes and weights of a graph."""
+    """Collects the nodes and weights of a graph; zeros: whether learned weights of 0 are among them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, zeros: bool = True) -> None:
+        self.zeros = zeros
         self.nodes: dict[str, Node] = {}
         self.weights: dict[Edge, Weight] = {}
+        self._sources: dict[str, list[str]] = {}
 
     def add(self, *nodes: Node) -> None:
         """Nodes, each behind its sources."""
@@ -145,11 +158,13 @@ class GraphBuilder:
 
     def connect(self, source: str, target: str, weight: Weight) -> None:
         """One edge between nodes that are there."""
+        if (source, target) not in self.weights:
+            self._sources.setdefault(target, []).append(source)
         self.weights[source, target] = weight
 
     def terms(self, name: str) -> list[tuple[str, float]]:
         """(source, weight) into a node, so far."""
-        return [(source, weight.target) for (source, target), weight in self.weights.items() if target == name]
+        return [(source, self.weights[source, name].target) for source in self._sources.get(name, ())]
 
     def lowered(self) -> Lowered:
         """The graph, its edges in the order of their sources."""

@@ -28,9 +28,14 @@ _FORMS = {"text": "U", "whole": "iu", "real": "iuf"}  # kinds of `check_forms`, 
 _WORDS = {"text": "text", "whole": "whole numbers", "real": "real numbers"}
 
 
-def memory_limit(path: Path) -> int:
-    """Return how many bytes of memory the numbers of a file may take, 8 each."""
-    return max(MEMORY_FLOOR, MEMORY_RATIO * path.stat().st_size)
+def memory_limit(size: int) -> int:
+    """Return how many bytes of memory the numbers of a file of this size, byte, may take, 8 each."""
+    return max(MEMORY_FLOOR, MEMORY_RATIO * size)
+
+
+def memory_of(itemsize: int, count: int) -> int:
+    """Return the bytes that numbers count for, of this size in the file."""
+    return max(itemsize, _REAL) * count
 
 
 def check_memory(wanted: int, limit: int, where: str) -> None:
@@ -60,7 +65,7 @@ def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -
     where = shown_path(path)
     arrays: dict[str, NDArray[Any]] = {}
     with open_file(path, repair) as file, parsing(where, "an .npz file", repair), zipfile.ZipFile(file) as archive:
-        left = memory_limit(path)
+        left = memory_limit(path.stat().st_size)
         for member in check_members(archive, where, repair):
             name = member.filename.removesuffix(".npy")
             if name == member.filename:
@@ -68,7 +73,7 @@ def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -
             if names is None or name in names:
                 with archive.open(member) as content:
                     arrays[name] = _read_array(content, member.file_size, left, f"{where}: {shown(name)}", repair)
-                left -= max(arrays[name].itemsize, _REAL) * arrays[name].size
+                left -= memory_of(arrays[name].itemsize, arrays[name].size)
     return arrays
 
 
@@ -123,7 +128,7 @@ def _read_array(content: IO[bytes], size: int, limit: int, where: str, repair: s
         raise InputError(f"{where} must hold plain numbers or text, not {shown(dtype)}; {repair}")
     if min(shape, default=0) < 0:
         raise InputError(f"{where} must have a shape without negative numbers, not {shown(shape)}; {repair}")
-    check_memory(max(dtype.itemsize, _REAL) * prod(shape), limit, where)
+    check_memory(memory_of(dtype.itemsize, prod(shape)), limit, where)
     wanted, there = dtype.itemsize * prod(shape), size - content.tell()
     if wanted != there:
         raise InputError(f"{where} must have {wanted} bytes for its shape {shown(shape)}, not {there}; {repair}")

@@ -48,8 +48,8 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
     """The page of a compiled network: figures, schematic, margins where they were counted, areas, what was lost,
     mapping, cells."""
     rows, subject, there = map_parameters(design), subject_of(design), (condition or design.nominal).technology
-    lost, summary = [row for row in rows if row.status in (ZERO, CUT)], summarize(design, condition, rows)
-    inside = format_inside(design, rows)
+    lost, summary = [row for row in rows if row.status in (ZERO, CUT)], summarize(design, condition)
+    inside = format_inside(design)
     sections = {
         "The automaton": format_automaton(design.network),
         "The network": inside.pop("The network"),
@@ -64,7 +64,7 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
     return Page(
         verb="compile",
         subject=subject,
-        title=f"{subject.name} on {there.name}: {design.assembly.transistors} transistors, {kept}",
+        title=f"{subject.name} on {there.name}: {summary['transistors']} transistors, {kept}",
         lead=f"{there.name}, {say_conditions(there)}. Nothing was simulated.",
         cards=_cards(design, summary, lost),
         sections=tuple(Section(name, blocks) for name, blocks in sections.items()),

@@ -1,6 +1,7 @@
 """Sections that show the inside of a compiled network: its schematic, its cells, every parameter's transistor."""
 
 import re
+from collections.abc import Sequence
 
 from cosim.compiler.mapping import MappingRow, map_parameters
 from cosim.design import Design
@@ -30,11 +31,11 @@ _MAPPING = (
 )
 
 
-def format_inside(design: Design, rows: list[MappingRow] | None = None) -> dict[str, Blocks]:
-    """Sections of a page: heading -> blocks. rows: of `map_parameters`, where they are there already."""
+def format_inside(design: Design) -> dict[str, Blocks]:
+    """Return the sections of a page: heading -> blocks."""
     return {
         "The network": (picture_network(design),),
-        "Every parameter and its transistor": format_mapping(map_parameters(design) if rows is None else rows),
+        "Every parameter and its transistor": format_mapping(map_parameters(design)),
     }
 
 
@@ -44,7 +45,7 @@ def picture_network(design: Design) -> Picture:
     return Picture("svg+xml", drawing, "Schematic of the whole network.", _NETWORK, _width(drawing), zoom=True)
 
 
-def format_mapping(rows: list[MappingRow]) -> Blocks:
+def format_mapping(rows: Sequence[MappingRow]) -> Blocks:
     """Every parameter, its transistor or pin, what was wanted and what is built."""
     shown = rows
     if len(rows) > MOST:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cosim.design import Design
+from cosim.design import Design, once_per_design
 from cosim.report.html import escape
 from cosim.report.network_parts import Box, NetworkDrawing, Wire, network_parts
 
@@ -150,6 +150,7 @@ def _shortened(line: str, most: int) -> str:
     return line if len(line) <= most else line[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
+@once_per_design
 def draw_network(design: Design) -> str:
     """`network.svg`: the whole picture as one SVG element, in a file or in a page."""
     layout = _Layout(network_parts(design))

@@ -311,6 +311,7 @@ def format_circuit(summary: Mapping[str, Any]) -> list[str]:
         f"  bias pins         {summary['bias_pins']}",
         f"  unit current      {format_quantity(summary['i_unit_a'], 'A')} per software 1.0",
         f"  parameters        {summary['parameters']}: {statuses}",
+        *([f"  weights of 0      {zeros}, without a row"] if (zeros := summary.get("zero_weights")) else []),
         *(f"    lost: {parameter} (see mapping.csv)" for parameter in lost[:LOST]),
         *([f"    and {len(lost) - LOST} more"] if len(lost) > LOST else []),
     ]

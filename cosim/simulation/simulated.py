@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from cosim.bounds import check_memory
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, TransientNoise, held
 from cosim.circuit.stress import stressed
@@ -25,7 +26,7 @@ from cosim.simulation.inference import infer_tile, run_inferences, split_tiles
 from cosim.simulation.metering import meter
 from cosim.simulation.plans import metered_plan, read_plan
 from cosim.simulation.single import run_benches
-from cosim.simulation.testbench import inference_bench, inference_benches
+from cosim.simulation.testbench import inference_bench, inference_benches, saved_probes
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 
@@ -96,7 +97,13 @@ def engine_named(name: str) -> Engine:
 
 
 def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Bench]:
-    """The bench of every sample, each as long as its valid steps; its transistors have noise where the run has."""
+    """The bench of every sample, each as long as its valid steps; its transistors have noise where the run has.
+
+    Raises OutOfMemoryError where the waveforms of the longest one have no room.
+    """
+    frames = int(test_set.lengths.max())
+    numbers = frames / run.timing.t_max_step * (1 + len(saved_probes(design.assembly)))
+    check_memory(8 * numbers, f"simulating a sample of {frames} frames", "cut it into shorter samples")
     samples = (x[:length] for x, length in zip(test_set.x, test_set.lengths, strict=True))
     benches = inference_benches(design, samples, run.timing, run.condition, run.chip)
     if (stress := run.stress) is not None:

@@ -67,7 +67,7 @@ def read_idx(folder: Path, name: str, axes: int) -> np.ndarray:
         if len(start) < header or start[:4] != bytes([0, 0, _TYPE_BYTE, axes]):
             raise InputError(f"{path}: must be {wanted}; {_REPAIR}")
         shape = struct.unpack(f">{axes}I", start[4:])
-        check_memory(8 * prod(shape), memory_limit(path), str(path))
+        check_memory(8 * prod(shape), memory_limit(path.stat().st_size), str(path))
         content = file.read(prod(shape) + 1)
     if len(content) != prod(shape):
         there = "more" if len(content) > prod(shape) else len(content)

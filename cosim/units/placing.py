@@ -103,7 +103,7 @@ def add_row(graph: GraphBuilder, name: str, sources: Sources, drive: tuple[Array
     """drive: weights (sources,) and bias of the node `name`."""
     weights, bias = drive
     layer, row, suffix, part = parameter.layer, parameter.row, parameter.suffix, parameter.part
-    for column, (tap, value) in enumerate(zip(sources.taps, weights, strict=True)):
-        origin = f"{layer}.weight{suffix}[{row},{column}]{part}"
-        graph.connect(tap.name, name, Weight(float(value), origin, late=tap.late))
+    for column in range(len(weights)) if graph.zeros else np.flatnonzero(weights).tolist():
+        tap, origin = sources.taps[column], f"{layer}.weight{suffix}[{row},{column}]{part}"
+        graph.connect(tap.name, name, Weight(float(weights[column]), origin, late=tap.late))
     graph.connect(UNIT_CURRENT, name, Weight(float(bias), f"{layer}.{parameter.bias or f'bias{suffix}'}[{row}]{part}"))

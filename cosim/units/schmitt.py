@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
 
 from cosim.cells.blocks import BETAS, CELLS
@@ -45,7 +44,6 @@ from cosim.units.kind import (
     UnitKind,
     effect,
     pick,
-    step_through,
 )
 from cosim.units.limits import CLEAR, MIN_WIDTH, SetPoint, cell_points
 from cosim.units.placing import Parameter, Placing
@@ -103,11 +101,11 @@ def decide_schmitt(cell: SchmittCell, candidate: Array) -> States:
     sets, resets = compared >= rise, compared <= fall
     first = cell.node.on or stays_on(cell)
     start = np.full(len(candidate), int(first)) if cell.before is None else cell.before
-
-    def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
-        return np.where(sets[:, t], 1, np.where(resets[:, t], 0, state))
-
-    return step_through(candidate, start, step)
+    # The state is what the latest set or reset left, in front of the first one the start.
+    frames = np.arange(candidate.shape[1], dtype=np.int32)
+    latest = np.maximum.accumulate(np.where(sets | resets, frames, -1), axis=1)
+    left = np.take_along_axis(sets, np.maximum(latest, 0), axis=1)
+    return np.where(latest < 0, start[:, None], left).astype(np.int16)
 
 
 def _thresholds(cell: SchmittCell) -> tuple[Array, Array]:

@@ -114,3 +114,46 @@ def test_training_reports_alike(cosim_main, tmp_path):
 def test_say_is_a_line(capsys):
     say("mirror: trim")
     assert capsys.readouterr().err == "  mirror: trim\n"
+
+
+@pytest.mark.parametrize(("reports", "line"), [([], "begun"), ([(3, 7)], "3 of 7")])
+def test_where_nothing_is_reported_the_last_line_comes_again(capsys, monkeypatch, reports, line):
+    """While one sample of a million frames runs, say; here after hundredths of a second."""
+    monkeypatch.setattr("cosim.cli.progress.SILENCE", 0.01)
+    found = ""
+    with progress_bar("chips") as progress:
+        for report in reports:
+            progress(*report)
+        while found.count(f"  chips: {line}\n") < 3:
+            found += capsys.readouterr().err
+    assert found == f"  chips: {line}\n" * found.count("\n")
+
+
+def test_a_compile_of_a_large_network_says_its_steps(cosim_main, tiny, tmp_path, monkeypatch):
+    compile_it = "compile", tiny / "net.npz", "--saturate", "--dialect", "spectre"
+    assert cosim_main(*compile_it, "-o", tmp_path / "small")[2] == ""
+    monkeypatch.setattr("cosim.loading.LARGE", 2)
+    code, _, err = cosim_main(*compile_it, "-o", tmp_path / "large")
+    assert (code, err) == (0, "".join(f"  {line}\n" for line in (
+        "making a graph of 3 cells", "making transistors of it", "writing netlist, testbench and mapping report",
+        "writing the page",
+    )))  # fmt: skip
+
+
+def test_a_long_sample_is_said(cosim_main, tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr("cosim.loading.LONG", 2)
+    run = "montecarlo", tiny / "net.npz", "--data", tiny / "data.npz", "--chips", 1, "-o", tmp_path / "run"
+    code, _, err = cosim_main(*run)
+    assert code == 0
+    assert "  the longest sample has 3 frames, one after the other: where a time limit ends it" in err
+
+
+def test_a_sample_whose_waveforms_have_no_room_is_refused(cosim_main, tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr("cosim.bounds.available_memory", lambda: 1000.0)
+    run = "simulate", tiny / "net.npz", "--data", tiny / "data.npz", "-o", tmp_path / "run"
+    code, _, err = cosim_main(*run)
+    assert code == 1
+    assert re.search(
+        r"simulating a sample of 3 frames needs at least [\d.e-]+ GB of memory, and 1e-06 GB are free; cut it into "
+        "shorter samples\n$", err,
+    )  # fmt: skip

@@ -77,6 +77,18 @@ def test_without_one_the_testbench_is_complete_all_the_same(design, tmp_path, mo
     assert "start.sp" not in bench and "bypass=0" in bench and "* What a run costs" in bench
 
 
+def test_it_is_not_looked_for_in_a_large_circuit(design, tmp_path, monkeypatch):
+    monkeypatch.setattr(outputs, "resting_point", lambda deck: pytest.fail("it takes too long"))
+    count = design.assembly.transistors
+    monkeypatch.setattr(outputs, "MOST_STARTED", count - 1)
+    said = []
+    assert tmp_path / "start.sp" not in write_design(design, tmp_path, say=said.append)
+    assert said == [
+        "the testbench has to find its operating point by itself: it is looked for up to "
+        f"{count - 1} transistors, and these are {count}"
+    ]
+
+
 @pytest.mark.parametrize("dialect", ["hspice", "xyce", "spectre", "vacask"])
 def test_it_is_for_ngspice_alone(design, tmp_path, monkeypatch, dialect):
     monkeypatch.setattr(outputs, "resting_point", lambda deck: pytest.fail("nobody reads it"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.compiler.fold import learned_values
+from cosim.compiler.fold import learned_arrays
 from cosim.compiler.mapping import CUT, EXACT, ROUNDED, ZERO, map_parameters
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
@@ -121,7 +121,12 @@ def test_cell_rows_are_currents(design):
 
 def test_notes_say_how_a_bias_and_a_weight_came_from_what_was_learned(design):
     """The terms of a note add up to its target, and where a row has none, the target is what was learned."""
-    learned, explained = learned_values(design.network), 0
+    arrays, explained = learned_arrays(design.network), 0
+    learned = {
+        f"{name}[{','.join(map(str, place))}]": float(value)
+        for name, array in arrays.items()
+        for place, value in np.ndenumerate(array)
+    }
     for row in map_parameters(design):
         name = row.parameter.partition(" ")[0]
         if row.unit != "1" or name not in learned:

@@ -65,3 +65,18 @@ def test_thresholds_that_move_follow_their_lines():
             for before, edge in (([], found.off[0][k]), ([1e-6], found.on[0][k])):
                 below, above = (state_after(still, [*before, edge * (1 + side)]) for side in (-1e-9, 1e-9))
                 assert (below, above) == (0, 1)
+
+
+def test_all_frames_at_once_are_one_after_the_other():
+    """Candidates on thresholds, between and beyond them; from the reset and from states in front."""
+    node, design = next((node, design) for node, design in memories("digits_d4") if isinstance(node, Schmitt))
+    still = cell_of(design.graph, node, design.calibration, ideal=True)
+    rise, fall, _ = still.asked
+    rng = np.random.default_rng(2)
+    candidates = rng.choice([0.0, fall, (rise + fall) / 2, (rise + fall) / 2, rise, 2 * rise], (40, 30))
+    for cell in (still, replace(still, before=rng.integers(0, 2, 40).astype(np.int16))):
+        found, state = unit_of(node).decide(cell, candidates), cell.before
+        for t in range(candidates.shape[1]):
+            state = unit_of(node).decide(replace(cell, before=state), candidates[:, t : t + 1])[:, 0]
+            assert np.array_equal(found[:, t], state)
+        assert found.dtype == np.int16 and 0 < found.mean() < 1
