@@ -49,7 +49,7 @@ def decisions(design, test):
     rows = []
     for cell, own in states.items():
         node = graph.nodes[cell]
-        turns = unit_of(node).turns(cell_of(graph, node, design.calibration), ())
+        turns = unit_of(node).switching_thresholds(cell_of(graph, node, design.calibration), ())
         before = later(own, 1, node.start)
         edge = np.where(before > 0, nearest(held.candidates[cell], turns.on), nearest(held.candidates[cell], turns.off))
         away, upper = held.candidates[cell] - edge, edge >= turns.off[0]

@@ -26,7 +26,7 @@ from cosim.simulation.single import run_bench
 from cosim.simulation.testbench import inference_bench
 from cosim.tasks.digits import load_digits_task
 from cosim.technology.catalog import load_technology
-from cosim.units.mingru import GATED, fit_of
+from cosim.units.mingru import GATED_SHARE, tau_cell_fit
 
 CELLS, CANDIDATES, GATES, FRAMES = 4, 3, 2, 50
 
@@ -68,8 +68,8 @@ def hold(name: str = "generic180") -> None:
     """Relative change a frame of a state of 1 nA with its gate shut, by the candidate that stands in front of it."""
     technology = load_technology(name)
     calibration = find_calibration(technology, 8, print)
-    fit, frames = fit_of(calibration), 20
-    charge = gate_charge(1e-9, 8, GATED * Timing().t_step)
+    fit, frames = tau_cell_fit(calibration), 20
+    charge = gate_charge(1e-9, 8, GATED_SHARE * Timing().t_step)
     print(f"{name}: C {1e12 * charge / fit.swing:.2f} pF, leak {fit.leak:.2e} A, tau_max {charge / fit.leak:.3g} s")
     rest = np.full(frames, 1.0)
     swings = np.where(np.arange(frames) % 2, 2.0, 0.0)

@@ -51,7 +51,7 @@ TWINS = [
     ("rise", "fall"), ("thresh", "width"), ("upper", "lower"), ("sets", "resets"), ("near", "far"), ("vt", "beta"),
     ("pull", "push"), ("n", "p"), ("low", "high"), ("first", "last"), ("nfet", "pfet"), ("into_thresh", "into_width"),
     ("mean", "std"), ("behavioral", "ngspice"), ("software", "behavioral"), ("source", "target"), ("up", "down"),
-    ("high", "width"), ("beta_hi", "beta_lo"), ("supply", "temperature"), ("asked", "bias"),
+    ("high", "width"), ("beta_hi", "beta_lo"), ("supply", "temperature"), ("set_points", "bias"),
 ]  # fmt: skip
 PREFIXES = ("", "i_", "gain_", "slope_", "lines_", "line_", "a_", "sigma_", "process_", "trim_", "start_", "beta_")
 NUMBERS = {"float", "int", "Array"}

@@ -48,7 +48,7 @@ from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import I_UNIT
 from cosim.units.ladder import ladder_currents, ladder_timing
-from cosim.units.mingru import GATED, fit_of
+from cosim.units.mingru import GATED_SHARE, tau_cell_fit
 
 FOLDER = Path(__file__).resolve().parent.parent / "netlists"
 UNITS = 8
@@ -63,7 +63,7 @@ def golden_texts() -> dict[str, str]:
     terms = [Term("a", 5, "weight 5/8 of a"), Term("b", -3, "weight -3/8 of b"), Term("c", 11, "weight 11/8 of c")]
     output = [Term("a", -7, "weight -7/8 of a"), Term("b", 2, "weight 2/8 of b")]
     capacitance = dpi_capacitance(technology, ladder_timing(Timing().t_step).tau, ladder_currents(I_UNIT).i_tau)
-    gated = gate_charge(I_UNIT, UNITS, GATED * Timing().t_step) / fit_of(calibration).swing
+    gated = gate_charge(I_UNIT, UNITS, GATED_SHARE * Timing().t_step) / tau_cell_fit(calibration).swing
     cells: dict[str, tuple[Subcircuit, ...]] = {
         "mirror": (
             input_diode(technology, UNITS),
@@ -99,10 +99,10 @@ def golden_texts() -> dict[str, str]:
             tau_line(technology),
             tau_cell(technology, UNITS, tau_capacitance(technology, Timing().t_step, 1e-11)),
             candidate_diode(technology),
-            tau_cell_gated(technology, UNITS, gated, fit_of(calibration).trim),
+            tau_cell_gated(technology, UNITS, gated, tau_cell_fit(calibration).trim),
             tau_line(technology, rest=True),
-            tau_cell_gated(technology, UNITS, gated, fit_of(calibration).trim, place="first"),
-            tau_cell_gated(technology, UNITS, gated, fit_of(calibration).trim, place="next"),
+            tau_cell_gated(technology, UNITS, gated, tau_cell_fit(calibration).trim, place="first"),
+            tau_cell_gated(technology, UNITS, gated, tau_cell_fit(calibration).trim, place="next"),
             ratio_gate(technology),
         ),
         "quantiser": (*quantiser_blocks(technology), quantiser()),

@@ -26,7 +26,7 @@ from cosim.technology.devices import device_cards
 from cosim.technology.foundry import ModelCard
 from cosim.technology.types import Technology
 from cosim.units.ladder import TAU_SHARE, ladder_currents
-from cosim.units.table import measuring
+from cosim.units.table import fit_measurements
 from cosim.units.timing import PULSE_END
 
 # Fields that change no current; noise, without which all is measured; a technology, of which what it decides counts.
@@ -119,7 +119,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
         "points": _plain(points),
         "pulses": (TAU_SHARE, PULSE_END, _plain(ladder_currents(1e-9))),
     }
-    if own := measuring():
+    if own := fit_measurements():
         content["own"] = sorted(own)
     text = json.dumps(content, sort_keys=True, default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

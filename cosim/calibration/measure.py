@@ -33,7 +33,7 @@ from cosim.technology.calibration import Calibration, MirrorFit, Own, SchmittFit
 from cosim.technology.types import Technology
 from cosim.units.mingru import MinGru
 from cosim.units.register import Register
-from cosim.units.table import measuring
+from cosim.units.table import fit_measurements
 
 Progress = Callable[[str], None]
 
@@ -108,7 +108,7 @@ def _own(found: Calibration, technology: Technology, simulator: str, progress: P
     own = {MinGru.__name__: fit_tau_cell(technology, found.units, simulator)}
     progress("register: turn of a level")
     own[Register.__name__] = fit_level(technology, found.units, simulator)
-    return own | {name: measure(technology, found, simulator) for name, measure in measuring().items()}
+    return own | {name: measure(technology, found, simulator) for name, measure in fit_measurements().items()}
 
 
 def _sunk(technology: Technology, stretch: float, current: float, v_node: float, simulator: str) -> float:

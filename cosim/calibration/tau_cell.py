@@ -13,7 +13,7 @@ from cosim.engines.engine import Waveforms
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Own
 from cosim.technology.types import Technology
-from cosim.units.mingru import GATED
+from cosim.units.mingru import GATED_SHARE
 from cosim.units.timing import PULSE_BEGIN, PULSE_END
 
 PULSE = LAST_CLOSE + PULSE_BEGIN, LAST_CLOSE + PULSE_END
@@ -26,7 +26,7 @@ Cell = tuple[float, float]  # capacitance, trim
 def fit_tau_cell(technology: Technology, units: int, simulator: str) -> Own:
     """The fields of `cosim.units.mingru.TauFit`, measured."""
     nominal = technology.pfet.slope_factor * technology.thermal_voltage
-    charge = gate_charge(_UNIT, units, GATED * Timing().t_step)
+    charge = gate_charge(_UNIT, units, GATED_SHARE * Timing().t_step)
     trim = float(measure_gains(technology, units, (charge / nominal, 1.0), np.array([_UNIT]), simulator)[0])
     cell, gates = (charge / nominal, trim), np.array(POINTS.tau_gates)
     rates = measure_rates(technology, units, cell, gates, simulator)

@@ -26,7 +26,7 @@ def assemble(graph: Sized, technology: Technology, calibration: Calibration, tau
                 )
                 builder.add_rails(name)
             case Memory():
-                unit_of(node).build(builder, node, graph.biases[node.name])
+                unit_of(node).build_circuit(builder, node, graph.biases[node.name])
             case Output(name):
                 builder.add_row(name, net(name))
     return _finish(builder)
@@ -48,9 +48,9 @@ def _finish(builder: Builder) -> Assembly:
     cells = list(graph.memories)
     stages = sorted({node.stage for node in cells})
     clocks = tuple((f"clk{stage}", f"clkb{stage}") for stage in stages)
-    pulsed = sorted({node.stage for node in cells if unit_of(node).pulsed})
+    pulsed = sorted({node.stage for node in cells if unit_of(node).updates_in_pulse})
     pulses = {stage: (f"pulse{stage}", f"pulseb{stage}") for stage in pulsed}
-    replaced = {node.stage for node in cells if not unit_of(node).pulsed}  # pulsed ones turn long after their stage
+    replaced = {node.stage for node in cells if not unit_of(node).updates_in_pulse}  # others turn later
     decides = {stage: (f"dec{stage}", f"decb{stage}") for stage in sorted(builder.apart & replaced)}
     input_pins = tuple(f"{net(node.name)}_p" for node in graph.of(InputCurrent))
     outputs = tuple(net(node.name) for node in graph.of(Output))

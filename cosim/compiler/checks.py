@@ -46,7 +46,7 @@ def check_pulls(graph: Lowered, job: CompilationJob) -> None:
 def check_stages(graph: Lowered, job: CompilationJob) -> None:
     """The pulse of every unit is over when the stage behind it decides."""
     stages = 1 + max(node.stage for node in graph.memories)
-    early = next((node for node in graph.memories if unit_of(node).pulsed and node.stage < stages - 1), None)
+    early = next((node for node in graph.memories if unit_of(node).updates_in_pulse and node.stage < stages - 1), None)
     if early is not None and LAST_CLOSE / stages < PULSE_END:
         epsilon = next(getattr(layer, "epsilon", None) for layer in job.network.layers if layer.name == early.layer)
         kind = "moves in a pulse" if epsilon is None else f"has epsilon {epsilon:g}"
@@ -60,7 +60,11 @@ def check_stages(graph: Lowered, job: CompilationJob) -> None:
 
 def check_feedback(graph: Lowered, job: CompilationJob) -> None:
     """A state that depends on itself is one of a unit whose equations go on from a state."""
-    deaf = next((node for node in graph.memories if not unit_of(node).resumes), None) if graph.feeds_back else None
+    deaf = (
+        next((node for node in graph.memories if not unit_of(node).resumes_from_state), None)
+        if graph.feeds_back
+        else None
+    )
     if deaf is not None:
         raise MappingError(
             f"{job.origin}: {deaf.layer}: a network that feeds back must be of units that go on from a state, and "
@@ -71,13 +75,13 @@ def check_feedback(graph: Lowered, job: CompilationJob) -> None:
 def check_units_work(graph: Scaled, target: Target) -> None:
     """Check that each kind of unit works with this unit current, frame and time constant."""
     how, origin = target.settings, target.origin
-    kinds = [unit for unit in UNITS if any(isinstance(node, unit.node) for node in graph.memories)]
-    if how.tau is not None and not any(unit.slow for unit in kinds):
+    kinds = [unit for unit in UNITS if any(isinstance(node, unit.node_type) for node in graph.memories)]
+    if how.tau is not None and not any(unit.has_time_constant for unit in kinds):
         raise MappingError(
             f"{origin}: tau is that of ladders, and no layer has epsilon 1 or tau-cells; leave --tau out"
         )
     for unit in kinds:
-        unit.check(graph.i_unit, how.t_step, how.slow, target.calibration, origin)
+        unit.check_timing(graph.i_unit, how.t_step, how.slow, target.calibration, origin)
 
 
 def check_set_points(graph: Scaled, job: CompilationJob) -> None:
@@ -93,7 +97,7 @@ def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
     """The currents of all memories that have limits."""
     for node in graph.memories:
         moving = bool(graph.into(node.name, "beta"))
-        for point in unit_of(node).points(node, graph.currents[node.name], moving=moving):
+        for point in unit_of(node).set_points(node, graph.currents[node.name], moving=moving):
             yield node, point
 
 

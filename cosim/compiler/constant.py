@@ -3,7 +3,7 @@
 A candidate is constant where no weight but zeros reads what moves: then the state is the same for every input, in
 every frame.
 
-    u = max(b + sum of W over constants, 0)        the unit says in which state that leaves it (`Unit.settles`)
+    u = max(b + sum of W over constants, 0)        the state that this leaves: `UnitKind.settled_state`
     b' = b + W level s                             of a row that reads the state s; at s = 0 nothing is left to add
 
 A cell goes only where its circuit and its readers keep what they compute: its state is that of the reset where a row
@@ -76,7 +76,7 @@ def _state(graph: Lowered, node: Memory, candidate: float) -> int | None:
     """
     if any(graph.into(node.name, role) for role in ("beta", "rate")):
         return None
-    state = unit_of(node).settles(node, candidate)
+    state = unit_of(node).settled_state(node, candidate)
     late = any(graph.weights[edge].late for edge in graph.out_of(node.name))
     return None if late and state != node.start else state
 

@@ -29,11 +29,11 @@ _BEFORE = -1  # the stage of inputs: they change before any stage decides
 class Taps:
     """The late sources of a network while it is lowered.
 
-    ahead: nodes that are not in the graph yet; last: the last stage; origin: file, for messages.
+    later_nodes: nodes that are not in the graph yet; last: the last stage; origin: file, for messages.
     """
 
     graph: GraphBuilder
-    ahead: Mapping[str, Node]
+    later_nodes: Mapping[str, Node]
     last: int
     origin: str
 
@@ -44,7 +44,7 @@ class Taps:
         MappingError
         where no cell can hold the signal.
         """
-        node = self.graph.nodes.get(source) or self.ahead[source]
+        node = self.graph.nodes.get(source) or self.later_nodes[source]
         stage = node.stage if isinstance(node, Memory) else _BEFORE
         if until is None:
             at = self.last if stage == _BEFORE else stage

@@ -13,8 +13,8 @@ from cosim.ir.nodes import InputCurrent, Node, Output, Rectifier, UnitCurrent
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, Network, Readout
 from cosim.units.epsilon import Circuit, check_epsilon
-from cosim.units.placing import Parameter, Placing, Sources, Tap, add_row, read_sources
-from cosim.units.table import unit_for
+from cosim.units.placing import LayerPlacement, Parameter, Sources, Tap, add_row, read_sources
+from cosim.units.table import unit_of_layer
 
 HEADROOM = 1  # states beyond the range of the data, at either end
 MOST_ZEROS = 10_000  # weights of 0 that have an edge each: no device is made of them, and they take time all the same
@@ -31,19 +31,19 @@ def lower(network: Network, origin: str = "network", cell: Circuit = "auto", hea
         raise MappingError(f"{origin}: --cell {cell} is for layers with an epsilon, and there is none; leave it out")
     for layer in chosen:
         check_epsilon(layer, origin, cell)
-    ahead = _lower(_without_late(network), origin, headroom, {}).nodes if network.late else {}
-    return _lower(network, origin, headroom, ahead).lowered()
+    later_nodes = _lower(_without_late(network), origin, headroom, {}).nodes if network.late else {}
+    return _lower(network, origin, headroom, later_nodes).lowered()
 
 
-def _lower(network: Network, origin: str, headroom: int, ahead: Mapping[str, Node]) -> GraphBuilder:
-    """ahead: the nodes of all layers, where some are read late, perhaps by layers in front of them."""
+def _lower(network: Network, origin: str, headroom: int, later_nodes: Mapping[str, Node]) -> GraphBuilder:
+    """later_nodes: the nodes of all layers, where some are read late, perhaps by layers in front of them."""
     graph, stages, until = GraphBuilder(zeros=has_zeros(network)), stages_of(network), read_until(network)
     inputs = [f"in.{j}" for j in range(network.encoding.width)]
     step = None if network.encoding.levels is None else 1.0 / network.encoding.levels
     graph.add(*(InputCurrent(name, j, step) for j, name in enumerate(inputs)), UnitCurrent())
     signals = {layer.name: [f"{layer.name}.{i}" for i in range(layer.width)] for layer in network.layers}
     signals[INPUT] = inputs
-    late = Taps(graph, ahead, max(stages[layer.name] for layer in network.recurrent_layers), origin)
+    late = Taps(graph, later_nodes, max(stages[layer.name] for layer in network.recurrent_layers), origin)
 
     def read(sources: tuple[str, ...], last: int | None) -> Sources:
         taps: list[Tap] = []
@@ -52,18 +52,18 @@ def _lower(network: Network, origin: str, headroom: int, ahead: Mapping[str, Nod
                 taps += [late.tap(name, found.frames, last) for name in signals[found.signal]]
             else:
                 taps += map(Tap, signals[source])
-        return read_sources({**ahead, **graph.nodes}, taps)
+        return read_sources({**later_nodes, **graph.nodes}, taps)
 
     for layer in network.layers:
         ranges = network.state_ranges.get(layer.name)
         sources = read(layer.sources, until[layer.name])
-        placing = Placing(graph, sources, stages[layer.name], ranges, headroom, origin, ahead)
+        placement = LayerPlacement(graph, sources, stages[layer.name], ranges, headroom, origin, later_nodes)
         if isinstance(layer, RecurrentLayer):
-            unit_for(layer, origin).lower(layer, placing)
+            unit_of_layer(layer, origin).lower_layer(layer, placement)
         elif isinstance(layer, AndLayer):
-            lower_and(layer, placing)
+            lower_and(layer, placement)
         else:
-            _lower_relu(layer, placing)
+            _lower_relu(layer, placement)
     _lower_readout(network.readout, graph, read(network.readout.sources, None))
     return graph
 
@@ -103,16 +103,16 @@ def _without_late(network: Network) -> Network:
     return replace(network, layers=tuple(map(reduced, network.layers)), readout=readout, late={})
 
 
-def _lower_relu(layer: Layer, placing: Placing) -> None:
-    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+def _lower_relu(layer: Layer, placement: LayerPlacement) -> None:
+    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for i in range(layer.width):
         name = f"{layer.name}.{i}"
-        placing.graph.add(Rectifier(name, layer.name, i))
-        placing.add_row(name, weight[i], bias[i], Parameter(layer.name, i))
+        placement.graph.add(Rectifier(name, layer.name, i))
+        placement.add_row(name, weight[i], bias[i], Parameter(layer.name, i))
 
 
 def _lower_readout(readout: Readout, graph: GraphBuilder, sources: Sources) -> None:
-    weight, bias = sources.folded(readout.weight, readout.bias)
+    weight, bias = sources.weights_on_currents(readout.weight, readout.bias)
     for k in range(readout.width):
         name = f"readout.{k}"
         graph.add(Output(name, k))

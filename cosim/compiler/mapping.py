@@ -54,11 +54,11 @@ def map_parameters(design: Design) -> Sequence[MappingRow]:
     layers = {layer.name: layer for layer in network.recurrent_layers}
     for node in graph.memories:
         sign = row_sign(graph, node.name, learned)
-        layer = layers[node.layer] if unit_of(node).layers else None
+        layer = layers[node.layer] if unit_of(node).layer_types else None
         about = _learned(node, layer, sign, graph, design.assembly.cell_bias[node.name])
         rows += [
             MappingRow(pin.parameter, pin.pin, pin.target, pin.realised, "A", "calibrated", pin.note)
-            for pin in unit_of(node).report(node, graph.biases[node.name], about)
+            for pin in unit_of(node).report_pins(node, graph.biases[node.name], about)
         ]
     return [*rows, *_left_out_rows(graph, layers)]
 

@@ -55,7 +55,7 @@ def size(
 def _bias(node: Memory, sizing: SizingInput) -> object:
     """The bias currents of a memory. Raises UnitCurrentError that names it."""
     try:
-        return unit_of(node).bias(node, sizing)
+        return unit_of(node).solve_bias(node, sizing)
     except UnitCurrentError as error:
         raise UnitCurrentError(f"{sizing.origin}: {node.name}: {error}") from None
 

@@ -8,7 +8,7 @@ from cosim.ir.nodes import And, InputCurrent, Memory, Node, Weight
 from cosim.network.layers import AndLayer
 from cosim.technology.calibration import Calibration
 from cosim.units.limits import MAX_RISE
-from cosim.units.placing import Placing
+from cosim.units.placing import LayerPlacement
 from cosim.units.schmitt import Schmitt
 from cosim.units.shift import Shift
 from cosim.units.toggle import Toggle
@@ -16,13 +16,13 @@ from cosim.units.toggle import Toggle
 _SAME = 1e-9
 
 
-def lower_and(layer: AndLayer, placing: Placing) -> None:
+def lower_and(layer: AndLayer, placement: LayerPlacement) -> None:
     """An And for each row. Raises MappingError where a row is no product of bits that stand as voltages on the chip."""
-    nodes, taps = {**placing.ahead, **placing.graph.nodes}, placing.sources.taps
-    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+    nodes, taps = {**placement.later_nodes, **placement.graph.nodes}, placement.sources.taps
+    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for i in range(layer.width):
-        name, where = f"{layer.name}.{i}", f"{placing.origin}: {layer.name}"
-        placing.graph.add(And(name, layer.name, i))
+        name, where = f"{layer.name}.{i}", f"{placement.origin}: {layer.name}"
+        placement.graph.add(And(name, layer.name, i))
         columns = np.flatnonzero(layer.weight[i])
         for column in columns:
             tap, origin = taps[column], f"{layer.name}.weight[{i},{column}]"
@@ -33,7 +33,7 @@ def lower_and(layer: AndLayer, placing: Placing) -> None:
                     f"{where}.weight[{i},{column}] must be {value / found:g}, 1 over the level of {tap.name}, not "
                     f"{value:g}: an AND weighs no bits; use a layer of kind relu"
                 )
-            placing.graph.connect(tap.name, name, Weight(1.0, origin, "gate", tap.late))
+            placement.graph.connect(tap.name, name, Weight(1.0, origin, "gate", tap.late))
         if abs(bias[i] - (1 - len(columns))) > _SAME:
             raise MappingError(
                 f"{where}.bias[{i}] must be {layer.bias[i] - bias[i] + 1 - len(columns):g}, which makes an AND of its "

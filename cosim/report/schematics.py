@@ -10,7 +10,6 @@ from cosim.ir.graph import Lowered
 from cosim.ir.nodes import And, Pedestal
 from cosim.report.device_sizes import NO_SIZES, Sizes, sizes_of
 from cosim.report.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
-from cosim.units.mingru import MinGru
 from cosim.units.table import unit_of
 
 
@@ -400,6 +399,7 @@ def draw_steering(sizes: Sizes = NO_SIZES) -> bytes:
     return sheet.svg()
 
 
+RATIO = "Rate that saturates: ratio gate of a minGRU"
 CELLS: dict[str, tuple[str, Callable[[Sizes], bytes]]] = {
     "9T cell": ("Memory: nine-transistor Schmitt trigger", draw_schmitt),
     "clocked": ("Clocked cell: M1 sees hold, M3 and M6 see latch", draw_clocked),
@@ -410,21 +410,19 @@ CELLS: dict[str, tuple[str, Callable[[Sizes], bytes]]] = {
     "register": ("Thermometer register: a value is written, or its levels stay", draw_register),
     "level": ("Level of the register: comparator, keeper, output", draw_level),
     "tau-cell": ("Low pass whose rate is a current: gated tau-cell", draw_tau_cell),
-}  # as `Unit.drawings` names them
-RATIO = "Rate that saturates: ratio gate of a minGRU"
+    "ratio gate": (RATIO, draw_ratio_gate),
+}  # as `UnitKind.schematics` names them
 STEERING = "Product of bits: symbol comparator, and a steering AND"
 
 
 def schematics_of(graph: Lowered, circuit: Circuit) -> dict[str, bytes]:
     """Draw the cells of a network as its technology builds them: what each is -> its drawing as SVG."""
-    drawn = {name for node in graph.memories for name in unit_of(node).drawings}
+    drawn = {name for node in graph.memories for name in unit_of(node).schematics(node)}
     pedestal, sizes = any(True for _ in graph.of(Pedestal)), sizes_of(circuit)
-    ratio = any(isinstance(node, MinGru) and node.top for node in graph.memories)
     return {
         "Signal and weights: a current mirror, one transistor a weight": draw_mirror(sizes["mirror"]),
         "Summing node: a row of weights with its rectifier": draw_rectifier(sizes["row"]),
         **{words: draw(sizes[name]) for name, (words, draw) in CELLS.items() if name in drawn},
-        **({RATIO: draw_ratio_gate(sizes["ratio gate"])} if ratio else {}),
         **({STEERING: draw_steering(sizes["steering"])} if any(True for _ in graph.of(And)) else {}),
         "Bias: a pin, its diode and what it leads": draw_bias(sizes["bias"], pedestal=pedestal),
     }

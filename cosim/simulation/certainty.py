@@ -19,7 +19,7 @@ from cosim.engines.behavioral.evaluate import cell_of
 from cosim.engines.engine import Run
 from cosim.ir.nodes import ThresholdUnit
 from cosim.simulation.read import Margin, ReadPlan
-from cosim.units.kind import Array, CellEquations, Turns
+from cosim.units.kind import Array, CellEquations, SwitchingThresholds
 from cosim.units.table import unit_of
 from cosim.units.timing import PULSE_END
 from cosim.variation.chip import deviations_of
@@ -32,19 +32,19 @@ class _Scaled:
     cell: CellEquations[Any, Any, Any]
     scale: float
 
-    def __call__(self, lines: Sequence[Array]) -> Turns:
-        found = unit_of(self.cell.node).turns(self.cell, [line / self.scale for line in lines])
-        off, on = (tuple(one * self.scale for one in few) for few in (found.off, found.on))
-        return Turns(off, on)
+    def __call__(self, lines: Sequence[Array]) -> SwitchingThresholds:
+        found = unit_of(self.cell.node).switching_thresholds(self.cell, [line / self.scale for line in lines])
+        off, on = (tuple(one * self.scale for one in few) for few in (found.while_off, found.while_on))
+        return SwitchingThresholds(off, on)
 
 
 @dataclass(frozen=True)
 class _Fixed:
     """A function that returns the thresholds of a cell whose thresholds do not move."""
 
-    found: Turns
+    found: SwitchingThresholds
 
-    def __call__(self, lines: Sequence[Array]) -> Turns:
+    def __call__(self, lines: Sequence[Array]) -> SwitchingThresholds:
         return self.found
 
 
@@ -62,14 +62,14 @@ def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
     for node in graph.of(ThresholdUnit):
         own = bool(graph.into(node.name, "beta"))
         factors = (moving if own else fixed).cells.get(node.name)
-        turns = _Scaled(cell_of(graph, node, design.calibration, factors), there.bias_scale)
+        thresholds = _Scaled(cell_of(graph, node, design.calibration, factors), there.bias_scale)
         lines = tuple(roles[instance(pin), "bias"] for pin in assembly.cell_bias[node.name][:2]) if own else ()
-        turns = turns if own else _Fixed(turns(()))
+        thresholds = thresholds if own else _Fixed(thresholds(()))
         diode = roles[instance(f"cand_{net(node.name)}"), "candidate"]
         pulse = assembly.drives.get(node.name)
         if pulse is not None:
             pulse = replace(pulse, rest=there.bias_scale * pulse.rest, step=there.bias_scale * pulse.step)
-        found[node.name] = Margin(diode, closes[node.stage], turns, lines, node.start > 0, pulse)
+        found[node.name] = Margin(diode, closes[node.stage], thresholds, lines, node.start > 0, pulse)
     return tuple(found.get(name) for name in assembly.decisions)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cosim.cells.assembly import Carried, Shown
 from cosim.engines.engine import Inference, Waveforms
 from cosim.ir.states import States
-from cosim.units.kind import Turns
+from cosim.units.kind import SwitchingThresholds
 
 Array = NDArray[np.float64]
 
@@ -30,13 +30,13 @@ class Margin:
     """Measurement of a memory's margin, ampere: the current of `device`, when the share `close` of the frame is over,
     from the nearest of those at which a decision turns.
 
-    turns: these, from the currents of `lines`, transistors; started: whether the state is not 0 before the first frame;
-    pulse: what moves the memory behind the decision, in steps, where a quantiser does.
+    thresholds: these, from the currents of `lines`, transistors; started: whether the state is not 0 before the first
+    frame; pulse: what moves the memory behind the decision, in steps, where a quantiser does.
     """
 
     device: str
     close: float
-    turns: Callable[[Sequence[Array]], Turns]
+    thresholds: Callable[[Sequence[Array]], SwitchingThresholds]
     lines: tuple[str, ...] = ()
     started: bool = False
     pulse: Carried | None = None
@@ -105,8 +105,8 @@ def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
             closes = plan.closes[k].tobytes()
             at[closes] = at.get(closes) or _At(plan.closes[k], waves.time)
             current, *lines = (at[closes].read(waves.drain(device)) for device in (margin.device, *margin.lines))
-            turns, on = margin.turns(lines), np.concatenate([[margin.started], states[:-1, k] > 0])
-            found[:, k] = np.where(on, _nearest(current, turns.on), _nearest(current, turns.off))
+            thresholds, on = margin.thresholds(lines), np.concatenate([[margin.started], states[:-1, k] > 0])
+            found[:, k] = np.where(on, _nearest(current, thresholds.while_on), _nearest(current, thresholds.while_off))
     return found
 
 
@@ -120,8 +120,8 @@ def _pulses(waves: Waveforms, plan: ReadPlan) -> Array:
     return found
 
 
-def _nearest(current: Array, turns: Sequence[Array]) -> Array:
-    return np.min([np.abs(current - one) for one in turns], axis=0)
+def _nearest(current: Array, thresholds: Sequence[Array]) -> Array:
+    return np.min([np.abs(current - one) for one in thresholds], axis=0)
 
 
 class _At:

@@ -37,8 +37,8 @@ def least_certain(design: Design, plan: ReadPlan, inference: Inference, waves: W
     for k, (cell, margin) in enumerate(zip(design.assembly.decisions, plan.margins, strict=True)):
         if margin is None or margin.lines or not isinstance(design.graph.nodes[cell], Schmitt):
             continue
-        turns = margin.turns(())
-        rise, fall = float(turns.off[0]), float(turns.on[0])
+        thresholds = margin.thresholds(())
+        rise, fall = float(thresholds.while_off[0]), float(thresholds.while_on[0])
         current = waves.probes[DrainCurrent(margin.device)]
         for frame, close in enumerate(plan.closes[k].tolist()):
             was_on = frame > 0 and inference.states[frame - 1, k] > 0

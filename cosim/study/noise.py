@@ -114,8 +114,8 @@ def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[A
             distances.append(np.full(candidate.shape, np.inf))
             continue
         cell = cell_of(graph, node, design.calibration, fixed.cells.get(name))
-        turns = unit_of(node).turns(cell, _threshold_lines(design, node, trace))
-        off, on = (_nearest(candidate, few) for few in (turns.off, turns.on))
+        thresholds = unit_of(node).switching_thresholds(cell, _threshold_lines(design, node, trace))
+        off, on = (_nearest(candidate, few) for few in (thresholds.while_off, thresholds.while_on))
         distances.append(np.where(later(trace.states[name], 1, node.start) > 0, on, off) / trace.sigmas[name])
     sigmas = [trace.sigmas[name] for name in design.assembly.decisions]
     return np.stack(distances, axis=2), np.stack(sigmas, axis=2)
@@ -131,11 +131,11 @@ def _threshold_lines(design: Design, node: ThresholdUnit, trace: BehavioralTrace
     return getattr(bias, "i_thresh") + total, getattr(bias, "i_width") + 2 * total  # noqa: B009 - of its kind of unit
 
 
-def _nearest(candidate: Array, turns: Sequence[Array]) -> Array:
+def _nearest(candidate: Array, thresholds: Sequence[Array]) -> Array:
     """The distance to the nearest of some thresholds, ampere; inf to none."""
     found = np.full(candidate.shape, np.inf)
-    for turn in turns:
-        found = np.minimum(found, np.abs(candidate - turn))
+    for threshold in thresholds:
+        found = np.minimum(found, np.abs(candidate - threshold))
     return found
 
 

@@ -14,7 +14,7 @@ from cosim.errors import MappingError
 from cosim.network.layers import EpsilonLayer, FirstQuadrantLayer, SignedLayer
 from cosim.network.offset import OFFSET_MARGIN, common_mode_offset
 from cosim.network.types import LARGEST
-from cosim.units.placing import Placing
+from cosim.units.placing import LayerPlacement
 
 Circuit = Literal["auto", "schmitt", "ladder"]
 EPSILON_LAYERS = (FirstQuadrantLayer, SignedLayer)
@@ -22,7 +22,7 @@ EitherLayer = FirstQuadrantLayer | SignedLayer
 
 
 def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
-    """Raises MappingError for a layer that no circuit follows, or not the `cell` that was asked for."""
+    """Raise MappingError for a layer that no circuit follows, or not the `cell` that was asked for."""
     where, epsilon = f"{origin}: {layer.name}", layer.epsilon
     if isinstance(layer, SignedLayer) and layer.weight_alpha is not None:
         _check_stored(layer, where, cell)
@@ -55,7 +55,7 @@ def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
 
 
 def _check_stored(layer: SignedLayer, where: str, cell: Circuit) -> None:
-    """Raises MappingError for an alphaCMRU that no register follows."""
+    """Raise MappingError for an alphaCMRU that no register follows."""
     if layer.levels is None:
         raise MappingError(
             f"{where} is an alphaCMRU without a grid: what an update stores is any value of the input, and a register "
@@ -91,15 +91,15 @@ class Lattice:
     where: str
 
 
-def lattices(layer: EitherLayer, placing: Placing) -> Iterator[Lattice]:
-    """The units of a layer with epsilon 1 or -1. Raises MappingError where their states are not known or not whole."""
-    if placing.ranges is None:
+def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]:
+    """Yield the units of a layer with epsilon 1 or -1. Raises MappingError where states are not known or not whole."""
+    if placement.ranges is None:
         raise MappingError(
-            f"{placing.origin}: the range of the states of {layer.name} is not known, which decides how many rungs its "
-            "ladders need; train it with cosim train, or give samples with --ranges-from FILE.npz (x_test, y_test)"
+            f"{placement.origin}: the range of the states of {layer.name} is not known, which decides how many rungs "
+            "its ladders need; train it with cosim train, or give samples with --ranges-from FILE.npz (x_test, y_test)"
         )
     for i in range(layer.width):
-        where = f"{placing.origin}: {layer.name}[{i}]"
+        where = f"{placement.origin}: {layer.name}[{i}]"
         if isinstance(layer, FirstQuadrantLayer):
             rise, fall, step, first = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i]) / 2, 0.0
         else:
@@ -112,11 +112,11 @@ def lattices(layer: EitherLayer, placing: Placing) -> Iterator[Lattice]:
             )
         if not step > 1 / LARGEST:
             raise MappingError(f"{where}: alpha must be positive, not {step:g}; flip the sign of what reads it instead")
-        steps = [round((float(end) - first) / step) for end in placing.ranges[:, i]]
+        steps = [round((float(end) - first) / step) for end in placement.ranges[:, i]]
         low, high = min(*steps, 0), max(*steps, 0)  # the state before the first step counts
         yield Lattice(f"{layer.name}.{i}", i, rise, fall, step, first, low, high, where)
 
 
 def lifting_offset(least: float) -> float:
-    """The offset that lifts a threshold of -`least` clear of zero; 0 for a threshold that is."""
+    """Return the offset that lifts a threshold of -`least` clear of zero; 0 for a threshold that is."""
     return 0.0 if -least >= OFFSET_MARGIN / 4 else float(common_mode_offset(least))

@@ -23,9 +23,19 @@ from cosim.ir.nodes import PEDESTAL_UNITS, Memory, Rectifier
 from cosim.ir.states import States
 from cosim.network.gamma import GammaLayer, line_step
 from cosim.network.layers import RecurrentLayer
-from cosim.units.kind import Array, CellEquations, Effect, LearnedParameters, PinRow, Site, Standing, UnitKind, effect
-from cosim.units.mingru import GATED, MIRRORS, capacitance, check_frame, fit_of, full_scale
-from cosim.units.placing import Parameter, Placing
+from cosim.units.kind import (
+    Array,
+    CellDevices,
+    CellEquations,
+    CellSignals,
+    Effect,
+    LearnedParameters,
+    PinRow,
+    UnitKind,
+    effect,
+)
+from cosim.units.mingru import GATED_SHARE, TAU_CELL_MIRRORS, capacitance, check_timing, full_scale, tau_cell_fit
+from cosim.units.placing import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 
 _ROUNDS = 5  # of a fixed point whose error shrinks tenfold in each: rates lie within 0.84 to 1.44 from 0.02 to 4
@@ -64,9 +74,9 @@ FLOOR = Gamma.floor * PEDESTAL_UNITS  # units
 GammaCell = CellEquations[Gamma, GammaPins, GammaFactors]
 
 
-def decide_gamma(cell: GammaCell, candidate: Array) -> States:
-    """States (n, time), over full scale and above the floor."""
-    return (run_line(cell, candidate)[:, :, -1] - _floor(cell)) / cell.asked[2]
+def compute_states(cell: GammaCell, candidate: Array) -> States:
+    """Return the states (n, time), over full scale and above the floor; candidate: (n, time), ampere."""
+    return (run_line(cell, candidate)[:, :, -1] - _floor(cell)) / cell.set_points[2]
 
 
 def run_line(cell: GammaCell, candidate: Array) -> Array:
@@ -75,14 +85,14 @@ def run_line(cell: GammaCell, candidate: Array) -> Array:
     candidate: (n, time), ampere.
     """
     order, units = cell.node.order, cell.calibration.units
-    i_unit, ones = cell.asked[2] / cell.node.level, (1.0,) * order
+    i_unit, ones = cell.set_points[2] / cell.node.level, (1.0,) * order
     targets, rates = (np.array(found or ones) for found in (cell.factors.targets, cell.factors.rates))
     rate, decay, fit = order / cell.node.position, 1.0, None
     if not cell.ideal:
-        fit = fit_of(cell.calibration)
-        asked = cell.bias.i_tau * units / i_unit
-        rate = asked * float(fit.rate(np.array(asked * i_unit)))
-        decay = float(np.exp(-fit.leak / gate_charge(i_unit, units, GATED)))
+        fit = tau_cell_fit(cell.calibration)
+        nominal_rate = cell.bias.i_tau * units / i_unit
+        rate = nominal_rate * float(fit.rate(np.array(nominal_rate * i_unit)))
+        decay = float(np.exp(-fit.leak / gate_charge(i_unit, units, GATED_SHARE)))
     kept, taken = line_step(rate * rates)
     given, line = candidate + _floor(cell), np.full((len(candidate), order), _floor(cell))
     found = np.empty((*candidate.shape, order))
@@ -94,107 +104,110 @@ def run_line(cell: GammaCell, candidate: Array) -> Array:
     return found
 
 
-def deliver_gamma(cell: GammaCell, states: States) -> Array:
-    """Output current (n, time), ampere."""
-    return np.asarray(cell.asked[2] * states + _floor(cell), dtype=np.float64)
+def output_current(cell: GammaCell, states: States) -> Array:
+    """Return the output current (n, time), ampere."""
+    return np.asarray(cell.set_points[2] * states + _floor(cell), dtype=np.float64)
 
 
 def _floor(cell: GammaCell) -> float:
     """Return the smallest current that the cells of a line carry, ampere."""
-    return FLOOR * cell.asked[2] / cell.node.level
+    return FLOOR * cell.set_points[2] / cell.node.level
 
 
-def supply_gamma(cell: GammaCell, standing: Standing) -> Array:
-    """The line with its output and its pedestal, ampere, (n, time)."""
-    mirror, held = cell.calibration.mirror, deliver_gamma(cell, standing.states)
-    inside = run_line(cell, standing.candidate)[:, :, :-1].sum(axis=2)
-    given = standing.candidate + _floor(cell)
+def supply_current(cell: GammaCell, signals: CellSignals) -> Array:
+    """Return the supply current of the line with its output and its pedestal, ampere, (n, time)."""
+    mirror, held = cell.calibration.mirror, output_current(cell, signals.states)
+    inside = run_line(cell, signals.candidate)[:, :, :-1].sum(axis=2)
+    given = signals.candidate + _floor(cell)
     copies = mirror.push * (given + inside) * (1 + mirror.sink)
-    return standing.current + held + copies + 2 * inside + 2 * cell.node.order * cell.bias.i_tau
+    return signals.output_current + held + copies + 2 * inside + 2 * cell.node.order * cell.bias.i_tau
 
 
-def takes(layer: RecurrentLayer) -> bool:
+def accepts(layer: RecurrentLayer) -> bool:
     """Tell whether a layer is one of dispersive delays."""
     return isinstance(layer, GammaLayer)
 
 
-def lower_gamma(layer: GammaLayer, placing: Placing) -> None:
-    """A line of tau-cells for every unit, whose currents stand on FLOOR."""
-    weight, bias = placing.sources.folded(layer.weight, layer.bias)
-    moving = next((tap.name for tap in placing.sources.taps if tap.late), None)
+def lower_layer(layer: GammaLayer, placement: LayerPlacement) -> None:
+    """Add a line of tau-cells for every unit, whose currents stand on FLOOR."""
+    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+    moving = next((tap.name for tap in placement.sources.taps if tap.late), None)
     if moving is not None:
         raise MappingError(
-            f"{placing.origin}: {layer.name} reads {moving} late, which may turn within the pulse in which a line "
+            f"{placement.origin}: {layer.name} reads {moving} late, which may turn within the pulse in which a line "
             "moves, and its candidate must stand still then; let it read what is not late"
         )
-    lit = next((tap.name for tap in placing.sources.taps if isinstance(placing.graph.nodes[tap.name], Rectifier)), None)
+    lit = next(
+        (tap.name for tap in placement.sources.taps if isinstance(placement.graph.nodes[tap.name], Rectifier)), None
+    )
     if lit is not None:
         raise MappingError(
-            f"{placing.origin}: {layer.name} reads {lit}, a rectifier, which may carry current at rest, and a delay "
+            f"{placement.origin}: {layer.name} reads {lit}, a rectifier, which may carry current at rest, and a delay "
             "line begins at rest; let it read the input, or states"
         )
     for i in range(layer.width):
         if bias[i] > 0:
             raise MappingError(
-                f"{placing.origin}: {layer.name}.{i} has a candidate of {bias[i]:g} while all that it reads carries no "
-                "current, and a delay line begins at rest; let it read signals that are 0 then, with positive weights"
+                f"{placement.origin}: {layer.name}.{i} has a candidate of {bias[i]:g} while all that it reads "
+                "carries no current, and a delay line begins at rest; let it read signals that are 0 then, with "
+                "positive weights"
             )
-    tops = placing.largest_signals()
+    tops = placement.largest_signals()
     for i in range(layer.width):
-        full = full_scale(placing, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
+        full = full_scale(placement, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
         order, position = int(layer.order[i]), float(layer.position[i])
-        node = Gamma(f"{layer.name}.{i}", layer.name, i, placing.stage, full, 0.0, full, order, position)
-        placing.graph.add(node)
-        placing.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
+        node = Gamma(f"{layer.name}.{i}", layer.name, i, placement.stage, full, 0.0, full, order, position)
+        placement.graph.add(node)
+        placement.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
 
 
-def solve_gamma(node: Gamma, sizing: SizingInput) -> GammaPins:
-    """I_tau at which the measured cell has n / p time constants in a frame, and what the reset puts cells on."""
+def solve_bias(node: Gamma, sizing: SizingInput) -> GammaPins:
+    """Return I_tau at which the measured cell has n / p time constants in a frame, and the current of the reset."""
     wanted, i_unit = node.order / node.position, sizing.graph.i_unit
-    fit, rate = fit_of(sizing.calibration), wanted
+    fit, rate = tau_cell_fit(sizing.calibration), wanted
     for _ in range(_ROUNDS):
         rate = wanted / float(fit.rate(np.array(rate * i_unit)))
     return GammaPins(rate * i_unit / sizing.calibration.units, REST_STRENGTH * FLOOR * i_unit)
 
 
-def cell_name(stem: str, place: int, order: int) -> str:
-    """The instance of a cell; the last one carries the state."""
+def instance_name(stem: str, place: int, order: int) -> str:
+    """Return the name of the instance of a cell; the last one carries the state."""
     return f"cell_{stem}" if place == order - 1 else f"cell{place}_{stem}"
 
 
-def build_gamma(builder: Builder, node: Gamma, pins: GammaPins) -> None:
-    """Candidate, n tau-cells in a row, and the lines of the last one's state."""
+def build_circuit(builder: Builder, node: Gamma, pins: GammaPins) -> None:
+    """Add the candidate, n tau-cells in a row, and the lines of the last one's state."""
     calibration, graph, stem = builder.calibration, builder.graph, net(node.name)
     line, farad = builder.add_candidate(node), capacitance(calibration, graph.i_unit, builder.tau)
     bias = builder.bias_line("delay", pins.i_tau)
     floor = builder.bias_line("floor", pins.i_rest)
     builder.cell_bias[node.name] = (bias, floor)
-    tau, rest, trim = builder.pushed(bias), builder.pushed(floor, rest=True), fit_of(calibration).trim
+    tau, rest, trim = builder.pushed(bias), builder.pushed(floor, rest=True), tau_cell_fit(calibration).trim
     for k in range(node.order):
         cell = tau_cell_gated(builder.technology, builder.units, farad, trim, place="next" if k else "first")
         out = f"{stem}_p" if k == node.order - 1 else f"{stem}_p{k}"
         nets = (line, tau, out, f"pulseb{node.stage}", "resetb", rest, "vdd")
-        builder.add(cell, cell_name(stem, k, node.order), nets, CELLS, f"{node.name}: {k + 1} of {node.order}")
+        builder.add(cell, instance_name(stem, k, node.order), nets, CELLS, f"{node.name}: {k + 1} of {node.order}")
         line = out
     rest = (1 + node.floor) * graph.i_pedestal
     builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", rest, node.level * graph.i_unit)
     builder.add_state_line(node)
 
 
-def report_gamma(node: Gamma, pins: GammaPins, learned: LearnedParameters) -> list[PinRow]:
-    """The position, which is a current."""
+def report_pins(node: Gamma, pins: GammaPins, learned: LearnedParameters) -> list[PinRow]:
+    """Return the report's row for the position, which is a current."""
     pin, _ = learned.pins
     words = f"a delay of {node.position:.4g} frames by {node.order} cells"
     return [PinRow(f"{node.layer}.position[{node.index}]", pin, pins.i_tau, pins.i_tau, words)]
 
 
-def gamma_effects(node: Gamma, pins: GammaPins, site: Site) -> Iterator[Effect]:
-    """targets: the mirrors to d, the loop, the mirror of the output; rates: M_tau2 and what pushes I_tau."""
-    stem, current, before = net(node.name), site.asked.i_high, site.candidate
-    pin, push = site.bias(site.pins[0]), instance(f"push_{site.pins[0]}")
+def mismatch_effects(node: Gamma, pins: GammaPins, circuit: CellDevices) -> Iterator[Effect]:
+    """Yield targets: the mirrors to d, the loop, the mirror of the output; rates: M_tau2 and what pushes I_tau."""
+    stem, current, before = net(node.name), circuit.set_points.i_high, circuit.candidate_diode
+    pin, push = circuit.bias_diode(circuit.pins[0]), instance(f"push_{circuit.pins[0]}")
     for k in range(node.order):
-        cell = instance(cell_name(stem, k, node.order))
-        own = ((f"{cell}.{name}", sign) for name, sign in MIRRORS)
+        cell = instance(instance_name(stem, k, node.order))
+        own = ((f"{cell}.{name}", sign) for name, sign in TAU_CELL_MIRRORS)
         yield effect("targets", node.name, current, (before, -1), *own, place=k)
         pushed = (f"{cell}.tau2", 1), (f"{push}.diode", -1), (f"{push}.sink", 1), (pin, -1)
         yield effect("rates", node.name, pins.i_tau, *pushed, place=k)
@@ -202,20 +215,20 @@ def gamma_effects(node: Gamma, pins: GammaPins, site: Site) -> Iterator[Effect]:
 
 
 GAMMA = UnitKind[Gamma, GammaPins, GammaFactors](
-    node=Gamma,
-    factors=GammaFactors,
-    layers=(GammaLayer,),
-    takes=takes,
-    lower=lower_gamma,
-    bias=solve_gamma,
-    build=build_gamma,
-    report=report_gamma,
-    decide=decide_gamma,
-    deliver=deliver_gamma,
-    supply=supply_gamma,
-    effects=gamma_effects,
-    drawings=("tau-cell",),
-    pulsed=True,
-    slow=True,
-    check=check_frame,
+    node_type=Gamma,
+    factors_type=GammaFactors,
+    layer_types=(GammaLayer,),
+    accepts=accepts,
+    lower_layer=lower_layer,
+    solve_bias=solve_bias,
+    build_circuit=build_circuit,
+    report_pins=report_pins,
+    compute_states=compute_states,
+    output_current=output_current,
+    supply_current=supply_current,
+    mismatch_effects=mismatch_effects,
+    schematics=lambda node: ("tau-cell",),
+    updates_in_pulse=True,
+    has_time_constant=True,
+    check_timing=check_timing,
 )

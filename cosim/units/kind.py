@@ -1,9 +1,13 @@
 """The protocol of a recurrent unit: one record of functions. Stages own the loops over a network, units the equations.
 
-The stages ask in this order: whether a layer is of this kind (`takes`), what it becomes in the graph (`lower`), which
-bias currents make its set-points (`bias`), its circuit (`build`) and the rows of the mapping report (`report`); then,
-frame by frame, its states (`decide`) and what they deliver (`deliver`), what the cell draws (`supply`), what turns its
-decision (`turns`), and what the mismatch of its transistors does to it (`effects`).
+The stages of the compiler ask in this order: whether a layer becomes this kind (`accepts`), which nodes it becomes
+(`lower_layer`), which currents its set-points are (`set_points`), which bias currents make them (`solve_bias`), its
+circuit (`build_circuit`) and the rows of the mapping report (`report_pins`). The behavioral engine asks for its states
+frame by frame (`compute_states`), what they deliver (`output_current`), what the cell draws (`supply_current`) and at
+which candidates its decision turns (`switching_thresholds`); the study of variation, what the mismatch of its
+transistors does to it (`mismatch_effects`).
+
+Beside `UnitKind` stand the records that these functions take and return.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +25,7 @@ from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
 from cosim.units.limits import SetPoint
-from cosim.units.placing import Placing
+from cosim.units.placing import LayerPlacement
 from cosim.units.sizing import SizingInput
 
 Array = NDArray[np.float64]
@@ -36,54 +40,57 @@ F = TypeVar("F")
 class CellEquations(Generic[N, B, F]):
     """One memory as its equations see it.
 
-    asked: (rise, fall, high) that the compiler wanted, ampere; bias: its bias currents; factors: those of the chip;
-    ideal: gains of 1 and set-points as asked for; beta: what its beta edges add, ampere, (n, time) or 0: as it arrives
-    in the threshold line and, once, in the width line; what rate edges add is the first; before: states (n,) in front
-    of the first frame, None for those that the reset leaves; values: what arrives by its value edges, (n, time),
-    ampere.
+    set_points: (rise, fall, high) that the compiler wanted, ampere; bias: its bias currents; factors: those of the
+    chip; ideal: gains of 1, and set-points exactly as wanted; beta: what its beta edges add, ampere, (n, time) or 0, as
+    it arrives in the threshold line and, once, in the width line; of rate edges, the sum is the first; initial_states:
+    (n,) in front of the first frame, None for those that the reset leaves; values: what arrives by its value edges,
+    (n, time), ampere.
     """
 
     node: N
-    asked: tuple[float, float, float]
+    set_points: tuple[float, float, float]
     bias: B
     factors: F
     calibration: Calibration
     ideal: bool
     beta: tuple[Array, Array]
-    before: States | None = None
+    initial_states: States | None = None
     values: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One memory between two decisions: u, (n, time) ampere; states; current: its output, ampere; updated: whether the
-    frame's decision changed its state; beta: the sum of its beta or rate edges, ampere."""
+class CellSignals:
+    """Signals of one memory, each (n, time), from which its supply current follows.
+
+    candidate: u, ampere; states; output_current: ampere; state_changes: returns 1 where the frame's decision changed
+    the state, else 0; beta: the sum of its beta or rate edges, ampere.
+    """
 
     candidate: Array
     states: States
-    current: Array
-    updated: Callable[[], NDArray[np.int16]]
+    output_current: Array
+    state_changes: Callable[[], NDArray[np.int16]]
     beta: Array | np.float64
 
 
 @dataclass(frozen=True)
-class Turns:
-    """The candidates at which a decision turns, ampere, each a number or one for every frame: those that count while
-    the state before it is 0, and those while it is not.
+class SwitchingThresholds:
+    """The candidates at which a decision turns, ampere, each a number or one for every frame.
 
-    own: whether each has devices of its own; otherwise the lower one is the upper one less a width.
+    while_off: those that count while the state before is 0; while_on: those that count while it is not; own_devices:
+    whether each has devices of its own; otherwise the lower one is the upper one less a width.
     """
 
-    off: tuple[Array, ...]
-    on: tuple[Array, ...]
-    own: bool = False
+    while_off: tuple[Array, ...]
+    while_on: tuple[Array, ...]
+    own_devices: bool = False
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One factor: the field of `Deviations` or of a unit's `factors`, its key, its place in a value of several, and
-    what makes it.
+    """One factor that transistors make by their mismatch.
 
+    field: of `Deviations`, or of a unit's `factors_type` (`factors`); key: whose it is; place: in a value of several;
     devices: (transistor, +1 or -1); current: ampere through each of them; slopes: n of each at that current.
     """
 
@@ -97,50 +104,56 @@ class Effect:
 
 
 def effect(field: str, key: Key, current: float, *devices: tuple[str, int], place: int | None = None) -> Effect:
-    """An effect of these transistors."""
+    """Return an effect of these transistors."""
     return Effect(field, key, place, devices, current)
 
 
 @dataclass(frozen=True)
-class Site:
-    """A memory in its circuit: name, its bias pins, its set-points in ampere; roles: `Circuit.roles` of the network."""
+class CellDevices:
+    """The transistors of one memory in its circuit.
+
+    name: of its node; pins: its bias pins; set_points: ampere; roles: `Circuit.roles` of the network.
+    """
 
     name: str
     pins: tuple[str, ...]
-    asked: MemoryCurrents
+    set_points: MemoryCurrents
     roles: Mapping[tuple[str, Role], str]
 
     def device(self, role: Role, block: str = "") -> str:
-        """The transistor of a role in its cell or a block of that."""
+        """Return the transistor of a role in its cell or a block of that."""
         return self.roles[instance(f"cell_{net(self.name)}{block and '.'}{block}"), role]
 
-    def bias(self, pin: str) -> str:
-        """The diode of a bias pin."""
+    def bias_diode(self, pin: str) -> str:
+        """Return the diode of a bias pin."""
         return self.roles[instance(pin), "bias"]
 
     @property
-    def candidate(self) -> str:
+    def candidate_diode(self) -> str:
         """Return the candidate diode of the cell."""
         return self.roles[instance(f"cand_{net(self.name)}"), "candidate"]
 
-    def comparator(self, side: str, current: float, comparator: str, pin: str) -> Effect:
-        """Factor of a comparator's current: M2 against its bias diode, the candidate diode against M1."""
+    def comparator_effect(self, side: str, current: float, comparator: str, pin: str) -> Effect:
+        """Return the factor of a comparator's current: M2 against its bias diode, the candidate diode against M1."""
         threshold, compare = self.roles[comparator, "threshold"], self.roles[comparator, "compare"]
-        devices = (threshold, 1), (self.bias(pin), -1), (compare, -1), (self.candidate, 1)
+        devices = (threshold, 1), (self.bias_diode(pin), -1), (compare, -1), (self.candidate_diode, 1)
         return effect(side, self.name, current, *devices)
 
 
 @dataclass(frozen=True)
 class LearnedParameters:
-    """upper, lower, alpha: names of what was learned; above, below: how the circuit's thresholds came from that;
-    asked: the set-points in ampere; pins: the bias pins of the cell, in the order of its record."""
+    """The names of what a unit has learned, for its rows in the mapping report.
+
+    upper, lower, alpha: names of thresholds and level; upper_note, lower_note: how the circuit's thresholds came from
+    them; set_points: ampere; pins: the bias pins of the cell, in the order of its record.
+    """
 
     upper: str
     lower: str
     alpha: str
-    above: str
-    below: str
-    asked: MemoryCurrents
+    upper_note: str
+    lower_note: str
+    set_points: MemoryCurrents
     pins: tuple[str, ...]
 
 
@@ -155,77 +168,77 @@ class PinRow:
     note: str
 
 
-def _never(cell: object, lines: Sequence[Array]) -> Turns:
+def _no_thresholds(cell: object, lines: Sequence[Array]) -> SwitchingThresholds:
     """Return no turns, for an analog state."""
-    return Turns((), ())
+    return SwitchingThresholds((), ())
 
 
-def _no_points(node: object, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+def _no_set_points(node: object, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
     """Return nothing for a unit without thresholds."""
     return ()
 
 
-def _allow(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
+def _accept_any_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
     """Accept any frame and unit current, for a unit that has no limits of its own."""
 
 
 @dataclass(frozen=True)
 class UnitKind(Generic[N, B, F]):
-    """One kind of unit.
+    """One kind of recurrent unit: types, functions and properties that the stages ask for.
 
-    node, factors: types of its node and of a chip's factors on it, all 1 by default; layers: kinds of layer that it
-    may take.
-    points: (node, set-points in ampere, moving: whether its thresholds move with the input) -> those currents and what
-    can be built of them.
-    turns: from the currents of its threshold lines, where it has lines of its own, ampere (frames,).
-    unreset: whether this cell stays on at a candidate of 0.
-    drawings: schematics that show it, cosim.report.schematics.CELLS.
-    measure: (technology, calibration of the cells, simulator) -> what it needs beyond that, `Calibration.own`.
-    resumes: whether `decide` begins with `CellEquations.before`, which feedback needs.
-    settles: (node, candidate in units) -> the state that it is in from the first frame on, where that candidate never
-    changes; None where the state goes on changing, or a threshold is too near to say.
-    pulsed: whether its state changes in a pulse after the decision; slow: whether it has a time constant.
-    samples: whether it compares a candidate that a sample gate froze, whose noise is then known.
-    check: (i_unit, t_step, tau, calibration, origin): raises MappingError where the kind cannot work so.
+    node_type, factors_type: types of its node and of a chip's factors on it, all 1 by default; layer_types: types of
+    layer that may become it.
+    set_points: (node, currents in ampere, moving: whether its thresholds move with the input) -> those currents, and
+    between which limits each can be built.
+    switching_thresholds: (cell, currents of its threshold lines where it has lines of its own, ampere (frames,)).
+    stays_on_through_reset: whether a cell that was on stays on at a candidate of 0.
+    settled_state: (node, candidate in units) -> the state that it is in from the first frame on, where that candidate
+    never changes; None where the state goes on changing, or a threshold is too near to say.
+    schematics: node -> names of the drawings that show it, keys of cosim.report.schematics.CELLS.
+    measure_fit: (technology, calibration of the cells, simulator) -> what it needs beyond that, `Calibration.own`.
+    check_timing: (i_unit, t_step, tau, calibration, origin): raises MappingError where the kind cannot work so.
+    resumes_from_state: whether `compute_states` begins with `CellEquations.initial_states`, which feedback needs.
+    updates_in_pulse: whether its state changes in a pulse after the decision; has_time_constant: whether it is a slow
+    one, with `tau`; samples_candidate: whether a sample gate freezes its candidate, whose noise is then known.
     """
 
-    node: type[N]
-    factors: type[F]
-    layers: tuple[type[RecurrentLayer], ...]
-    takes: Callable[[RecurrentLayer], bool]
-    lower: Callable[[Any, Placing], None]
-    bias: Callable[[N, SizingInput], B]
-    build: Callable[[Builder, N, B], None]
-    report: Callable[[N, B, LearnedParameters], list[PinRow]]
-    decide: Callable[[CellEquations[N, B, F], Array], States]
-    deliver: Callable[[CellEquations[N, B, F], States], Array]
-    supply: Callable[[CellEquations[N, B, F], Standing], Array]
-    effects: Callable[[N, B, Site], Iterator[Effect]]
-    points: Callable[..., tuple[SetPoint, ...]] = _no_points
-    turns: Callable[[CellEquations[N, B, F], Sequence[Array]], Turns] = _never
-    unreset: Callable[[CellEquations[N, B, F]], bool] = lambda cell: False
-    drawings: tuple[str, ...] = ()
-    measure: Callable[[Technology, Calibration, str], Own] | None = None
-    resumes: bool = False
-    settles: Callable[[N, float], int | None] = lambda node, candidate: None
-    pulsed: bool = False
-    slow: bool = False
-    samples: bool = False
-    check: Callable[[float, float, float, Calibration, str], None] = _allow
+    node_type: type[N]
+    factors_type: type[F]
+    layer_types: tuple[type[RecurrentLayer], ...]
+    accepts: Callable[[RecurrentLayer], bool]
+    lower_layer: Callable[[Any, LayerPlacement], None]
+    solve_bias: Callable[[N, SizingInput], B]
+    build_circuit: Callable[[Builder, N, B], None]
+    report_pins: Callable[[N, B, LearnedParameters], list[PinRow]]
+    compute_states: Callable[[CellEquations[N, B, F], Array], States]
+    output_current: Callable[[CellEquations[N, B, F], States], Array]
+    supply_current: Callable[[CellEquations[N, B, F], CellSignals], Array]
+    mismatch_effects: Callable[[N, B, CellDevices], Iterator[Effect]]
+    set_points: Callable[..., tuple[SetPoint, ...]] = _no_set_points
+    switching_thresholds: Callable[[CellEquations[N, B, F], Sequence[Array]], SwitchingThresholds] = _no_thresholds
+    stays_on_through_reset: Callable[[CellEquations[N, B, F]], bool] = lambda cell: False
+    schematics: Callable[[N], tuple[str, ...]] = lambda node: ()
+    measure_fit: Callable[[Technology, Calibration, str], Own] | None = None
+    resumes_from_state: bool = False
+    settled_state: Callable[[N, float], int | None] = lambda node, candidate: None
+    updates_in_pulse: bool = False
+    has_time_constant: bool = False
+    samples_candidate: bool = False
+    check_timing: Callable[[float, float, float, Calibration, str], None] = _accept_any_timing
 
 
 AnyUnit = UnitKind[Any, Any, Any]
 
 
-def pick(levels: Array, states: States) -> Array:
-    """The level of every whole state."""
+def select_levels(levels: Array, states: States) -> Array:
+    """Return the level of every whole state."""
     return levels[states.astype(np.intp)]
 
 
-def step_through(
+def iterate_states(
     candidate: Array, start: States, step: Callable[[NDArray[np.int16], int], NDArray[np.int16]]
 ) -> NDArray[np.int16]:
-    """Whole states (n, time) from `start` (n,) on, by step(state, t)."""
+    """Return whole states (n, time) from `start` (n,) on, by step(state, t)."""
     states = np.empty(candidate.shape, dtype=np.int16)
     state = start.astype(np.int16)
     for t in range(candidate.shape[1]):

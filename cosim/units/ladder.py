@@ -31,31 +31,31 @@ from cosim.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer
 from cosim.technology.calibration import Calibration
 from cosim.units.comparator import (
-    add_line_pair,
     clock_pins,
     comparator_bias,
     comparator_current,
+    driver_lines,
     memory_current,
-    settle_within,
-    window_points,
+    settled_in_window,
+    window_set_points,
     window_thresholds,
 )
 from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer, lattices, lifting_offset
 from cosim.units.kind import (
     Array,
+    CellDevices,
     CellEquations,
+    CellSignals,
     Effect,
     LearnedParameters,
     PinRow,
-    Site,
-    Standing,
-    Turns,
+    SwitchingThresholds,
     UnitKind,
     effect,
-    pick,
-    step_through,
+    iterate_states,
+    select_levels,
 )
-from cosim.units.placing import Parameter, Placing
+from cosim.units.placing import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 from cosim.units.timing import PULSE_BEGIN, PULSE_END, TAU_FRAMES
 
@@ -76,12 +76,12 @@ class Ladder(ThresholdUnit):
 
     @property
     def most(self) -> int:
-        """The highest state: all rungs on."""
+        """Return the highest state: all rungs on."""
         return self.rungs
 
     @property
     def start(self) -> int:
-        """The rungs that the reset turns on."""
+        """Return how many rungs the reset turns on."""
         return self.first
 
 
@@ -108,36 +108,38 @@ class LadderFactors:
 LadderCell = CellEquations[Ladder, LadderPins, LadderFactors]
 
 
-def decide_ladder(cell: LadderCell, candidate: Array) -> States:
-    """States (n, time), whole numbers."""
+def compute_states(cell: LadderCell, candidate: Array) -> States:
+    """Return the states (n, time), whole numbers; candidate: (n, time), ampere."""
     node, (rise, fall) = cell.node, window_thresholds(cell)
     sets, resets = candidate >= rise, candidate <= fall
 
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
         return np.clip(state + np.where(sets[:, t], 1, np.where(resets[:, t], -1, 0)), 0, node.rungs)
 
-    return step_through(candidate, np.full(len(candidate), node.start) if cell.before is None else cell.before, step)
+    return iterate_states(
+        candidate, np.full(len(candidate), node.start) if cell.initial_states is None else cell.initial_states, step
+    )
 
 
-def turn_ladder(cell: LadderCell, lines: Sequence[Array]) -> Turns:
+def switching_thresholds(cell: LadderCell, lines: Sequence[Array]) -> SwitchingThresholds:
     """Return both thresholds, but on level 0 the upper one alone."""
     rise, fall = window_thresholds(cell)
-    return Turns((rise,), (rise, fall), own=True)
+    return SwitchingThresholds((rise,), (rise, fall), own_devices=True)
 
 
-def deliver_ladder(cell: LadderCell, states: States) -> Array:
-    """Output current (n, time), ampere: the rungs that are on."""
-    high = cell.asked[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.ladder.i_gain))
+def output_current(cell: LadderCell, states: States) -> Array:
+    """Return the output current (n, time), ampere: the rungs that are on."""
+    high = cell.set_points[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.ladder.i_gain))
     factors = cell.factors.levels or (1.0,) * cell.node.rungs
-    return pick(np.concatenate([[0.0], np.cumsum(high * np.array(factors))]), states)
+    return select_levels(np.concatenate([[0.0], np.cumsum(high * np.array(factors))]), states)
 
 
-def supply_ladder(cell: LadderCell, standing: Standing) -> Array:
-    """The quantiser and its ladder, with output and pedestal, ampere, (n, time)."""
+def supply_current(cell: LadderCell, signals: CellSignals) -> Array:
+    """Return the supply current of the quantiser and its ladder, with output and pedestal, ampere, (n, time)."""
     pins, calibration = cell.bias, cell.calibration
-    mirror, bias, state = calibration.mirror, pins.ladder, standing.states
-    total = standing.current + sum(
-        comparator_current(calibration, standing.candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
+    mirror, bias, state = calibration.mirror, pins.ladder, signals.states
+    total = signals.output_current + sum(
+        comparator_current(calibration, signals.candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
     )
     tails = mirror.sink * (pins.i_base + pins.i_delta)
     total = total + (1 + mirror.push) * tails
@@ -151,18 +153,18 @@ def supply_ladder(cell: LadderCell, standing: Standing) -> Array:
     return total
 
 
-def takes(layer: RecurrentLayer) -> bool:
+def accepts(layer: RecurrentLayer) -> bool:
     """Tell whether a layer becomes ladders: its update adds to the state (epsilon 1)."""
     return isinstance(layer, EpsilonLayer) and layer.epsilon == 1
 
 
-def lower_ladder(layer: EitherLayer, placing: Placing) -> None:
-    """A ladder for every unit of a layer with epsilon 1, with rungs for its states over the data and headroom."""
-    weight, bias = placing.sources.folded(layer.weight, layer.bias)
-    for unit in lattices(layer, placing):
+def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
+    """Add a ladder for every unit of a layer with epsilon 1, with rungs for its states over the data and headroom."""
+    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+    for unit in lattices(layer, placement):
         offset = lifting_offset(-unit.fall)
-        rungs = max(unit.high - unit.low + 2 * placing.headroom, 1)
-        start = placing.headroom - unit.low
+        rungs = max(unit.high - unit.low + 2 * placement.headroom, 1)
+        start = placement.headroom - unit.low
         if rungs > MAX_RUNGS:
             raise MappingError(
                 f"{unit.where}: a ladder may have {MAX_RUNGS} rungs at most, not {rungs}: over the training data its "
@@ -170,11 +172,11 @@ def lower_ladder(layer: EitherLayer, placing: Placing) -> None:
                 f"{MAX_RUNGS * unit.step / 2:g}, on shorter sequences or with wider thresholds"
             )
         node = Ladder(
-            unit.name, layer.name, unit.index, placing.stage, ALPHA, unit.first - start * unit.step, unit.step,
+            unit.name, layer.name, unit.index, placement.stage, ALPHA, unit.first - start * unit.step, unit.step,
             unit.rise + offset, unit.fall + offset, offset, rungs, start,
         )  # fmt: skip
-        placing.graph.add(node)
-        placing.add_row(node.name, weight[unit.index], bias[unit.index] + offset, Parameter(layer.name, unit.index))
+        placement.graph.add(node)
+        placement.add_row(node.name, weight[unit.index], bias[unit.index] + offset, Parameter(layer.name, unit.index))
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,7 @@ class LadderTiming:
 
 
 def ladder_currents(i_unit: float) -> LadderCurrents:
-    """The set-points at this i_unit."""
+    """Return the set-points at this i_unit."""
     return LadderCurrents(
         (RETAIN + SWING) * i_unit,
         RETAIN * i_unit,
@@ -213,12 +215,12 @@ def ladder_currents(i_unit: float) -> LadderCurrents:
 
 
 def ladder_timing(t_step: float, tau: float | None = None) -> LadderTiming:
-    """The timing of one pulse a frame; tau None means TAU_FRAMES of the frame."""
+    """Return the timing of one pulse a frame; tau None means TAU_FRAMES of the frame."""
     return LadderTiming(t_step, (PULSE_END - PULSE_BEGIN) * t_step, TAU_FRAMES * t_step if tau is None else tau)
 
 
 def solve_ladder(currents: LadderCurrents, calibration: Calibration) -> LadderBias:
-    """The bias currents that make the set-points, by the technology's calibration."""
+    """Return the bias currents that make the set-points, by the technology's calibration."""
     fit, c = calibration.schmitt, currents
     return LadderBias(
         *fit.solve_thresholds(c.i_rise, c.i_fall),
@@ -268,29 +270,29 @@ def check_ladder(
             )
 
 
-def check_frame(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-    """Raises MappingError for a frame in which ladders would skip or double a step."""
+def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
+    """Raise MappingError for a frame in which ladders would skip or double a step."""
     dpi = calibration.dpi
     check_ladder(ladder_currents(i_unit), ladder_timing(t_step, tau), origin, dpi.rise, dpi.fall)
 
 
-def solve_pins(node: Ladder, sizing: SizingInput) -> LadderPins:
-    """Comparator thresholds as they arrive, and the set-points that all ladders share."""
-    asked = sizing.asked(node)
+def solve_bias(node: Ladder, sizing: SizingInput) -> LadderPins:
+    """Return comparator thresholds as they arrive, and the set-points that all ladders share."""
+    currents = sizing.set_points(node)
     shared = ladder_currents(sizing.graph.i_unit)
-    upper = comparator_bias(sizing, node, asked.i_rise)
-    lower = comparator_bias(sizing, node, asked.i_fall, upper=False)
+    upper = comparator_bias(sizing, node, currents.i_rise)
+    lower = comparator_bias(sizing, node, currents.i_fall, upper=False)
     bias = solve_ladder(shared, sizing.calibration)
     return LadderPins(upper, lower, shared.i_reset, shared.i_retain - shared.i_reset, bias)
 
 
-def build_ladder(builder: Builder, node: Ladder, pins: LadderPins) -> None:
-    """Candidate, quantiser, ladder, and the lines of its state."""
+def build_circuit(builder: Builder, node: Ladder, pins: LadderPins) -> None:
+    """Add the candidate, the quantiser, the ladder, and the lines of its state."""
     technology, stem, units = builder.technology, net(node.name), builder.units
     candidate = builder.add_candidate(node)
     builder.define(*quantiser_blocks(technology))
     upper, lower = (builder.bias_line("thresh", current) for current in (pins.i_upper, pins.i_lower))
-    base, delta = add_line_pair(builder, pins.i_base, pins.i_delta)
+    base, delta = driver_lines(builder, pins.i_base, pins.i_delta)
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g}"
     nets = (candidate, upper, lower, base, delta, f"{stem}_in", *clock_pins(node), "resetb", "vdd")
     builder.add(quantiser(), f"{QUANTISER}_{stem}", nets, QUANTISERS, origin)
@@ -314,46 +316,46 @@ def build_ladder(builder: Builder, node: Ladder, pins: LadderPins) -> None:
     builder.add_state_line(node)
 
 
-def report_ladder(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> list[PinRow]:
+def report_pins(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> list[PinRow]:
     """Return the report's rows for both thresholds of the quantiser and the level of a rung."""
-    asked, (upper, lower, gain) = learned.asked, learned.pins
+    currents, (upper, lower, gain) = learned.set_points, learned.pins
     rungs = f"{node.rungs} rungs, starts on {node.start}; readers' weights times {node.step / node.level:g}"
     return [
-        PinRow(learned.upper, upper, asked.i_rise, pins.i_upper, learned.above),
-        PinRow(learned.lower, lower, asked.i_fall, pins.i_lower, learned.below),
-        PinRow(learned.alpha, gain, asked.i_high, pins.ladder.i_gain, rungs),
+        PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
+        PinRow(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
+        PinRow(learned.alpha, gain, currents.i_high, pins.ladder.i_gain, rungs),
     ]
 
 
-def ladder_effects(node: Ladder, pins: LadderPins, site: Site) -> Iterator[Effect]:
-    """upper, lower: the comparators; levels: M11 of each rung - bias diode."""
-    for side, pin, current in zip(("upper", "lower"), site.pins, (pins.i_upper, pins.i_lower), strict=False):
-        yield site.comparator(side, current, instance(f"{QUANTISER}_{net(node.name)}.{side}"), pin)
+def mismatch_effects(node: Ladder, pins: LadderPins, circuit: CellDevices) -> Iterator[Effect]:
+    """Yield upper, lower: the comparators; levels: M11 of each rung - bias diode."""
+    for side, pin, current in zip(("upper", "lower"), circuit.pins, (pins.i_upper, pins.i_lower), strict=False):
+        yield circuit.comparator_effect(side, current, instance(f"{QUANTISER}_{net(node.name)}.{side}"), pin)
     for k in range(1, node.rungs + 1):
-        devices = (site.device("level", f"rung{k}"), 1), (site.bias(site.pins[-1]), -1)
+        devices = (circuit.device("level", f"rung{k}"), 1), (circuit.bias_diode(circuit.pins[-1]), -1)
         yield effect("levels", node.name, pins.ladder.i_gain, *devices, place=k - 1)
 
 
 LADDER = UnitKind[Ladder, LadderPins, LadderFactors](
-    node=Ladder,
-    factors=LadderFactors,
-    layers=EPSILON_LAYERS,
-    takes=takes,
-    lower=lower_ladder,
-    points=window_points,
-    bias=solve_pins,
-    build=build_ladder,
-    report=report_ladder,
-    decide=decide_ladder,
-    deliver=deliver_ladder,
-    supply=supply_ladder,
-    effects=ladder_effects,
-    turns=turn_ladder,
-    resumes=True,
-    settles=settle_within,
-    drawings=("9T cell", "quantiser", "ladder", "DPI"),
-    pulsed=True,
-    slow=True,
-    check=check_frame,
-    samples=True,
+    node_type=Ladder,
+    factors_type=LadderFactors,
+    layer_types=EPSILON_LAYERS,
+    accepts=accepts,
+    lower_layer=lower_layer,
+    set_points=window_set_points,
+    solve_bias=solve_bias,
+    build_circuit=build_circuit,
+    report_pins=report_pins,
+    compute_states=compute_states,
+    output_current=output_current,
+    supply_current=supply_current,
+    mismatch_effects=mismatch_effects,
+    switching_thresholds=switching_thresholds,
+    resumes_from_state=True,
+    settled_state=settled_in_window,
+    schematics=lambda node: ("9T cell", "quantiser", "ladder", "DPI"),
+    updates_in_pulse=True,
+    has_time_constant=True,
+    check_timing=check_timing,
+    samples_candidate=True,
 )

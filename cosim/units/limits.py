@@ -6,7 +6,7 @@ The compiler refuses what is beyond them, and training keeps what it learns with
 import math
 from dataclasses import dataclass
 
-CLEAR = 1e-6  # units; what a constant candidate must be away from a threshold for its decision to be certain
+CLEARANCE = 1e-6  # units; what a constant candidate must be away from a threshold for its decision to be certain
 MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
 MAX_BIAS_COUNT = 256  # of one bias, which may carry a common-mode offset and the offsets of the states it reads, too
 MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
@@ -40,7 +40,7 @@ class SetPoint:
         return f"{self.what} must be {positive}at most {self.most * 1e9:g} nA, not {self.current * 1e9:.3g} nA"
 
 
-def cell_points(lower: float, upper: float, level: float) -> tuple[SetPoint, ...]:
+def threshold_set_points(lower: float, upper: float, level: float) -> tuple[SetPoint, ...]:
     """Return the set-points that any memory with thresholds must keep: lower and upper threshold and level, ampere."""
     return (
         SetPoint("lower threshold", lower, least=MIN_FALL, repair="raise beta_lo in training"),
@@ -61,5 +61,5 @@ class BuildLimits:
 
 
 def limits_at(i_unit: float, units: int) -> BuildLimits:
-    """The limits at this many ampere per software 1.0, with so many unit devices per weight 1.0."""
+    """Return the limits at this many ampere per software 1.0, with so many unit devices per weight 1.0."""
     return BuildLimits(MIN_WIDTH / i_unit, MIN_FALL / i_unit, MAX_RISE / i_unit, MAX_COUNT / units)

@@ -25,12 +25,22 @@ from cosim.ir.nodes import Memory, Rectifier, Weight
 from cosim.ir.states import States
 from cosim.network.layers import MinGruLayer, RecurrentLayer
 from cosim.technology.calibration import Calibration
-from cosim.units.kind import Array, CellEquations, Effect, LearnedParameters, PinRow, Site, Standing, UnitKind, effect
-from cosim.units.placing import Parameter, Placing
+from cosim.units.kind import (
+    Array,
+    CellDevices,
+    CellEquations,
+    CellSignals,
+    Effect,
+    LearnedParameters,
+    PinRow,
+    UnitKind,
+    effect,
+)
+from cosim.units.placing import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 from cosim.units.timing import PULSE_BEGIN, PULSE_END, TAU_FRAMES
 
-GATED = PULSE_END - PULSE_BEGIN  # of a frame, in which the state moves
+GATED_SHARE = PULSE_END - PULSE_BEGIN  # of a frame, in which the state moves
 LEAST, MOST = 0.5e-12, 20e-12  # F: below, charge sharing is more than 1 % a frame; above, it is larger than the cells
 
 
@@ -44,7 +54,7 @@ class MinGru(Memory):
     top: float | None = None
 
     def rate(self, a: Array) -> Array:
-        """r of what arrives by the rate edge, both in units."""
+        """Return the rate r for a gate of `a`, both in units."""
         return a if self.top is None else self.top * a / (self.top + a)
 
 
@@ -86,12 +96,12 @@ class TauFit:
         return _interpolate(candidate, self.candidates, self.gains)
 
     def rate(self, gate: Array) -> Array:
-        """Return the measured r over the equation's, at gate currents in ampere."""
+        """Return the rate r for a gate of `a`, both in units."""
         return _interpolate(gate, self.gates, self.rates)
 
 
-def fit_of(calibration: Calibration) -> TauFit:
-    """The fit of a calibration."""
+def tau_cell_fit(calibration: Calibration) -> TauFit:
+    """Return the fit of a calibration to the gated tau-cell."""
     own = calibration.own[MinGru.__name__]
     (swing,), (trim,), (leak,) = own["swing"], own["trim"], own["leak"]
     candidates, gains, gates, rates = (np.array(own[name]) for name in ("candidates", "gains", "gates", "rates"))
@@ -99,93 +109,95 @@ def fit_of(calibration: Calibration) -> TauFit:
 
 
 def _interpolate(current: Array, points: Array, values: Array) -> Array:
-    """Linear over the logarithm of the current, flat outside."""
+    """Interpolate linearly over the logarithm of the current, flat outside."""
     return np.interp(np.log(np.maximum(current, points[0])), np.log(points), values)
 
 
 MinGruCell = CellEquations[MinGru, MinGruPins, MinGruFactors]
 
 
-def decide_mingru(cell: MinGruCell, candidate: Array) -> States:
-    """States (n, time), over full scale."""
-    full, factors, gate = cell.asked[2], cell.factors, np.broadcast_to(cell.beta[0], candidate.shape)
+def compute_states(cell: MinGruCell, candidate: Array) -> States:
+    """Return the states (n, time), over full scale; candidate: (n, time), ampere."""
+    full, factors, gate = cell.set_points[2], cell.factors, np.broadcast_to(cell.beta[0], candidate.shape)
     i_unit = full / cell.node.level
     target, rate, decay = candidate / full, cell.node.rate(gate / i_unit * factors.ratio), 1.0
     if not cell.ideal:
-        fit = fit_of(cell.calibration)
+        fit = tau_cell_fit(cell.calibration)
         target, rate = target * fit.gain(candidate), rate * fit.rate(rate * i_unit)
-        decay = float(np.exp(-fit.leak / gate_charge(i_unit, cell.calibration.units, GATED)))
+        decay = float(np.exp(-fit.leak / gate_charge(i_unit, cell.calibration.units, GATED_SHARE)))
     target, kept = target * factors.target, np.exp(-rate * factors.rate)
-    state = np.zeros(len(candidate)) if cell.before is None else np.asarray(cell.before, dtype=np.float64)
+    state = (
+        np.zeros(len(candidate)) if cell.initial_states is None else np.asarray(cell.initial_states, dtype=np.float64)
+    )
     states = np.empty_like(target)
     for t in range(target.shape[1]):
         states[:, t] = state = target[:, t] + kept[:, t] * (decay * state - target[:, t])
     return states
 
 
-def deliver_mingru(cell: MinGruCell, states: States) -> Array:
-    """Output current (n, time), ampere."""
-    return np.asarray(cell.asked[2] * states, dtype=np.float64)
+def output_current(cell: MinGruCell, states: States) -> Array:
+    """Return the output current (n, time), ampere."""
+    return np.asarray(cell.set_points[2] * states, dtype=np.float64)
 
 
-def supply_mingru(cell: MinGruCell, standing: Standing) -> Array:
-    """The cell with its output and its pedestal, ampere, (n, time)."""
-    mirror, held = cell.calibration.mirror, deliver_mingru(cell, standing.states)
-    copies = mirror.push * standing.candidate * (1 + mirror.sink)
-    total = standing.current + held + copies
+def supply_current(cell: MinGruCell, signals: CellSignals) -> Array:
+    """Return the supply current of the cell with its output and its pedestal, ampere, (n, time)."""
+    mirror, held = cell.calibration.mirror, output_current(cell, signals.states)
+    copies = mirror.push * signals.candidate * (1 + mirror.sink)
+    total = signals.output_current + held + copies
     if cell.bias.i_top is None:
-        return total + 2 * standing.beta / cell.calibration.units
-    i_unit = cell.asked[2] / cell.node.level
-    rate = cell.node.rate(np.asarray(standing.beta) / i_unit) * i_unit / cell.calibration.units
-    return total + standing.beta / cell.calibration.units + 2 * cell.bias.i_top + 2 * rate
+        return total + 2 * signals.beta / cell.calibration.units
+    i_unit = cell.set_points[2] / cell.node.level
+    rate = cell.node.rate(np.asarray(signals.beta) / i_unit) * i_unit / cell.calibration.units
+    return total + signals.beta / cell.calibration.units + 2 * cell.bias.i_top + 2 * rate
 
 
-def takes(layer: RecurrentLayer) -> bool:
+def accepts(layer: RecurrentLayer) -> bool:
     """Tell whether a layer is a minGRU."""
     return isinstance(layer, MinGruLayer)
 
 
-def lower_mingru(layer: MinGruLayer, placing: Placing) -> None:
-    """A tau-cell for every unit, and a rectifier for its gate."""
-    weight, bias = placing.sources.folded(layer.weight, layer.bias)
-    weight_gate, bias_gate = placing.sources.folded(layer.weight_gate, layer.bias_gate)
-    moving = next((tap.name for tap in placing.sources.taps if tap.late), None)
+def lower_layer(layer: MinGruLayer, placement: LayerPlacement) -> None:
+    """Add a tau-cell for every unit, and a rectifier for its gate."""
+    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+    weight_gate, bias_gate = placement.sources.weights_on_currents(layer.weight_gate, layer.bias_gate)
+    moving = next((tap.name for tap in placement.sources.taps if tap.late), None)
     if moving is not None:
         raise MappingError(
-            f"{placing.origin}: {layer.name} reads {moving} late, which may turn within the pulse in which a minGRU "
+            f"{placement.origin}: {layer.name} reads {moving} late, which may turn within the pulse in which a minGRU "
             "moves, and its candidate must stand still then; let it read what is not late"
         )
-    tops = placing.largest_signals()
+    tops = placement.largest_signals()
     for i in range(layer.width):
-        full = full_scale(placing, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
+        full = full_scale(placement, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
         top = None if layer.top is None else float(layer.top[i])
-        node = MinGru(f"{layer.name}.{i}", layer.name, i, placing.stage, full, 0.0, full, top)
+        node = MinGru(f"{layer.name}.{i}", layer.name, i, placement.stage, full, 0.0, full, top)
         gate = f"{node.name}.gate"
-        placing.graph.add(Rectifier(gate, layer.name, i), node)
-        placing.add_row(gate, weight_gate[i], bias_gate[i], Parameter(layer.name, i, "_gate"))
-        placing.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
-        placing.graph.connect(gate, node.name, Weight(1.0, f"{layer.name}.gate[{i}]", "rate"))
+        placement.graph.add(Rectifier(gate, layer.name, i), node)
+        placement.add_row(gate, weight_gate[i], bias_gate[i], Parameter(layer.name, i, "_gate"))
+        placement.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
+        placement.graph.connect(gate, node.name, Weight(1.0, f"{layer.name}.gate[{i}]", "rate"))
 
 
-def full_scale(placing: Placing, index: int, bound: float) -> float:
-    """The largest h over the training data, where known; else the bound of the candidate; 1 where neither is."""
-    seen = 0.0 if placing.ranges is None else float(placing.ranges[1, index])
+def full_scale(placement: LayerPlacement, index: int, bound: float) -> float:
+    """Return the largest h over the training data, where known; else the bound of the candidate; 1 where neither is."""
+    seen = 0.0 if placement.ranges is None else float(placement.ranges[1, index])
     return next((value for value in (seen, bound) if value > 0), 1.0)
 
 
-def solve_mingru(node: MinGru, sizing: SizingInput) -> MinGruPins:
-    """One pin for its ratio gate, whose currents are those of one unit device; its level is the candidate's."""
+def solve_bias(node: MinGru, sizing: SizingInput) -> MinGruPins:
+    """Return one pin for a ratio gate, with the current of one unit device; levels are the candidates'."""
     return MinGruPins(None if node.top is None else node.top * sizing.graph.i_unit / sizing.calibration.units)
 
 
 def capacitance(calibration: Calibration, i_unit: float, tau: float) -> float:
-    """C in farad, at which a gate of one unit makes z = 1 - 1/e in the pulse; tau: the slow units', of the frame."""
-    gated = GATED * tau / TAU_FRAMES
-    return gate_charge(i_unit, calibration.units, gated) / fit_of(calibration).swing
+    """Return C in farad, at which a gate of one unit makes z = 1 - 1/e in the pulse; tau: of slow units, s."""
+    gated = GATED_SHARE * tau / TAU_FRAMES
+    return gate_charge(i_unit, calibration.units, gated) / tau_cell_fit(calibration).swing
 
 
-def check_frame(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-    """Raises MappingError for a time constant of its own, and a capacitor that cannot hold or cannot be built."""
+def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
+    """Raise MappingError for a time constant of its own, and a capacitor that cannot hold or cannot be built."""
     if abs(tau / (TAU_FRAMES * t_step) - 1) > 1e-6:
         raise MappingError(
             f"{origin}: a minGRU takes its time constant from the frame and the gate, so tau must be {TAU_FRAMES:g} of "
@@ -200,13 +212,13 @@ def check_frame(i_unit: float, t_step: float, tau: float, calibration: Calibrati
         )
 
 
-def build_mingru(builder: Builder, node: MinGru, pins: MinGruPins) -> None:
-    """Candidate, tau-cell, and the lines of its state."""
+def build_circuit(builder: Builder, node: MinGru, pins: MinGruPins) -> None:
+    """Add the candidate, the tau-cell, and the lines of its state."""
     calibration, graph, stem = builder.calibration, builder.graph, net(node.name)
     builder.cell_bias[node.name] = ()
     candidate, ((gate, _),) = builder.add_candidate(node), graph.into(node.name, "rate")
     farad = capacitance(calibration, graph.i_unit, builder.tau)
-    cell = tau_cell_gated(builder.technology, builder.units, farad, fit_of(calibration).trim)
+    cell = tau_cell_gated(builder.technology, builder.units, farad, tau_cell_fit(calibration).trim)
     rate = f"{net(gate)}_p"
     if pins.i_top is not None:
         rate = _add_ratio_gate(builder, node, rate, pins.i_top)
@@ -219,7 +231,7 @@ def build_mingru(builder: Builder, node: MinGru, pins: MinGruPins) -> None:
 
 
 def _add_ratio_gate(builder: Builder, node: MinGru, line: str, i_top: float) -> str:
-    """Between the gate line of a and the tau-cell, whose own gate line it returns; I_b comes once for all."""
+    """Add a ratio gate between the line of a and the tau-cell and return its own gate line; I_b comes once for all."""
     stem, bias = net(node.name), builder.bias_line("top", i_top)
     half, found = builder.pushed(bias), f"{stem}_rate_p"
     builder.add(ratio_gate(builder.technology), f"gate_{stem}", (line, half, bias, found, "vdd"), CELLS, node.name)
@@ -227,8 +239,8 @@ def _add_ratio_gate(builder: Builder, node: MinGru, line: str, i_top: float) -> 
     return found
 
 
-def report_mingru(node: MinGru, pins: MinGruPins, learned: LearnedParameters) -> list[PinRow]:
-    """The largest rate of a ratio gate."""
+def report_pins(node: MinGru, pins: MinGruPins, learned: LearnedParameters) -> list[PinRow]:
+    """Return the report's row for the largest rate of a ratio gate."""
     if node.top is None or pins.i_top is None:
         return []
     (pin,) = learned.pins
@@ -239,49 +251,51 @@ def report_mingru(node: MinGru, pins: MinGruPins, learned: LearnedParameters) ->
     ]
 
 
-def mingru_effects(node: MinGru, pins: MinGruPins, site: Site) -> Iterator[Effect]:
-    """target: the mirrors to d, the loop, the mirror of the output; rate: M_tau2 - the diode of its gate."""
+def mismatch_effects(node: MinGru, pins: MinGruPins, circuit: CellDevices) -> Iterator[Effect]:
+    """Yield target: the mirrors to d, the loop, the mirror of the output; rate: M_tau2 - the diode of its gate."""
     stem = net(node.name)
-    current, gate = site.asked.i_high, site.roles[instance(f"relu_{net(f'{node.name}.gate')}"), "diode"]
+    current, gate = circuit.set_points.i_high, circuit.roles[instance(f"relu_{net(f'{node.name}.gate')}"), "diode"]
 
     def device(name: str) -> str:
         return f"{instance(f'cell_{stem}')}.{name}"
 
-    mirrors = (site.candidate, -1), *((device(name), sign) for name, sign in MIRRORS)
+    mirrors = (circuit.candidate_diode, -1), *((device(name), sign) for name, sign in TAU_CELL_MIRRORS)
     yield effect("target", node.name, current, *mirrors)
     if pins.i_top is None:
         yield effect("rate", node.name, current, (device("tau2"), 1), (gate, -1))
         return
-    pin, push, cell = site.bias(site.pins[0]), instance(f"push_{site.pins[0]}"), instance(f"gate_{stem}")
-    own = {name: f"{cell}.{name}" for name in ("diode", "tail", *_RATIO)}
+    pin, push, cell = circuit.bias_diode(circuit.pins[0]), instance(f"push_{circuit.pins[0]}"), instance(f"gate_{stem}")
+    own = {name: f"{cell}.{name}" for name in ("diode", "tail", *_RATIO_GATE_DEVICES)}
     made = (device("tau2"), 1), (own["diode"], -1), (own["tail"], 1), (pin, -1)
     yield effect("rate", node.name, pins.i_top, *made)
     shared = (gate, -1), (pin, 1), (f"{push}.sink", -1), (f"{push}.diode", 1)
-    yield effect("ratio", node.name, pins.i_top, *shared, *((own[name], sign) for name, sign in _RATIO.items()))
+    yield effect(
+        "ratio", node.name, pins.i_top, *shared, *((own[name], sign) for name, sign in _RATIO_GATE_DEVICES.items())
+    )
 
 
-_RATIO = {"copy": 1, "half": -1, "da": -1, "db": 1, "a": 1, "b": -1}
-MIRRORS = (
+_RATIO_GATE_DEVICES = {"copy": 1, "half": -1, "da": -1, "db": 1, "a": 1, "b": -1}
+TAU_CELL_MIRRORS = (
     ("in", 1), ("idiode", -1), ("sink", 1), ("1", -1), ("4", 1), ("3", -1), ("2", 1), ("tau3", 1), ("tau2", -1),
     ("odiode", -1), ("osink", 1),
 )  # fmt: skip
 
 
 MINGRU = UnitKind[MinGru, MinGruPins, MinGruFactors](
-    node=MinGru,
-    factors=MinGruFactors,
-    layers=(MinGruLayer,),
-    takes=takes,
-    lower=lower_mingru,
-    bias=solve_mingru,
-    build=build_mingru,
-    report=report_mingru,
-    decide=decide_mingru,
-    deliver=deliver_mingru,
-    supply=supply_mingru,
-    effects=mingru_effects,
-    drawings=("tau-cell",),
-    pulsed=True,
-    slow=True,
-    check=check_frame,
+    node_type=MinGru,
+    factors_type=MinGruFactors,
+    layer_types=(MinGruLayer,),
+    accepts=accepts,
+    lower_layer=lower_layer,
+    solve_bias=solve_bias,
+    build_circuit=build_circuit,
+    report_pins=report_pins,
+    compute_states=compute_states,
+    output_current=output_current,
+    supply_current=supply_current,
+    mismatch_effects=mismatch_effects,
+    schematics=lambda node: ("tau-cell", "ratio gate") if node.top else ("tau-cell",),
+    updates_in_pulse=True,
+    has_time_constant=True,
+    check_timing=check_timing,
 )

@@ -27,13 +27,13 @@ class Sources:
     gains: Array
     zeros: Array
 
-    def folded(self, weight: Array, bias: Array) -> tuple[Array, Array]:
+    def weights_on_currents(self, weight: Array, bias: Array) -> tuple[Array, Array]:
         """Return weight (rows, sources) and bias (rows,) that act on the currents instead of the values."""
         return weight * self.gains, bias + weight @ self.zeros
 
 
 def read_sources(nodes: Mapping[str, Node], taps: Sequence[Tap]) -> Sources:
-    """The sources of these taps, which are among the nodes."""
+    """Return the sources of these taps, which are among the nodes."""
     gains, zeros = np.ones(len(taps)), np.zeros(len(taps))
     for k, tap in enumerate(taps):
         node = nodes[tap.name]
@@ -56,7 +56,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Placing:
+class LayerPlacement:
     """A layer's place.
 
     stage: recurrent layers in front; ranges: (2, width) smallest and largest h of each unit, None where not known;
@@ -70,15 +70,15 @@ class Placing:
     ranges: Array | None
     headroom: int
     origin: str
-    ahead: Mapping[str, Node]
+    later_nodes: Mapping[str, Node]
 
     def add_row(self, name: str, weights: Array, bias: float, parameter: Parameter) -> None:
-        """The weights into a node that is there, the bias as one on the unit current."""
+        """Connect the weights into a node that is there, the bias as one on the unit current."""
         add_row(self.graph, name, self.sources, (weights, bias), parameter)
 
     def largest_signals(self) -> Array:
-        """Upper bound of each source in units: 1 for an input, the top state's level, what can drive a rectifier."""
-        nodes, found = {**self.ahead, **self.graph.nodes}, {UNIT_CURRENT: 1.0}
+        """Return an upper bound of each source in units: 1 for an input, the top state's level, a rectifier's drive."""
+        nodes, found = {**self.later_nodes, **self.graph.nodes}, {UNIT_CURRENT: 1.0}
 
         def largest(name: str) -> float:
             if name not in found:
@@ -100,7 +100,7 @@ class Placing:
 
 
 def add_row(graph: GraphBuilder, name: str, sources: Sources, drive: tuple[Array, float], parameter: Parameter) -> None:
-    """drive: weights (sources,) and bias of the node `name`."""
+    """Connect a row to the node `name`; drive: its weights (sources,) and bias, a weight on the unit current."""
     weights, bias = drive
     layer, row, suffix, part = parameter.layer, parameter.row, parameter.suffix, parameter.part
     for column in range(len(weights)) if graph.zeros else np.flatnonzero(weights).tolist():

@@ -31,26 +31,26 @@ from cosim.units.comparator import (
     clock_pins,
     comparator_bias,
     comparator_current,
-    settle_within,
-    window_points,
+    settled_in_window,
+    window_set_points,
     window_thresholds,
 )
 from cosim.units.kind import (
     Array,
+    CellDevices,
     CellEquations,
+    CellSignals,
     Effect,
     LearnedParameters,
     PinRow,
-    Site,
-    Standing,
-    Turns,
+    SwitchingThresholds,
     UnitKind,
     effect,
-    pick,
-    step_through,
+    iterate_states,
+    select_levels,
 )
 from cosim.units.limits import MIN_FALL, SetPoint
-from cosim.units.placing import Parameter, Placing
+from cosim.units.placing import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 
 KEEP = 0.04  # of i_unit: what a level sinks to stay off; twice that keeps it on
@@ -67,7 +67,7 @@ class Register(Storing):
 
     @property
     def start(self) -> int:
-        """The levels that the reset leaves on."""
+        """Return how many levels the reset leaves on."""
         return self.first
 
 
@@ -114,8 +114,8 @@ class LevelFit:
         return i_turn
 
 
-def level_of(calibration: Calibration) -> LevelFit:
-    """The fit of a calibration."""
+def level_fit(calibration: Calibration) -> LevelFit:
+    """Return the fit of a calibration to a register's levels."""
     own = calibration.own[Register.__name__]
     return LevelFit(np.array(own["turns"]), np.array(own["shifts"]))
 
@@ -123,124 +123,126 @@ def level_of(calibration: Calibration) -> LevelFit:
 RegisterCell = CellEquations[Register, RegisterPins, RegisterFactors]
 
 
-def decide_register(cell: RegisterCell, candidate: Array) -> States:
-    """States (n, time), whole numbers."""
+def compute_states(cell: RegisterCell, candidate: Array) -> States:
+    """Return the states (n, time), whole numbers; candidate: (n, time), ampere."""
     rise, fall = window_thresholds(cell)
     ups, downs = candidate >= rise, candidate <= fall
-    positive, negative = (_exceeded(cell, value) for value in cell.values)
+    positive, negative = (_count_exceeded(cell, value) for value in cell.values)
 
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
         return np.where(ups[:, t], positive[:, t], np.where(downs[:, t], negative[:, t], state))
 
-    return step_through(
-        candidate, np.full(len(candidate), cell.node.start) if cell.before is None else cell.before, step
+    return iterate_states(
+        candidate,
+        np.full(len(candidate), cell.node.start) if cell.initial_states is None else cell.initial_states,
+        step,
     )
 
 
-def _exceeded(cell: RegisterCell, value: Array) -> NDArray[np.int16]:
+def _count_exceeded(cell: RegisterCell, value: Array) -> NDArray[np.int16]:
     """Return how many turns a value exceeds, (n, time)."""
     node, factors = cell.node, cell.factors.turns or (1.0,) * cell.node.most
-    i_unit = cell.asked[2] / node.level
+    i_unit = cell.set_points[2] / node.level
     if cell.ideal:
         turns = [turn * i_unit for turn in node.turns]
     else:
-        turns = [level_of(cell.calibration).value(i_turn) for i_turn in cell.bias.i_turns]
+        turns = [level_fit(cell.calibration).value(i_turn) for i_turn in cell.bias.i_turns]
     found = sum(value >= factor * turn for factor, turn in zip(factors, turns, strict=True))
     return np.asarray(found, dtype=np.int16)
 
 
-def turn_register(cell: RegisterCell, lines: Sequence[Array]) -> Turns:
+def switching_thresholds(cell: RegisterCell, lines: Sequence[Array]) -> SwitchingThresholds:
     """Return both thresholds, whatever the state."""
-    return Turns(window_thresholds(cell), window_thresholds(cell), own=True)
+    return SwitchingThresholds(window_thresholds(cell), window_thresholds(cell), own_devices=True)
 
 
-def deliver_register(cell: RegisterCell, states: States) -> Array:
-    """Output current (n, time), ampere: the levels that are on."""
-    high = cell.asked[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.i_gain))
+def output_current(cell: RegisterCell, states: States) -> Array:
+    """Return the output current (n, time), ampere: the levels that are on."""
+    high = cell.set_points[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.i_gain))
     factors = cell.factors.levels or (1.0,) * cell.node.most
-    return pick(np.concatenate([[0.0], np.cumsum(high * np.array(factors))]), states)
+    return select_levels(np.concatenate([[0.0], np.cumsum(high * np.array(factors))]), states)
 
 
-def supply_register(cell: RegisterCell, standing: Standing) -> Array:
-    """The register with output and pedestal, ampere, (n, time)."""
-    pins, calibration, candidate = cell.bias, cell.calibration, standing.candidate
+def supply_current(cell: RegisterCell, signals: CellSignals) -> Array:
+    """Return the supply current of the register with output and pedestal, ampere, (n, time)."""
+    pins, calibration, candidate = cell.bias, cell.calibration, signals.candidate
     up = candidate >= window_thresholds(cell)[0]
-    total = standing.current + sum(
+    total = signals.output_current + sum(
         comparator_current(calibration, candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
     )
     value = calibration.mirror.push * np.where(up, *cell.values)
     total = total + sum(np.minimum(value, i_turn) for i_turn in pins.i_turns)
-    return total + pins.i_keep * (3 * standing.states + GATES * (2 + up))
+    return total + pins.i_keep * (3 * signals.states + GATES * (2 + up))
 
 
-def takes(layer: RecurrentLayer) -> bool:
+def accepts(layer: RecurrentLayer) -> bool:
     """Tell whether a layer becomes registers: its update stores a value on a grid (alphaCMRU at epsilon 0)."""
     return isinstance(layer, SignedLayer) and layer.levels is not None and layer.epsilon == 0
 
 
-def lower_register(layer: SignedLayer, placing: Placing) -> None:
-    """A register for every unit of an alphaCMRU layer with levels and epsilon 0."""
+def lower_layer(layer: SignedLayer, placement: LayerPlacement) -> None:
+    """Add a register for every unit of an alphaCMRU layer with levels and epsilon 0."""
     assert layer.levels is not None
     assert layer.weight_alpha is not None
-    weight, bias = placing.sources.folded(layer.weight, layer.bias)
-    weight_alpha, alpha = placing.sources.folded(layer.weight_alpha, layer.alpha)
-    _check_still(layer, placing)
+    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+    weight_alpha, alpha = placement.sources.weights_on_currents(layer.weight_alpha, layer.alpha)
+    _check_values_hold(layer, placement)
     step = 2 * FULL_SCALE / layer.levels
     turns = tuple((k + 0.5) * step for k in range(layer.levels))
     for i in range(layer.width):
         beta = abs(float(layer.bias_beta[i]))
         offset, first = float(common_mode_offset(beta)), round((float(layer.start[i]) + FULL_SCALE) / step)
         node = Register(
-            f"{layer.name}.{i}", layer.name, i, placing.stage, step, -FULL_SCALE, step, offset + beta, offset - beta,
+            f"{layer.name}.{i}", layer.name, i, placement.stage, step, -FULL_SCALE, step, offset + beta, offset - beta,
             offset, turns, first,
         )  # fmt: skip
-        placing.graph.add(node)
-        placing.add_row(node.name, weight[i], bias[i] + offset, Parameter(layer.name, i))
-        _add_values(node, weight_alpha[i], float(alpha[i]), placing)
+        placement.graph.add(node)
+        placement.add_row(node.name, weight[i], bias[i] + offset, Parameter(layer.name, i))
+        _add_values(node, weight_alpha[i], float(alpha[i]), placement)
 
 
-def _add_values(node: Register, weight: Array, alpha: float, placing: Placing) -> None:
-    """The value with either sign, and their edges into the register."""
+def _add_values(node: Register, weight: Array, alpha: float, placement: LayerPlacement) -> None:
+    """Add the value with either sign, and their edges into the register."""
     for sign, label in ((1.0, "pos"), (-1.0, "neg")):
         part = f"{node.name}.alpha_{label}"
-        placing.graph.add(Rectifier(part, node.layer, node.index, FULL_SCALE))
+        placement.graph.add(Rectifier(part, node.layer, node.index, FULL_SCALE))
         parameter = Parameter(node.layer, node.index, "_alpha", f" ({label})", "alpha")
-        placing.add_row(part, sign * weight, sign * alpha + FULL_SCALE, parameter)
-        placing.graph.connect(part, node.name, Weight(1.0, f"{node.layer}.value[{node.index}] ({label})", "value"))
+        placement.add_row(part, sign * weight, sign * alpha + FULL_SCALE, parameter)
+        placement.graph.connect(part, node.name, Weight(1.0, f"{node.layer}.value[{node.index}] ({label})", "value"))
 
 
-def _check_still(layer: SignedLayer, placing: Placing) -> None:
-    """Raises MappingError for a value that turns while it is written."""
+def _check_values_hold(layer: SignedLayer, placement: LayerPlacement) -> None:
+    """Raise MappingError for a value that turns while it is written."""
     assert layer.weight_alpha is not None
     for i, row in enumerate(layer.weight_alpha):
-        moved = next((tap.name for tap, w in zip(placing.sources.taps, row, strict=True) if tap.late and w), None)
+        moved = next((tap.name for tap, w in zip(placement.sources.taps, row, strict=True) if tap.late and w), None)
         if moved is not None:
             raise MappingError(
-                f"{placing.origin}: {layer.name}.weight_alpha[{i},*] reads {moved} late, which turns while the value "
+                f"{placement.origin}: {layer.name}.weight_alpha[{i},*] reads {moved} late, which turns while the value "
                 "is written, and a value must stand still then; let it read what is not late, or train "
                 "without --feedback"
             )
 
 
-def solve_register(node: Register, sizing: SizingInput) -> RegisterPins:
-    """Bias currents of thresholds and turns as they arrive. Raises MappingError for what cannot be built."""
-    asked, i_unit = sizing.asked(node), sizing.graph.i_unit
-    upper = comparator_bias(sizing, node, asked.i_rise)
-    lower = comparator_bias(sizing, node, asked.i_fall, upper=False)
+def solve_bias(node: Register, sizing: SizingInput) -> RegisterPins:
+    """Return bias currents of thresholds and turns as they arrive. Raises MappingError for what cannot be built."""
+    currents, i_unit = sizing.set_points(node), sizing.graph.i_unit
+    upper = comparator_bias(sizing, node, currents.i_rise)
+    lower = comparator_bias(sizing, node, currents.i_fall, upper=False)
     keep = KEEP * i_unit
     source = sizing.graph.into(node.name, "value")[0][0]
-    traffic = sizing.traffic(source)
-    fit = level_of(sizing.calibration)
-    turns = tuple(fit.solve(sizing.arriving(turn * i_unit, traffic)) for turn in node.turns)
+    total_current = sizing.total_weight_current(source)
+    fit = level_fit(sizing.calibration)
+    turns = tuple(fit.solve(sizing.arriving_current(turn * i_unit, total_current)) for turn in node.turns)
     if turns[0] < MIN_FALL:
         raise UnitCurrentError(str(SetPoint("lowest turn", turns[0], least=MIN_FALL)))
     return RegisterPins(
-        upper, lower, sizing.calibration.schmitt.solve_gain(asked.i_high), keep, RELEASE * i_unit, turns
+        upper, lower, sizing.calibration.schmitt.solve_gain(currents.i_high), keep, RELEASE * i_unit, turns
     )
 
 
-def build_register(builder: Builder, node: Register, pins: RegisterPins) -> None:
-    """Candidate, register, and the lines of its state; its values are the lines p of two rectifiers."""
+def build_circuit(builder: Builder, node: Register, pins: RegisterPins) -> None:
+    """Add the candidate, the register, and the lines of its state; its values are the lines p of two rectifiers."""
     technology, stem, units = builder.technology, net(node.name), builder.units
     candidate = builder.add_candidate(node)
     builder.define(sampler(technology), *register_blocks(technology, units))
@@ -263,15 +265,15 @@ def build_register(builder: Builder, node: Register, pins: RegisterPins) -> None
     builder.add_state_line(node)
 
 
-def report_register(node: Register, pins: RegisterPins, learned: LearnedParameters) -> list[PinRow]:
+def report_pins(node: Register, pins: RegisterPins, learned: LearnedParameters) -> list[PinRow]:
     """Return the report's rows for both thresholds of the candidate, the current of a level, and the turn of each."""
-    asked, (upper, lower, gain, _, _, *turns) = learned.asked, learned.pins
-    i_unit = asked.i_high / node.level
+    currents, (upper, lower, gain, _, _, *turns) = learned.set_points, learned.pins
+    i_unit = currents.i_high / node.level
     levels = f"{node.most} levels, {node.step:g} apart; level 0 stands for {node.zero:g}; starts on {node.start}"
     return [
-        PinRow(learned.upper, upper, asked.i_rise, pins.i_upper, learned.above),
-        PinRow(learned.lower, lower, asked.i_fall, pins.i_lower, learned.below),
-        PinRow(learned.alpha, gain, asked.i_high, pins.i_gain, levels),
+        PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
+        PinRow(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
+        PinRow(learned.alpha, gain, currents.i_high, pins.i_gain, levels),
         *(
             PinRow(
                 f"{learned.alpha} (turn {k})", pin, turn * i_unit, current,
@@ -282,40 +284,45 @@ def report_register(node: Register, pins: RegisterPins, learned: LearnedParamete
     ]  # fmt: skip
 
 
-def register_effects(node: Register, pins: RegisterPins, site: Site) -> Iterator[Effect]:
-    """upper, lower: the comparators; turns: M2 of each level - bias diode - M1; levels: M5 of each - bias diode."""
+def mismatch_effects(node: Register, pins: RegisterPins, circuit: CellDevices) -> Iterator[Effect]:
+    """Yield upper, lower: the comparators; turns: M2 of each level - bias diode - M1; levels: M5 - bias diode."""
     cell = f"cell_{net(node.name)}"
-    upper, lower, gain, _, _, *turns = site.pins
-    yield site.comparator("upper", pins.i_upper, instance(f"{cell}.upper"), upper)
-    yield site.comparator("lower", pins.i_lower, instance(f"{cell}.lower"), lower)
+    upper, lower, gain, _, _, *turns = circuit.pins
+    yield circuit.comparator_effect("upper", pins.i_upper, instance(f"{cell}.upper"), upper)
+    yield circuit.comparator_effect("lower", pins.i_lower, instance(f"{cell}.lower"), lower)
     for k, (pin, current) in enumerate(zip(turns, pins.i_turns, strict=True), start=1):
         block = f"level{k}"
-        threshold, compare = site.device("threshold", block), site.device("compare", block)
-        devices = (threshold, 1), (site.bias(pin), -1), (compare, -1)
+        threshold, compare = circuit.device("threshold", block), circuit.device("compare", block)
+        devices = (threshold, 1), (circuit.bias_diode(pin), -1), (compare, -1)
         yield effect("turns", node.name, current, *devices, place=k - 1)
         yield effect(
-            "levels", node.name, pins.i_gain, (site.device("level", block), 1), (site.bias(gain), -1), place=k - 1
+            "levels",
+            node.name,
+            pins.i_gain,
+            (circuit.device("level", block), 1),
+            (circuit.bias_diode(gain), -1),
+            place=k - 1,
         )
 
 
 REGISTER = UnitKind[Register, RegisterPins, RegisterFactors](
-    node=Register,
-    factors=RegisterFactors,
-    layers=(SignedLayer,),
-    takes=takes,
-    lower=lower_register,
-    points=window_points,
-    bias=solve_register,
-    build=build_register,
-    report=report_register,
-    decide=decide_register,
-    deliver=deliver_register,
-    supply=supply_register,
-    effects=register_effects,
-    turns=turn_register,
-    resumes=True,
-    settles=settle_within,
-    drawings=("register", "level"),
-    pulsed=True,
-    samples=True,
+    node_type=Register,
+    factors_type=RegisterFactors,
+    layer_types=(SignedLayer,),
+    accepts=accepts,
+    lower_layer=lower_layer,
+    set_points=window_set_points,
+    solve_bias=solve_bias,
+    build_circuit=build_circuit,
+    report_pins=report_pins,
+    compute_states=compute_states,
+    output_current=output_current,
+    supply_current=supply_current,
+    mismatch_effects=mismatch_effects,
+    switching_thresholds=switching_thresholds,
+    resumes_from_state=True,
+    settled_state=settled_in_window,
+    schematics=lambda node: ("register", "level"),
+    updates_in_pulse=True,
+    samples_candidate=True,
 )

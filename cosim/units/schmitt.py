@@ -34,19 +34,19 @@ from cosim.units.comparator import memory_current
 from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer
 from cosim.units.kind import (
     Array,
+    CellDevices,
     CellEquations,
+    CellSignals,
     Effect,
     LearnedParameters,
     PinRow,
-    Site,
-    Standing,
-    Turns,
+    SwitchingThresholds,
     UnitKind,
     effect,
-    pick,
+    select_levels,
 )
-from cosim.units.limits import CLEAR, MIN_WIDTH, SetPoint, cell_points
-from cosim.units.placing import Parameter, Placing
+from cosim.units.limits import CLEARANCE, MIN_WIDTH, SetPoint, threshold_set_points
+from cosim.units.placing import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 
 
@@ -94,13 +94,13 @@ class SchmittFactors:
 SchmittCell = CellEquations[Schmitt, SchmittBias, SchmittFactors]
 
 
-def decide_schmitt(cell: SchmittCell, candidate: Array) -> States:
-    """States (n, time), 0 or 1."""
+def compute_states(cell: SchmittCell, candidate: Array) -> States:
+    """Return the states (n, time), 0 or 1; candidate: (n, time), ampere."""
     rise, fall = _thresholds(cell)
     compared = candidate * cell.factors.compared
     sets, resets = compared >= rise, compared <= fall
-    first = cell.node.on or stays_on(cell)
-    start = np.full(len(candidate), int(first)) if cell.before is None else cell.before
+    first = cell.node.on or stays_on_through_reset(cell)
+    start = np.full(len(candidate), int(first)) if cell.initial_states is None else cell.initial_states
     # The state is what the latest set or reset left, in front of the first one the start.
     frames = np.arange(candidate.shape[1], dtype=np.int32)
     latest = np.maximum.accumulate(np.where(sets | resets, frames, -1), axis=1)
@@ -109,16 +109,16 @@ def decide_schmitt(cell: SchmittCell, candidate: Array) -> States:
 
 
 def _thresholds(cell: SchmittCell) -> tuple[Array, Array]:
-    """Upper and lower threshold, (n, time) or scalar, ampere."""
+    """Return the upper and lower threshold, (n, time) or scalar, ampere."""
     thresh, width = cell.factors.thresh, cell.factors.width
     into_thresh, into_width = cell.beta
     if cell.ideal:
         # Written so that without deviations both are exact: software decides ties as these numbers do.
-        i_rise, i_fall, _ = cell.asked
+        i_rise, i_fall, _ = cell.set_points
         rise, fall = i_rise + into_thresh, i_fall - (2 * into_width - into_thresh)
         moved = (thresh - 1) * rise - (width - 1) * (i_rise - i_fall + 2 * into_width)
         return thresh * rise, fall + moved
-    return _crossed(cell, *_line_currents(cell, cell.beta, (thresh, width)))
+    return _measured_thresholds(cell, *_line_currents(cell, cell.beta, (thresh, width)))
 
 
 def _line_currents(
@@ -133,22 +133,22 @@ def _line_currents(
     )
 
 
-def _crossed(cell: SchmittCell, i_thresh: Array, i_width: Array) -> tuple[Array, Array]:
-    """Upper and lower threshold of the clocked cell, as calibration measured them."""
+def _measured_thresholds(cell: SchmittCell, i_thresh: Array, i_width: Array) -> tuple[Array, Array]:
+    """Return the upper and lower threshold of the clocked cell, as calibration measured them."""
     fit = cell.calibration.schmitt
     return fit.set_in_frame(fit.i_rise(i_thresh, i_width)), fit.reset_in_frame(fit.i_fall(i_thresh, i_width))
 
 
-def turn_schmitt(cell: SchmittCell, lines: Sequence[Array]) -> Turns:
-    """The upper threshold, then the lower one; lines: threshold and width line of a cell whose thresholds move."""
+def switching_thresholds(cell: SchmittCell, lines: Sequence[Array]) -> SwitchingThresholds:
+    """Return the upper and the lower threshold; lines: threshold and width line of a cell whose thresholds move."""
     bias, factors = cell.bias, cell.factors
     thresh, width = lines or (np.asarray(bias.i_thresh), np.asarray(bias.i_width))
     i_thresh, i_width = factors.thresh / bias.trim_thresh * thresh, factors.width / bias.trim_width * width
-    rise, fall = _crossed(cell, np.asarray(i_thresh), np.asarray(i_width))
-    return Turns((rise / factors.compared,), (fall / factors.compared,))
+    rise, fall = _measured_thresholds(cell, np.asarray(i_thresh), np.asarray(i_width))
+    return SwitchingThresholds((rise / factors.compared,), (fall / factors.compared,))
 
 
-def stays_on(cell: SchmittCell) -> bool:
+def stays_on_through_reset(cell: SchmittCell) -> bool:
     """Tell whether a cell that was on stays on at a candidate of 0, so that the reset does not turn it off.
 
     False for a cell that is to begin on.
@@ -157,52 +157,54 @@ def stays_on(cell: SchmittCell) -> bool:
     return not cell.node.on and np.ndim(fall) == 0 and bool(fall < 0)
 
 
-def settle_schmitt(node: Schmitt, candidate: float) -> int | None:
-    """The state of a constant candidate, in units: what the first frame decides stays."""
-    if min(abs(candidate - node.rise), abs(candidate - node.fall)) <= CLEAR:
+def settled_state(node: Schmitt, candidate: float) -> int | None:
+    """Return the state of a constant candidate, in units: what the first frame decides stays."""
+    if min(abs(candidate - node.rise), abs(candidate - node.fall)) <= CLEARANCE:
         return None
     return 1 if candidate > node.rise else 0 if candidate < node.fall else node.start
 
 
-def deliver_schmitt(cell: SchmittCell, states: States) -> Array:
-    """Output current (n, time), ampere."""
-    high = cell.asked[2] if cell.ideal else float(cell.calibration.schmitt.i_high(np.float64(cell.bias.i_gain)))
-    return pick(np.array([0.0, high * cell.factors.level]), states)
+def output_current(cell: SchmittCell, states: States) -> Array:
+    """Return the output current (n, time), ampere."""
+    high = cell.set_points[2] if cell.ideal else float(cell.calibration.schmitt.i_high(np.float64(cell.bias.i_gain)))
+    return select_levels(np.array([0.0, high * cell.factors.level]), states)
 
 
-def supply_schmitt(cell: SchmittCell, standing: Standing) -> Array:
-    """The cell with its output, its pedestal and the copies of beta into its lines, ampere, (n, time)."""
-    i_thresh, i_width = _line_currents(cell, (standing.beta, standing.beta), (1.0, 1.0))
-    lines = 3 * cell.calibration.mirror.push * standing.beta  # beta into the threshold (1) and width (2) lines
-    state = standing.states > 0
-    return memory_current(cell.calibration, standing.candidate, state, i_thresh, i_width) + standing.current + lines
+def supply_current(cell: SchmittCell, signals: CellSignals) -> Array:
+    """Return the supply current of the cell with output, pedestal and copies of beta into its lines, ampere."""
+    i_thresh, i_width = _line_currents(cell, (signals.beta, signals.beta), (1.0, 1.0))
+    lines = 3 * cell.calibration.mirror.push * signals.beta  # beta into the threshold (1) and width (2) lines
+    state = signals.states > 0
+    return (
+        memory_current(cell.calibration, signals.candidate, state, i_thresh, i_width) + signals.output_current + lines
+    )
 
 
-def takes(layer: RecurrentLayer) -> bool:
+def accepts(layer: RecurrentLayer) -> bool:
     """Tell whether a layer becomes Schmitt triggers: its update replaces the state by a constant (epsilon 0)."""
     return isinstance(layer, EpsilonLayer) and layer.epsilon == 0 and getattr(layer, "weight_alpha", None) is None
 
 
-def lower_schmitt(layer: EitherLayer, placing: Placing) -> None:
-    """A cell for every unit of a layer with epsilon 0."""
+def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
+    """Add a cell for every unit of a layer with epsilon 0."""
     if isinstance(layer, SignedLayer):
-        _lower_signed(layer, placing)
+        _lower_signed(layer, placement)
         return
-    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for i in range(layer.width):
         name = f"{layer.name}.{i}"
         rise, fall, level = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i])
         on = layer.initial is not None and bool(layer.initial[i])
-        placing.graph.add(Schmitt(name, layer.name, i, placing.stage, level, 0.0, level, rise, fall, on=on))
-        placing.add_row(name, weight[i], bias[i], Parameter(layer.name, i))
+        placement.graph.add(Schmitt(name, layer.name, i, placement.stage, level, 0.0, level, rise, fall, on=on))
+        placement.add_row(name, weight[i], bias[i], Parameter(layer.name, i))
 
 
-def _lower_signed(layer: SignedLayer, placing: Placing) -> None:
-    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+def _lower_signed(layer: SignedLayer, placement: LayerPlacement) -> None:
+    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     weight_beta, bias_beta = np.zeros_like(weight), layer.bias_beta
     if layer.weight_beta is not None:
-        weight_beta, bias_beta = placing.sources.folded(layer.weight_beta, layer.bias_beta)
-    tops = placing.largest_signals()
+        weight_beta, bias_beta = placement.sources.weights_on_currents(layer.weight_beta, layer.bias_beta)
+    tops = placement.largest_signals()
     for i in range(layer.width):
         name = f"{layer.name}.{i}"
         if layer.weight_beta is None:
@@ -212,32 +214,33 @@ def _lower_signed(layer: SignedLayer, placing: Placing) -> None:
             largest = _largest_beta_at_reset((weight[i], bias[i]), (weight_beta[i], bias_beta[i]), tops)
         offset, alpha = float(common_mode_offset(largest)), float(layer.alpha[i])
         node = Schmitt(
-            name, layer.name, i, placing.stage, 2 * alpha, -alpha, 2 * alpha, offset + beta, offset - beta, offset
+            name, layer.name, i, placement.stage, 2 * alpha, -alpha, 2 * alpha, offset + beta, offset - beta, offset
         )
-        placing.graph.add(node)
-        placing.add_row(name, weight[i], bias[i] + offset, Parameter(layer.name, i))
+        placement.graph.add(node)
+        placement.add_row(name, weight[i], bias[i] + offset, Parameter(layer.name, i))
         if layer.weight_beta is not None:
-            _add_beta(node, weight_beta[i], bias_beta[i], placing)
+            _add_beta(node, weight_beta[i], bias_beta[i], placement)
 
 
-def _add_beta(node: Schmitt, weight: Array, bias: float, placing: Placing) -> None:
+def _add_beta(node: Schmitt, weight: Array, bias: float, placement: LayerPlacement) -> None:
     """Add both halves of an input-dependent beta, and their edges into the cell."""
-    moved = next((tap.name for tap, w in zip(placing.sources.taps, weight, strict=True) if tap.late and w), None)
+    moved = next((tap.name for tap, w in zip(placement.sources.taps, weight, strict=True) if tap.late and w), None)
     if moved is not None:
         raise MappingError(
-            f"{placing.origin}: {node.layer}.weight_beta[{node.index},*] reads {moved} late, which turns while the "
+            f"{placement.origin}: {node.layer}.weight_beta[{node.index},*] reads {moved} late, which turns while the "
             "unit decides, and a threshold must stand still then; let the threshold read what is not late, or train "
             "with --beta fixed"
         )
     for sign, label in ((1.0, "pos"), (-1.0, "neg")):
         part = f"{node.name}.beta_{label}"
-        placing.graph.add(Rectifier(part, node.layer, node.index))
-        placing.add_row(part, sign * weight, sign * bias, Parameter(node.layer, node.index, "_beta", f" ({label})"))
-        placing.graph.connect(part, node.name, Weight(1.0, f"{node.layer}.beta[{node.index}] ({label})", "beta"))
+        placement.graph.add(Rectifier(part, node.layer, node.index))
+        placement.add_row(part, sign * weight, sign * bias, Parameter(node.layer, node.index, "_beta", f" ({label})"))
+        placement.graph.connect(part, node.name, Weight(1.0, f"{node.layer}.beta[{node.index}] ({label})", "beta"))
 
 
 def _largest_beta_at_reset(candidate: tuple[Array, float], beta: tuple[Array, float], tops: Array) -> float:
-    """Largest beta at which h_hat <= -beta can happen, over signals in [0, top]: the offset must reach that far.
+    """Return the largest beta at which h_hat <= -beta can happen, over signals in [0, top]: the offset must reach that
+    far.
 
     candidate, beta: weights and bias of h_hat and of v. beta = |v| with v = W_beta x + b_beta; for each sign of v:
     maximise |v| subject to |v| + h_hat <= 0. Also beta at x = 0, where the reset in front of frame 0 holds the inputs.
@@ -257,45 +260,47 @@ def _largest_beta_at_reset(candidate: tuple[Array, float], beta: tuple[Array, fl
     return largest
 
 
-def schmitt_points(node: Schmitt, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-    """Thresholds, level and, where they stand still, the hysteresis between them."""
-    points = cell_points(asked.i_fall, asked.i_rise, asked.i_high)
-    width = SetPoint("hysteresis width", asked.i_rise - asked.i_fall, least=MIN_WIDTH, repair="swap the thresholds")
+def set_points(node: Schmitt, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+    """Return the set-points: thresholds, level and, where they stand still, the hysteresis between them."""
+    points = threshold_set_points(currents.i_fall, currents.i_rise, currents.i_high)
+    width = SetPoint(
+        "hysteresis width", currents.i_rise - currents.i_fall, least=MIN_WIDTH, repair="swap the thresholds"
+    )
     return points if moving else (width, *points)
 
 
 _BETAS = np.linspace(0.1, 0.75, 5)  # of the offset: there hysteresis is 18 to 86 % of the rise, as it is calibrated
 
 
-def solve_schmitt(node: Schmitt, sizing: SizingInput) -> SchmittBias:
-    """Bias currents for thresholds that are what the candidate really is where the ideal one crosses them."""
-    asked, betas = sizing.asked(node), bool(sizing.graph.into(node.name, "beta"))
+def solve_bias(node: Schmitt, sizing: SizingInput) -> SchmittBias:
+    """Return bias currents for thresholds that are what the candidate really is where the ideal one crosses them."""
+    currents, betas = sizing.set_points(node), bool(sizing.graph.into(node.name, "beta"))
     calibration = sizing.calibration
     fit = calibration.schmitt
-    i_gain = fit.solve_gain(asked.i_high)
-    traffic = sizing.traffic(node.name)
+    i_gain = fit.solve_gain(currents.i_high)
+    total_current = sizing.total_weight_current(node.name)
     if not betas:
-        rise, fall = (sizing.arriving(current, traffic) for current in (asked.i_rise, asked.i_fall))
+        rise, fall = (sizing.arriving_current(current, total_current) for current in (currents.i_rise, currents.i_fall))
         i_thresh, i_width = fit.solve_clocked(rise, fall)
         return SchmittBias(i_thresh, i_width, i_gain)
-    betas = _BETAS * asked.i_fall
+    betas = _BETAS * currents.i_fall
     rises, falls = (
-        np.array([sizing.arriving(current, traffic) for current in line])
-        for line in (asked.i_rise + betas, asked.i_fall - betas)
+        np.array([sizing.arriving_current(current, total_current) for current in line])
+        for line in (currents.i_rise + betas, currents.i_fall - betas)
     )
     threshes, widths = np.array([fit.solve_clocked(*pair) for pair in zip(rises, falls, strict=True)]).T
-    around = max(sizing.traffic(source) for source, _ in sizing.graph.into(node.name, "beta"))
-    pushed = calibration.mirror.pushed([sizing.arriving(beta, around, relu=True) for beta in betas])
-    start_width, slope_width = _line(pushed, widths)
+    around = max(sizing.total_weight_current(source) for source, _ in sizing.graph.into(node.name, "beta"))
+    pushed = calibration.mirror.pushed([sizing.arriving_current(beta, around, relu=True) for beta in betas])
+    start_width, slope_width = _fit_line(pushed, widths)
     # The upper threshold moves a little with the width, too: what is left of it where the width is on its line.
     threshes += rises - fit.set_in_frame(fit.i_rise(threshes, start_width + slope_width * pushed))
-    start_thresh, slope_thresh = _line(pushed, threshes)
+    start_thresh, slope_thresh = _fit_line(pushed, threshes)
     trim_thresh, trim_width = 1 / slope_thresh, 2 / slope_width
     return SchmittBias(start_thresh * trim_thresh, start_width * trim_width, i_gain, trim_thresh, trim_width)
 
 
-def _line(x: Array, y: Array) -> tuple[float, float]:
-    """Start, which no pin can make negative, and slope of the straight line next to y, by least squares."""
+def _fit_line(x: Array, y: Array) -> tuple[float, float]:
+    """Return start, which no pin can make negative, and slope of the line next to y by least squares."""
     slope, start = np.polyfit(x, y, 1)
     return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
 
@@ -303,8 +308,8 @@ def _line(x: Array, y: Array) -> tuple[float, float]:
 WIDTH_PIN = "pin carries the width, upper - lower"
 
 
-def build_schmitt(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
-    """Candidate, bias lines, cell, and the lines of its state."""
+def build_circuit(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
+    """Add the candidate, the bias lines, the cell, and the lines of its state."""
     stem = net(node.name)
     candidate = builder.add_candidate(node)
     betas = [source for source, _ in builder.graph.into(node.name, "beta")]
@@ -329,7 +334,7 @@ def build_schmitt(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
 
 
 def _add_beta_lines(builder: Builder, node: Schmitt, bias: SchmittBias, betas: list[str]) -> tuple[str, str]:
-    """Threshold and width lines of an input-dependent unit: pin current plus beta. Both stand still in a decision."""
+    """Add threshold and width lines of a unit whose beta moves: pin current plus beta. Both hold in a decision."""
     stem, lines = net(node.name), list[str]()
     for purpose, current, trim, copies in (
         ("thresh", bias.i_thresh, bias.trim_thresh, 1),
@@ -349,24 +354,24 @@ def _add_beta_lines(builder: Builder, node: Schmitt, bias: SchmittBias, betas: l
     return lines[0], lines[1]
 
 
-def report_schmitt(node: Schmitt, bias: SchmittBias, learned: LearnedParameters) -> list[PinRow]:
+def report_pins(node: Schmitt, bias: SchmittBias, learned: LearnedParameters) -> list[PinRow]:
     """Return the report's rows for both thresholds and the level."""
-    asked, (thresh, width, gain) = learned.asked, learned.pins
-    below = "; ".join(filter(None, (WIDTH_PIN, learned.below)))
+    currents, (thresh, width, gain) = learned.set_points, learned.pins
+    below = "; ".join(filter(None, (WIDTH_PIN, learned.lower_note)))
     level = "" if abs(node.zero) < 1e-12 else f"two levels, {node.step:g} apart; level 0 stands for {node.zero:g}"
     return [
-        PinRow(learned.upper, thresh, asked.i_rise, bias.i_thresh, learned.above),
-        PinRow(learned.lower, width, asked.i_fall, bias.i_width, below),
-        PinRow(learned.alpha, gain, asked.i_high, bias.i_gain, level),
+        PinRow(learned.upper, thresh, currents.i_rise, bias.i_thresh, learned.upper_note),
+        PinRow(learned.lower, width, currents.i_fall, bias.i_width, below),
+        PinRow(learned.alpha, gain, currents.i_high, bias.i_gain, level),
     ]
 
 
-def schmitt_effects(node: Schmitt, bias: SchmittBias, site: Site) -> Iterator[Effect]:
-    """compared: M1 - candidate diode; thresh: M2 - bias diode; width: M8 - bias diode + M9 - M7; level: M5 - bias
-    diode."""
-    thresh, width, gain = map(site.bias, site.pins)
-    device, name = site.device, node.name
-    yield effect("compared", name, site.asked.i_rise, (device("compare"), 1), (site.candidate, -1))
+def mismatch_effects(node: Schmitt, bias: SchmittBias, circuit: CellDevices) -> Iterator[Effect]:
+    """Yield compared: M1 - candidate diode; thresh: M2 - bias diode; width: M8 - bias diode + M9 - M7; level: M5 -
+    bias diode."""
+    thresh, width, gain = map(circuit.bias_diode, circuit.pins)
+    device, name = circuit.device, node.name
+    yield effect("compared", name, circuit.set_points.i_rise, (device("compare"), 1), (circuit.candidate_diode, -1))
     yield effect("thresh", name, bias.i_thresh, (device("threshold"), 1), (thresh, -1))
     loop = (device("width"), 1), (width, -1), (device("loop out"), 1), (device("loop in"), -1)
     yield effect("width", name, bias.i_width, *loop)
@@ -374,23 +379,23 @@ def schmitt_effects(node: Schmitt, bias: SchmittBias, site: Site) -> Iterator[Ef
 
 
 SCHMITT = UnitKind[Schmitt, SchmittBias, SchmittFactors](
-    node=Schmitt,
-    factors=SchmittFactors,
-    layers=EPSILON_LAYERS,
-    takes=takes,
-    lower=lower_schmitt,
-    points=schmitt_points,
-    bias=solve_schmitt,
-    build=build_schmitt,
-    report=report_schmitt,
-    decide=decide_schmitt,
-    deliver=deliver_schmitt,
-    supply=supply_schmitt,
-    effects=schmitt_effects,
-    turns=turn_schmitt,
-    resumes=True,
-    settles=settle_schmitt,
-    drawings=("9T cell", "clocked"),
-    unreset=stays_on,
-    samples=True,
+    node_type=Schmitt,
+    factors_type=SchmittFactors,
+    layer_types=EPSILON_LAYERS,
+    accepts=accepts,
+    lower_layer=lower_layer,
+    set_points=set_points,
+    solve_bias=solve_bias,
+    build_circuit=build_circuit,
+    report_pins=report_pins,
+    compute_states=compute_states,
+    output_current=output_current,
+    supply_current=supply_current,
+    mismatch_effects=mismatch_effects,
+    switching_thresholds=switching_thresholds,
+    resumes_from_state=True,
+    settled_state=settled_state,
+    schematics=lambda node: ("9T cell", "clocked"),
+    stays_on_through_reset=stays_on_through_reset,
+    samples_candidate=True,
 )

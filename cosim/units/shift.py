@@ -14,7 +14,7 @@ from cosim.network.late import FALL, RISE
 from cosim.network.layers import RecurrentLayer
 from cosim.network.types import INPUT
 from cosim.units.kind import UnitKind
-from cosim.units.placing import Placing
+from cosim.units.placing import LayerPlacement
 from cosim.units.schmitt import SCHMITT, Schmitt, SchmittBias, SchmittFactors
 
 
@@ -30,7 +30,7 @@ class Shift(Schmitt):
 
 
 def shift_cell(name: str, source: InputCurrent | Memory, stage: int, frames: int) -> Shift:
-    """A cell behind a source of two values."""
+    """Return a cell behind a source of two values."""
     if isinstance(source, Memory):
         layer, level, zero, step = source.layer, source.level, source.zero, source.step
     else:
@@ -44,10 +44,11 @@ def _never(layer: RecurrentLayer) -> bool:
     return False
 
 
-def _lower(layer: RecurrentLayer, placing: Placing) -> None:
+def _lower(layer: RecurrentLayer, placement: LayerPlacement) -> None:
     raise NotImplementedError(f"{layer.name}: no layer becomes a shift cell")
 
 
 SHIFT = cast(
-    UnitKind[Shift, SchmittBias, SchmittFactors], replace(SCHMITT, node=Shift, layers=(), takes=_never, lower=_lower)
+    UnitKind[Shift, SchmittBias, SchmittFactors],
+    replace(SCHMITT, node_type=Shift, layer_types=(), accepts=_never, lower_layer=_lower),
 )

@@ -13,7 +13,7 @@ TYPICAL_ACTIVITY = 0.4  # mean of inputs and states over their range, for second
 
 
 def largest_count(source: str) -> int:
-    """Unit devices that a weight on this source may have."""
+    """Return how many unit devices a weight on this source may have."""
     return MAX_BIAS_COUNT if source == UNIT_CURRENT else MAX_COUNT
 
 
@@ -25,24 +25,25 @@ class SizingInput:
     calibration: Calibration
     origin: str
 
-    def asked(self, node: Memory) -> MemoryCurrents:
-        """The set-points of a node."""
+    def set_points(self, node: Memory) -> MemoryCurrents:
+        """Return the set-points of a node, ampere."""
         return self.graph.currents[node.name]
 
-    def arriving(self, current: float, traffic: float, *, relu: bool = False) -> float:
+    def arriving_current(self, current: float, total_current: float, *, relu: bool = False) -> float:
         """Return the current that arrives at a candidate node, or a rectifier, when the ideal sum is `current`, ampere.
 
         All weights share the gain of the path. Beyond that a node that carries more than 1 nA stands lower, so its
-        pulling weights give less and its pushing ones more, in proportion to all that flows through it, `traffic`.
+        pulling weights give less and its pushing ones more, in proportion to all that flows through it,
+        `total_current`.
         """
         mirror = self.calibration.mirror
         slope = (mirror.slope_n + mirror.slope_p) / 2
         drop = float(mirror.node_drop(np.float64(current), relu=relu))
-        arriving = candidate_gain(self.calibration) * current - slope * traffic * drop
+        arriving = candidate_gain(self.calibration) * current - slope * total_current * drop
         return max(arriving, current / 2)
 
-    def traffic(self, name: str) -> float:
-        """Sum of |weight|, as it can be built, times current into a node, signals at their typical level, ampere."""
+    def total_weight_current(self, name: str) -> float:
+        """Return the sum of |weight|, as it can be built, times current into a node at typical signals, ampere."""
         total, units = 0.0, self.calibration.units
         for source, weight in self.graph.into(name):
             node = self.graph.nodes[source]
@@ -54,6 +55,6 @@ class SizingInput:
 
 
 def candidate_gain(calibration: Calibration) -> float:
-    """Gain of a weighted current at a candidate node, common to both signs: that of line p at 1 nA."""
+    """Return the gain of a weighted current at a candidate node, common to both signs: that of line p at 1 nA."""
     mirror = calibration.mirror
     return float(mirror.interpolate(mirror.gain_p, np.float64(1e-9)))

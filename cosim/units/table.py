@@ -21,23 +21,23 @@ UNITS: tuple[AnyUnit, ...] = (SHIFT, SCHMITT, LADDER, TOGGLE, REGISTER, MINGRU, 
 
 
 def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:
-    """The kinds of recurrent layer that some unit takes, each once."""
-    return tuple(dict.fromkeys(layer for unit in UNITS for layer in unit.layers))
+    """Return the kinds of recurrent layer that some unit takes, each once."""
+    return tuple(dict.fromkeys(layer for unit in UNITS for layer in unit.layer_types))
 
 
-def measuring() -> dict[str, Callable[[Technology, Calibration, str], Own]]:
+def fit_measurements() -> dict[str, Callable[[Technology, Calibration, str], Own]]:
     """Return the measurements that kinds of unit add to a calibration, by the name of their node."""
-    return {unit.node.__name__: unit.measure for unit in UNITS if unit.measure is not None}
+    return {unit.node_type.__name__: unit.measure_fit for unit in UNITS if unit.measure_fit is not None}
 
 
 def unit_of(node: Memory) -> AnyUnit:
-    """The kind of a node."""
-    return next(unit for unit in UNITS if isinstance(node, unit.node))
+    """Return the kind of a node."""
+    return next(unit for unit in UNITS if isinstance(node, unit.node_type))
 
 
-def unit_for(layer: RecurrentLayer, origin: str) -> AnyUnit:
-    """The kind that a layer becomes. Raises MappingError where there is none."""
-    found = next((unit for unit in UNITS if unit.takes(layer)), None)
+def unit_of_layer(layer: RecurrentLayer, origin: str) -> AnyUnit:
+    """Return the kind that a layer becomes. Raises MappingError where there is none."""
+    found = next((unit for unit in UNITS if unit.accepts(layer)), None)
     if found is None:
         raise MappingError(f"{origin}: {layer.name}: no unit of this cosim takes a {type(layer).__name__}")
     return found

@@ -23,31 +23,31 @@ from cosim.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer
 from cosim.units.comparator import (
-    add_line_pair,
     clock_pins,
     comparator_bias,
     comparator_current,
+    driver_lines,
     memory_current,
-    settle_within,
+    settled_in_window,
 )
 from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer, lattices, lifting_offset
 from cosim.units.kind import (
     Array,
+    CellDevices,
     CellEquations,
+    CellSignals,
     Effect,
     LearnedParameters,
     PinRow,
-    Site,
-    Standing,
-    Turns,
+    SwitchingThresholds,
     UnitKind,
     effect,
-    pick,
-    step_through,
+    iterate_states,
+    select_levels,
 )
 from cosim.units.ladder import ladder_currents
-from cosim.units.limits import SetPoint, cell_points
-from cosim.units.placing import Parameter, Placing
+from cosim.units.limits import SetPoint, threshold_set_points
+from cosim.units.placing import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 
 
@@ -81,62 +81,66 @@ class ToggleFactors:
 ToggleCell = CellEquations[Toggle, TogglePins, ToggleFactors]
 
 
-def decide_toggle(cell: ToggleCell, candidate: Array) -> States:
-    """States (n, time), 0 or 1."""
+def compute_states(cell: ToggleCell, candidate: Array) -> States:
+    """Return the states (n, time), 0 or 1; candidate: (n, time), ampere."""
     updates = candidate >= _threshold(cell)
 
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
         return np.where(updates[:, t], 1 - state, state)
 
-    return step_through(candidate, np.zeros(len(candidate)) if cell.before is None else cell.before, step)
+    return iterate_states(
+        candidate, np.zeros(len(candidate)) if cell.initial_states is None else cell.initial_states, step
+    )
 
 
 def _threshold(cell: ToggleCell) -> Array:
-    decides_at = cell.asked[0] if cell.ideal else cell.calibration.upper.decides_at(cell.bias.i_upper)
+    decides_at = cell.set_points[0] if cell.ideal else cell.calibration.upper.decides_at(cell.bias.i_upper)
     return np.asarray(cell.factors.upper * decides_at)
 
 
-def turn_toggle(cell: ToggleCell, lines: Sequence[Array]) -> Turns:
-    """The threshold, whatever the state."""
-    return Turns((_threshold(cell),), (_threshold(cell),), own=True)
+def switching_thresholds(cell: ToggleCell, lines: Sequence[Array]) -> SwitchingThresholds:
+    """Return the threshold, whatever the state."""
+    return SwitchingThresholds((_threshold(cell),), (_threshold(cell),), own_devices=True)
 
 
-def deliver_toggle(cell: ToggleCell, states: States) -> Array:
-    """Output current (n, time), ampere."""
-    high = cell.asked[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.i_gain))
-    return pick(np.array([0.0, high * cell.factors.level]), states)
+def output_current(cell: ToggleCell, states: States) -> Array:
+    """Return the output current (n, time), ampere."""
+    high = cell.set_points[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.i_gain))
+    return select_levels(np.array([0.0, high * cell.factors.level]), states)
 
 
-def supply_toggle(cell: ToggleCell, standing: Standing) -> Array:
-    """A toggle with output and pedestal, ampere, (n, time)."""
-    pins, calibration, state = cell.bias, cell.calibration, standing.states
-    update = standing.updated()
+def supply_current(cell: ToggleCell, signals: CellSignals) -> Array:
+    """Return the supply current of a toggle with output and pedestal, ampere, (n, time)."""
+    pins, calibration, state = cell.bias, cell.calibration, signals.states
+    update = signals.state_changes()
     pulled = calibration.mirror.sink * (pins.i_base + pins.i_delta * (1 + update))
     pushed = 2 * pins.i_delta * update * state
-    total = standing.current + comparator_current(calibration, standing.candidate, pins.i_upper)
+    total = signals.output_current + comparator_current(calibration, signals.candidate, pins.i_upper)
     slave = memory_current(calibration, np.maximum(pulled - pushed, 0.0), state > 0, pins.i_thresh, pins.i_width)
     return total + pulled + pushed + slave
 
 
-def takes(layer: RecurrentLayer) -> bool:
+def accepts(layer: RecurrentLayer) -> bool:
     """Tell whether a layer becomes toggles: its update turns the state over (epsilon -1)."""
     return isinstance(layer, EpsilonLayer) and layer.epsilon == -1
 
 
-def lower_toggle(layer: EitherLayer, placing: Placing) -> None:
-    """A toggle for every unit of a layer with epsilon -1; one whose updates are negative stands for the negative."""
-    weight, bias = placing.sources.folded(layer.weight, layer.bias)
-    for unit in lattices(layer, placing):
-        sign, steps = _form(unit.low, unit.high, unit.where)
+def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
+    """Add a toggle for every unit of a layer with epsilon -1; one with negative updates stands for the negative."""
+    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+    for unit in lattices(layer, placement):
+        sign, steps = _sign_and_steps(unit.low, unit.high, unit.where)
         threshold = unit.rise if sign > 0 else -unit.fall
         offset, step, i = lifting_offset(-threshold), steps * unit.step, unit.index
-        node = Toggle(unit.name, layer.name, i, placing.stage, step, unit.first, step, threshold + offset, 0.0, offset)
-        placing.graph.add(node)
-        placing.add_row(node.name, sign * weight[i], sign * bias[i] + offset, Parameter(layer.name, i))
+        node = Toggle(
+            unit.name, layer.name, i, placement.stage, step, unit.first, step, threshold + offset, 0.0, offset
+        )
+        placement.graph.add(node)
+        placement.add_row(node.name, sign * weight[i], sign * bias[i] + offset, Parameter(layer.name, i))
 
 
-def _form(low: int, high: int, where: str) -> tuple[int, int]:
-    """(sign of all updates, steps between the two levels): S = +1 alternates -alpha, 2 alpha; S = -1 -alpha, 0."""
+def _sign_and_steps(low: int, high: int, where: str) -> tuple[int, int]:
+    """Return (sign of all updates, steps between the levels): S = +1 alternates -alpha, 2 alpha; S = -1 -alpha, 0."""
     if low == 0 and high in (0, 3):
         return 1, 3
     if low == 0 and high == 1:
@@ -148,29 +152,29 @@ def _form(low: int, high: int, where: str) -> tuple[int, int]:
     )
 
 
-def toggle_points(node: Toggle, asked: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+def set_points(node: Toggle, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
     """Return the set-points of a toggle: its one threshold and its level."""
-    return cell_points(asked.i_rise, asked.i_rise, asked.i_high)
+    return threshold_set_points(currents.i_rise, currents.i_rise, currents.i_high)
 
 
-def solve_toggle(node: Toggle, sizing: SizingInput) -> TogglePins:
-    """The comparator's threshold as it arrives, and the set-points that all ladders and toggles share."""
-    asked, fit = sizing.asked(node), sizing.calibration.schmitt
+def solve_bias(node: Toggle, sizing: SizingInput) -> TogglePins:
+    """Return the comparator's threshold as it arrives, and the set-points that all ladders and toggles share."""
+    currents, fit = sizing.set_points(node), sizing.calibration.schmitt
     shared = ladder_currents(sizing.graph.i_unit)
-    upper = comparator_bias(sizing, node, asked.i_rise)
+    upper = comparator_bias(sizing, node, currents.i_rise)
     thresholds = fit.solve_clocked(shared.i_rise, shared.i_fall)
     delta = shared.i_retain - shared.i_reset
-    return TogglePins(upper, shared.i_reset, delta, *thresholds, fit.solve_gain(asked.i_high))
+    return TogglePins(upper, shared.i_reset, delta, *thresholds, fit.solve_gain(currents.i_high))
 
 
-def build_toggle(builder: Builder, node: Toggle, pins: TogglePins) -> None:
-    """Candidate, toggle, and the lines of its state."""
+def build_circuit(builder: Builder, node: Toggle, pins: TogglePins) -> None:
+    """Add the candidate, the toggle, and the lines of its state."""
     technology, stem = builder.technology, net(node.name)
     candidate = builder.add_candidate(node)
     builder.define(*quantiser_blocks(technology)[:2], clocked_schmitt(technology, builder.units, tap=True))
     upper = builder.bias_line("thresh", pins.i_upper)
     lines = (
-        upper, *add_line_pair(builder, pins.i_base, pins.i_delta), builder.bias_line("thresh", pins.i_thresh),
+        upper, *driver_lines(builder, pins.i_base, pins.i_delta), builder.bias_line("thresh", pins.i_thresh),
         builder.bias_line("width", pins.i_width), builder.bias_line("gain", pins.i_gain),
     )  # fmt: skip
     builder.cell_bias[node.name] = (upper, lines[-1])
@@ -181,40 +185,40 @@ def build_toggle(builder: Builder, node: Toggle, pins: TogglePins) -> None:
     builder.add_state_line(node)
 
 
-def report_toggle(node: Toggle, pins: TogglePins, learned: LearnedParameters) -> list[PinRow]:
-    """The threshold and the level."""
-    asked, (upper, gain) = learned.asked, learned.pins
+def report_pins(node: Toggle, pins: TogglePins, learned: LearnedParameters) -> list[PinRow]:
+    """Return the report's rows for the threshold and the level."""
+    currents, (upper, gain) = learned.set_points, learned.pins
     return [
-        PinRow(learned.upper, upper, asked.i_rise, pins.i_upper, learned.above),
-        PinRow(learned.alpha, gain, asked.i_high, pins.i_gain, f"two levels, {node.step:g} apart"),
+        PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
+        PinRow(learned.alpha, gain, currents.i_high, pins.i_gain, f"two levels, {node.step:g} apart"),
     ]
 
 
-def toggle_effects(node: Toggle, pins: TogglePins, site: Site) -> Iterator[Effect]:
-    """upper: its comparator; level: M5 of its cell - bias diode."""
-    upper, gain = site.pins
-    yield site.comparator("upper", pins.i_upper, instance(f"cell_{net(node.name)}.master"), upper)
-    yield effect("level", node.name, pins.i_gain, (site.device("level"), 1), (site.bias(gain), -1))
+def mismatch_effects(node: Toggle, pins: TogglePins, circuit: CellDevices) -> Iterator[Effect]:
+    """Yield upper: its comparator; level: M5 of its cell - bias diode."""
+    upper, gain = circuit.pins
+    yield circuit.comparator_effect("upper", pins.i_upper, instance(f"cell_{net(node.name)}.master"), upper)
+    yield effect("level", node.name, pins.i_gain, (circuit.device("level"), 1), (circuit.bias_diode(gain), -1))
 
 
 TOGGLE = UnitKind[Toggle, TogglePins, ToggleFactors](
-    node=Toggle,
-    factors=ToggleFactors,
-    layers=EPSILON_LAYERS,
-    takes=takes,
-    lower=lower_toggle,
-    points=toggle_points,
-    bias=solve_toggle,
-    build=build_toggle,
-    report=report_toggle,
-    decide=decide_toggle,
-    deliver=deliver_toggle,
-    supply=supply_toggle,
-    effects=toggle_effects,
-    turns=turn_toggle,
-    resumes=True,
-    settles=settle_within,
-    drawings=("9T cell", "clocked", "toggle"),
-    pulsed=True,
-    samples=True,
+    node_type=Toggle,
+    factors_type=ToggleFactors,
+    layer_types=EPSILON_LAYERS,
+    accepts=accepts,
+    lower_layer=lower_layer,
+    set_points=set_points,
+    solve_bias=solve_bias,
+    build_circuit=build_circuit,
+    report_pins=report_pins,
+    compute_states=compute_states,
+    output_current=output_current,
+    supply_current=supply_current,
+    mismatch_effects=mismatch_effects,
+    switching_thresholds=switching_thresholds,
+    resumes_from_state=True,
+    settled_state=settled_in_window,
+    schematics=lambda node: ("9T cell", "clocked", "toggle"),
+    updates_in_pulse=True,
+    samples_candidate=True,
 )

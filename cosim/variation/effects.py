@@ -43,7 +43,7 @@ from cosim.circuit.elements import Mos, Role
 from cosim.design import Design
 from cosim.ir.nodes import And, Memory, Node, Output, Pedestal, Rectifier
 from cosim.technology.types import Technology
-from cosim.units.kind import Effect, Key, Site, effect
+from cosim.units.kind import CellDevices, Effect, Key, effect
 from cosim.units.table import unit_of
 from cosim.variation.deviations import Deviations
 from cosim.variation.draws import Chip
@@ -74,9 +74,12 @@ def _effects(design: Design, roles: Roles) -> Iterator[Effect]:
         if (half := graph.half(name)) is not None:
             yield from _symbol(name, half, design, roles)
         if isinstance(node, Memory):
-            site = Site(name, design.assembly.cell_bias[name], graph.currents[name], roles)
+            circuit = CellDevices(name, design.assembly.cell_bias[name], graph.currents[name], roles)
             unit = unit_of(node)
-            yield from (replace(one, factors=unit.factors) for one in unit.effects(node, graph.biases[name], site))
+            yield from (
+                replace(one, factors=unit.factors_type)
+                for one in unit.mismatch_effects(node, graph.biases[name], circuit)
+            )
             yield from _pedestal(node, design, roles)
             yield from _betas(design, node)
         for index, (source, _) in enumerate(graph.into(name)):

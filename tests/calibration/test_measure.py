@@ -24,7 +24,7 @@ from cosim.engines.ngspice.simulator import Ngspice
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.files.cache import cache_folder, make_cached_path
 from cosim.technology.calibration import load_calibration, write_calibration
-from cosim.units.register import level_of
+from cosim.units.register import level_fit
 
 SHIPPED = sorted(
     int(path.name.split(".")[1][1:]) for path in shipped_path("generic180", 8).parent.glob("generic180.u*.json")
@@ -172,7 +172,7 @@ def test_a_registers_level_at_a_new_point_agrees_with_the_shipped_fit(technology
     by less than the 15.6 pA that values of weights and inputs in eighths lie apart."""
     i_turn = 1.4e-9
     up, down = (measure_turn(technology, 8, i_turn, far, "ngspice") for far in (0.0, 2.0))
-    assert (up + down) / 2 == pytest.approx(level_of(calibration).value(i_turn) - i_turn, abs=1.6e-12)
+    assert (up + down) / 2 == pytest.approx(level_fit(calibration).value(i_turn) - i_turn, abs=1.6e-12)
     assert 0 <= up - down < 5e-12
 
 
@@ -347,6 +347,6 @@ def test_whole_calibration_measured_anew_equals_the_shipped_one(technology, cali
     )
     for ours, theirs in ((calibration.upper, anew.upper), (calibration.lower, anew.lower)):
         assert float(theirs.decides_at(1e-9)) == pytest.approx(float(ours.decides_at(1e-9)), rel=1e-3, abs=0)
-    assert level_of(anew).value(1e-9) == pytest.approx(level_of(calibration).value(1e-9), abs=1e-12)
+    assert level_fit(anew).value(1e-9) == pytest.approx(level_fit(calibration).value(1e-9), abs=1e-12)
     assert anew.dpi.ratios == pytest.approx(calibration.dpi.ratios, rel=1e-4)
     assert (anew.dpi.rise, anew.dpi.fall) == pytest.approx((calibration.dpi.rise, calibration.dpi.fall), rel=1e-3)

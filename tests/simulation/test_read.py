@@ -7,14 +7,14 @@ from cosim.cells.assembly import Carried
 from cosim.circuit.bench import Current, DrainCurrent, Voltage
 from cosim.engines.engine import Waveforms
 from cosim.simulation.read import Margin, Meter, ReadPlan, read_inference
-from cosim.units.kind import Turns
+from cosim.units.kind import SwitchingThresholds
 
 TIMES = np.array([1.0, 2.0, 3.0])
 THRESHOLD = 0.5
 
 
 def turns(lines):
-    return Turns((1e-9,), (1e-9,))
+    return SwitchingThresholds((1e-9,), (1e-9,))
 
 
 def read(driver):

@@ -17,7 +17,7 @@ from cosim.simulation.inference import BenchGroup, infer_tile, run_inferences, s
 from cosim.simulation.keep import INFERENCES
 from cosim.simulation.read import Margin, Meter, ReadPlan, read_inference
 from cosim.simulation.single import run_bench
-from cosim.units.kind import Turns
+from cosim.units.kind import SwitchingThresholds
 
 LANES, COUNT = 4, 10
 PROBES = Voltage("a"), Current("o"), Current("dd")
@@ -197,7 +197,7 @@ def test_what_it_has_no_model_for_runs_elsewhere(log, technology, monkeypatch, t
     assert content([inference._load(tmp_path, "name", planned())]) == content([strange])
 
 
-MARGIN = Margin("m", 0.1, lambda lines: Turns((np.float64(2.0),), (np.float64(0.5), np.float64(9.0))))
+MARGIN = Margin("m", 0.1, lambda lines: SwitchingThresholds((np.float64(2.0),), (np.float64(0.5), np.float64(9.0))))
 
 
 def test_margins_are_distances_of_a_current_from_the_threshold_that_counts():

@@ -28,8 +28,8 @@ from cosim.network.layers import Array, LayerTrace, RecurrentLayer
 from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
-from cosim.units.kind import CellEquations, Effect, LearnedParameters, PinRow, Site, Standing, UnitKind
-from cosim.units.placing import Parameter, Placing
+from cosim.units.kind import CellDevices, CellEquations, CellSignals, Effect, LearnedParameters, PinRow, UnitKind
+from cosim.units.placing import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 from cosim.units.timing import TAU_FRAMES
 
@@ -78,19 +78,19 @@ class Nothing:
     """It has no bias pins, and no factors of its own."""
 
 
-def lower(layer: LeakyLayer, placing: Placing) -> None:
-    weight, bias = placing.sources.folded(layer.weight, layer.bias)
+def lower_layer(layer: LeakyLayer, placement: LayerPlacement) -> None:
+    weight, solve_bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for i in range(layer.width):
-        node = Leaky(f"{layer.name}.{i}", layer.name, i, placing.stage, 1.0, 0.0, 1.0, float(layer.rate[i]))
-        placing.graph.add(node)
-        placing.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
+        node = Leaky(f"{layer.name}.{i}", layer.name, i, placement.stage, 1.0, 0.0, 1.0, float(layer.rate[i]))
+        placement.graph.add(node)
+        placement.add_row(node.name, weight[i], solve_bias[i], Parameter(layer.name, i))
 
 
-def bias(node: Leaky, sizing: SizingInput) -> Nothing:
+def solve_bias(node: Leaky, sizing: SizingInput) -> Nothing:
     return Nothing()
 
 
-def build(builder: Builder, node: Leaky, pins: Nothing) -> None:
+def build_circuit(builder: Builder, node: Leaky, pins: Nothing) -> None:
     technology, stem, i_unit = builder.technology, net(node.name), builder.graph.i_unit
     nominal = {"swing": (technology.pfet.slope_factor * technology.thermal_voltage,)}
     (swing,) = builder.calibration.own.get("Leaky", nominal)["swing"]
@@ -107,7 +107,7 @@ def diode(technology: Technology, units: int) -> tuple[Mos, ...]:
     return transistor("diode", TransistorDesign("output", "p", technology.sizing.mirror_p, units), "node", "node")
 
 
-def measure(technology: Technology, calibration: Calibration, simulator: str) -> Own:
+def measure_fit(technology: Technology, calibration: Calibration, simulator: str) -> Own:
     """swing: n U_T of the diode around 0.5 nA in volt, by two operating points."""
     voltages = []
     for current in CURRENTS:
@@ -118,16 +118,16 @@ def measure(technology: Technology, calibration: Calibration, simulator: str) ->
     return {"swing": (float((voltages[0] - voltages[1]) / np.log(CURRENTS[1] / CURRENTS[0])),)}
 
 
-def report(node: Leaky, pins: Nothing, learned: LearnedParameters) -> list[PinRow]:
+def report_pins(node: Leaky, pins: Nothing, learned: LearnedParameters) -> list[PinRow]:
     return []
 
 
 LeakyCell = CellEquations[Leaky, Nothing, Nothing]
 
 
-def decide(cell: LeakyCell, candidate: Array) -> States:
+def compute_states(cell: LeakyCell, candidate: Array) -> States:
     """States (n, time) when they are read: the rest of a frame goes on at its input."""
-    v, rate = candidate / cell.asked[2] + FLOOR, cell.node.rate
+    v, rate = candidate / cell.set_points[2] + FLOOR, cell.node.rate
     states, y = np.empty_like(v), np.full(len(v), FLOOR)
     for t in range(v.shape[1]):
         states[:, t] = flow(y, v[:, t], READ * rate)
@@ -135,32 +135,32 @@ def decide(cell: LeakyCell, candidate: Array) -> States:
     return states - FLOOR
 
 
-def deliver(cell: LeakyCell, states: States) -> Array:
-    return cell.asked[2] * states
+def output_current(cell: LeakyCell, states: States) -> Array:
+    return cell.set_points[2] * states
 
 
-def supply(cell: LeakyCell, standing: Standing) -> Array:
+def supply_current(cell: LeakyCell, signals: CellSignals) -> Array:
     """The pedestal: what the row draws counts with the rows."""
-    return standing.current - deliver(cell, standing.states)
+    return signals.output_current - output_current(cell, signals.states)
 
 
-def effects(node: Leaky, pins: Nothing, site: Site) -> Iterator[Effect]:
+def mismatch_effects(node: Leaky, pins: Nothing, devices: CellDevices) -> Iterator[Effect]:
     return iter(())
 
 
 LEAKY = UnitKind[Leaky, Nothing, Nothing](
-    node=Leaky,
-    factors=Nothing,
-    layers=(LeakyLayer,),
-    takes=lambda layer: isinstance(layer, LeakyLayer),
-    lower=lower,
-    bias=bias,
-    build=build,
-    report=report,
-    decide=decide,
-    deliver=deliver,
-    supply=supply,
-    effects=effects,
-    measure=measure,
-    slow=True,
+    node_type=Leaky,
+    factors_type=Nothing,
+    layer_types=(LeakyLayer,),
+    accepts=lambda layer: isinstance(layer, LeakyLayer),
+    lower_layer=lower_layer,
+    solve_bias=solve_bias,
+    build_circuit=build_circuit,
+    report_pins=report_pins,
+    compute_states=compute_states,
+    output_current=output_current,
+    supply_current=supply_current,
+    mismatch_effects=mismatch_effects,
+    measure_fit=measure_fit,
+    has_time_constant=True,
 )

@@ -74,7 +74,7 @@ def test_its_states_are_between_the_levels(design, samples):
 
 
 def test_feedback_needs_units_that_go_on_from_a_state(leaky, network, samples, technology, calibration):
-    """In software it does, from `before`; its `decide` begins anew, so a circuit that feeds back is refused."""
+    """In software it does, from `before`; its `compute_states` begins anew, so a circuit that feeds back is refused."""
     (layer,) = network.layers
     whole = layer.run(samples.x)
     front = layer.run(samples.x[:, :3])
@@ -125,7 +125,7 @@ def test_ngspice_agrees_with_its_equation(design, samples):
 @pytest.mark.ngspice
 def test_it_measures_what_it_needs(leaky, network, technology, calibration, tmp_path):
     """n U_T of the diode: within 5 % of the technology's slope factor; kept in a calibration's file, and built from."""
-    own = {"Leaky": leaky.LEAKY.measure(technology, calibration, "ngspice")}
+    own = {"Leaky": leaky.LEAKY.measure_fit(technology, calibration, "ngspice")}
     (swing,) = own["Leaky"]["swing"]
     assert swing == pytest.approx(technology.pfet.slope_factor * technology.thermal_voltage, rel=0.05)
     write_calibration(tmp_path / "own.json", replace(calibration, own=own))

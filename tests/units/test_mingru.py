@@ -34,7 +34,7 @@ from cosim.simulation.testbench import inference_bench
 from cosim.study.agreement import compare_engines
 from cosim.tasks.task import Task
 from cosim.tasks.testset import TestSet
-from cosim.units.mingru import fit_of
+from cosim.units.mingru import tau_cell_fit
 from cosim.variation.draws import VariationPlan
 
 INPUTS, GATES = 3, 2  # what candidates and what gates read
@@ -269,7 +269,7 @@ def test_bits_beside_it_stay_exact(technology, calibration):
 @pytest.mark.ngspice
 def test_a_leak_decays_by_its_formula(technology, calibration):
     """exp(-t I_leak / (C n U_T)) for 100 fA onto the capacitor, within 20 %: n U_T is that of larger states."""
-    fit, leak, seconds = fit_of(calibration), 100e-15, (1.1, 1.75)
+    fit, leak, seconds = tau_cell_fit(calibration), 100e-15, (1.1, 1.75)
     drive = TauDrive(5e-12, fit.trim, np.full(2, 1e-9), np.array([8e-9, 0.0]), PULSE, Timing(t_step=1.0))
     bench = tau_cell_bench(technology, calibration.units, drive)
     source = Source("leak", "i", "vdd", f"xcell.{STATE_NODE}", leak)

@@ -28,7 +28,7 @@ def memories(name):
 
 
 def state_after(cell, candidates):
-    return int(unit_of(cell.node).decide(cell, np.array([candidates]))[0, -1])
+    return int(unit_of(cell.node).compute_states(cell, np.array([candidates]))[0, -1])
 
 
 @pytest.mark.parametrize("name", ["digits_d4", "digits_native_d8", "parity_d2"])
@@ -36,8 +36,8 @@ def test_a_decision_turns_there_and_nowhere_else(name):
     """With the state 0 before it, and 1; on its highest level a ladder's upper threshold does nothing."""
     for node, design in memories(name):
         cell = cell_of(design.graph, node, design.calibration, FACTORS[type(node).__name__])
-        turns, zeros = unit_of(node).turns(cell, ()), [0.0] * (node.most + 1)
-        for before, few in ((zeros, turns.off), ([*zeros, 1e-6], turns.on)):
+        turns, zeros = unit_of(node).switching_thresholds(cell, ()), [0.0] * (node.most + 1)
+        for before, few in ((zeros, turns.while_off), ([*zeros, 1e-6], turns.while_on)):
             started = state_after(cell, before)
             assert started == len(before) - len(zeros)
             edges = sorted(float(one) for one in few)
@@ -56,13 +56,13 @@ def test_thresholds_that_move_follow_their_lines():
         bias = cell.bias
         beta = np.array([0.02e-9, 0.1e-9, 0.2e-9])
         pushed = design.calibration.mirror.pushed(beta)
-        found = unit_of(node).turns(cell, (bias.i_thresh + pushed, bias.i_width + 2 * pushed))
-        assert (found.on[0] > 0).any()
+        found = unit_of(node).switching_thresholds(cell, (bias.i_thresh + pushed, bias.i_width + 2 * pushed))
+        assert (found.while_on[0] > 0).any()
         for k, one in enumerate(beta):
-            if found.on[0][k] <= 0:  # no candidate resets it then
+            if found.while_on[0][k] <= 0:  # no candidate resets it then
                 continue
             still = replace(cell, beta=(np.float64(one), np.float64(one)))
-            for before, edge in (([], found.off[0][k]), ([1e-6], found.on[0][k])):
+            for before, edge in (([], found.while_off[0][k]), ([1e-6], found.while_on[0][k])):
                 below, above = (state_after(still, [*before, edge * (1 + side)]) for side in (-1e-9, 1e-9))
                 assert (below, above) == (0, 1)
 
@@ -71,12 +71,12 @@ def test_all_frames_at_once_are_one_after_the_other():
     """Candidates on thresholds, between and beyond them; from the reset and from states in front."""
     node, design = next((node, design) for node, design in memories("digits_d4") if isinstance(node, Schmitt))
     still = cell_of(design.graph, node, design.calibration, ideal=True)
-    rise, fall, _ = still.asked
+    rise, fall, _ = still.set_points
     rng = np.random.default_rng(2)
     candidates = rng.choice([0.0, fall, (rise + fall) / 2, (rise + fall) / 2, rise, 2 * rise], (40, 30))
-    for cell in (still, replace(still, before=rng.integers(0, 2, 40).astype(np.int16))):
-        found, state = unit_of(node).decide(cell, candidates), cell.before
+    for cell in (still, replace(still, initial_states=rng.integers(0, 2, 40).astype(np.int16))):
+        found, state = unit_of(node).compute_states(cell, candidates), cell.initial_states
         for t in range(candidates.shape[1]):
-            state = unit_of(node).decide(replace(cell, before=state), candidates[:, t : t + 1])[:, 0]
+            state = unit_of(node).compute_states(replace(cell, initial_states=state), candidates[:, t : t + 1])[:, 0]
             assert np.array_equal(found[:, t], state)
         assert found.dtype == np.int16 and 0 < found.mean() < 1

@@ -125,7 +125,7 @@ def cell_of(
 ) -> CellEquations[Any, Any, Any]:
     """A memory as its unit's equations see it; factors None for those of no deviation."""
     asked = graph.currents[node.name]
-    factors = unit_of(node).factors() if factors is None else factors
+    factors = unit_of(node).factors_type() if factors is None else factors
     currents = (asked.i_rise, asked.i_fall, asked.i_high)
     return CellEquations(node, currents, graph.biases[node.name], factors, calibration, ideal, beta)
 
@@ -134,7 +134,7 @@ def unreset_cells(graph: Sized, calibration: Calibration, deviations: Deviations
     """The 9T cells that stay on at a candidate of 0; not those whose thresholds depend on the input."""
     fixed = (node for node in graph.memories if not graph.into(node.name, "beta"))
     cells = ((node, cell_of(graph, node, calibration, deviations.cells.get(node.name))) for node in fixed)
-    return tuple(node.name for node, cell in cells if unit_of(node).unreset(cell))
+    return tuple(node.name for node, cell in cells if unit_of(node).stays_on_through_reset(cell))
 
 
 class _Engine:
@@ -225,7 +225,7 @@ class _Engine:
         for node in self.graph.memories:
             if node.name in late:
                 moving = bool(self.graph.into(node.name, "beta"))
-                start = 1 if not moving and unit_of(node).unreset(self.cell(node)) else node.start
+                start = 1 if not moving and unit_of(node).stays_on_through_reset(self.cell(node)) else node.start
                 found[node.name] = self.standing(node, np.full((n, 1), start, dtype=np.int16))
         return found
 
@@ -245,11 +245,11 @@ class _Engine:
     ) -> CellEquations[Any, Any, Any]:
         factors = self.deviations.cells.get(node.name)
         found = cell_of(self.graph, node, self.calibration, factors, ideal=self.ideal, beta=beta)
-        return found if self.before is None else replace(found, before=self.before[node.name])
+        return found if self.before is None else replace(found, initial_states=self.before[node.name])
 
     def current(self, node: Memory, cell: CellEquations[Any, Any, Any], states: States) -> Array:
         pedestal = self.graph.i_pedestal * self.deviations.pedestals.get(node.name, 1.0)
-        return np.asarray(unit_of(node).deliver(cell, states) + pedestal, dtype=np.float64)
+        return np.asarray(unit_of(node).output_current(cell, states) + pedestal, dtype=np.float64)
 
     def deliver(self, name: str, current: Array) -> tuple[Array, Array]:
         mirror, deviations = self.calibration.mirror, self.deviations
@@ -281,7 +281,7 @@ class _Engine:
     def remember(self, node: Memory, candidate: Array) -> Array:
         name, cell = node.name, replace(self.cell(node, self.betas(node)), values=self.values(node))
         decided = candidate if self.noise is None else candidate + self.drawn(node, candidate, self.noise)
-        states = unit_of(node).decide(cell, decided) if self.held is None else self.held[name]
+        states = unit_of(node).compute_states(cell, decided) if self.held is None else self.held[name]
         self.states[name], self.candidates[name] = states, candidate
         return self.current(node, cell, states)
 

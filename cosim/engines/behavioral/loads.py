@@ -96,7 +96,7 @@ def _ends(mos: Mos, device: DeviceNoise) -> list[tuple[str, float]]:
 
 
 def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[str, float]) -> CandidateLoad:
-    if not unit_of(node).samples:
+    if not unit_of(node).samples_candidate:
         raise InputError(
             f"{node.name} holds an analog state, and noise is modelled where a sample gate "
             "freezes a candidate that is compared; leave --noise and --margins out for this network"

@@ -20,7 +20,7 @@ from cosim.network.late import later
 from cosim.technology.noise import NoiseFit
 from cosim.technology.scale import I_UNIT
 from cosim.technology.types import Technology
-from cosim.units.kind import Turns
+from cosim.units.kind import SwitchingThresholds
 from cosim.units.schmitt import SchmittBias
 from cosim.units.table import unit_of
 from cosim.variation.mismatch import derive_mismatch
@@ -118,21 +118,24 @@ class _Study:
         frozen = self.noisy.frozen(node, candidate)
         noise = self.noisy.decided(node, candidate, frozen)
         row, u = self.row(node.name), candidate / unit
-        turns = unit_of(node).turns(cell_of(self.graph, node, self.design.calibration), self.lines(node))
-        distance, edge, rise = (one / unit for one in self.nearest(node, candidate, turns))
-        left = SigmaParts(self.graph.units, left_by(self.design.technology.name, remembers=not turns.own))
+        cell = cell_of(self.graph, node, self.design.calibration)
+        thresholds = unit_of(node).switching_thresholds(cell, self.lines(node))
+        distance, edge, rise = (one / unit for one in self.nearest(node, candidate, thresholds))
+        left = SigmaParts(self.graph.units, left_by(self.design.technology.name, remembers=not thresholds.own_devices))
         parts = [
             np.sqrt(self.arriving(node.name, row, u, spread) + threshold_variance(rise, rise - edge, spread)) * unit
             for spread in (self.mismatch, left)
         ]
         return Decided(distance * unit, np.broadcast_to(noise, u.shape), *parts)
 
-    def nearest(self, node: ThresholdUnit, candidate: Array, turns: Turns) -> tuple[Array, Array, Array]:
+    def nearest(
+        self, node: ThresholdUnit, candidate: Array, thresholds: SwitchingThresholds
+    ) -> tuple[Array, Array, Array]:
         """Distance to the nearest threshold that counts, that threshold, and the one whose devices it has, ampere."""
-        (off, at_off), (on, at_on) = (_nearest(candidate, few) for few in (turns.off, turns.on))
+        (off, at_off), (on, at_on) = (_nearest(candidate, few) for few in (thresholds.while_off, thresholds.while_on))
         was_on = later(self.trace.states[node.name], 1, node.start) > 0
         edge = np.where(was_on, at_on, at_off)
-        every = (edge,) if turns.own else (*turns.off, *turns.on)
+        every = (edge,) if thresholds.own_devices else (*thresholds.while_off, *thresholds.while_on)
         rise = np.max([np.broadcast_to(one, candidate.shape) for one in every], axis=0)
         return np.where(was_on, on, off), edge, rise
 
@@ -165,11 +168,11 @@ class _Study:
         return found
 
 
-def _nearest(candidate: Array, turns: Sequence[Array]) -> tuple[Array, Array]:
+def _nearest(candidate: Array, thresholds: Sequence[Array]) -> tuple[Array, Array]:
     """The distance to the nearest of some thresholds, inf to none, and that threshold, ampere."""
     distance, edge = np.full(candidate.shape, np.inf), np.zeros(candidate.shape)
-    for turn in turns:
-        away = np.abs(candidate - turn)
-        edge = np.where(away < distance, turn, edge)
+    for threshold in thresholds:
+        away = np.abs(candidate - threshold)
+        edge = np.where(away < distance, threshold, edge)
         distance = np.minimum(distance, away)
     return distance, edge

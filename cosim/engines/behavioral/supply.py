@@ -36,7 +36,7 @@ from cosim.ir.nodes import InputCurrent, Memory, Output, Pedestal, Rectifier, Un
 from cosim.ir.states import States
 from cosim.network.late import later
 from cosim.technology.calibration import Calibration
-from cosim.units.kind import Array, Standing
+from cosim.units.kind import Array, CellSignals
 from cosim.units.table import unit_of
 from cosim.units.timing import PULSE_BEGIN
 from cosim.variation.deviations import Deviations
@@ -108,7 +108,7 @@ def _moments(graph: Sized, closes: Sequence[float]) -> tuple[dict[str, float], d
     """Return when each memory decides and when its state changes, fraction of a frame: a pulsed one's in its pulse."""
     memories = list(graph.memories)
     decides = {node.name: closes[node.stage] for node in memories}
-    waits = {node.name: PULSE_BEGIN if unit_of(node).pulsed else 0.0 for node in memories}
+    waits = {node.name: PULSE_BEGIN if unit_of(node).updates_in_pulse else 0.0 for node in memories}
     return decides, {name: decides[name] + waits[name] for name in decides}
 
 
@@ -123,9 +123,9 @@ def _cell_current(
     name = node.name
     moving = [*graph.into(name, "beta"), *graph.into(name, "rate")]
     beta = sum((trace.currents[source] for source, _ in moving), np.float64(0.0))
-    standing = Standing(trace.candidates[name], trace.states[name], trace.currents[name], updated, beta)
+    signals = CellSignals(trace.candidates[name], trace.states[name], trace.currents[name], updated, beta)
     values = tuple(trace.currents[source] for source, _ in graph.into(name, "value"))
-    return unit_of(node).supply(replace(cell_of(graph, node, calibration), values=values), standing)
+    return unit_of(node).supply_current(replace(cell_of(graph, node, calibration), values=values), signals)
 
 
 def _block_currents(graph: Sized, trace: BehavioralTrace, push: float, feed: Feed) -> dict[str, Array]:

@@ -105,6 +105,6 @@ def beyond(margin, waves, closes, states):
     """By how much of its threshold, or of 10 pA, each candidate was above it; the state in front of each decision."""
     was = np.concatenate([[0], states[:-1]])
     current, *lines = (np.interp(closes, waves.time, waves.drain(device)) for device in (margin.device, *margin.lines))
-    turns = margin.turns(lines)
-    threshold = np.where(was > 0, turns.on[0], turns.off[0])
+    thresholds = margin.thresholds(lines)
+    threshold = np.where(was > 0, thresholds.while_on[0], thresholds.while_off[0])
     return (current - threshold) / np.maximum(threshold, 10e-12), was

@@ -48,11 +48,11 @@ def distance_on(design, trace, chip, node):
     fixed = deviations_of(design, design.nominal, chip)
     held = evaluate_held(design.graph, design.calibration, trace, trace.states, fixed)
     cell, own = (cell_of(design.graph, node, design.calibration, *few) for few in ((fixed.cells.get(node.name),), ()))
-    turns, nominal = unit_of(node).turns(cell, ()), unit_of(node).turns(own, ())
+    turns, nominal = unit_of(node).switching_thresholds(cell, ()), unit_of(node).switching_thresholds(own, ())
     was_on = later(trace.states[node.name], 1, node.start) > 0
     off, on = (
         _of_nearest(trace.candidates[node.name], held.candidates[node.name], *edges)
-        for edges in ((nominal.off, turns.off), (nominal.on, turns.on))
+        for edges in ((nominal.while_off, turns.while_off), (nominal.while_on, turns.while_on))
     )
     return np.where(was_on, on, off)
 
@@ -93,7 +93,9 @@ def test_the_threshold_of_a_toggle_is_that_of_chips_that_are_drawn(technology, c
     design, _ = native("parity_d2", technology, calibration, 1)
     model, cell = derive_mismatch(design.technology, 1 / 8), next(iter(design.graph.memories))
     turns = np.array([
-        unit_of(cell).turns(cell_of(design.graph, cell, calibration, chip.cells.get(cell.name)), ()).off[0]
+        unit_of(cell)
+        .switching_thresholds(cell_of(design.graph, cell, calibration, chip.cells.get(cell.name)), ())
+        .while_off[0]
         for chip in (deviations_of(design, design.nominal, one) for one in drawn_chips(design, CHIPS))
     ])  # fmt: skip
     edge = turns.mean() / design.i_unit
