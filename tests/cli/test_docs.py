@@ -1,5 +1,6 @@
 """What README and manual tell people to type does what they say."""
 
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -91,6 +92,21 @@ def test_every_command_of_the_manual_is_one(page, arguments):
             if isinstance(verb, click.Group):
                 name, inner, rest = verb.resolve_command(context, [*context._protected_args, *context.args])
                 inner.make_context(name, rest, parent=context).close()
+
+
+def names_shown(text):
+    """What a page or a notebook imports from cosim, and what it names in backticks, as dotted names."""
+    for module, names in re.findall(r"from (cosim[\w.]*) import ([\w, ]+)", text):
+        yield from (f"{module}.{name.split(' as ')[0].strip()}" for name in names.split(","))
+    yield from re.findall(r"`(cosim(?:\.\w+)+)", text)
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted(f"notebooks/{path.name}" for path in (ROOT / "notebooks").iterdir())])
+def test_every_name_that_is_shown_is_one(page):
+    """So that a page does not go on showing a class that was renamed or a module that has moved."""
+    pytest.importorskip("torch")
+    for name in names_shown((ROOT / page).read_text()):
+        pkgutil.resolve_name(name)
 
 
 def example(page):
