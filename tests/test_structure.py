@@ -1,6 +1,7 @@
 """Data flow one way, and imports say so: a module imports only from its own folder and from those above it."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,13 @@ def folder(module):
 
 def test_every_folder_has_its_place():
     assert {folder(module) for module in MODULES} == {*ORDER, "__init__"}
+
+
+def test_the_manual_lists_the_folders_in_their_order():
+    lines = (PACKAGE.parent / "docs" / "index.md").read_text(encoding="utf-8").splitlines()
+    named = " ".join(line.split("|")[1] for line in lines if line.startswith("| `cosim."))
+    shown = [name for name in ORDER if name not in ("version", "__main__")]
+    assert re.findall(r"`cosim\.(\w+)`", named) == shown
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if folder(module) != "__init__"])
