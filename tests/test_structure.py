@@ -12,7 +12,7 @@ import cosim
 
 PACKAGE = Path(cosim.__file__).parent
 ORDER = (
-    "version", "errors", "resources", "bounds", "quantities", "files", "reading", "technology", "network",
+    "version", "errors", "resources", "bounds", "quantities", "metrics", "files", "reading", "technology", "network",
     "automata", "recall", "tasks", "ir", "circuit", "cells", "units", "checkpoint", "exchange", "design",
     "compiler", "variation", "training", "software", "engines", "simulation", "outputs", "layout", "calibration",
     "study", "loading", "report", "pipeline", "partitions", "montecarlo", "signoff", "explore", "diff", "api",

@@ -12,10 +12,11 @@ from cosim.cli.inner import COMPLAINT, Content, Inner
 from cosim.cli.knobs import typed_knobs
 from cosim.engines.table import BATCH
 from cosim.errors import InputError
-from cosim.montecarlo.spec import format_limit, parse_spec
+from cosim.metrics import METRICS, Estimate
+from cosim.montecarlo.spec import parse_spec
 from cosim.quantities import format_quantity
 from cosim.study.explore import BITS, DRAWN, FIGURES, HOLD, OnTransistors, Tried
-from cosim.study.sweep import SweepFigure, Value, find_figures
+from cosim.study.sweep import Value, find_figures
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, technology_names
 from cosim.technology.types import HOLD_CAPACITANCE
 
@@ -46,11 +47,11 @@ class Circuits:
         reason, figures = self._chips(folder, values, [])
         return Tried(number, folder, values, figures, reason.replace(f"{self.output}/", "") or None)
 
-    def again(self, tried: Tried) -> SweepFigure | None:
+    def again(self, tried: Tried) -> Estimate | None:
         """The yield of as many other chips, which the search has not chosen by."""
         return self._chips(f"fresh-{tried.number:03d}", tried.values, [self._fresh])[1].get("yield")
 
-    def count(self, tried: Tried, chips: int) -> SweepFigure | None:
+    def count(self, tried: Tried, chips: int) -> Estimate | None:
         """The yield of the first of these other chips on transistors; None where it could not be run."""
         more = [self._fresh, f"--engine={BATCH}", f"--chips={chips}", *self._specs]
         folder = self.output / f"chips-{tried.number:03d}"
@@ -70,7 +71,7 @@ class Circuits:
         missed = "; ".join(self._missed(reason, content, figures))
         return OnTransistors(BATCH, samples if isinstance(samples, int) else 0, figures, missed)
 
-    def _chips(self, folder: str, values: dict[str, Value], more: list[str]) -> tuple[str, dict[str, SweepFigure]]:
+    def _chips(self, folder: str, values: dict[str, Value], more: list[str]) -> tuple[str, dict[str, Estimate]]:
         """Run a circuit's chips; return what went wrong, or '', and their figures: with bits those of the trimmed
         chips."""
         typed = self._typed(values, self.chips.verb)
@@ -97,7 +98,7 @@ class Circuits:
     def _specs(self) -> list[str]:
         return [f"--spec={spec}" for spec in self.specs]
 
-    def _missed(self, reason: str, content: Content, figures: Mapping[str, SweepFigure]) -> Iterator[str]:
+    def _missed(self, reason: str, content: Content, figures: Mapping[str, Estimate]) -> Iterator[str]:
         """Yield the reasons why transistors refute a circuit."""
         if not content:
             yield reason
@@ -108,7 +109,7 @@ class Circuits:
         for spec in map(parse_spec, self.specs):
             found = figures.get(spec.metric)
             if found is not None and not spec.met_by(found.value):
-                yield f"{spec.metric} {format_limit(spec.metric, found.value)}"
+                yield f"{spec.metric} {METRICS[spec.metric].format(found.value)}"
 
     def _trim(self, values: dict[str, Value]) -> Inner:
         inner = self._other("trim", values)

@@ -180,13 +180,13 @@ def command(
     The folder is a store: every finished chip is kept with its draws (chips.jsonl), the same command goes on with them,
     and report.html is its page. Chip k is the same whatever the number of chips, processes or machines.
     """
+    from cosim.metrics import Estimate
     from cosim.montecarlo import run
     from cosim.montecarlo.keep import keep_trial
     from cosim.montecarlo.spec_file import format_verdicts, judge, read_specs, without_yield
     from cosim.montecarlo.store import CHIPS_FILE, VERB, open_store
     from cosim.outputs import write_results
     from cosim.report.tables import format_summary
-    from cosim.study.judged import MeasuredValue
 
     if counting.transistors:
         drawing = replace(drawing, engine=_transistor_engine(drawing.engine))
@@ -215,7 +215,7 @@ def command(
             undecided, audited = _trust(trial, store, audit, counting)
             summary = replace(summary, undecided=undecided, audit=audited)
             write_results(output, {run.SUMMARY_FILE: summary})
-        verdicts = judge(of_all, {"yield": MeasuredValue(summary.yield_.value, *summary.yield_.interval)})
+        verdicts = judge(of_all, {"yield": Estimate(summary.yield_.value, *summary.yield_.interval)})
         click.echo("\n".join([*format_summary(summary, str(network_file)), *format_verdicts(verdicts)]))
         if counting.contributions:
             summary = replace(summary, contributions=_contribute(trial, output, counting.jobs))

@@ -20,7 +20,8 @@ from cosim.errors import InputError
 from cosim.version import __version__
 
 if TYPE_CHECKING:
-    from cosim.study.sweep import SweepAxis, SweepFigure, SweepSummary, SweptPoint, Value
+    from cosim.metrics import Estimate
+    from cosim.study.sweep import SweepAxis, SweepSummary, SweptPoint, Value
 
 _ONE_RUN = {
     "replay": "replays one chip; leave it out of a sweep",
@@ -146,7 +147,7 @@ def _run_point(sweep: _Sweep, values: "tuple[Value, ...]") -> "tuple[SweptPoint,
     return SweptPoint(name, there, status, figures, reason.replace(f"{sweep.output}/", "") or None), content
 
 
-def _figures_of(sweep: _Sweep, content: Content) -> "dict[str, SweepFigure | None]":
+def _figures_of(sweep: _Sweep, content: Content) -> "dict[str, Estimate | None]":
     """Return the figures of a point that are asked for, or of the verb's defaults those that are there.
 
     Raises InputError for one that is not there.

@@ -12,9 +12,9 @@ from cosim.diff.runs import ChipRun
 from cosim.diff.samples import SampleDifferences
 from cosim.engines.engine import Progress
 from cosim.errors import InputError
+from cosim.metrics import CHIP_METRICS, METRICS
 from cosim.montecarlo.keep import Places, load_trial
 from cosim.montecarlo.spec import Spec, parse_spec, passes_specs
-from cosim.study.agreement import METRICS
 from cosim.study.chips import ChipRecord, Figures
 from cosim.study.difference import Change, ChipFlip, ChipTurn, Moved, Pairing, Scatter, Verdict, rank
 from cosim.study.paired import (
@@ -106,20 +106,19 @@ def _pair(a: ChipRun, b: ChipRun) -> tuple[Pairing, list[str]]:
 def _together(a: _Side, b: _Side) -> list[Change]:
     found = [Change("yield", "%", contrast_fractions(a.passes, b.passes))]
     pairs = [(x, y) for x, y in zip(a.figures, b.figures, strict=True) if x is not None and y is not None]
-    for metric in METRICS if pairs else ():
+    for metric in CHIP_METRICS if pairs else ():
         first, second = (np.array([pair[k][metric] for pair in pairs]) for k in range(2))
-        contrast = contrast_means if metric == "power" else contrast_shares
-        found.append(Change(metric.replace("_", " "), "W" if metric == "power" else "%", contrast(first, second)))
+        contrast = contrast_shares if METRICS[metric].is_share else contrast_means
+        found.append(Change(METRICS[metric].title, METRICS[metric].unit, contrast(first, second)))
     return found
 
 
 def _apart(a: _Side, b: _Side) -> list[Change]:
     found = [Change("yield", "%", contrast_fractions_apart(a.passes, b.passes))]
     good = [[figures for figures in side.figures if figures is not None] for side in (a, b)]
-    for metric in METRICS if all(good) else ():
+    for metric in CHIP_METRICS if all(good) else ():
         first, second = (np.array([figures[metric] for figures in side]) for side in good)
-        unit = "W" if metric == "power" else "%"
-        found.append(Change(metric.replace("_", " "), unit, contrast_means_apart(first, second)))
+        found.append(Change(METRICS[metric].title, METRICS[metric].unit, contrast_means_apart(first, second)))
     return found
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.elements import Role
+from cosim.metrics import CHIP_METRICS
 from cosim.montecarlo.trial import Trial, run_behavioral_chip
-from cosim.study.agreement import METRICS
 from cosim.study.chips import Division, VarianceShare
 from cosim.variation.draws import Chip, VaryingDevice
 
@@ -66,7 +66,7 @@ def chip_figures(trial: Trial, number: int) -> dict[str, list[float]]:
         names = np.array([division(device) for device in own.devices])
         chips += [mixed_chip(own, other, names == name) for name in sorted(set(names.tolist()))]
     found = [run_behavioral_chip(trial, chip) for chip in chips]
-    return {metric: [figures[metric] for figures in found] for metric in METRICS}
+    return {metric: [figures[metric] for figures in found] for metric in CHIP_METRICS}
 
 
 def share_variance(devices: Sequence[VaryingDevice], figures: Array, seed: int) -> dict[str, Division]:

@@ -15,6 +15,7 @@ from cosim.circuit.bench import Tolerances
 from cosim.engines.engine import FailureKind, Progress
 from cosim.engines.table import BEHAVIORAL, NGSPICE
 from cosim.errors import InputError
+from cosim.metrics import CHIP_METRICS
 from cosim.montecarlo.contributions import chip_figures, share_variance
 from cosim.montecarlo.execute import map_chips
 from cosim.montecarlo.spec import Spec, passes_specs, spec_near
@@ -29,7 +30,6 @@ from cosim.montecarlo.trial import (
 )
 from cosim.outputs import summarize, write_results, write_texts
 from cosim.simulation.simulated import engine_named
-from cosim.study.agreement import METRICS
 from cosim.study.chips import ChipRecord, ChipSummary, Contribution, NominalFigures
 from cosim.study.intervals import CONFIDENCE
 from cosim.study.value_errors import rms
@@ -192,10 +192,10 @@ def check_contributions(trial: Trial) -> Trial:
 def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, Contribution]:
     """Shares of variance by block and by kind of transistor, of local mismatch, by the behavioral model."""
     local, pairs = check_contributions(trial), trial.plan.chips // 2
-    found: dict[str, list[list[float]]] = {metric: [] for metric in METRICS}
+    found: dict[str, list[list[float]]] = {metric: [] for metric in CHIP_METRICS}
     for done, figures in enumerate(map_chips(chip_figures, local, range(pairs), jobs), start=1):
         progress(done, pairs)
-        for metric in METRICS:
+        for metric in CHIP_METRICS:
             found[metric].append(figures[metric])
     return {
         metric: Contribution(

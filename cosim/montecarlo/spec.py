@@ -5,23 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cosim.errors import InputError
-from cosim.quantities import format_quantity, parse_quantity
+from cosim.metrics import AREA_UNIT, METRICS
+from cosim.quantities import parse_quantity
 from cosim.study.chips import Figures, NominalFigures
 
 TOLERATED = 0.05
-SHARES = ("accuracy", "task_agreement", "state_agreement", "yield")
-UNITS = {"power": "W", "energy": "J", "margin": "A", "latency": "s", "area": "um2", "rmse": ""}
-SPEC_METRICS = (*SHARES, *UNITS)
 _ALIASES = {"agreement": "task_agreement"}
-_MOST = {"power": 1e-3, "energy": 1.0, "margin": 1e-3, "latency": 1e6, "area": 1e12, "rmse": 1e30}
-_HINTS = {"power": "400 nanowatt are 400nW", "energy": "50 nanojoule are 50nJ", "margin": "100 picoampere are 100pA"}
 _SPEC = re.compile(r"\s*(\w+)\s*(>=|<=)\s*(.+?)\s*")
 _AREA = re.compile(r"(.+?)\s*(um2|mm2)?")
 
 
 @dataclass(frozen=True)
 class Spec:
-    """`metric` must be at least (`>=`) or at most (`<=`) the limit; a fraction, or in the unit of UNITS.
+    """`metric` must be at least (`>=`) or at most (`<=`) the limit; a fraction, or in the unit that METRICS has.
 
     energy: of an inference; latency: of the longest one, frames times their duration; area: of the gates; margin: of
     the least sure decision; rmse: of real-valued answers; yield: of all chips, not of one.
@@ -62,9 +58,9 @@ def parse_spec(text: str, where: str = "--spec") -> Spec:
     """
     match = _SPEC.fullmatch(text)
     metric = _ALIASES.get(match[1], match[1]) if match else ""
-    if match is None or metric not in SPEC_METRICS:
+    if match is None or metric not in METRICS:
         raise InputError(
-            f"{where} must be one of {', '.join(SPEC_METRICS)}, then >= or <=, then a number, such as "
+            f"{where} must be one of {', '.join(METRICS)}, then >= or <=, then a number, such as "
             f"'accuracy>=0.9', not {text!r}"
         )
     limit = _limit(metric, match[3], f"{where} {metric}")
@@ -82,28 +78,21 @@ def spec_near(right: float, what: str) -> Spec:
 
 
 def _limit(metric: str, number: str, where: str) -> float:
-    if metric in SHARES:
+    known = METRICS[metric]
+    if known.is_share:
         share, scale = (number[:-1], 100) if number.endswith("%") else (number, 1)
         limit = parse_quantity(share, "", where) / scale
         if not 0 <= limit <= 1:
             raise InputError(f"{where} must be a fraction between 0 and 1, or a percentage, not {number}")
         return limit
-    if metric == "area":
+    if known.unit == AREA_UNIT:
         match = _AREA.fullmatch(number)
         assert match is not None  # of any text
         limit = parse_quantity(match[1], "", where) * (1e6 if match[2] == "mm2" else 1.0)
     else:
-        limit = parse_quantity(number, UNITS[metric], where)
-    if not 0 <= limit <= _MOST[metric]:
-        unit, hint = UNITS[metric], f"; {_HINTS[metric]}" if metric in _HINTS else ""
-        raise InputError(f"{where} is in {unit or 'the unit of the targets'} and must be positive and at most "
-                         f"{_MOST[metric]:g} {unit}, not {number}{hint}")  # fmt: skip
+        limit = parse_quantity(number, known.unit, where)
+    if not 0 <= limit <= known.most:
+        hint = f"; {known.hint}" if known.hint else ""
+        raise InputError(f"{where} is in {known.unit or 'the unit of the targets'} and must be positive and at most "
+                         f"{known.most:g} {known.unit}, not {number}{hint}")  # fmt: skip
     return limit
-
-
-def format_limit(metric: str, value: float) -> str:
-    """A value of a metric as text."""
-    if metric in SHARES:
-        return f"{100 * value:.2f} %" if metric == "state_agreement" else f"{100 * value:.1f} %"
-    unit = UNITS[metric]
-    return f"{value:.4g} {unit}".strip() if metric in ("area", "rmse") else format_quantity(value, unit)

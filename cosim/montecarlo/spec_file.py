@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cosim.errors import InputError
-from cosim.montecarlo.spec import SPEC_METRICS, Spec, format_limit, parse_spec
+from cosim.metrics import METRICS, Estimate
+from cosim.montecarlo.spec import Spec, parse_spec
 from cosim.reading.text import read_toml, shown, shown_path
-from cosim.study.judged import MeasuredValue
 from cosim.technology.types import Technology
 
 _REPAIR = 'write metric = ">= number", such as accuracy = ">= 0.8"'
@@ -132,13 +132,13 @@ def _specs(table: Mapping[str, object], where: str) -> tuple[Spec, ...]:
     return tuple(found)
 
 
-def judge(specs: Sequence[Spec], measured: Mapping[str, MeasuredValue]) -> tuple[SpecVerdict, ...]:
+def judge(specs: Sequence[Spec], measured: Mapping[str, Estimate]) -> tuple[SpecVerdict, ...]:
     """Every spec with what was measured. Raises InputError where its metric was not."""
     verdicts: list[SpecVerdict] = []
     for spec in specs:
         found = measured.get(spec.metric)
         if found is None:
-            there = ", ".join(metric for metric in SPEC_METRICS if metric in measured)
+            there = ", ".join(metric for metric in METRICS if metric in measured)
             raise InputError(f"--spec {spec.metric}: not a figure of this run; take one of {there}")
         ends = () if found.low is None or found.high is None else (found.low, found.high)
         met = spec.met_by(found.value)
@@ -153,10 +153,10 @@ def format_verdicts(verdicts: Sequence[SpecVerdict]) -> list[str]:
         return []
     lines = ["", f"{'spec':28}  {'measured':>10}  {'95 % interval':>22}  verdict"]
     for one in verdicts:
-        value = format_limit(one.metric, one.value)
+        value = METRICS[one.metric].format(one.value)
         ends = "-"
         if one.low is not None and one.high is not None:
-            ends = f"[{format_limit(one.metric, one.low)}, {format_limit(one.metric, one.high)}]"
+            ends = f"[{METRICS[one.metric].format(one.low)}, {METRICS[one.metric].format(one.high)}]"
         said = ("met" if one.met else "missed") + ("" if one.sure else ", unsure")
         lines.append(f"{one.spec:28}  {value:>10}  {ends:>22}  {said}")
     return lines

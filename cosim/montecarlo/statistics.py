@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cosim.engines.table import BEHAVIORAL
+from cosim.metrics import AGREEMENTS, CHIP_METRICS, RMSE
 from cosim.montecarlo.spec import Spec, meets_specs, passes_specs
-from cosim.study.agreement import METRICS, SHARES
 from cosim.study.chips import (
     LEAST_PAIRED,
-    RMSE,
     ChipCount,
     ChipNoise,
     ChipRecord,
@@ -91,7 +90,9 @@ def summarize_chips(
         engine=engine,
         **describe_metrics(good),
         yield_=SpecYield(tuple(spec.text for spec in specs), **vars(counted), without_failed=without),
-        paired={metric: pair(*(_column(pairs, name, metric) for name in (BEHAVIORAL, engine))) for metric in METRICS}
+        paired={
+            metric: pair(*(_column(pairs, name, metric) for name in (BEHAVIORAL, engine))) for metric in CHIP_METRICS
+        }
         if pairs
         else None,
         elsewhere=dict(sum((Counter(record.elsewhere) for record in records), Counter[str]())),
@@ -111,8 +112,10 @@ def count_unreset(good: Sequence[Figures], specs: Sequence[Spec]) -> Unreset:
 
 def describe_metrics(good: Sequence[Figures]) -> dict[str, Statistic]:
     """Metric -> its statistic over chips that were simulated; none without such."""
-    metrics = (*METRICS, RMSE) if good and good[0].rmse is not None else METRICS
-    return {metric: describe([found[metric] for found in good], share=metric in SHARES) for metric in metrics if good}
+    metrics = (*CHIP_METRICS, RMSE) if good and good[0].rmse is not None else CHIP_METRICS
+    return {
+        metric: describe([found[metric] for found in good], share=metric in AGREEMENTS) for metric in metrics if good
+    }
 
 
 def describe(values: Sequence[float], *, share: bool = False) -> Statistic:

@@ -1,6 +1,7 @@
 """The page of a run of chips: how many work, why the others do not, and what was built."""
 
 from cosim.cells.blocks import OUTSIDE
+from cosim.metrics import CHIP_METRICS, METRICS
 from cosim.quantities import format_quantity
 from cosim.report.advice import UNRESET, advise
 from cosim.report.automaton_sheet import format_automaton
@@ -26,15 +27,12 @@ from cosim.report.spread_section import format_cells, format_spreads, picture_ru
 from cosim.report.tables import (
     format_bias,
     format_correlation,
-    format_name,
-    format_value,
     percent,
     why_no_correlation,
     within,
 )
 from cosim.report.trust import trust_rows
 from cosim.report.words import VARIATION, say_conditions, worded
-from cosim.study.agreement import METRICS
 from cosim.study.chips import ChipSummary
 
 
@@ -108,10 +106,10 @@ def _cards(summary: ChipSummary) -> tuple[tuple[str, str], ...]:
     found = summary.yield_
     cards = [(percent(found.value), f"yield {within(found.interval)}")]
     for metric, statistic in summary.figures.items():
-        beside = f"nominal {format_value(metric, summary.nominal[metric])}"
+        beside = f"nominal {METRICS[metric].format(summary.nominal[metric])}"
         if metric == "accuracy":
             beside += f", software {percent(summary.software_accuracy)}"
-        cards.append((format_value(metric, statistic.quantiles["50"]), f"median {format_name(metric)}; {beside}"))
+        cards.append((METRICS[metric].format(statistic.quantiles["50"]), f"median {METRICS[metric].title}; {beside}"))
     return tuple(cards)
 
 
@@ -150,12 +148,12 @@ def _figures(summary: ChipSummary) -> Blocks:
     head = ("", "software", "nominal", "mean, 95 %", "sd", *(named.get(q, f"{q} %") for q in quantiles))
     rows = []
     for metric, found in summary.figures.items():
-        mean = format_value(metric, found.mean)
+        mean = METRICS[metric].format(found.mean)
         if found.mean_interval is not None:
-            mean += f" ± {format_value(metric, found.mean_interval.high - found.mean)}"
-        software = "" if (own := software_of(summary, metric)) is None else format_value(metric, own)
-        spread = (format_value(metric, value) for value in (found.sd, *found.quantiles.values()))
-        rows.append((format_name(metric), software, format_value(metric, summary.nominal[metric]), mean, *spread))
+            mean += f" ± {METRICS[metric].format(found.mean_interval.high - found.mean)}"
+        software = "" if (own := software_of(summary, metric)) is None else METRICS[metric].format(own)
+        spread = (METRICS[metric].format(value) for value in (found.sd, *found.quantiles.values()))
+        rows.append((METRICS[metric].title, software, METRICS[metric].format(summary.nominal[metric]), mean, *spread))
     note = "Nominal: the circuit without deviations, behavioral model. Quantiles over chips, failed ones left out."
     return Table(head, tuple(rows), tuple(range(1, len(head)))), note
 
@@ -187,11 +185,11 @@ def _pairs(study: ChipStudy) -> Blocks:
         factor, unit = scale_of(study, metric)
         behavioral, other = (factor * figures_of(study, metric, one)[0] for one in ("behavioral", engine))
         bias, correlation = format_bias(metric, pair), format_correlation(pair) or f"none: {why_no_correlation(pair)}"
-        caption = f"{format_name(metric).capitalize()}: correlation {correlation}, behavioral - {engine} {bias}."
-        figure = draw_pairs(f"{format_name(metric)} ({unit})", behavioral, other, engine)
+        caption = f"{METRICS[metric].title.capitalize()}: correlation {correlation}, behavioral - {engine} {bias}."
+        figure = draw_pairs(f"{METRICS[metric].title} ({unit})", behavioral, other, engine)
         pictures.append(_svg(figure, f"Behavioral against {engine}, {len(other)} chips. {caption}", caption))
-        spread = format_value(metric, pair.difference_sd, 2)
-        rows.append((format_name(metric), str(pair.chips), correlation, bias, spread))
+        spread = METRICS[metric].format(pair.difference_sd, 2)
+        rows.append((METRICS[metric].title, str(pair.chips), correlation, bias, spread))
     head = ("figure", "chips", "correlation [95 %]", f"behavioral - {engine} [95 %]", "sd of it")
     return Grid(tuple(pictures)), Table(head, tuple(rows), (1, 2, 3, 4))
 
@@ -203,7 +201,7 @@ def _contributions(study: ChipStudy) -> Blocks:
     pictures, few = [], []
     for metric, found in study.contributions.items():
         if needed := max(division.chips_needed for division in found.divisions.values()):
-            few.append(f"{format_name(metric)} (about {needed})")
+            few.append(f"{METRICS[metric].title} (about {needed})")
             continue
         texts = [
             f"{name}: "
@@ -211,7 +209,7 @@ def _contributions(study: ChipStudy) -> Blocks:
             + f"; R2 {percent(division.r2)}"
             for name, division in found.divisions.items()
         ]
-        caption = f"{format_name(metric).capitalize()}: share of each group, transistors in brackets."
+        caption = f"{METRICS[metric].title.capitalize()}: share of each group, transistors in brackets."
         pictures.append(
             _svg(draw_shares(found.divisions), f"Shares of the variance by {'. By '.join(texts)}.", caption)
         )
@@ -248,7 +246,9 @@ def _failure(study: ChipStudy) -> Blocks:
 def _failure_text(failure: WrongSample) -> str:
     labels, names = failure.labels, failure.labels.outputs
     decided = ", ".join(f"{whose} {names[k]}" for whose, k in failure.decided.items())
-    metrics = ", ".join(f"{format_name(metric)} {format_value(metric, failure.figures[metric])}" for metric in METRICS)
+    metrics = ", ".join(
+        f"{METRICS[metric].title} {METRICS[metric].format(failure.figures[metric])}" for metric in CHIP_METRICS
+    )
     text = (
         f"Chip {failure.chip} has the lowest accuracy: {metrics}. Test sample {failure.sample} is of class "
         f"{names[failure.wanted]}; decided: {decided}."

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from cosim.circuit.waveforms import Timing
 from cosim.design import Design
 from cosim.errors import InputError
+from cosim.metrics import RMSE
 from cosim.quantities import format_quantity, parse_quantity
 from cosim.report.chip_figures import YieldCurve
 from cosim.study.cell_spread import CellSpread
-from cosim.study.chips import RMSE, ChipRecord, ChipSummary, Contribution, Figures
+from cosim.study.chips import ChipRecord, ChipSummary, Contribution, Figures
 from cosim.study.waveforms import WaveLabels, Waves
 from cosim.technology.types import Technology
 

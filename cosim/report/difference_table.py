@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from cosim.quantities import format_quantity, parse_quantity
 from cosim.report.tables import percent
-from cosim.study.difference import Cause, Change, ChipFlip, ChipTurn, Difference, Flip, Moved, Pairing, Unit
+from cosim.study.difference import Cause, Change, ChipFlip, ChipTurn, Difference, Flip, Moved, Pairing
 from cosim.study.intervals import IntervalEnds
 from cosim.study.paired import METHODS, Method
 
@@ -117,11 +117,11 @@ def cells_of(change: Change) -> tuple[str, str, str, str, str, str]:
     return *ends, moved, interval, p, pairs
 
 
-def _value(value: float, unit: Unit) -> str:
+def _value(value: float, unit: str) -> str:
     return format_quantity(value, "W") if unit == "W" else percent(value, 1 if value < 0.995 else 2)
 
 
-def _moved(difference: float, interval: IntervalEnds | None, unit: Unit) -> tuple[str, str]:
+def _moved(difference: float, interval: IntervalEnds | None, unit: str) -> tuple[str, str]:
     """The difference and its interval in one unit."""
     if unit == "%":
         scale, name = 0.01, "points"

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from cosim.metrics import PERCENT, Estimate
 from cosim.report.figures import BLUE, FONT, GREY, LIGHT, RED, Axes, Figure, few_ticks, log_axis, plain, styled
-from cosim.report.sweep_table import FRACTION, scale_of
+from cosim.report.sweep_table import scale_of
 from cosim.study.explore import Exploration, Tried, violation
-from cosim.study.sweep import SweepFigure
 
 _PANEL = (3.4, 3.1)
 _DECADES = 3.0  # of the values, from where an axis is logarithmic
@@ -69,14 +69,14 @@ def _label(trials: Sequence[Tried], name: str) -> str:
     if name == "trial":
         return "trial"
     unit = scale_of(name, _largest([one for one in trials if one.figures], name))[1]
-    return f"{name} ({'%' if unit == FRACTION else unit})"
+    return f"{name} ({'%' if unit == PERCENT else unit})"
 
 
-def _of(one: Tried, name: str) -> SweepFigure:
-    return SweepFigure(float(one.number)) if name == "trial" else one.figures[name]
+def _of(one: Tried, name: str) -> Estimate:
+    return Estimate(float(one.number)) if name == "trial" else one.figures[name]
 
 
-def _ends(figure: SweepFigure) -> tuple[float, float]:
+def _ends(figure: Estimate) -> tuple[float, float]:
     return (figure.value if figure.low is None else figure.low, figure.value if figure.high is None else figure.high)
 
 

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from textwrap import wrap
 
+from cosim.metrics import Estimate
 from cosim.quantities import format_quantity
 from cosim.report.sweep_table import format_figure_of, format_one
 from cosim.report.tables import percent
 from cosim.study.explore import FIGURES, Exploration, Knob, Tried, violation
-from cosim.study.sweep import SweepFigure, Value
+from cosim.study.sweep import Value
 
 AREA_NOTE = "areas are gates and capacitors as drawn, without wires: cosim layout draws macros of 2.6 to 2.9 times that"
 BITS_NOTE = "trim converters are in neither power nor area"
@@ -45,7 +46,7 @@ def shown_figures(found: Exploration) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*found.objectives, "accuracy"]))
 
 
-def shown_figure(name: str, figure: SweepFigure | None) -> str:
+def shown_figure(name: str, figure: Estimate | None) -> str:
     """A yield with its interval; the chips' spread of others says little."""
     if figure is None:
         return "-"
@@ -136,7 +137,7 @@ def format_exploration_csv(found: Exploration) -> bytes:
     knobs = [f"{knob.option}_{knob.unit}" if knob.unit else knob.option for knob in found.knobs]
     writer.writerow(["trial", *knobs, *columns, *seen, "state"])
     for one in found.trials:
-        figures: Sequence[SweepFigure | None] = [*(one.figures.get(name) for name in FIGURES), one.fresh]
+        figures: Sequence[Estimate | None] = [*(one.figures.get(name) for name in FIGURES), one.fresh]
         ends = [end for each in figures for end in ((each.value, each.low, each.high) if each else (None, None, None))]
         on = one.transistors.figures if one.transistors else {}
         there = [on.get(name) for name in ("accuracy", "state_agreement", "power")]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.metrics import METRICS
 from cosim.report.chip_figures import ChipDistribution, draw_spread
 from cosim.report.chip_study import POWER, ChipStudy, figures_of, scale_of, software_of
 from cosim.report.figures import Figure, figure_bytes
@@ -18,19 +19,11 @@ from cosim.report.spread_figures import (
     draw_thresholds,
     draw_weak,
 )
-from cosim.report.tables import format_name, format_value, percent, within
+from cosim.report.tables import percent, within
 from cosim.study.cell_spread import CellSpread, Weak, rank_weak
-from cosim.study.chips import RMSE
 from cosim.study.intervals import running_intervals
 from cosim.study.spread import normal_quantiles
 
-MEANING = {
-    "accuracy": "samples that a chip decides right",
-    "task_agreement": "samples that a chip decides as the software does",
-    "state_agreement": "states that equal the software's",
-    POWER: "mean supply power",
-    RMSE: "rms error of real-valued answers",
-}
 NORMAL = ("accuracy", POWER)  # whose quantiles are held against a normal distribution
 LEAST = 8  # chips that show a distribution at all
 _WEAK, _CLEAR = 3, 0.05
@@ -56,16 +49,16 @@ def _spread(study: ChipStudy, metric: str) -> Picture:
         marks["spec"] = factor * study.limits[metric]
     quantum = factor / summary.samples if metric in ("accuracy", "task_agreement") else 0.0
     spread = ChipDistribution(
-        f"{format_name(metric)} ({unit})", factor * values[passes], factor * values[~passes], marks, quantum
+        f"{METRICS[metric].title} ({unit})", factor * values[passes], factor * values[~passes], marks, quantum
     )
-    found = summary.figures[metric]
-    low, high = (format_value(metric, found.quantiles[q]) for q in ("5", "95"))
+    found, known = summary.figures[metric], METRICS[metric]
+    low, high = (known.format(found.quantiles[q]) for q in ("5", "95"))
     caption = (
-        f"{format_name(metric).capitalize()}: {MEANING[metric]}. Mean {format_value(metric, found.mean)}, sd "
-        f"{format_value(metric, found.sd)}, 5 to 95 % of chips {low} to {high}."
+        f"{known.title.capitalize()}: {known.meaning}. Mean {known.format(found.mean)}, sd "
+        f"{known.format(found.sd)}, 5 to 95 % of chips {low} to {high}."
     )
     return vector(
-        draw_spread(spread), f"Histogram of {format_name(metric)} over {len(values)} chips. {caption}", caption
+        draw_spread(spread), f"Histogram of {METRICS[metric].title} over {len(values)} chips. {caption}", caption
     )
 
 
@@ -74,12 +67,12 @@ def _quantiles(study: ChipStudy, metric: str) -> Picture:
     factor, unit = scale_of(study, metric)
     found = normal_quantiles(factor * values)
     caption = (
-        f"{format_name(metric).capitalize()}, Q-Q: sorted values against quantiles of a normal distribution. Dashed: "
+        f"{METRICS[metric].title.capitalize()}, Q-Q: sorted values against quantiles of a normal distribution. Dashed: "
         f"one of the same mean and standard deviation; band: 95 % at each point by itself, {percent(found.outside, 0)} "
         "of the chips are outside of it."
     )
-    figure = draw_quantiles(f"{format_name(metric)} ({unit})", found)
-    return vector(figure, f"Quantiles of {format_name(metric)} over {len(values)} chips. {caption}", caption)
+    figure = draw_quantiles(f"{METRICS[metric].title} ({unit})", found)
+    return vector(figure, f"Quantiles of {METRICS[metric].title} over {len(values)} chips. {caption}", caption)
 
 
 def picture_running_yield(study: ChipStudy) -> Picture:

@@ -5,8 +5,9 @@ from itertools import product
 
 import numpy as np
 
+from cosim.metrics import PERCENT
 from cosim.report.figures import CYCLE, RED, Axes, Figure, log_axis, plain, styled
-from cosim.report.sweep_table import FRACTION, format_one, name_axis, name_figure, scale_of
+from cosim.report.sweep_table import format_one, name_axis, name_figure, scale_of
 from cosim.study.sweep import SweepAxis, SweepSummary, SweptPoint
 
 _MOST_PANELS, _MOST_CURVES, _MOST_TICKS = 4, 4, 9
@@ -117,7 +118,7 @@ def _scale(panel: Axes, points: Sequence[SweptPoint], name: str) -> None:
     negative; fractions end a little above 100 % or at what they reach."""
     values = [found.value for point in points if (found := point.figures.get(name)) is not None]
     low, high = panel.get_ylim()
-    if scale_of(name, 1.0)[1] == FRACTION:
+    if scale_of(name, 1.0)[1] == PERCENT:
         panel.set_ylim(top=min(high, 100 + _ABOVE * (100 - low)))
     elif values and min(values) > 0 and max(values) >= _DECADE * min(values):
         log_axis(panel, "y", min(values), max(values))

@@ -4,13 +4,12 @@ import csv
 import io
 from textwrap import wrap
 
+from cosim.metrics import AREA_UNIT, METRICS, PERCENT, Estimate
 from cosim.quantities import format_quantity, parse_quantity
 from cosim.report.tables import percent
-from cosim.study.sweep import SweepAxis, SweepFigure, SweepSummary, SweptPoint
+from cosim.study.sweep import SweepAxis, SweepSummary, SweptPoint
 
-FRACTION, _AREA = "%", "um2"
-_FRACTIONS = ("yield", "accuracy", "state_agreement", "task_agreement", "without_failed", "state_agreement_behavioral")
-_WHOLE = {"power": "W", "energy": "J", "latency": "s", "area": _AREA, "margin": "A"}  # names without their unit
+_FRACTIONS = ("without_failed", "state_agreement_behavioral")  # beside METRICS
 _UNITS = {"_w": "W", "_j": "J", "_a": "A", "_v": "V", "_s": "s", "_um2": "um2"}
 _INSIDE = ("sd", "quantiles", "software", "behavioral", "ngspice", "vacask", "batch", "cuda", "without_failed")
 _UNSAID = ("total", "measured")
@@ -44,10 +43,11 @@ def unit_of(name: str) -> str:
     parts = name.split(".")
     while len(parts) > 1 and (parts[-1] in _INSIDE or parts[-1].isdigit()):
         parts.pop()
+    if (metric := METRICS.get(parts[-1])) is not None:
+        return metric.unit
     if parts[-1] in _FRACTIONS:
-        return FRACTION
-    ends = (unit for end, unit in _UNITS.items() if parts[-1].endswith(end))
-    return _WHOLE.get(parts[-1]) or next(ends, "")
+        return PERCENT
+    return next((unit for end, unit in _UNITS.items() if parts[-1].endswith(end)), "")
 
 
 def name_figure(name: str) -> str:
@@ -60,15 +60,15 @@ def name_figure(name: str) -> str:
 def format_one(name: str, value: float) -> str:
     """A value of a figure with its unit."""
     unit = unit_of(name)
-    if unit == FRACTION:
+    if unit == PERCENT:
         return percent(value, 2 if "state" in name else 1)
-    if unit not in ("", _AREA):
+    if unit not in ("", AREA_UNIT):
         return format_quantity(value, unit)
     digits = f"{value:.0f}" if unit or value == round(value) else f"{value:.3g}"
     return f"{digits} {unit}".strip()
 
 
-def format_figure_of(name: str, figure: SweepFigure | None) -> str:
+def format_figure_of(name: str, figure: Estimate | None) -> str:
     """A figure with its interval; - for one that is not there."""
     if figure is None:
         return "-"
@@ -81,9 +81,9 @@ def format_figure_of(name: str, figure: SweepFigure | None) -> str:
 def scale_of(name: str, largest: float) -> tuple[float, str]:
     """Return the factor of a figure's values on an axis, and the unit that the axis names."""
     unit = unit_of(name)
-    if unit == FRACTION:
-        return 100.0, FRACTION
-    if unit in ("", _AREA) or largest == 0:
+    if unit == PERCENT:
+        return 100.0, PERCENT
+    if unit in ("", AREA_UNIT) or largest == 0:
         return 1.0, unit
     prefixed = format_quantity(abs(largest), unit).rpartition(" ")[2]
     return 1 / parse_quantity(f"1{prefixed}", unit), prefixed

@@ -5,6 +5,7 @@ from textwrap import wrap
 from typing import Any
 
 from cosim.cells.blocks import OUTSIDE
+from cosim.metrics import METRICS
 from cosim.quantities import format_quantity
 from cosim.report.advice import UNRESET, advise
 from cosim.report.noise import format_chip_noise, format_gradient, format_noise
@@ -104,18 +105,6 @@ def format_outside(outside: Sequence[str] = OUTSIDE) -> list[str]:
     return wrap(f"{'not in power':18}{', '.join(outside)}", 79, subsequent_indent=18 * " ")
 
 
-def format_value(metric: str, value: float, digits: int | None = None) -> str:
-    """A figure as text; a state agreement is often so near to 1 that one digit would hide what is missing."""
-    if metric in ("power", "rmse"):
-        return format_quantity(value, "W") if metric == "power" else f"{value:.4g}"
-    return percent(value, digits or (2 if metric == "state_agreement" else 1))
-
-
-def format_name(metric: str) -> str:
-    """A figure's name in words."""
-    return metric.replace("_", " ")
-
-
 def percent(value: float, digits: int = 1) -> str:
     """0.9512 -> '95.1 %'."""
     return f"{100 * value:.{digits}f} %"
@@ -180,10 +169,10 @@ def format_summary(summary: ChipSummary, network: str = "NETWORK") -> list[str]:
     ]
     for metric, found in summary.figures.items():
         values = [summary.nominal[metric], found.mean, found.sd, *(found.quantiles[q] for q in SHOWN)]
-        texts = [format_value(metric, value, 1) for value in values]
+        texts = [METRICS[metric].format(value, 1) for value in values]
         widths = (9, 9, 7, 9, 9, 9)
         cells = "  ".join(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
-        lines.append(f"{format_name(metric):15}  {cells}")
+        lines.append(f"{METRICS[metric].title:15}  {cells}")
     kept = summary.nominal.task_agreement
     if kept < FAITHFUL:
         lines += [
@@ -202,7 +191,7 @@ def format_summary(summary: ChipSummary, network: str = "NETWORK") -> list[str]:
             f"r {found}" if (found := format_correlation(pair)) else f"no correlation: {why_no_correlation(pair)}"
         )
         bias = f"behavioral - {summary.engine} {format_bias(metric, pair)}"
-        lines.append(f"paired            {format_name(metric)}: {correlation}, {bias}")
+        lines.append(f"paired            {METRICS[metric].title}: {correlation}, {bias}")
     lines += [*format_gradient(summary.gradient), *format_chip_noise(summary.noise)]
     return [*lines, *format_trust(summary), *format_outside(summary.power_outside)]
 
@@ -245,7 +234,7 @@ def format_contributions(contributions: Mapping[str, Contribution], metric: str 
     """Shares of the variance of one figure, by block and by kind of transistor."""
     lines = []
     for name, division in contributions[metric].divisions.items():
-        lines += ["", f"share of the variance of {format_name(metric)} by {name}:"]
+        lines += ["", f"share of the variance of {METRICS[metric].title} by {name}:"]
         if needed := division.chips_needed:
             lines.append(f"  too few chips: intervals are wider than 0 to 100 %; about --chips {needed} narrow them")
             continue
@@ -282,7 +271,7 @@ def format_trim(summary: TrimSummary) -> list[str]:
 
 def format_bias(metric: str, pair: Pair) -> str:
     """Behavioral minus the other engine over chips, with its interval."""
-    mean, low, high = (format_value(metric, value, 2) for value in (pair.bias, *pair.bias_interval))
+    mean, low, high = (METRICS[metric].format(value, 2) for value in (pair.bias, *pair.bias_interval))
     return f"{mean} [{low}, {high}]"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from cosim.calibration.noise import find_noise
+from cosim.metrics import METRICS, Estimate
 from cosim.montecarlo.execute import run_local
 from cosim.montecarlo.keep import keep_trial
 from cosim.montecarlo.run import check_specs, default_spec, run_montecarlo, run_settings
@@ -11,10 +12,10 @@ from cosim.montecarlo.spec import Spec
 from cosim.montecarlo.store import open_store
 from cosim.montecarlo.trial import Trial
 from cosim.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
-from cosim.signoff.subject import FIGURES, SignoffSubject, findings, where_modelled
+from cosim.signoff.subject import SignoffSubject, findings, where_modelled
 from cosim.simulation.audit import LEAST, Audit
 from cosim.study.bias import Bias, bias_words
-from cosim.study.judged import Figures, MeasuredValue
+from cosim.study.judged import Figures
 from cosim.study.noise import study_noise
 from cosim.study.pvt import PvtCondition, Sweep
 from cosim.study.signoff import Check, Finding
@@ -128,9 +129,9 @@ def check_mismatch(subject: SignoffSubject) -> Check:
             summary = run_montecarlo(
                 trial, store, lambda numbers: run_local(trial, numbers, jobs, timeout), specs, None, progress
             )
-    yields: Figures = {"yield": MeasuredValue(summary.yield_.value, *summary.yield_.interval)}
+    yields: Figures = {"yield": Estimate(summary.yield_.value, *summary.yield_.interval)}
     medians = [
-        Finding(f"{FIGURES[metric]}, median chip", (value := figure.quantiles["50"]), _percent(value))
+        Finding(f"{METRICS[metric].words}, median chip", (value := figure.quantiles["50"]), _percent(value))
         for metric, figure in summary.figures.items()
         if metric in ("accuracy", "task_agreement")
     ]
@@ -155,8 +156,8 @@ def check_noise(subject: SignoffSubject) -> Check:
     figures: Figures = {}
     for metric, share in (("task_agreement", found.answers), ("state_agreement", found.states)):
         ends = (None, None) if share.low is None or share.high is None else (1 - share.high, 1 - share.low)
-        figures[metric] = MeasuredValue(1 - share.mean, *ends)
-    figures["accuracy"] = MeasuredValue(found.accuracy.mean, found.accuracy.low, found.accuracy.high)
+        figures[metric] = Estimate(1 - share.mean, *ends)
+    figures["accuracy"] = Estimate(found.accuracy.mean, found.accuracy.low, found.accuracy.high)
     specs = tuple(one for one in subject.plan.specs("noise") if one.metric in figures)
     words = {"decisions as software": "decisions as without noise", "states as software": "states as without noise"}
     return Check(

@@ -21,7 +21,8 @@ from typing import Literal
 from cosim.bounds import AREA, AUDIT, CHIPS, SAMPLES, Bounds
 from cosim.bounds import CELSIUS as CELSIUS_BOUNDS
 from cosim.errors import InputError
-from cosim.montecarlo.spec import SPEC_METRICS, Spec, parse_spec
+from cosim.metrics import METRICS
+from cosim.montecarlo.spec import Spec, parse_spec
 from cosim.reading.text import check_known, listed, read_toml, shown, shown_path, typed
 from cosim.study.pvt import CELSIUS, SUPPLIES, PvtGrid
 from cosim.technology.types import Flicker
@@ -218,14 +219,12 @@ def read_plan(path: Path | None) -> SignoffPlan:
     for name, table in content.items():
         if not isinstance(table, dict):
             raise InputError(f"{where}: {name} must be a table [{name}], not {shown(table)}; {_REPAIR}")
-        own = {key: value for key, value in table.items() if key in SPEC_METRICS}
+        own = {key: value for key, value in table.items() if key in METRICS}
         if own:
             limits[name] = {**limits.get(name, {}), **_limits(own, f"{where}: {name}")}
-        others = {key: value for key, value in table.items() if key not in SPEC_METRICS}
+        others = {key: value for key, value in table.items() if key not in METRICS}
         if name == "spec" and others:
-            raise InputError(
-                f"{where}: spec.{next(iter(others))} is no figure; known are {listed(SPEC_METRICS)}; {_REPAIR}"
-            )
+            raise InputError(f"{where}: spec.{next(iter(others))} is no figure; known are {listed(METRICS)}; {_REPAIR}")
         if name != "spec":
             settings[name] = others
     check_known(settings, CheckSettings, where, _REPAIR)

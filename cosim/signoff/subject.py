@@ -9,7 +9,8 @@ from cosim.design import Condition, Design
 from cosim.engines.engine import Progress, Run
 from cosim.engines.table import simulator_beside
 from cosim.errors import InputError, SimulationError
-from cosim.montecarlo.spec import Spec, format_limit
+from cosim.metrics import METRICS
+from cosim.montecarlo.spec import Spec
 from cosim.montecarlo.spec_file import judge
 from cosim.signoff.plan import SignoffPlan
 from cosim.simulation.simulated import simulate_samples
@@ -19,12 +20,6 @@ from cosim.study.judged import Figures
 from cosim.study.signoff import Finding
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
-
-FIGURES = {
-    "accuracy": "accuracy", "task_agreement": "decisions as software", "state_agreement": "states as software",
-    "power": "power", "energy": "energy of an inference", "latency": "latency", "area": "area of the gates",
-    "margin": "smallest margin of a decision", "rmse": "error of answers", "yield": "chips that work",
-}  # fmt: skip
 
 
 class NotModelledError(Exception):
@@ -112,19 +107,19 @@ def findings(specs: Sequence[Spec], figures: Figures | None, where: str = "") ->
     """Every spec as a finding; figures None: nothing came out, and no spec is kept."""
     if figures is None:
         return tuple(
-            Finding(FIGURES[spec.metric], None, "a simulation failed", _limit(spec), met=False, where=where)
+            Finding(METRICS[spec.metric].words, None, "a simulation failed", _limit(spec), met=False, where=where)
             for spec in specs
         )
     found: list[Finding] = []
     for spec, verdict in zip(specs, judge(specs, figures), strict=True):
         ends = ""
         if verdict.low is not None and verdict.high is not None:
-            ends = f"[{format_limit(spec.metric, verdict.low)}, {format_limit(spec.metric, verdict.high)}]"
-        shown = format_limit(spec.metric, verdict.value)
-        name = FIGURES[spec.metric]
+            ends = f"[{METRICS[spec.metric].format(verdict.low)}, {METRICS[spec.metric].format(verdict.high)}]"
+        shown = METRICS[spec.metric].format(verdict.value)
+        name = METRICS[spec.metric].words
         found.append(Finding(name, verdict.value, shown, _limit(spec), verdict.met, where, ends, verdict.sure))
     return tuple(found)
 
 
 def _limit(spec: Spec) -> str:
-    return f"{'>=' if spec.at_least else '<='} {format_limit(spec.metric, spec.limit)}"
+    return f"{'>=' if spec.at_least else '<='} {METRICS[spec.metric].format(spec.limit)}"

@@ -14,6 +14,7 @@ from cosim.engines.behavioral.evaluate import BehavioralTrace
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, Inference, Outcome, Run, decided_by
 from cosim.ir.states import States, differ, software_states, tolerances
+from cosim.metrics import Estimate
 from cosim.network.late import padded
 from cosim.network.reference import pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
@@ -21,15 +22,12 @@ from cosim.simulation.audit import Audit
 from cosim.simulation.undecided import Undecided
 from cosim.study.distances import cell_distances
 from cosim.study.intervals import IntervalEnds, interval
-from cosim.study.judged import MeasuredValue, decision_margin, measure_cost
+from cosim.study.judged import decision_margin, measure_cost
 from cosim.study.noise import NoiseSummary
 from cosim.study.transitions import Transitions, find_transitions
 from cosim.study.value_errors import ValueErrors, measure_errors
 from cosim.tasks.target import Answers, Classes, Target
 from cosim.tasks.testset import TestSet
-
-SHARES = ("accuracy", "task_agreement", "state_agreement")
-METRICS = (*SHARES, "power")  # of one chip, or of the nominal circuit
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class Comparison:
     undecided: Undecided | None = None
     transitions: Transitions | None = None
     target: Target = Classes()
-    cost: dict[str, MeasuredValue] = field(default_factory=dict[str, MeasuredValue])
+    cost: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
     noise: NoiseSummary | None = None
     blocks: tuple[str, ...] = ()
 
@@ -127,17 +125,17 @@ class Comparison:
         """Decisions that each step of realism changes; a near tie changes without any state."""
         return {step: int((~self._same(a, b)).sum()) for step, (a, b) in self._steps().items()}
 
-    def measured(self) -> dict[str, MeasuredValue]:
+    def measured(self) -> dict[str, Estimate]:
         """Return the simulator's figures that a spec may be on, with their intervals where they have one."""
         same = round(self.task_agreement("software", self.simulator) * len(self.y))
         found = {
-            "accuracy": MeasuredValue(*self.accuracy(self.simulator)),
-            "task_agreement": MeasuredValue(*interval(same, len(self.y))),
-            "state_agreement": MeasuredValue(self.state_agreement("software", self.simulator)),
+            "accuracy": Estimate(*self.accuracy(self.simulator)),
+            "task_agreement": Estimate(*interval(same, len(self.y))),
+            "state_agreement": Estimate(self.state_agreement("software", self.simulator)),
         }
         if (errors := self.errors()) is not None:
             own = errors.engines[self.simulator]
-            found["rmse"] = MeasuredValue(own.rmse, *(own.rmse_interval or (None, None)))
+            found["rmse"] = Estimate(own.rmse, *(own.rmse_interval or (None, None)))
         return found | self.cost
 
     def errors(self) -> ValueErrors | None:
@@ -203,7 +201,7 @@ class ComparisonSummary:
     undecided: Undecided | None
     transitions: Transitions | None
     errors: ValueErrors | None = field(default=None, kw_only=True)
-    measured: dict[str, MeasuredValue] = field(default_factory=dict[str, MeasuredValue], kw_only=True)
+    measured: dict[str, Estimate] = field(default_factory=dict[str, Estimate], kw_only=True)
     noise: NoiseSummary | None = field(default=None, kw_only=True)
     analog_tolerance: float = field(default=0.0, kw_only=True)
 
@@ -262,13 +260,13 @@ def compare_engines(
 
 def _decision_margin(
     test_set: TestSet, readout: NDArray[np.float64], lengths: NDArray[np.int64], design: Design
-) -> dict[str, MeasuredValue]:
+) -> dict[str, Estimate]:
     """The margin of readouts (n, time, outputs), A, by its name; none of real numbers, or where votes are counted."""
     pooling = design.network.readout.pooling
     if test_set.tolerance is not None:
         return {}
     margin = decision_margin(pool_readout(readout, lengths, pooling), pooling)
-    return {} if margin is None else {"margin": MeasuredValue(margin)}
+    return {} if margin is None else {"margin": Estimate(margin)}
 
 
 def _saturated(design: Design, states: States, valid: NDArray[np.bool_]) -> int:

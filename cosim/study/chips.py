@@ -10,19 +10,17 @@ from typing import Literal
 
 from cosim.engines.table import BEHAVIORAL
 from cosim.errors import InputError
+from cosim.metrics import CHIP_METRICS, RMSE
 from cosim.simulation.audit import Audit
 from cosim.simulation.undecided import UndecidedChips
-from cosim.study.agreement import METRICS
 from cosim.study.intervals import Interval, IntervalEnds
 from cosim.tasks.clipping import Clipping
 from cosim.variation.draws import VariationPlan
 
-RMSE = "rmse"  # beside METRICS, where targets are real numbers
-
 
 @dataclass(frozen=True)
 class NominalFigures:
-    """METRICS of one circuit on the samples of a run; energy of an inference, J; latency, s; area, um2.
+    """CHIP_METRICS of one circuit on the samples of a run; energy of an inference, J; latency, s; area, um2.
 
     rmse: of real-valued answers, in the unit of their targets. margin: of classes, the smallest of all samples between
     the pooled readouts of the decided class and of the runner-up, A; none of votes. None: of an earlier cosim, too.
@@ -158,7 +156,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class ChipCount:
-    """The chips of a run by one engine. METRICS are None where every simulation failed, pairs without a simulator.
+    """The chips of a run by one engine. CHIP_METRICS are None where every simulation failed, pairs without a simulator.
 
     elsewhere: how many samples of all chips another simulator ran in its place, by which and why.
     """
@@ -180,7 +178,7 @@ class ChipCount:
     @property
     def figures(self) -> dict[str, Statistic]:
         """Metric -> its statistic, of those that there are."""
-        return {metric: found for metric in (*METRICS, RMSE) if (found := getattr(self, metric)) is not None}
+        return {metric: found for metric in (*CHIP_METRICS, RMSE) if (found := getattr(self, metric)) is not None}
 
 
 @dataclass(frozen=True)
@@ -260,7 +258,7 @@ class ChipSummary(ChipCount):
 class TrimRow:
     """Results of chips with converters of `bits` bits at their bias pins; without converters where it is None.
 
-    METRICS are None where every simulation failed; won, lost: chips that trimming made count, or no more; p: of
+    CHIP_METRICS are None where every simulation failed; won, lost: chips that trimming made count, or no more; p: of
     McNemar's exact test.
     """
 

@@ -9,7 +9,6 @@ from typing import Literal
 
 from cosim.study.paired import Contrast
 
-Unit = Literal["%", "W"]
 Verdict = Literal["counts", "fails"]
 
 
@@ -41,7 +40,7 @@ class Change:
     """A figure, under the condition or at the point `where`; of `unit`."""
 
     name: str
-    unit: Unit
+    unit: str
     contrast: Contrast
     where: str = ""
 
@@ -119,7 +118,7 @@ class Scatter:
     """A figure of every pair in both runs, for a picture; `a` and `b` (pairs,), in `unit`."""
 
     name: str
-    unit: Unit
+    unit: str
     things: str
     a: tuple[float, ...]
     b: tuple[float, ...]

@@ -6,9 +6,9 @@ fractions or um2.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from cosim.study.sweep import SweepFigure, Value
+from cosim.metrics import METRICS, Estimate
+from cosim.study.sweep import Value
 
 # of a trial: figure -> where a run of chips has it; the last three are of the circuit without mismatch
 FIGURES = {
@@ -19,7 +19,7 @@ FIGURES = {
     "energy": "nominal.energy",
     "latency": "nominal.latency",
 }
-OBJECTIVES: dict[str, Literal[-1, 1]] = {name: 1 if name in ("yield", "accuracy") else -1 for name in FIGURES}
+OBJECTIVES = {name: METRICS[name].better for name in FIGURES}
 DEFAULT_OBJECTIVES = ("yield", "power", "area")
 DRAWN = {"mirror-area": "mirrors", "cell-area": "cells", "switch-area": "switches"}  # knob -> group of transistors
 HOLD, BITS = "hold", "bits"
@@ -51,10 +51,10 @@ class OnTransistors:
 
     engine: str
     samples: int
-    figures: dict[str, SweepFigure]
+    figures: dict[str, Estimate]
     missed: str = ""
     chips: int | None = None
-    yield_: SweepFigure | None = None
+    yield_: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class Tried:
     number: int
     folder: str
     values: dict[str, Value]
-    figures: dict[str, SweepFigure]
+    figures: dict[str, Estimate]
     reason: str | None = None
     transistors: OnTransistors | None = None
-    fresh: SweepFigure | None = None
+    fresh: Estimate | None = None
 
     @property
     def refuted(self) -> bool:

@@ -1,35 +1,24 @@
 """The figures of a comparison that a spec may be on, each with its 95 % interval where it has one."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.design import Design
+from cosim.metrics import Estimate
 from cosim.outputs import block_areas
 from cosim.study.intervals import mean_interval
 
-
-@dataclass(frozen=True)
-class MeasuredValue:
-    """A fraction or SI value with the ends of its interval, where there is one; an area in um2."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-Figures = dict[str, MeasuredValue]  # by metric
+Figures = dict[str, Estimate]  # by metric
 
 
 def measure_cost(design: Design, watts: NDArray[np.float64], lengths: NDArray[np.int64], t_step: float) -> Figures:
     """power, energy of an inference, latency of the longest one and area of the gates. watts, lengths: (n,)."""
     power, energy = (mean_interval(values) for values in (watts, watts * lengths * t_step))
     return {
-        "power": MeasuredValue(power.mean, power.low, power.high),
-        "energy": MeasuredValue(energy.mean, energy.low, energy.high),
-        "latency": MeasuredValue(latency(lengths, t_step)),
-        "area": MeasuredValue(gate_area(design)),
+        "power": Estimate(power.mean, power.low, power.high),
+        "energy": Estimate(energy.mean, energy.low, energy.high),
+        "latency": Estimate(latency(lengths, t_step)),
+        "area": Estimate(gate_area(design)),
     }
 
 

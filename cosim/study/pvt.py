@@ -6,11 +6,11 @@ from itertools import product
 
 from cosim.cells.blocks import OUTSIDE
 from cosim.errors import InputError
+from cosim.metrics import Estimate
 from cosim.simulation.audit import Audit
 from cosim.study.agreement import ComparisonSummary
 from cosim.study.bias import WORDS, Bias
 from cosim.study.intervals import IntervalEnds
-from cosim.study.judged import MeasuredValue
 from cosim.tasks.clipping import Clipping
 from cosim.technology.conditions import at
 from cosim.technology.foundry import read_section
@@ -38,7 +38,7 @@ class PvtCondition:
     accuracy: float | None
     power_w: float | None
     elsewhere: int = 0
-    measured: dict[str, MeasuredValue] = field(default_factory=dict[str, MeasuredValue])
+    measured: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
 
 
 @dataclass(frozen=True)

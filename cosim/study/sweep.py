@@ -12,6 +12,7 @@ from typing import Literal, TypeGuard
 
 from cosim.engines.table import BEHAVIORAL
 from cosim.errors import InputError
+from cosim.metrics import Estimate
 from cosim.quantities import format_quantity
 
 DEFAULTS = {
@@ -64,15 +65,6 @@ class SweepAxis:
 
 
 @dataclass(frozen=True)
-class SweepFigure:
-    """A figure, with the ends of its interval where the verb gives one."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
 class SweptPoint:
     """One run of the verb: its folder below the sweep's, its axis values, its figures (None for what it did not have).
 
@@ -82,7 +74,7 @@ class SweptPoint:
     folder: str
     values: dict[str, Value]
     status: Literal["ok", "incomplete", "failed"]
-    figures: dict[str, SweepFigure | None]
+    figures: dict[str, Estimate | None]
     reason: str | None = None
 
 
@@ -103,7 +95,7 @@ class SweepSummary:
     made_with: Mapping[str, str]
 
 
-def find_figures(content: object, path: str = "") -> Iterator[tuple[str, SweepFigure | None]]:
+def find_figures(content: object, path: str = "") -> Iterator[tuple[str, Estimate | None]]:
     """(name, figure) of all numbers in a JSON object; names are the keys on the way, joined by dots.
 
     A mean or value with its interval beside it is one figure under the name of both; a list of texts counts as how many
@@ -113,7 +105,7 @@ def find_figures(content: object, path: str = "") -> Iterator[tuple[str, SweepFi
         yield from _of_mapping(content, path)
     elif isinstance(content, list):
         if all(isinstance(item, str) for item in content):
-            yield path, SweepFigure(float(len(content)))
+            yield path, Estimate(float(len(content)))
         elif all(isinstance(item, Mapping) for item in content):
             for index, item in (*enumerate(content), (-1, content[-1])):
                 yield from find_figures(item, _join(path, str(index)))
@@ -121,7 +113,7 @@ def find_figures(content: object, path: str = "") -> Iterator[tuple[str, SweepFi
         yield path, _figure(content, None)
 
 
-def _of_mapping(content: Mapping[str, object], path: str) -> Iterator[tuple[str, SweepFigure | None]]:
+def _of_mapping(content: Mapping[str, object], path: str) -> Iterator[tuple[str, Estimate | None]]:
     main = next((key for key in ("value", "mean") if _is_number(content.get(key))), None)
     if main is not None:
         bounds = content.get("interval", content.get("mean_interval")) or [content.get("low"), content.get("high")]
@@ -139,11 +131,11 @@ def _of_mapping(content: Mapping[str, object], path: str) -> Iterator[tuple[str,
             yield from find_figures(value, name)
 
 
-def _figure(value: object, bounds: object) -> SweepFigure | None:
+def _figure(value: object, bounds: object) -> Estimate | None:
     if not _is_number(value):
         return None
     low, high = bounds if isinstance(bounds, list) and all(map(_is_number, bounds)) else (None, None)
-    return SweepFigure(float(value), low, high)
+    return Estimate(float(value), low, high)
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -154,7 +146,7 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def pick_figure(found: Mapping[str, SweepFigure | None], name: str) -> SweepFigure | None:
+def pick_figure(found: Mapping[str, Estimate | None], name: str) -> Estimate | None:
     """The figure of a name; of one that is by engine, that of the circuit: a simulator where one ran.
 
     Raises InputError for a name that the results do not hold.

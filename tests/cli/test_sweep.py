@@ -15,9 +15,10 @@ from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.cli import montecarlo
 from cosim.cli.axes import read_axes
 from cosim.errors import InputError
+from cosim.metrics import Estimate
 from cosim.montecarlo.record import unpack_draws
 from cosim.report.sweep_table import format_one, unit_of
-from cosim.study.sweep import SweepFigure, find_figures, pick_figure, spaced
+from cosim.study.sweep import find_figures, pick_figure, spaced
 
 FILES = ("run.toml", "sweep.json", "sweep.csv", "sweep.png", "sweep.svg", "report.html")
 
@@ -219,11 +220,11 @@ def test_figures_of_a_json_object():
         "passed": True,
     }
     found = dict(find_figures(content))
-    assert found["yield"] == SweepFigure(0.5, 0.4, 0.6) and found["yield.chips"] == SweepFigure(10)
-    assert pick_figure(found, "accuracy") == SweepFigure(0.7, 0.6, 0.8)
-    assert pick_figure(found, "accuracy.software") == SweepFigure(0.9, 0.8, 1.0)
-    assert pick_figure(found, "power_w") == SweepFigure(1e-7, 9e-8, 2e-7)
-    assert found["static_w"] is None and found["lost"] == SweepFigure(2) and found["rows.-1.bits"] == SweepFigure(8)
+    assert found["yield"] == Estimate(0.5, 0.4, 0.6) and found["yield.chips"] == Estimate(10)
+    assert pick_figure(found, "accuracy") == Estimate(0.7, 0.6, 0.8)
+    assert pick_figure(found, "accuracy.software") == Estimate(0.9, 0.8, 1.0)
+    assert pick_figure(found, "power_w") == Estimate(1e-7, 9e-8, 2e-7)
+    assert found["static_w"] is None and found["lost"] == Estimate(2) and found["rows.-1.bits"] == Estimate(8)
     assert "passed" not in found
     with pytest.raises(InputError, match="did you mean yield"):
         pick_figure(found, "yeld")

@@ -12,8 +12,8 @@ from cosim.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
 from cosim.explore.run import Search, explore
 from cosim.explore.search import Space, propose
 from cosim.files.seal import seal_line, unseal_line
+from cosim.metrics import Estimate
 from cosim.study.explore import Knob, OnTransistors, Tried, front_of, violation, worth
-from cosim.study.sweep import SweepFigure
 
 pytest.importorskip("optuna")
 OBJECTIVES = ("yield", "power")
@@ -22,7 +22,7 @@ SPACE = Space(KNOBS, OBJECTIVES, 0.5, seed=3)
 
 
 def tried(number, values, share, watts, **more):
-    figures = {"yield": SweepFigure(share, share - 0.1, min(share + 0.1, 1.0)), "power": SweepFigure(watts)}
+    figures = {"yield": Estimate(share, share - 0.1, min(share + 0.1, 1.0)), "power": Estimate(watts)}
     return Tried(number, f"trial-{number:03d}", values, figures, **more)
 
 
@@ -35,7 +35,7 @@ def run(number, values):
 def check(one):
     """Transistors refuse what is under 1 nA."""
     missed = "accuracy 30.0 %" if one.values["i-unit"] < 1e-9 else ""
-    return OnTransistors("batch", 5, {"accuracy": SweepFigure(0.3 if missed else 0.8, 0.1, 0.9)}, missed)
+    return OnTransistors("batch", 5, {"accuracy": Estimate(0.3 if missed else 0.8, 0.1, 0.9)}, missed)
 
 
 def search(trials, run=run, check=check):

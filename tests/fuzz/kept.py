@@ -30,6 +30,7 @@ from cosim.files.settings import RunSettings, write_settings
 from cosim.layout.backannotate import extracted, nets_of
 from cosim.layout.extract import Parasitic
 from cosim.layout.record import POSITIONS, WIRES, format_wires, read_positions, table
+from cosim.metrics import Estimate
 from cosim.montecarlo.keep import keep_trial
 from cosim.montecarlo.run import run_montecarlo, run_settings
 from cosim.montecarlo.spec import parse_spec
@@ -47,7 +48,7 @@ from cosim.report.page import format_pages
 from cosim.resources import models_path
 from cosim.signoff.plan import format_plan, read_plan
 from cosim.study.explore import Knob, OnTransistors, Tried, front_of, violation, worth
-from cosim.study.sweep import SweepFigure, find_figures
+from cosim.study.sweep import find_figures
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
@@ -189,9 +190,9 @@ def _search(folder: Path) -> list[File]:
     place.mkdir()
     kept = TrialStore(place, search)
     for number in range(3):
-        figures = {"yield": SweepFigure(0.5 + number / 10, 0.4, 0.9), "power": SweepFigure(1e-8 * number)}
+        figures = {"yield": Estimate(0.5 + number / 10, 0.4, 0.9), "power": Estimate(1e-8 * number)}
         kept.trial(Tried(number, f"trial-{number}", {"i-unit": 1e-9, "units": 8}, figures))
-        kept.check(number, OnTransistors("batch", 5, {"accuracy": SweepFigure(0.8, 0.1, 0.9)}))
+        kept.check(number, OnTransistors("batch", 5, {"accuracy": Estimate(0.8, 0.1, 0.9)}))
 
     def read() -> object:
         again = TrialStore(place, search)

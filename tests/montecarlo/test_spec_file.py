@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from cosim.errors import InputError
+from cosim.metrics import Estimate
 from cosim.montecarlo.spec import parse_spec
 from cosim.montecarlo.spec_file import format_verdicts, judge, read_specs, without_yield
-from cosim.study.judged import MeasuredValue
 from cosim.technology.catalog import load_technology
 
 FILE = """
@@ -54,9 +54,9 @@ def test_the_tighter_of_two_holds():
 
 def test_a_verdict_has_value_limit_and_whether_it_is_sure():
     measured = {
-        "accuracy": MeasuredValue(0.9, 0.82, 0.95),
-        "power": MeasuredValue(4e-7, 3.9e-7, 5.2e-7),
-        "area": MeasuredValue(6e4),
+        "accuracy": Estimate(0.9, 0.82, 0.95),
+        "power": Estimate(4e-7, 3.9e-7, 5.2e-7),
+        "area": Estimate(6e4),
     }
     verdicts = judge([parse_spec(text) for text in ("accuracy>=0.8", "power<=500nW", "area<=5e4um2")], measured)
     assert [(one.met, one.sure) for one in verdicts] == [(True, True), (True, False), (False, True)]

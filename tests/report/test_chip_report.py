@@ -14,6 +14,7 @@ from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
 from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.files.seal import seal_json
+from cosim.metrics import CHIP_METRICS
 from cosim.montecarlo import page as report
 from cosim.montecarlo.cells import stored_chip
 from cosim.montecarlo.page import find_failure, nominal_power, study_chips, write_report, yield_curve
@@ -25,7 +26,6 @@ from cosim.quantities import format_quantity
 from cosim.report.chip_page import chip_page
 from cosim.report.page import format_pages
 from cosim.report.tables import percent
-from cosim.study.agreement import METRICS
 from cosim.study.chips import Unreset
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
@@ -148,7 +148,7 @@ def test_answer_is_that_of_the_summary(store, page):
 
 def test_table_is_that_of_the_summary(store, page):
     summary = json.loads((store / "summary.json").read_text())
-    for metric in METRICS:
+    for metric in CHIP_METRICS:
         found = summary[metric]
         (row,) = (row for row in page.rows if row[0] == metric.replace("_", " ") and len(row) > 5)
         half = found["mean_interval"][1] - found["mean"]
