@@ -13,7 +13,8 @@ import cosim
 PACKAGE = Path(cosim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 FUNCTION_LINES, FILE_LINES = 60, 650
-MANY, WITH_MANY = 5, 20  # parameters, and functions with more of them in the whole package
+MANY, WITH_MANY = 5, 16  # parameters, and functions with more of them in the whole package
+KERNEL = {"jit", "inlined_jit", "cached_jit"}  # decorators of what numba compiles: it wants arguments one by one
 UNTYPED = 15  # dict[str, Any], at the edge of a file format
 DEFINITION = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 BASES = ("ABC", "Protocol", "NamedTuple", "Generic")  # which give a class no methods with a docstring of their own
@@ -37,6 +38,10 @@ def parameters(function):
     return [name.arg for name in names if name.arg not in ("self", "cls")]
 
 
+def is_kernel(function):
+    return any(isinstance(one, ast.Name) and one.id in KERNEL for one in function.decorator_list)
+
+
 def test_functions_and_files_fit_a_screen_and_a_sitting():
     long = {
         f"{path.relative_to(PACKAGE)}:{function.name}": function.end_lineno - function.lineno + 1
@@ -53,7 +58,7 @@ def test_few_functions_have_many_parameters():
         f"{path.relative_to(PACKAGE)}:{function.name}"
         for path in FILES
         for function in functions(path)
-        if len(parameters(function)) > MANY
+        if len(parameters(function)) > MANY and not is_kernel(function)
     ]
     assert len(many) <= WITH_MANY, many
 

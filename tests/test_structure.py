@@ -28,8 +28,8 @@ TQDM = {"cli/progress.py"}
 OPTUNA = {"explore/search.py"}
 NUMBA = {  # kernels take it from there
     "engines/batch/compiled.py",
-    "engines/batch/device/march.py",
-    "engines/batch/device/scalar.py",
+    "engines/batch/device/threads.py",
+    "engines/batch/device/transient.py",
     "engines/batch/lanes.py",
 }
 

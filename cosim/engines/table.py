@@ -57,10 +57,10 @@ def _cuda() -> object:
     from cosim.engines.batch.installed import check_cuda
 
     check_cuda()
-    from cosim.engines.batch.device.march import march_on_device
+    from cosim.engines.batch.device.transient import run_transients_on_device
     from cosim.engines.batch.simulator import BatchSimulator
 
-    return BatchSimulator("cuda", lanes=1024, march=march_on_device, installed=check_cuda)
+    return BatchSimulator("cuda", lanes=1024, runner=run_transients_on_device, installed=check_cuda)
 
 
 BEHAVIORAL, NGSPICE, BATCH, CUDA = "behavioral", "ngspice", "batch", "cuda"

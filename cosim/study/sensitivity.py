@@ -154,9 +154,9 @@ class _Sample:
 
 def _tile(design: Design, samples: Sequence[Array], run: Run, asked: SensitivityTarget) -> list[Sensitivities]:
     """Compute the sensitivities of at most as many samples as there are lanes."""
+    from cosim.engines.batch.circuit import Unsupported
     from cosim.engines.batch.sensitivity import gradients, record  # numba, which need not be there
-    from cosim.engines.batch.solve import SimulationTimeout
-    from cosim.engines.batch.unsupported import Unsupported
+    from cosim.engines.batch.transient_run import SimulationTimeout
 
     margins = decision_margins(design, run)
     benches = inference_benches(design, samples, run.timing, run.condition, run.chip)

@@ -18,8 +18,16 @@ from cosim.circuit.elements import Mos
 from cosim.compiler.passes import compile_network
 from cosim.design import Design
 from cosim.diff.pair import diff_folders
-from cosim.engines.batch.keep import load_table, table_bytes
-from cosim.engines.batch.tables import DRAIN_COLUMNS, FLOAT_COLUMNS, GATE_COLUMNS, RESPONSES, Float, GridAxis, Tied
+from cosim.engines.batch.device_cache import load_table, table_bytes
+from cosim.engines.batch.device_tables import (
+    DRAIN_COLUMNS,
+    FOUR_TERMINAL_COLUMNS,
+    GATE_COLUMNS,
+    RESPONSES,
+    FourTerminalTable,
+    GridAxis,
+    ThreeTerminalTable,
+)
 from cosim.engines.engine import Run
 from cosim.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
 from cosim.explore.search import Space, belongs
@@ -161,9 +169,11 @@ def _measured(folder: Path) -> list[File]:
         path = _write(folder / "cache" / source.name, source.read_bytes())
         found.append(File(f"cache, {source.name}", path, lambda load=load, path=path: load(path), OBJECT))
     rng, axis = np.random.default_rng(2), GridAxis(0.0, 0.1, 4)
-    tied = Tied(axis, axis, *(rng.normal(size=(3, n, 4)) for n in (GATE_COLUMNS, DRAIN_COLUMNS, RESPONSES)), 1e-15, 0.0)
-    values = rng.normal(size=(5, 5, 5, FLOAT_COLUMNS)).astype(np.float32)
-    for one in (tied, Float(axis, axis, axis, values.astype(float), 0.026, 0.7, 1e-3)):
+    tied = ThreeTerminalTable(
+        axis, axis, *(rng.normal(size=(3, n, 4)) for n in (GATE_COLUMNS, DRAIN_COLUMNS, RESPONSES)), 1e-15, 0.0
+    )
+    values = rng.normal(size=(5, 5, 5, FOUR_TERMINAL_COLUMNS)).astype(np.float32)
+    for one in (tied, FourTerminalTable(axis, axis, axis, values.astype(float), 0.026, 0.7, 1e-3)):
         name, text = type(one).__name__, json.dumps({"technology": "generic180"})
         path = _write(folder / "cache" / f"{name}.npz", table_bytes(one, text))
         read = lambda path=path, text=text: load_table(path, text)  # noqa: E731

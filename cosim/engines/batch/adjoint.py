@@ -1,20 +1,23 @@
 # pyright: basic
 # numba compiles these functions: what it hands them has no type that pyright knows.
-"""Backwards through a march: how a sum of currents at some steps answers to every device, from one solve a step.
+"""Adjoint of a transient: the derivatives of a sum of currents at some steps by every device, from one solve a step.
 
-Step n of the march has solved, for the currents out of every net and the charges on them,
+Step n of the transient has solved, for the currents out of every net and the charges on them,
 
     F_n = I(x_n) + a0_n Q(x_n) + a1_n Q(x_n-1) + a2_n Q(x_n-2) = 0        summed over the nets of each unknown,
 
-and an objective is J = sum_n c_n . F_n over nets whose voltage a source fixes: what flows through that source; or, with
-weights on devices in place of nets, the current of a device. With m_n = c_n + l_n, where the l_n are those that make
-m . F stationary in every x,
+and an objective is J = sum_n c_n . F_n over nets whose voltage a source fixes: the current through that source; or,
+with weights on devices in place of nets, the current of a device. With m_n = c_n + l_n, where the l_n are those that
+make m . F stationary in every x,
 
     (I' + a0_n Q')^T l_n = -(I' + a0_n Q')^T c_n - Q'^T (a1_n+1 m_n+1 + a2_n+2 m_n+2)        all of it at x_n,
     dJ/dp = sum_n m_n . dI/dp + (a0_n m_n + a1_n+1 m_n+1 + a2_n+2 m_n+2) . dQ/dp.
 
-At n = 0 the circuit rests: I(x_0) = 0. It is exact for the steps that the march took, not an equation of its own solved
-on other ones.
+At n = 0 the circuit is at its operating point: I(x_0) = 0. The derivatives are exact for the steps that the transient
+took, not those of a continuous adjoint equation solved on steps of its own.
+
+In all kernels s is the circuit (`arrays.CircuitArrays`), p the program of the LU (`arrays.LuProgram`), v the values of
+the tile (`arrays.TileValues`), d the recorded steps (`RecordedSteps`) and w room for work (`AdjointWorkspace`).
 Source: D. A. Hocevar, P. Yang, T. N. Trick and B. D. Epler, IEEE Trans. Comput.-Aided Des. 4 (1985) 609; the discrete
 form: Y. Cao, S. Li, L. Petzold and R. Serban, SIAM J. Sci. Comput. 24 (2003) 1076.
 """
@@ -24,235 +27,241 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.engines.batch.compiled import inner, jit, kept_jit
+from cosim.engines.batch.arrays import FOUR_TERMINAL_ROWS, FULL, JACOBIAN, NOT_EVALUATED
+from cosim.engines.batch.compiled import cached_jit, inlined_jit, jit
+from cosim.engines.batch.device_tables import RESPONSES
 from cosim.engines.batch.evaluate import evaluate
-from cosim.engines.batch.floating import FLOAT_KEPT
 from cosim.engines.batch.lanes import load, splat, store
-from cosim.engines.batch.layout import MATRIX, WHOLE
-from cosim.engines.batch.lines import NOWHERE
-from cosim.engines.batch.lu import decompose, substitute_transposed
-from cosim.engines.batch.tables import RESPONSES
+from cosim.engines.batch.newton import decompose, substitute_transposed
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
-_REST = 1e-6  # 1/s: slope of the last steps to rest
+_STATIONARY_ALPHA = 1e-6  # 1/s: alpha_0 of the last pseudo steps to the operating point
 
 
 class RecordedSteps(NamedTuple):
     """The steps that a transient took: the operating point at time 0, then every accepted step.
 
-    volt (steps + 1, nets or more, LANES); factor (steps + 3, 3, LANES): a0, a1, a2 in 1/s, 0 at rest; a lane that has
-    fewer steps than another stands still behind its end, where all weights are 0.
-    seed_at (steps + 1,): where in `seeds` a step's c is, -1 where it is 0; seeds (n, objectives, nets, LANES);
-    own_at (steps + 2,) into own (n, 2), objective and tied device, and own_weight (n, LANES) of its current;
-    held (n, 2): rows and siemens that pulled at rest; last: the step to begin at, behind which all weights are 0.
+    voltage (steps + 1, nets or more, LANES), V; alpha (steps + 3, 3, LANES): a0, a1, a2 in 1/s, 0 at the operating
+    point; a lane that has fewer steps than another stays where it ended, where all weights are 0.
+    net_weight_index (steps + 1,): where in net_weights (n, objectives, nets, LANES) the c of a step is, -1 where it is
+    0; device_start (steps + 2,) into device (n, 2), objective and three-terminal device, and device_weight (n, LANES)
+    of its current; clamps (n, 2): unknowns and conductances, S, at the operating point; last: the step to begin at,
+    behind which all weights are 0.
     """
 
-    volt: Array
-    factor: Array
-    seed_at: Whole
-    seeds: Array
-    own_at: Whole
-    own: Whole
-    own_weight: Array
-    held: Array
+    voltage: Array
+    alpha: Array
+    net_weight_index: Whole
+    net_weights: Array
+    device_start: Whole
+    device: Whole
+    device_weight: Array
+    clamps: Array
     last: int
 
 
 class AdjointGradient(NamedTuple):
-    """dJ/dp, (objectives, n, LANES): of tied devices by the four that `Values.tied_drawn` has, of floating ones by the
-    two of `float_drawn`, the factor's as that of its ln; of current sources, A/A."""
+    """dJ/dp, (objectives, n, LANES), in the rows of `arrays.TileValues`.
 
-    tied: Array
-    floating: Array
+    three_terminal, four_terminal: by the deviations of devices, A/V and A, by a factor as by its ln; source: by current
+    sources, A/A.
+    """
+
+    three_terminal: Array
+    four_terminal: Array
     source: Array
 
 
-class Work(NamedTuple):
-    """m of a step and of the two after it, each (objectives, nets, LANES); weights of charges (nets, LANES), and of
-    tied devices (devices, LANES); right-hand side (rows + 1, LANES), whose last row is ground's; and what is found."""
+class AdjointWorkspace(NamedTuple):
+    """Room for the way back through a transient.
+
+    now, next, after (objectives, nets, LANES): m of a step and of the two behind it; charge (nets, LANES): weights of
+    charges; device (devices, LANES): weights of three-terminal devices' currents; side (rows + 1, LANES): right-hand
+    side, whose last row is ground's; gradient: what is added to.
+    """
 
     now: Array
     next: Array
     after: Array
     charge: Array
-    own: Array
+    device: Array
     side: Array
-    found: AdjointGradient
+    gradient: AdjointGradient
 
 
-@kept_jit
-def go_back(s: Any, p: Any, v: Any, d: Any, w: Any) -> None:
-    """From the last step to the rest; adds to what is found, which begins at 0 as `next` and `after` do."""
+@cached_jit
+def adjoint_transient(s: Any, p: Any, v: Any, d: Any, w: Any) -> None:
+    """Add dJ/dp to w.gradient, going back from the last step to the operating point; w holds zeros at first."""
     for step in range(d.last, -1, -1):
-        slope = load(d.factor[step], 0)
-        _linearize(s, v, d.volt[step], slope if step else splat(_REST))
-        for k in range(d.held.shape[0] if step == 0 else 0):
-            at = p.pivot[int(d.held[k, 0])]
-            store(v.matrix, at, load(v.matrix, at) + d.held[k, 1])
+        alpha_0 = load(d.alpha[step], 0)
+        _linearize(s, v, d.voltage[step], alpha_0 if step else splat(_STATIONARY_ALPHA))
+        for k in range(d.clamps.shape[0] if step == 0 else 0):
+            at = p.pivot[int(d.clamps[k, 0])]
+            store(v.matrix, at, load(v.matrix, at) + d.clamps[k, 1])
         decompose(p, v.matrix)
         for k in range(w.now.shape[0]):
             now = w.now[k]
-            _seed(d, step, k, now)
-            _charges(d, step, (now, w.next[k], w.after[k]), w.charge)
-            _own(d, step, k, w.own)
-            _pull(s, v, (now, w.charge, w.own), w.side)
+            _set_net_weights(d, step, k, now)
+            _set_charge_weights(d, step, now, w.next[k], w.after[k], w.charge)
+            _set_device_weights(d, step, k, w.device)
+            _right_hand_side(s, v, now, w.charge, w.device, w.side)
             substitute_transposed(p, v.matrix, w.side)
-            _add_solution(s.row, w.side, slope, now, w.charge)
-            _tied(s, v, (now, w.own), w.found.tied[k])
-            _floating(s, v, (now, w.charge), w.found.floating[k])
-            _driven(s, now, w.found.source[k])
+            _add_solution(s.row, w.side, alpha_0, now, w.charge)
+            _add_three_terminal(s, v, now, w.device, w.gradient.three_terminal[k])
+            _add_four_terminal(s, v, now, w.charge, w.gradient.four_terminal[k])
+            _add_current_sources(s, now, w.gradient.source[k])
             for net in range(now.shape[0]):
                 store(w.after[k], net, load(w.next[k], net))
                 store(w.next[k], net, load(now, net))
 
 
 @jit
-def _linearize(s: Any, v: Any, volt: Any, slope: Any) -> None:
-    """Evaluate all devices where they stood, not near it, with the matrix and the answers to deviations."""
+def _linearize(s: Any, v: Any, voltage: Any, alpha_0: Any) -> None:
+    """Evaluate all devices at the voltages of a step, not on their tangents, with the Jacobian and the responses."""
     for row in range(v.x.shape[0]):
         store(v.x, row, splat(0.0))
     for net in range(v.offset.shape[0]):
-        store(v.offset, net, load(volt, net))
-    for line in range(v.gate_kept.shape[0]):
-        store(v.gate_kept, line, splat(NOWHERE))
-    for line in range(v.drain_kept.shape[0]):
-        store(v.drain_kept, line, splat(NOWHERE))
-    for device in range(s.floating.shape[0]):
-        store(v.kept, device * FLOAT_KEPT, splat(NOWHERE))
-    evaluate(s, v, slope, True, WHOLE)
-    evaluate(s, v, slope, True, MATRIX)
+        store(v.offset, net, load(voltage, net))
+    for line in range(v.gate_point.shape[0]):
+        store(v.gate_point, line, splat(NOT_EVALUATED))
+    for line in range(v.drain_point.shape[0]):
+        store(v.drain_point, line, splat(NOT_EVALUATED))
+    for device in range(s.four_terminal.shape[0]):
+        store(v.four_terminal_tangent, device * FOUR_TERMINAL_ROWS, splat(NOT_EVALUATED))
+    evaluate(s, v, alpha_0, True, FULL)
+    evaluate(s, v, alpha_0, True, JACOBIAN)
 
 
 @jit
-def _seed(d: Any, step: int, objective: int, now: Any) -> None:
-    """c of a step."""
-    at = d.seed_at[step]
+def _set_net_weights(d: Any, step: int, objective: int, now: Any) -> None:
+    """Set `now` to c of a step: the weights of nets in an objective."""
+    at = d.net_weight_index[step]
     for net in range(now.shape[0]):
-        store(now, net, load(d.seeds[at, objective], net) if at >= 0 else splat(0.0))
+        store(now, net, load(d.net_weights[at, objective], net) if at >= 0 else splat(0.0))
 
 
 @jit
-def _own(d: Any, step: int, objective: int, own: Any) -> None:
-    """Weights of the devices' own currents at a step."""
-    for k in range(own.shape[0]):
-        store(own, k, splat(0.0))
-    for at in range(d.own_at[step], d.own_at[step + 1]):
-        if d.own[at, 0] == objective:
-            k = d.own[at, 1]
-            store(own, k, load(own, k) + load(d.own_weight, at))
+def _set_device_weights(d: Any, step: int, objective: int, device: Any) -> None:
+    """Set `device` to the weights of three-terminal devices' own currents in an objective at a step."""
+    for k in range(device.shape[0]):
+        store(device, k, splat(0.0))
+    for at in range(d.device_start[step], d.device_start[step + 1]):
+        if d.device[at, 0] == objective:
+            k = d.device[at, 1]
+            store(device, k, load(device, k) + load(d.device_weight, at))
 
 
 @jit
-def _charges(d: Any, step: int, weights: Any, charge: Any) -> None:
-    """Weights of the charges at a step, in this one and in the two after it."""
-    now, following, after = weights
-    a0, a1, a2 = load(d.factor[step], 0), load(d.factor[step + 1], 1), load(d.factor[step + 2], 2)
+def _set_charge_weights(d: Any, step: int, now: Any, following: Any, after: Any, charge: Any) -> None:
+    """Set `charge` to the weights of a step's charges, in this step and in the two behind it."""
+    a0, a1, a2 = load(d.alpha[step], 0), load(d.alpha[step + 1], 1), load(d.alpha[step + 2], 2)
     for net in range(charge.shape[0]):
         store(charge, net, load(now, net) * a0 + load(following, net) * a1 + load(after, net) * a2)
 
 
-@inner
-def _between(weights: Any, a: int, b: int) -> Any:
+@inlined_jit
+def _difference(weights: Any, a: int, b: int) -> Any:
+    """Return by how much net a weighs more than net b."""
     return load(weights, a) - load(weights, b)
 
 
-@inner
+@inlined_jit
 def _subtract(rows: Any, row: int, value: Any) -> None:
     store(rows, row, load(rows, row) - value)
 
 
 @jit
-def _pull(s: Any, v: Any, weights: Any, side: Any) -> None:
-    """Minus the derivative, by every unknown, of currents and charges so weighted."""
+def _right_hand_side(s: Any, v: Any, current: Any, charge: Any, device_weight: Any, side: Any) -> None:
+    """Set `side` to minus the derivative, by every unknown, of currents and charges with these weights."""
     row = s.row
-    current, charge, own = weights
     for k in range(side.shape[0]):
         store(side, k, splat(0.0))
     for net in range(row.size):
-        for k in range(s.capacitor_at[net], s.capacitor_at[net + 1]):
-            _subtract(side, row[net], load(charge, s.capacitor_net[k]) * s.farad[k])
-    for k in range(s.gates.shape[0]):
-        a, b = s.gates[k, 0], s.gates[k, 1]
-        _pair(side, row[a], row[b], _between(charge, a, b) * (load(v.gate_charge, 2 * k + 1) * s.gate_size[k]))
-    for k in range(s.drains.shape[0]):
-        a, b = s.drains[k, 0], s.drains[k, 1]
-        _pair(side, row[a], row[b], _between(charge, a, b) * (load(v.drain_charge, 2 * k + 1) * s.drain_size[k]))
-    for k in range(s.tied.shape[0]):
-        gate, drain, source = s.gates[s.tied[k, 0], 0], s.tied[k, 2], s.tied[k, 3]
-        weight = _between(current, drain, source) + load(own, k) * s.tied_sign[k]
-        _pair(side, row[gate], row[source], weight * load(v.tied_kept, 3 * k + 1))
-        _pair(side, row[drain], row[source], weight * load(v.tied_kept, 3 * k + 2))
-    _pull_floating(s, v, current, charge, side)
+        for k in range(s.capacitor_start[net], s.capacitor_start[net + 1]):
+            _subtract(side, row[net], load(charge, s.capacitor_net[k]) * s.capacitance[k])
+    for k in range(s.gate_lines.shape[0]):
+        a, b = s.gate_lines[k, 0], s.gate_lines[k, 1]
+        weighted = _difference(charge, a, b) * (load(v.gate_charge, 2 * k + 1) * s.gate_size[k])
+        _subtract_pair(side, row[a], row[b], weighted)
+    for k in range(s.drain_lines.shape[0]):
+        a, b = s.drain_lines[k, 0], s.drain_lines[k, 1]
+        weighted = _difference(charge, a, b) * (load(v.drain_charge, 2 * k + 1) * s.drain_size[k])
+        _subtract_pair(side, row[a], row[b], weighted)
+    for k in range(s.three_terminal.shape[0]):
+        gate, drain, source = s.gate_lines[s.three_terminal[k, 0], 0], s.three_terminal[k, 2], s.three_terminal[k, 3]
+        weight = _difference(current, drain, source) + load(device_weight, k) * s.three_terminal_sign[k]
+        _subtract_pair(side, row[gate], row[source], weight * load(v.three_terminal_tangent, 3 * k + 1))
+        _subtract_pair(side, row[drain], row[source], weight * load(v.three_terminal_tangent, 3 * k + 2))
+    _subtract_four_terminal(s, v, current, charge, side)
     store(side, side.shape[0] - 1, splat(0.0))
 
 
-@inner
-def _pair(side: Any, a: int, b: int, value: Any) -> None:
+@inlined_jit
+def _subtract_pair(side: Any, a: int, b: int, value: Any) -> None:
     _subtract(side, a, value)
     _subtract(side, b, splat(0.0) - value)
 
 
 @jit
-def _pull_floating(s: Any, v: Any, current: Any, charge: Any, side: Any) -> None:
-    kept = v.kept
-    for k in range(s.floating.shape[0]):
-        gate, drain, source, bulk = s.floating[k, 0], s.floating[k, 1], s.floating[k, 2], s.floating[k, 3]
-        at = k * FLOAT_KEPT
-        flow = _between(current, drain, source)
-        by_gate, by_source, by_drain = (
-            _between(charge, gate, bulk),
-            _between(charge, source, bulk),
-            _between(charge, drain, bulk),
-        )
+def _subtract_four_terminal(s: Any, v: Any, current: Any, charge: Any, side: Any) -> None:
+    """Subtract the derivatives of the four-terminal devices' weighted currents and charges from the right-hand side."""
+    devices, tangents = s.four_terminal, v.four_terminal_tangent
+    for k in range(devices.shape[0]):
+        gate, drain, source, bulk = devices[k, 0], devices[k, 1], devices[k, 2], devices[k, 3]
+        at = k * FOUR_TERMINAL_ROWS
+        flow = _difference(current, drain, source)
+        by_gate, by_source = _difference(charge, gate, bulk), _difference(charge, source, bulk)
+        by_drain = _difference(charge, drain, bulk)
         for column in range(3):
             end = gate if column == 0 else (source if column == 1 else drain)
-            total = flow * load(kept, at + 4 + column) + by_gate * load(kept, at + 8 + column)
-            total = total + by_source * load(kept, at + 12 + column) + by_drain * load(kept, at + 16 + column)
-            _subtract(side, s.row[end], total * s.float_size[k])
+            total = flow * load(tangents, at + 4 + column) + by_gate * load(tangents, at + 8 + column)
+            total = total + by_source * load(tangents, at + 12 + column) + by_drain * load(tangents, at + 16 + column)
+            _subtract(side, s.row[end], total * s.four_terminal_size[k])
 
 
 @jit
-def _add_solution(row: Any, side: Any, slope: Any, now: Any, charge: Any) -> None:
+def _add_solution(row: Any, side: Any, alpha_0: Any, now: Any, charge: Any) -> None:
+    """Add the solution l of a step to the weights m of its currents, and to those of its charges."""
     for net in range(row.size):
         own = load(side, row[net])
         store(now, net, load(now, net) + own)
-        store(charge, net, load(charge, net) + own * slope)
+        store(charge, net, load(charge, net) + own * alpha_0)
 
 
 @jit
-def _tied(s: Any, v: Any, weights: Any, found: Any) -> None:
-    """Add to `found` how each tied device's current answers to its deviations: V of the threshold, ln of beta."""
-    now, own = weights
-    for k in range(s.tied.shape[0]):
-        weight = _between(now, s.tied[k, 2], s.tied[k, 3]) * s.tied_sign[k] + load(own, k)
-        flow = weight * load(v.tied_kept, 3 * k)
+def _add_three_terminal(s: Any, v: Any, now: Any, device_weight: Any, gradient: Any) -> None:
+    """Add the derivatives by the deviations of three-terminal devices: threshold, V, and ln of the current factor."""
+    devices, responses, deviations = s.three_terminal, v.gate_responses, v.three_terminal_deviation
+    for k in range(devices.shape[0]):
+        weight = _difference(now, devices[k, 2], devices[k, 3]) * s.three_terminal_sign[k] + load(device_weight, k)
+        flow = weight * load(v.three_terminal_tangent, 3 * k)
         for part in range(2):
-            at, by = s.tied[k, 0] * 2 * RESPONSES + 3 * part, 4 * k + 2 * part
-            answer = load(v.response, at) + load(v.response, at + 1) * load(v.tied_drawn, by)
-            store(found, by, load(found, by) + flow * answer)
-            store(found, by + 1, load(found, by + 1) + flow * load(v.response, at + 2))
+            at, row = devices[k, 0] * 2 * RESPONSES + 3 * part, 4 * k + 2 * part
+            response = load(responses, at) + load(responses, at + 1) * load(deviations, row)
+            store(gradient, row, load(gradient, row) + flow * response)
+            store(gradient, row + 1, load(gradient, row + 1) + flow * load(responses, at + 2))
 
 
 @jit
-def _floating(s: Any, v: Any, weights: Any, found: Any) -> None:
-    """A floating device's current and charges, by the shift of its gate; its current by its factor."""
-    now, charge = weights
-    kept = v.kept
-    for k in range(s.floating.shape[0]):
-        gate, drain, source, bulk = s.floating[k, 0], s.floating[k, 1], s.floating[k, 2], s.floating[k, 3]
-        at, signed = k * FLOAT_KEPT, s.float_sign[k] * s.float_size[k]
-        flow = _between(now, drain, source) * signed
-        total = flow * load(kept, at + 4) + _between(charge, gate, bulk) * signed * load(kept, at + 8)
-        total = total + _between(charge, source, bulk) * signed * load(kept, at + 12)
-        total = total + _between(charge, drain, bulk) * signed * load(kept, at + 16)
-        shift = s.float_axis[s.floating[k, 4], 10]
-        store(found, 2 * k, load(found, 2 * k) - total * shift)
-        store(found, 2 * k + 1, load(found, 2 * k + 1) + flow * load(kept, at + 3))
+def _add_four_terminal(s: Any, v: Any, now: Any, charge: Any, gradient: Any) -> None:
+    """Add the derivatives by the deviations of four-terminal devices: threshold, V, and ln of the current factor."""
+    devices, tangents = s.four_terminal, v.four_terminal_tangent
+    for k in range(devices.shape[0]):
+        gate, drain, source, bulk = devices[k, 0], devices[k, 1], devices[k, 2], devices[k, 3]
+        at, signed = k * FOUR_TERMINAL_ROWS, s.four_terminal_sign[k] * s.four_terminal_size[k]
+        flow = _difference(now, drain, source) * signed
+        total = flow * load(tangents, at + 4) + _difference(charge, gate, bulk) * signed * load(tangents, at + 8)
+        total = total + _difference(charge, source, bulk) * signed * load(tangents, at + 12)
+        total = total + _difference(charge, drain, bulk) * signed * load(tangents, at + 16)
+        shift = s.four_terminal_axis[devices[k, 4], 10]
+        store(gradient, 2 * k, load(gradient, 2 * k) - total * shift)
+        store(gradient, 2 * k + 1, load(gradient, 2 * k + 1) + flow * load(tangents, at + 3))
 
 
 @jit
-def _driven(s: Any, now: Any, found: Any) -> None:
-    """Current sources."""
-    for k in range(s.currents.shape[0]):
-        store(found, k, load(found, k) + _between(now, s.currents[k, 0], s.currents[k, 1]))
+def _add_current_sources(s: Any, now: Any, gradient: Any) -> None:
+    """Add the derivatives by current sources, A/A."""
+    for k in range(s.current_sources.shape[0]):
+        weight = _difference(now, s.current_sources[k, 0], s.current_sources[k, 1])
+        store(gradient, k, load(gradient, k) + weight)

@@ -1,9 +1,10 @@
 # pyright: basic
 # numba compiles what these are given: that has no type that pyright knows.
-"""Compilation of kernels.
+"""Compile kernels with numba, and keep what is compiled in the cache, sealed with checksums.
 
-With COSIM_CHECKED=1 each of their accesses is held against the bounds of its array, those of `lanes` included, and one
-beyond them is an IndexError: `make test-checked` runs the tests so. Kernels are then slower and have their own cache.
+With COSIM_CHECKED=1 each access of a kernel is compared with the bounds of its array, those of `lanes` included, and
+one beyond them is an IndexError: `make test-checked` runs the tests so. Kernels are then slower and have their own
+cache.
 """
 
 import os
@@ -29,10 +30,10 @@ CHECKED = os.environ.get("COSIM_CHECKED") == "1"
 
 
 @cache
-def _kept() -> str:
-    """The folder of what is compiled: numba looks at the file of a function, not at those that it calls or reads.
+def _kernel_folder() -> str:
+    """Return the cache's folder for the kernels of these very files; raises InputError where there is none.
 
-    Raises InputError where there is no place for it.
+    numba alone looks at the file of a function, not at those that it calls or reads.
     """
     digest = sha256(f"{numba.__version__} {CHECKED}".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
@@ -69,17 +70,19 @@ def _is_whole(path: str) -> bool:
 
 _OPTIONS: dict[str, Any] = {"_nrt": False, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
 _OPTIONS["boundscheck"] = CHECKED
-inner: Any = numba.njit(inline="always", **_OPTIONS)  # for what a loop calls: passing arrays costs more than most of it
+inlined_jit: Any = numba.njit(
+    inline="always", **_OPTIONS
+)  # for what a loop calls: passing arrays costs more than most of it
 
 
 jit: Any = numba.njit(**_OPTIONS)
 
 
-def kept_jit(function: Callable[..., T]) -> Callable[..., T]:
-    """A function that Python calls, with all that it calls: compiled once where the user's cache can be written."""
+def cached_jit(function: Callable[..., T]) -> Callable[..., T]:
+    """Compile a function that Python calls, with all that it calls, once where the cache can be written."""
     before = _CONFIG.CACHE_DIR
     try:
-        _CONFIG.CACHE_DIR = _kept()
+        _CONFIG.CACHE_DIR = _kernel_folder()
         kernel: Any = numba.njit(cache=True, **_OPTIONS)(function)
         kernel._cache._cache_file.__class__ = _SealedFile
         return kernel

@@ -1,4 +1,4 @@
-"""Checks that the packages of the batched engine are installed, and for `cuda` a device."""
+"""Check that the packages of the batched engine are installed, and for `cuda` a device."""
 
 import importlib.util
 
@@ -10,7 +10,7 @@ INSTALL_CUDA = install_command("cuda")
 
 
 def check_numba() -> None:
-    """Raises MissingToolError without numba."""
+    """Raise MissingToolError where numba is missing."""
     if importlib.util.find_spec("numba") is None:
         raise MissingToolError(
             "numba is missing: the engines batch and cuda need it, nothing else does. Install it "
@@ -19,7 +19,7 @@ def check_numba() -> None:
 
 
 def check_cuda() -> None:
-    """Raises MissingToolError without numba, or without a device that it can compile for."""
+    """Raise MissingToolError where numba is missing, or a device that it can compile for."""
     check_numba()
     from numba import cuda
 

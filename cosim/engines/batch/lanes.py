@@ -3,9 +3,9 @@
 """LANES instances side by side: a vector of the processor as a type of numba, so that kernels read as scalar code.
 
 `load`, `store` and `add_to` take a row of an array (rows, LANES) in double or single precision; `+ - * /` and the
-functions below work on all lanes at once, in double precision unless both are single. A loop over lanes would say the
-same, but the compiler must then prove that no two rows overlap, and gives up: it is half as fast. No sum is reordered,
-so a lane's bits do not depend on what stands in the others.
+functions below work on all lanes at once, in double precision unless both are single. A loop over lanes would do as
+well, but the compiler must then prove that no two rows overlap, and gives up: it is half as fast. No sum is reordered,
+so a lane's bits do not depend on the others.
 """
 
 import operator
@@ -20,7 +20,7 @@ from numba.extending import intrinsic as _intrinsic
 from numba.extending import models, overload, register_model
 from numpy.typing import NDArray
 
-from cosim.engines.batch.compiled import inner, jit
+from cosim.engines.batch.compiled import inlined_jit, jit
 
 Number = TypeVar("Number", np.float64, np.float32)
 intrinsic = cast("Callable[[Callable[..., Any]], Any]", _intrinsic)  # its arguments are not those of a call
@@ -30,12 +30,12 @@ _VECTOR, _INTS = ir.VectorType(_DOUBLE, LANES), ir.VectorType(_INT, LANES)
 _CONTRACT = ("contract", "nsz")
 
 
-def blank(rows: int, lanes: int = LANES) -> NDArray[np.float64]:
-    """Zeros (rows, lanes) that begin where a line of the cache does, so that no row of LANES lies in two."""
+def aligned_zeros(rows: int, lanes: int = LANES) -> NDArray[np.float64]:
+    """Return zeros (rows, lanes) that begin where a line of the cache does, so that no row of LANES is in two."""
     return _aligned(rows, lanes, np.float64)
 
 
-def blank_single(rows: int, lanes: int = LANES) -> NDArray[np.float32]:
+def aligned_zeros_single(rows: int, lanes: int = LANES) -> NDArray[np.float32]:
     """Return zeros (rows, lanes) in single precision, aligned with the lines of the cache."""
     return _aligned(rows, lanes, np.float32)
 
@@ -48,7 +48,7 @@ def _aligned(rows: int, lanes: int, kind: type[Number]) -> NDArray[Number]:
 
 
 class LanesType(types.Type):
-    """LANES numbers in double precision, or in single."""
+    """numba's type of LANES numbers in double precision, or in single."""
 
     def __init__(self, single: bool) -> None:
         self.kind = ir.VectorType(ir.FloatType() if single else _DOUBLE, LANES)
@@ -70,7 +70,7 @@ def _lanes_of(array: Any) -> Any:
 
 
 def _as(builder: Any, value: Any, given: Any, wanted: Any) -> Any:
-    """In the precision that is wanted."""
+    """Convert LANES numbers to the precision that is wanted."""
     if given is wanted:
         return value
     return builder.fptrunc(value, wanted.kind) if wanted is _SINGLES else builder.fpext(value, wanted.kind)
@@ -83,8 +83,7 @@ def _row(context: Any, builder: Any, array_type: Any, array: Any, row: Any) -> A
 
 
 def _place(context: Any, builder: Any, array_type: Any, array: Any, first: Any) -> Any:
-    """Return a pointer to the number `first` of an array and its LANES successors; numba checks no such access by
-    itself."""
+    """Return a pointer to number `first` of an array; where kernels are checked, LANES numbers must follow there."""
     if array_type.layout != "C":
         raise TypingError(f"lanes must lie in an array whose numbers follow each other, not in {array_type}")
     found = context.make_array(array_type)(context, builder, array)
@@ -95,7 +94,7 @@ def _place(context: Any, builder: Any, array_type: Any, array: Any, first: Any) 
 
 @intrinsic
 def load(typing: Any, array: Any, row: Any) -> Any:
-    """A row of an array."""
+    """Return a row of an array."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_row(context, builder, signature.args[0], *args), align=4)
@@ -104,8 +103,8 @@ def load(typing: Any, array: Any, row: Any) -> Any:
 
 
 @intrinsic
-def load_at(typing: Any, numbers: Any, first: Any) -> Any:
-    """LANES consecutive numbers of a flat array in single precision, in double."""
+def load_consecutive(typing: Any, numbers: Any, first: Any) -> Any:
+    """Return LANES consecutive numbers of a flat array in single precision, converted to double."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = _place(context, builder, signature.args[0], *args)
@@ -117,7 +116,7 @@ def load_at(typing: Any, numbers: Any, first: Any) -> Any:
 
 @intrinsic
 def halves(typing: Any, low: Any, high: Any) -> Any:
-    """One number in the lower half of the lanes, another in the higher."""
+    """Return one number in the lower half of the lanes, another in the higher."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         mask = [0] * (LANES // 2) + [LANES] * (LANES // 2)
@@ -129,7 +128,7 @@ def halves(typing: Any, low: Any, high: Any) -> Any:
 
 @intrinsic
 def store(typing: Any, array: Any, row: Any, value: Any) -> Any:
-    """Make it the row of an array, in that one's precision."""
+    """Write LANES numbers to a row of an array, in the array's precision."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = _lanes_of(signature.args[0])
@@ -141,7 +140,7 @@ def store(typing: Any, array: Any, row: Any, value: Any) -> Any:
 
 
 @intrinsic
-def as_in(typing: Any, array: Any, value: Any) -> Any:
+def in_precision_of(typing: Any, array: Any, value: Any) -> Any:
     """Convert LANES numbers to the precision of an array."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -150,39 +149,39 @@ def as_in(typing: Any, array: Any, value: Any) -> Any:
     return _lanes_of(array)(array, value), build
 
 
-@inner
-def lanes() -> Any:
-    """The numbers of the lanes."""
+@inlined_jit
+def each_lane() -> Any:
+    """Return the numbers of the lanes, to loop over."""
     return range(LANES)
 
 
-@inner
-def count_up(version: Any, line: int) -> None:
+@inlined_jit
+def count_evaluation(version: Any, line: int) -> None:
     """Count one more evaluation of a line, in one lane or more."""
     version[line] += 1
 
 
-@inner
-def counted(version: Any, line: int) -> Any:
+@inlined_jit
+def evaluation_count(version: Any, line: int) -> Any:
     """Return how often a line was evaluated."""
     return version[line]
 
 
-@inner
-def count_as(version: Any, line: int, count: Any) -> None:
+@inlined_jit
+def set_evaluation_count(version: Any, line: int, count: Any) -> None:
     """Set how often a line was evaluated."""
     version[line] = count
 
 
-@inner
+@inlined_jit
 def add_to(rows: Any, row: Any, value: Any) -> None:
-    """Add to the row of an array, in its precision."""
-    store(rows, row, load(rows, row) + as_in(rows, value))
+    """Add LANES numbers to a row of an array, in its precision."""
+    store(rows, row, load(rows, row) + in_precision_of(rows, value))
 
 
 @intrinsic
 def splat(typing: Any, number: Any) -> Any:
-    """Put one number into every lane."""
+    """Return one number in every lane."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _splat(builder, args[0])
@@ -235,7 +234,7 @@ for _symbol, _calculate in _OPERATIONS.items():
 
 
 def _function(name: str, arguments: int) -> Any:
-    """A function of LLVM's, lane by lane."""
+    """Return an intrinsic of LLVM, such as fabs, as a function of LANES numbers in double precision."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(_VECTOR, [_VECTOR] * arguments)
@@ -249,12 +248,12 @@ def _function(name: str, arguments: int) -> Any:
 
 
 rounded, absolute = _function("rint", 1), _function("fabs", 1)
-least, most = _function("minnum", 2), _function("maxnum", 2)
+minimum, maximum = _function("minnum", 2), _function("maxnum", 2)
 
 
 @intrinsic
-def two_to(typing: Any, whole: Any) -> Any:
-    """2 to the power of whole numbers between -1022 and 1023."""
+def power_of_two(typing: Any, whole: Any) -> Any:
+    """Return 2 to the power of whole numbers between -1022 and 1023."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         bits = builder.fptosi(args[0], _INTS)
@@ -265,8 +264,8 @@ def two_to(typing: Any, whole: Any) -> Any:
 
 
 @intrinsic
-def where(typing: Any, mask: Any, yes: Any, no: Any) -> Any:
-    """One of two by lane: the first where the mask is not 0."""
+def select(typing: Any, mask: Any, yes: Any, no: Any) -> Any:
+    """Return `yes` in the lanes where the mask is not 0, else `no`."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         chosen = builder.fcmp_unordered("!=", args[0], ir.Constant(_VECTOR, [0.0] * LANES))
@@ -276,8 +275,8 @@ def where(typing: Any, mask: Any, yes: Any, no: Any) -> Any:
 
 
 @intrinsic
-def not_below(typing: Any, a: Any, b: Any) -> Any:
-    """1 where a < b does not hold, as of nan, else 0."""
+def not_less(typing: Any, a: Any, b: Any) -> Any:
+    """Return 1 where a < b does not hold, as for nan, else 0."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.uitofp(builder.fcmp_unordered(">=", *args), _VECTOR)
@@ -285,15 +284,15 @@ def not_below(typing: Any, a: Any, b: Any) -> Any:
     return _LANES(_LANES, _LANES), build
 
 
-@inner
+@inlined_jit
 def store_where(array: Any, row: Any, mask: Any, value: Any) -> None:
-    """Make it the row of an array in those lanes where the mask is not 0."""
-    store(array, row, where(mask, value, load(array, row)))
+    """Write LANES numbers to a row of an array in the lanes where the mask is not 0."""
+    store(array, row, select(mask, value, load(array, row)))
 
 
 @intrinsic
-def flags(typing: Any, mask: Any) -> Any:
-    """A bit for each lane where the mask is not 0."""
+def lane_mask(typing: Any, mask: Any) -> Any:
+    """Return a bit for each lane, 1 where the mask is not 0."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         there = builder.fcmp_unordered("!=", args[0], ir.Constant(_VECTOR, [0.0] * LANES))
@@ -303,8 +302,8 @@ def flags(typing: Any, mask: Any) -> Any:
 
 
 @intrinsic
-def lowest(typing: Any, some: Any) -> Any:
-    """The first lane of some flags."""
+def first_lane(typing: Any, some: Any) -> Any:
+    """Return the first lane whose bit is 1."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -312,16 +311,16 @@ def lowest(typing: Any, some: Any) -> Any:
     return types.int64(types.int64), build
 
 
-@inner
-def but_lowest(some: Any) -> Any:
-    """The flags without their first."""
+@inlined_jit
+def without_first_lane(some: Any) -> Any:
+    """Return the bits without the first that is 1."""
     return some & (some - 1)
 
 
 @jit
 def exp(x: Any) -> Any:
-    """e to the power of x between -600 and 600: 2^k times a polynomial of degree 11, to 1e-14."""
-    x = most(least(x, splat(600.0)), splat(-600.0))
+    """Return e to the power of x between -600 and 600: 2^k times a polynomial of degree 11, to 1e-14."""
+    x = maximum(minimum(x, splat(600.0)), splat(-600.0))
     k = rounded(x * 1.4426950408889634)
     r = x - k * 0.6931471805599453
     p = r * (1.0 / 39916800.0) + 1.0 / 3628800.0
@@ -335,12 +334,12 @@ def exp(x: Any) -> Any:
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    return p * two_to(k)
+    return p * power_of_two(k)
 
 
 @intrinsic
-def pick(typing: Any, value: Any, lane: Any) -> Any:
-    """The number in one lane."""
+def extract(typing: Any, value: Any, lane: Any) -> Any:
+    """Return the number in one lane."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if context.enable_boundscheck:

@@ -80,7 +80,7 @@ def test_a_planted_violation_is_found_in_the_engine(technology):
     """A net whose row is not there: the evaluation would read, and the residual write, behind their arrays."""
     from cosim.engines.batch.compiled import CHECKED
     from cosim.engines.batch.simulator import assemble_benches
-    from cosim.engines.batch.solve import march_here, solve_benches
+    from cosim.engines.batch.transient_run import run_transients, solve_benches
 
     if not CHECKED:
         pytest.skip("kernels are not checked: make test-checked")
@@ -88,8 +88,8 @@ def test_a_planted_violation_is_found_in_the_engine(technology):
     bench = Bench(Circuit("planted", (), elements), technology, Tran(1e-3, 1e-2), (Voltage("b"),))
     circuit, flat = assemble_benches([bench])
     limit = math.inf  # kernels are compiled by the first call
-    solve_benches(circuit, [bench], flat, limit, march_here)
+    solve_benches(circuit, [bench], flat, limit, run_transients)
     row = np.where(circuit.structure.row == 0, circuit.nets.unknowns + 5, circuit.structure.row)
     planted = replace(circuit, structure=circuit.structure._replace(row=row))
     with pytest.raises(IndexError, match="index is out of bounds"):
-        solve_benches(planted, [bench], flat, limit, march_here)
+        solve_benches(planted, [bench], flat, limit, run_transients)

@@ -20,25 +20,25 @@ def half(values):
 def folder(monkeypatch, tmp_path):
     """An empty cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    compiled._kept.cache_clear()
+    compiled._kernel_folder.cache_clear()
     yield tmp_path / "cosim" / "kernels"
-    compiled._kept.cache_clear()
+    compiled._kernel_folder.cache_clear()
 
 
 def test_a_damaged_kernel_is_compiled_anew(folder):
     """Any bit of the index, or of the machine code: what does not fit its checksum counts as not there."""
-    assert compiled.kept_jit(half)(np.arange(5.0)) == 5.0
+    assert compiled.cached_jit(half)(np.arange(5.0)) == 5.0
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     assert {path.suffix for path in files} == {".nbi", ".nbc"}
     assert all(compiled._is_whole(str(path)) for path in files)
-    again = compiled.kept_jit(half)
+    again = compiled.cached_jit(half)
     assert again(np.arange(5.0)) == 5.0 and sum(again.stats.cache_hits.values()) == 1
     for path in files:
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
         assert not compiled._is_whole(str(path))
-        again = compiled.kept_jit(half)
+        again = compiled.cached_jit(half)
         assert again(np.arange(5.0)) == 5.0 and not again.stats.cache_hits
         assert compiled._is_whole(str(path))
 
@@ -48,4 +48,4 @@ def test_without_a_place_it_serves_once(monkeypatch):
         raise InputError("there is no folder to keep it in")
 
     monkeypatch.setattr(compiled, "_kept", nowhere)
-    assert compiled.kept_jit(half)(np.arange(3.0)) == 1.5
+    assert compiled.cached_jit(half)(np.arange(3.0)) == 1.5

@@ -7,10 +7,10 @@ import pytest
 
 from cosim.circuit.elements import Mos, Source
 from cosim.compiler.settings import CompilerSettings
-from cosim.engines.batch.lanes import LANES, blank
-from cosim.engines.batch.lu import decompose, substitute_transposed
+from cosim.engines.batch.circuit import SPARE, SparsityPattern, symbolic_lu
+from cosim.engines.batch.lanes import LANES, aligned_zeros
+from cosim.engines.batch.newton import decompose, substitute_transposed
 from cosim.engines.batch.sensitivity import record
-from cosim.engines.batch.structure import SPARE, Pattern, factor
 from cosim.engines.engine import Run
 from cosim.errors import InputError
 from cosim.loading import TargetTechnology, compile_at, load_ranged
@@ -156,15 +156,15 @@ def test_real_numbers_have_no_margin(design, x):
 def test_transposed_solve():
     rng, n = np.random.default_rng(0), 7
     full = np.where(rng.uniform(size=(n, n)) < 0.3, rng.normal(size=(n, n)), 0.0) + 5 * np.eye(n)
-    pattern = Pattern(n)
+    pattern = SparsityPattern(n)
     places = {(i, j): pattern.at(i, j) for i, j in zip(*np.nonzero(full), strict=True)}
-    program = factor(pattern)
-    matrix, side = blank(program.size + SPARE), blank(n)
+    program = symbolic_lu(pattern)
+    matrix, side = aligned_zeros(program.size + SPARE), aligned_zeros(n)
     for (i, j), entry in places.items():
         matrix[program.places[entry]] = full[i, j]
     right = rng.normal(size=(n, LANES))
     side[program.order] = right
-    solver = program.solver
+    solver = program.lu
     decompose(solver, matrix)
     substitute_transposed(solver, matrix, side)
     assert np.allclose(side[program.order], np.linalg.solve(full.T, right), rtol=1e-12)

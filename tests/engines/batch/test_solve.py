@@ -8,8 +8,8 @@ import pytest
 from cosim.cells.benches import DpiDrive, dpi_bench, schmitt_circuit, supply_of
 from cosim.circuit.bench import Bench, Current, Dc, DrainCurrent, Tran, Voltage
 from cosim.circuit.elements import Capacitor, Circuit, Mos, Source
-from cosim.engines.batch.layout import Saved
-from cosim.engines.batch.solve import taken
+from cosim.engines.batch.arrays import ProbeBuffer
+from cosim.engines.batch.transient_run import copy_rows
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice.simulator import Ngspice
 
@@ -174,8 +174,8 @@ def test_what_is_taken_stays_when_the_room_is_used_again(count):
     values = np.arange(2 * 5 * 3, dtype=float).reshape(2, 5, 3)
     nothing = np.zeros(0, dtype=np.int64)
     time, found = values[:, :, 0].copy(), np.zeros((3, 2))
-    room = Saved(nothing, nothing, np.zeros(0), nothing, nothing, time, values.copy(), found)
-    time, probes = taken(room, 1, count)
+    room = ProbeBuffer(nothing, nothing, np.zeros(0), nothing, nothing, time, values.copy(), found)
+    time, probes = copy_rows(room, 1, count)
     room.time[:], room.values[:] = -1.0, -1.0
     np.testing.assert_array_equal(time, values[1, :count, 0])
     np.testing.assert_array_equal(probes, values[1, :count].T)

@@ -6,12 +6,18 @@ import pytest
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import Circuit, Mos, Source
-from cosim.engines.batch import keep
-from cosim.engines.batch.fit import fit_table, top_voltage
-from cosim.engines.batch.keep import device_tables
-from cosim.engines.batch.reference import float_values, tied_charges, tied_current
-from cosim.engines.batch.sweeps import Laboratory
-from cosim.engines.batch.tables import Float, GridAxis, Kind, Tied
+from cosim.engines.batch import device_cache
+from cosim.engines.batch.device_cache import device_tables
+from cosim.engines.batch.device_fit import MeasurementSetup, fit_table, top_voltage
+from cosim.engines.batch.device_tables import (
+    DeviceKind,
+    FourTerminalTable,
+    GridAxis,
+    ThreeTerminalTable,
+    four_terminal_values,
+    three_terminal_charges,
+    three_terminal_current,
+)
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
 from cosim.engines.table import simulator_named
@@ -23,9 +29,9 @@ from cosim.technology.conditions import at
 pytestmark = pytest.mark.ngspice
 
 SUPPLY = 1.8
-TIED = {polarity: Kind(polarity, 1e-6, 5e-6) for polarity in "np"}
-PAIR = Kind("n", 1e-6, 5e-6, cascode=(4e-6, 0.4e-6))
-SWITCH = {polarity: Kind(polarity, 0.4e-6, 0.4e-6, floating=True) for polarity in "np"}
+TIED = {polarity: DeviceKind(polarity, 1e-6, 5e-6) for polarity in "np"}
+PAIR = DeviceKind("n", 1e-6, 5e-6, cascode=(4e-6, 0.4e-6))
+SWITCH = {polarity: DeviceKind(polarity, 0.4e-6, 0.4e-6, four_terminal=True) for polarity in "np"}
 DRAINS = (0.1234, 0.4567, 1.1111, 1.7321)  # V, between the points of all axes
 SIGNAL = (1e-13, 2e-8)  # A
 
@@ -33,9 +39,9 @@ SIGNAL = (1e-13, 2e-8)  # A
 @pytest.fixture(scope="module")
 def measured(technology):
     """Kind -> its table, measured when it is first asked for."""
-    laboratory, found = Laboratory(technology, simulator_named("ngspice")), {}
+    laboratory, found = MeasurementSetup(technology, simulator_named("ngspice")), {}
 
-    def table(kind: Kind):
+    def table(kind: DeviceKind):
         if kind not in found:
             found[kind] = fit_table(laboratory, kind)
         return found[kind]
@@ -51,7 +57,7 @@ def run(technology, elements, analysis, *saved):
     return waves
 
 
-def parts(kind: Kind, drain: str, gate: str, source: str, bulk: str, vt_shift=(0.0, 0.0)):
+def parts(kind: DeviceKind, drain: str, gate: str, source: str, bulk: str, vt_shift=(0.0, 0.0)):
     """The transistors of a kind between nets."""
     name = drain
     lower = Mos(name, drain, gate, source, bulk, kind.polarity, kind.w, kind.l, vt_shift=vt_shift[0])
@@ -62,7 +68,7 @@ def parts(kind: Kind, drain: str, gate: str, source: str, bulk: str, vt_shift=(0
     return [lower, Mos(f"{name}u", drain, gate, middle, bulk, kind.polarity, w, l, vt_shift=vt_shift[1])]
 
 
-def swept(technology, kind: Kind, vt_shift=(0.0, 0.0)):
+def swept(technology, kind: DeviceKind, vt_shift=(0.0, 0.0)):
     """V_GS and drain currents (drains, V_GS) of a device between the rails, as a network has it."""
     rail, sign = ("0", 1) if kind.polarity == "n" else ("vdd", -1)
     from_rail = 0.0 if kind.polarity == "n" else SUPPLY
@@ -81,7 +87,7 @@ def swept(technology, kind: Kind, vt_shift=(0.0, 0.0)):
 def test_a_tied_current_is_the_simulators(technology, measured, kind):
     table = measured(kind)
     x, truth = swept(technology, kind)
-    found = tied_current(table, x, np.array(DRAINS)[:, None])
+    found = three_terminal_current(table, x, np.array(DRAINS)[:, None])
     inside = (truth > SIGNAL[0]) & (truth < SIGNAL[1])
     assert inside.sum() > 100
     # what the low-rank fit leaves, see Tied.error, and 1e-4 of ngspice's own gmin in the lowest decade
@@ -100,9 +106,9 @@ def test_a_current_at_a_low_voltage_is_right_within_its_saturated_one(technology
     saved = [f"i(vd{number})" for number in range(len(y))]
     waves = run(technology, elements, ".dc vg 0.2031 1.0 0.0137", "v(g)", *saved)
     low = -np.array([waves[f"vd{number}#branch"] for number in range(len(y))])
-    error = (tied_current(table, x, y) - low) / truth[2]
+    error = (three_terminal_current(table, x, y) - low) / truth[2]
     assert np.abs(error[:, working]).max() < 5e-3
-    assert np.abs(tied_current(table, x, np.array(0.0))).max() == 0.0
+    assert np.abs(three_terminal_current(table, x, np.array(0.0))).max() == 0.0
 
 
 @pytest.mark.parametrize("kind", [TIED["n"], TIED["p"], PAIR], ids=["n", "p", "cascode"])
@@ -113,7 +119,7 @@ def test_a_deviating_device(technology, measured, kind, vt_shift):
         vt_shift = (vt_shift[0], 0.0)
     x, nominal = swept(technology, kind)
     _, truth = swept(technology, kind, vt_shift)
-    ratio = tied_current(table, x, y, vt_shift) / tied_current(table, x, y)
+    ratio = three_terminal_current(table, x, y, vt_shift) / three_terminal_current(table, x, y)
     inside = ((nominal > SIGNAL[0]) & (nominal < SIGNAL[1]))[1:]
     # 15 mV is 3 sigma of the smallest device; the third derivative of ln I is left out, and that r follows V_DS
     assert ratio[inside] == pytest.approx((truth / nominal)[1:][inside], rel=2e-3, abs=0)
@@ -139,7 +145,7 @@ def test_a_floating_current_is_the_simulators(technology, measured, polarity):
     waves = run(technology, elements, f".dc vg {start} {stop} {step}", "v(g)", *saved)
     truth = sign * np.array([waves[f"vs{number}#branch"] for number in range(40)])
     gate = sign * (waves["g"] - bulk)
-    found = float_values(table, gate, source[:, None], drop[:, None]).current
+    found = four_terminal_values(table, gate, source[:, None], drop[:, None]).current
     inside = truth > 1e-12
     # 25 to 50 mV of a quadratic spline, and 4e-4 of what the source loses to the bulk
     assert found[inside] == pytest.approx(truth[inside], rel=1e-2, abs=0)
@@ -165,7 +171,7 @@ def test_gate_charge_flows_through_a_resistor(technology, measured):
         Source("x", "v", "vx", "0", STEP),
     ]
     x, charge = flowed(technology, elements, "x", 4e-8)
-    gate, _ = tied_charges(measured(TIED["n"]), x, np.array(1.2))
+    gate, _ = three_terminal_charges(measured(TIED["n"]), x, np.array(1.2))
     # a channel in strong inversion has a charge that depends on V_DS; it is measured at half the highest
     assert gate[-1] - gate[0] == pytest.approx(charge[-1], rel=1e-2)
     assert gate - gate[0] == pytest.approx(charge, rel=0, abs=1e-2 * charge[-1])
@@ -178,7 +184,7 @@ def test_drain_charge_flows_through_a_resistor(technology, measured):
         Source("x", "v", "vx", "0", STEP),
     ]
     y, charge = flowed(technology, elements, "x", 1e-8)
-    _, drain = tied_charges(measured(TIED["n"]), np.array(0.1), y)
+    _, drain = three_terminal_charges(measured(TIED["n"]), np.array(0.1), y)
     assert drain - drain[0] == pytest.approx(charge, rel=0, abs=1e-2 * charge[-1])
 
 
@@ -195,7 +201,7 @@ def test_charges_of_a_floating_device_flow_through_a_resistor(technology, measur
     ramp = ((0.0, begin), (1e-9, begin + 0.3))
     voltage, charge = flowed(technology, [*elements, Source("x", "v", "vx", "0", ramp)], "x", 1e-8)
     at_ends = {one: voltage if one == moved else np.full_like(voltage, still[one]) for one in "gsd"}
-    values = float_values(measured(kind), at_ends["g"], at_ends["s"], at_ends["d"] - at_ends["s"])
+    values = four_terminal_values(measured(kind), at_ends["g"], at_ends["s"], at_ends["d"] - at_ends["s"])
     found = getattr(values, end)
     assert found - found[0] == pytest.approx(charge, rel=0, abs=2e-2 * charge[-1])
 
@@ -207,11 +213,11 @@ def test_a_kits_cascode(name):
     except MissingToolError as error:
         pytest.skip(str(error))
     drawn = technology.sizing.mirror_n
-    kind = Kind("n", drawn.w, drawn.l, cascode=drawn.cascode)
-    table = fit_table(Laboratory(technology, simulator_named("ngspice")), kind)
+    kind = DeviceKind("n", drawn.w, drawn.l, cascode=drawn.cascode)
+    table = fit_table(MeasurementSetup(technology, simulator_named("ngspice")), kind)
     x, truth = swept(technology, kind)
     inside = (truth > SIGNAL[0]) & (truth < SIGNAL[1])
-    found = tied_current(table, x, np.array(DRAINS)[:, None])
+    found = three_terminal_current(table, x, np.array(DRAINS)[:, None])
     assert found[inside] == pytest.approx(truth[inside], rel=1e-3, abs=0)
 
 
@@ -224,7 +230,7 @@ def test_supplies_of_five_percent_share_a_table(technology):
 def kept(technology, measured, monkeypatch, tmp_path):
     """The tables of a tied and of a floating device, and the files where they are kept."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(keep, "fit_table", lambda _, kind: measured(kind))
+    monkeypatch.setattr(device_cache, "fit_table", lambda _, kind: measured(kind))
     kinds = (TIED["n"], SWITCH["p"])
     found = device_tables(technology, kinds)
     return found, sorted((tmp_path / "cosim" / "tables").iterdir())
@@ -244,10 +250,10 @@ def same(one, other) -> bool:
 
 def test_a_kept_table_is_the_measured_one(technology, kept, monkeypatch):
     found, files = kept
-    assert [type(table) for table in found.values()] == [Tied, Float]
+    assert [type(table) for table in found.values()] == [ThreeTerminalTable, FourTerminalTable]
     assert len(files) == 2
     before = [file.read_bytes() for file in files]
-    monkeypatch.setattr(keep, "fit_table", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(device_cache, "fit_table", lambda *_: pytest.fail("measured again"))
     again = device_tables(technology, found)
     assert all(same(found[kind], again[kind]) for kind in found)
     assert [file.read_bytes() for file in files] == before
@@ -257,7 +263,7 @@ def test_a_file_is_the_same_bytes_for_the_same_table(kept):
     found, files = kept
     texts = {str(np.load(file)["provenance"]): file.read_bytes() for file in files}
     for table in found.values():
-        assert any(keep.table_bytes(table, text) == content for text, content in texts.items())
+        assert any(device_cache.table_bytes(table, text) == content for text, content in texts.items())
 
 
 def cut(content: bytes) -> bytes:
@@ -278,7 +284,7 @@ def test_a_damaged_table_is_measured_anew(technology, kept, monkeypatch, damage)
     for file, content in zip(files, before, strict=True):
         file.write_bytes(damage(content))
     asked = []
-    monkeypatch.setattr(keep, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
+    monkeypatch.setattr(device_cache, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
     again = device_tables(technology, found)
     assert asked == list(found)
     assert all(same(found[kind], again[kind]) for kind in found)
@@ -288,7 +294,7 @@ def test_a_damaged_table_is_measured_anew(technology, kept, monkeypatch, damage)
 def test_another_corner_and_temperature_are_other_tables(technology, kept, monkeypatch):
     found, _ = kept
     asked = []
-    monkeypatch.setattr(keep, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
+    monkeypatch.setattr(device_cache, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
     for other in (at(technology, "ff"), at(technology, celsius=85.0), at(technology, supply=3.3)):
         device_tables(other, found)
     assert asked == 3 * list(found)
@@ -300,7 +306,7 @@ def test_a_cache_that_cannot_be_written_is_told(technology, monkeypatch, tmp_pat
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     table = measured(TIED["n"])
-    monkeypatch.setattr(keep, "fit_table", lambda *_: table)
+    monkeypatch.setattr(device_cache, "fit_table", lambda *_: table)
     said = []
     assert device_tables(technology, [TIED["n"]], said.append) == {TIED["n"]: table}
     assert said[0] == "device table: generic180, n 1u/5u"
@@ -329,7 +335,7 @@ def test_a_table_of_another_form_is_measured_anew(technology, kept, monkeypatch,
     change(arrays)
     file.write_bytes(seal_npz(arrays, text))
     asked = []
-    monkeypatch.setattr(keep, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
+    monkeypatch.setattr(device_cache, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
     device_tables(technology, found)
     assert asked == [TIED["n"]]
 
@@ -338,9 +344,9 @@ def test_every_bit_of_a_table_counts(kept):
     _, files = kept
     file = min(files, key=lambda path: path.stat().st_size)
     content, text = file.read_bytes(), str(np.load(file)["provenance"])
-    assert keep.load_table(file, text) is not None
+    assert device_cache.load_table(file, text) is not None
     for bit in np.random.default_rng(1).integers(8 * len(content), size=200).tolist():
         changed = bytearray(content)
         changed[bit // 8] ^= 1 << bit % 8
         file.write_bytes(changed)
-        assert keep.load_table(file, text) is None
+        assert device_cache.load_table(file, text) is None

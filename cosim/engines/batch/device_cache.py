@@ -1,7 +1,7 @@
 """Tables of devices that are measured once: a file for each kind, condition, card and version, in the cache's folder.
 
-What is absent, damaged or of another content is measured anew; where it cannot be written, or at a temperature that is
-no whole degree, as one chip's own is, a table serves once.
+A table that is absent, damaged or of another content is measured anew; where the cache cannot be written, or at a
+temperature that is no whole degree, as one chip's own is, a table serves once.
 """
 
 import hashlib
@@ -14,18 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.engines.batch.fit import fit_table, top_voltage
-from cosim.engines.batch.sweeps import FAST, STATIC, Laboratory
-from cosim.engines.batch.tables import (
+from cosim.engines.batch.device_fit import FAST, STATIC, MeasurementSetup, fit_table, top_voltage
+from cosim.engines.batch.device_tables import (
     DRAIN_COLUMNS,
-    FLOAT_COLUMNS,
+    FOUR_TERMINAL_COLUMNS,
     GATE_COLUMNS,
     RESPONSES,
-    Float,
+    DeviceKind,
+    DeviceTable,
+    FourTerminalTable,
     GridAxis,
-    Kind,
-    Table,
-    Tied,
+    ThreeTerminalTable,
 )
 from cosim.engines.table import NGSPICE, simulator_named
 from cosim.errors import InputError
@@ -39,38 +38,40 @@ FORMAT = 2  # raised whenever a table of the same device comes out differently
 Progress = Callable[[str], None]
 _Stored = Mapping[str, NDArray[Any]]
 _REPAIR = "it is measured anew"
-_TIED = {
+_THREE_TERMINAL = {
     "provenance": "text", "x": "real 3", "y": "real 3", "gate": f"real x {GATE_COLUMNS} 4",
     "drain": f"real y {DRAIN_COLUMNS} 4", "responses": f"real x {RESPONSES} 4", "c_gd": "real", "error": "real",
 }  # fmt: skip
-_FLOAT = {
+
+
+_FOUR_TERMINAL = {
     "provenance": "text", "gate": "real 3", "source": "real 3", "drain": "real 3",
-    "values": f"real gate source drain {FLOAT_COLUMNS}", "thermal": "real", "shift": "real", "error": "real",
+    "values": f"real gate source drain {FOUR_TERMINAL_COLUMNS}", "thermal": "real", "shift": "real", "error": "real",
 }  # fmt: skip
 
 
 def device_tables(
     technology: Technology,
-    kinds: Iterable[Kind],
+    kinds: Iterable[DeviceKind],
     progress: Progress = lambda text: None,
     simulator: str = NGSPICE,
-) -> dict[Kind, Table]:
-    """The tables of these kinds at the technology's corner, temperature and supply: kept ones, or measured now.
+) -> dict[DeviceKind, DeviceTable]:
+    """Return the tables of these kinds at the technology's corner, temperature and supply, from the cache or measured.
 
     `progress` hears what is measured, and of a cache that cannot be written. Raises InputError when the technology's
     library does not have a device or a size, SimulationError when the simulator fails on one, MissingToolError when one
     must be measured and there is no simulator.
     """
-    laboratory = Laboratory(technology, simulator_named(simulator))
-    version = f"{simulator}-{laboratory.simulator.describe(technology).version}"
-    found: dict[Kind, Table] = {}
+    setup = MeasurementSetup(technology, simulator_named(simulator))
+    version = f"{simulator}-{setup.simulator.describe(technology).version}"
+    found: dict[DeviceKind, DeviceTable] = {}
     for kind in dict.fromkeys(kinds):
         provenance = _provenance(technology, kind, version)
         name = table_name(provenance)
         table = next((load_table(path, provenance) for path in cached_files(name)), None)
         if table is None:
             progress(f"device table: {technology.name}, {_format_kind(kind)}")
-            table = found[kind] = fit_table(laboratory, kind)
+            table = found[kind] = fit_table(setup, kind)
             if not float(technology.celsius).is_integer():
                 continue  # a chip's own temperature, which no other chip has
             keep_in_cache(name, table_bytes(table, provenance), "device table", progress)
@@ -84,7 +85,7 @@ def table_name(provenance: str) -> str:
     return f"tables/{name}.{hashlib.sha256(provenance.encode()).hexdigest()[:16]}.npz"
 
 
-def table_bytes(table: Table, provenance: str) -> bytes:
+def table_bytes(table: DeviceTable, provenance: str) -> bytes:
     """Return the content of a table's file, with its checksum; the same bytes for the same table."""
     arrays: dict[str, NDArray[Any]] = {"provenance": np.array(provenance)}
     for name, value in vars(table).items():
@@ -93,35 +94,35 @@ def table_bytes(table: Table, provenance: str) -> bytes:
                 arrays[name] = np.array([start, step, count])
             case _:
                 arrays[name] = np.asarray(value)
-    if isinstance(table, Float):
+    if isinstance(table, FourTerminalTable):
         arrays["values"] = table.values.astype(np.float32)
     return seal_npz(arrays, provenance)
 
 
-def load_table(path: Path, provenance: str) -> Table | None:
+def load_table(path: Path, provenance: str) -> DeviceTable | None:
     """Return the table in a file, or None where there is none that is whole and of this provenance."""
     if not is_whole(path, provenance):
         return None
     try:
         stored = read_arrays(path, _REPAIR)
-        check_forms(stored, _FLOAT if "values" in stored else _TIED, str(path), _REPAIR)
-        return _float(stored) if "values" in stored else _tied(stored)
+        check_forms(stored, _FOUR_TERMINAL if "values" in stored else _THREE_TERMINAL, str(path), _REPAIR)
+        return _four_terminal(stored) if "values" in stored else _three_terminal(stored)
     except (InputError, ValueError):
         return None
 
 
-def _tied(stored: _Stored) -> Tied:
+def _three_terminal(stored: _Stored) -> ThreeTerminalTable:
     x, y = _axis(stored["x"], len(stored["gate"]) + 1), _axis(stored["y"], len(stored["drain"]) + 1)
     gate, drain, responses = (_finite(stored[name]) for name in ("gate", "drain", "responses"))
     c_gd, error = (float(_finite(stored[name])) for name in ("c_gd", "error"))
-    return Tied(x, y, gate, drain, responses, c_gd, error)
+    return ThreeTerminalTable(x, y, gate, drain, responses, c_gd, error)
 
 
-def _float(stored: _Stored) -> Float:
+def _four_terminal(stored: _Stored) -> FourTerminalTable:
     values, names = _finite(stored["values"]), ("gate", "source", "drain")
     gate, source, drain = (_axis(stored[name], values.shape[k] - 1) for k, name in enumerate(names))
     thermal, shift, error = (float(_finite(stored[name])) for name in ("thermal", "shift", "error"))
-    return Float(gate, source, drain, values, thermal, shift, error)
+    return FourTerminalTable(gate, source, drain, values, thermal, shift, error)
 
 
 def _axis(stored: NDArray[Any], count: int) -> GridAxis:
@@ -139,7 +140,7 @@ def _finite(stored: NDArray[Any]) -> NDArray[np.float64]:
     return stored.astype(np.float64)
 
 
-def _provenance(technology: Technology, kind: Kind, version: str) -> str:
+def _provenance(technology: Technology, kind: DeviceKind, version: str) -> str:
     """Return everything that a device table depends on, as JSON: process, condition, simulator, sizes and cards."""
     sizes: list[Size] = [(kind.polarity, kind.w, kind.l)]
     if kind.cascode is not None:
@@ -162,7 +163,7 @@ def _provenance(technology: Technology, kind: Kind, version: str) -> str:
     return json.dumps(content, sort_keys=True)
 
 
-def _format_kind(kind: Kind) -> str:
+def _format_kind(kind: DeviceKind) -> str:
     sizes = [(kind.w, kind.l), *([kind.cascode] if kind.cascode else [])]
     drawn = " under ".join(f"{w * 1e6:.6g}u/{l * 1e6:.6g}u" for w, l in sizes)  # noqa: E741
-    return f"{kind.polarity} {drawn}{', source apart' if kind.floating else ''}"
+    return f"{kind.polarity} {drawn}{', four-terminal' if kind.four_terminal else ''}"

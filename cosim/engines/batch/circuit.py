@@ -1,32 +1,112 @@
-"""A circuit as the solver takes it: nets, lines, devices, places in the matrix, and the program of its LU.
+"""Circuits as the engine sees them: flat, with tabulated devices, nets as unknowns, and the LU of their matrix planned.
 
 Voltage sources make no unknowns: a net that sources connect to ground or to another net is that one plus their values.
-The order of elimination is that of minimum degree.
+The LU is planned once for all instances of a circuit, from the sparsity pattern alone; the order of elimination is that
+of minimum degree.
 Source: W. F. Tinney and J. W. Walker, Proceedings of the IEEE 55 (1967) 1801, scheme 2.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import is_
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.elements import GROUND, Capacitor, Element, Mos, Source
-from cosim.engines.batch.layout import Solver
-from cosim.engines.batch.tables import Kind
-from cosim.engines.batch.unsupported import Unsupported
+from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Mos, Source
+from cosim.engines.batch.arrays import LuProgram
+from cosim.engines.batch.device_tables import DeviceKind
+
+
+class Unsupported(Exception):
+    """A circuit that the batched engine has no model for, so that another engine must run it; the text says what."""
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class FlatCircuit(NamedTuple):
+    """A flat circuit in two parts: the sources of its top level, and all other elements.
+
+    Benches that have the other elements in common share one object.
+    """
+
+    shared: tuple[Element, ...]
+    sources: tuple[Source, ...]
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """Return all elements, the sources last."""
+        return (*self.shared, *self.sources)
+
+
+class RecentValues(Generic[Key, Value]):
+    """The last few values of a slow function; keys are compared, not hashed."""
+
+    def __init__(self, count: int) -> None:
+        self._count, self._kept = count, list[tuple[Key, Value]]()
+
+    def of(self, key: Key, make: Callable[[Key], Value]) -> Value:
+        """Return the value of a key, which `make` computes where it is not one of the last few."""
+        for at, (other, value) in enumerate(self._kept):
+            if other == key:
+                self._kept.append(self._kept.pop(at))
+                return value
+        value = make(key)
+        self._kept = [*self._kept[-self._count + 1 :], (key, value)]
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class CircuitWithoutSources:
+    """A circuit without the sources of its top level.
+
+    Two are equal where they are made of the same objects, which is fast to see.
+    """
+
+    circuit: Circuit
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CircuitWithoutSources) or self.circuit.subcircuits is not other.circuit.subcircuits:
+            return False
+        mine, theirs = self.circuit.elements, other.circuit.elements
+        return len(mine) == len(theirs) and all(map(is_, mine, theirs))
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+
+_flats: RecentValues[CircuitWithoutSources, tuple[Element, ...]] = RecentValues(2)
+
+
+def split_sources(circuit: Circuit) -> tuple[CircuitWithoutSources, tuple[Source, ...]]:
+    """Return a circuit without the sources of its top level, and these sources."""
+    sources = tuple([element for element in circuit.elements if isinstance(element, Source)])
+    rest = tuple([element for element in circuit.elements if not isinstance(element, Source)])
+    return CircuitWithoutSources(replace(circuit, elements=rest)), sources
+
+
+def flatten(circuit: Circuit) -> FlatCircuit:
+    """Return a circuit without subcircuits."""
+    undriven, sources = split_sources(circuit)
+    return FlatCircuit(_flats.of(undriven, lambda one: one.circuit.flat().elements), sources)
+
 
 Whole = NDArray[np.int64]
-SPARE = 16
-Shape = tuple[tuple[str | float, ...], ...]
+SPARE = 16  # places of the matrix for entries of ground
+CircuitKey = tuple[tuple[str | float, ...], ...]
 
 
 @dataclass(frozen=True)
 class TabulatedDevice:
-    """A transistor, or two in series with one gate. parts: names, the lower first; flipped: drain and source are."""
+    """A transistor, or a self-cascode of two with one gate.
 
-    kind: Kind
+    parts: names of the transistors, the lower first; size: multiplicity; flipped: drain and source have changed places.
+    """
+
+    kind: DeviceKind
     drain: str
     gate: str
     source: str
@@ -37,15 +117,16 @@ class TabulatedDevice:
 
     @property
     def sign(self) -> float:
-        """1 of an n device."""
+        """Return 1 for an n device, -1 for a p device."""
         return 1.0 if self.kind.polarity == "n" else -1.0
 
 
 def devices_of(elements: Iterable[Element]) -> tuple[TabulatedDevice, ...]:
-    """The transistors of a flat circuit, self-cascodes as one.
+    """Return the devices of a flat circuit, each self-cascode as one.
 
-    Of a stack, three or more in series with one gate, each stays by itself, and its lowest is taken as one whose source
-    floats: at millivolts from drain to source and a gate far above threshold the table of the others is not made for.
+    Of a stack, three or more in series with one gate, each stays by itself, and its lowest has the table of a
+    four-terminal device: at millivolts from drain to source and a gate far above threshold the other table is too
+    coarse.
     """
     transistors = [element for element in elements if isinstance(element, Mos)]
     ends: dict[str, list[Mos]] = defaultdict(list)
@@ -66,7 +147,7 @@ def devices_of(elements: Iterable[Element]) -> tuple[TabulatedDevice, ...]:
             feet.add(mos.name)
     above = {mos.name for mos in upper.values()}
     return tuple(
-        _floating(mos) if mos.name in feet else _device(mos, upper.get(mos.name))
+        _four_terminal_device(mos) if mos.name in feet else _device(mos, upper.get(mos.name))
         for mos in transistors
         if mos.name not in above
     )
@@ -81,7 +162,7 @@ def _ends(element: Element) -> tuple[str, str]:
 
 
 def _cascode(lower: Mos, beside: Sequence[Mos]) -> Mos | None:
-    """The device in series on top of it, where nothing else is on the net between them."""
+    """Return the device in series on top of `lower`, with the same gate, where nothing else is on the net between."""
     others = [mos for mos in beside if mos is not lower]
     if len(beside) != 2 or len(others) != 1:
         return None
@@ -92,26 +173,29 @@ def _cascode(lower: Mos, beside: Sequence[Mos]) -> Mos | None:
 
 def _device(mos: Mos, upper: Mos | None) -> TabulatedDevice:
     if upper is not None:
-        kind = Kind(mos.polarity, mos.w, mos.l, cascode=(upper.w, upper.l))
+        kind = DeviceKind(mos.polarity, mos.w, mos.l, cascode=(upper.w, upper.l))
         return TabulatedDevice(kind, upper.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name, upper.name))
     if mos.source == mos.bulk:
         return TabulatedDevice(
-            Kind(mos.polarity, mos.w, mos.l), mos.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name,)
+            DeviceKind(mos.polarity, mos.w, mos.l), mos.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name,)
         )
     if mos.drain == mos.bulk:
-        kind = Kind(mos.polarity, mos.w, mos.l)
+        kind = DeviceKind(mos.polarity, mos.w, mos.l)
         return TabulatedDevice(kind, mos.source, mos.gate, mos.drain, mos.bulk, mos.m, (mos.name,), flipped=True)
-    return _floating(mos)
+    return _four_terminal_device(mos)
 
 
-def _floating(mos: Mos) -> TabulatedDevice:
-    kind = Kind(mos.polarity, mos.w, mos.l, floating=True)
+def _four_terminal_device(mos: Mos) -> TabulatedDevice:
+    kind = DeviceKind(mos.polarity, mos.w, mos.l, four_terminal=True)
     return TabulatedDevice(kind, mos.drain, mos.gate, mos.source, mos.bulk, mos.m, (mos.name,))
 
 
 @dataclass(frozen=True)
 class Nets:
-    """row: net -> its unknown, -1 for ground; paths: net -> (source, sign) that it stands above that unknown."""
+    """The nets of a circuit.
+
+    row: net -> its unknown, -1 for ground; paths: net -> the (source, sign) whose voltages it is above that unknown.
+    """
 
     names: tuple[str, ...]
     row: Mapping[str, int]
@@ -123,13 +207,16 @@ class Nets:
         return 1 + max(self.row.values())
 
     def behind(self, source: str) -> tuple[tuple[str, ...], float]:
-        """Nets that a source connects to the rest, and 1 where their current flows through it from its first net."""
+        """Return the nets that a voltage source connects to the rest, and a sign.
+
+        The sign is 1 where the current out of these nets flows through the source from its first net.
+        """
         found = [(net, sign) for net, path in self.paths.items() for name, sign in path if name == source]
         return tuple(net for net, _ in found), -found[0][1] if found else 1.0
 
 
 def nets_of(elements: Sequence[Element], devices: Sequence[TabulatedDevice]) -> Nets:
-    """Raises Unsupported where voltage sources make a loop."""
+    """Return the nets of elements and devices with their unknowns. Raises Unsupported for a loop of voltage sources."""
     names = dict.fromkeys([GROUND])
     for device in devices:
         names.update(dict.fromkeys((device.drain, device.gate, device.source, device.bulk)))
@@ -162,44 +249,45 @@ def nets_of(elements: Sequence[Element], devices: Sequence[TabulatedDevice]) -> 
 
 
 @dataclass
-class Pattern:
-    """The entries of the matrix that devices write, by rows before any order."""
+class SparsityPattern:
+    """The entries of the matrix that devices write, numbered as they come; rows and columns before any reordering."""
 
     unknowns: int
     entries: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def at(self, i: int, j: int) -> int:
-        """A number for the entry of two rows, -1 where one is ground."""
+        """Return the number of an entry, -1 where its row or column is ground."""
         if i < 0 or j < 0:
             return -1
         return self.entries.setdefault((i, j), len(self.entries))
 
     def pair(self, i: int, j: int) -> tuple[int, int, int, int]:
-        """The four of a conductance between two rows."""
+        """Return the numbers of the four entries that a conductance between two rows has."""
         return self.at(i, i), self.at(i, j), self.at(j, i), self.at(j, j)
 
 
 @dataclass(frozen=True)
-class Program:
-    """The LU of a pattern. order: row -> place among the pivots; places: entry number -> row of the matrix;
+class MatrixLayout:
+    """Places of a sparsity pattern's entries in the matrix, and the program of its LU.
 
-    size: entries with fill; SPARE rows follow, for what is written to entries of ground: one after the other, because a
-    sum into one row waits for the sum before it. solver: the eliminations, by places in the matrix.
+    order: row -> place among the pivots; places: entry number -> place in the matrix; size: entries with fill; behind
+    them come SPARE more, for what is written to entries of ground: one after the other, because a sum into one place
+    waits for the sum before it. lu: the eliminations.
     """
 
     order: Whole
     places: Whole
     size: int
-    solver: Solver
+    lu: LuProgram
 
-    def placed(self, entries: Whole) -> Whole:
-        """Entry numbers of the pattern, -1 for those of ground, as rows of the matrix."""
+    def matrix_rows(self, entries: Whole) -> Whole:
+        """Return the places in the matrix of entry numbers, SPARE places for the -1 of ground."""
         spare = self.size + np.arange(entries.size).reshape(entries.shape) % SPARE
         return np.where(entries < 0, spare, self.places[entries])
 
 
-def factor(pattern: Pattern) -> Program:
-    """Order by minimum degree and write the program down."""
+def symbolic_lu(pattern: SparsityPattern) -> MatrixLayout:
+    """Return the order of elimination of a pattern, by minimum degree, and the program of its LU with all fill."""
     n = pattern.unknowns
     order = minimum_degree(n, pattern.entries)
     rank = np.empty(n, dtype=np.int64)
@@ -222,29 +310,29 @@ def factor(pattern: Pattern) -> Program:
     right = [[j for j in sorted(rows[k]) if j > k] for k in range(n)]
     targets = [[place[i, j] for j in right[k]] for k in range(n) for i in below[k]]
     places = _whole(place[int(rank[i]), int(rank[j])] for i, j in pattern.entries)
-    seen: list[list[int]] = [[] for _ in range(n)]
+    neighbour_entry: list[list[int]] = [[] for _ in range(n)]
     for i, j in pattern.entries:
         if i != j:
-            seen[int(rank[j])].append(int(rank[i]))
-    solver = Solver(
+            neighbour_entry[int(rank[j])].append(int(rank[i]))
+    program = LuProgram(
         pivot=_whole(place[k, k] for k in range(n)),
-        below_at=_starts(below),
+        below_start=_starts(below),
         below=_whole(place[i, k] for k in range(n) for i in below[k]),
         below_row=_whole(i for found in below for i in found),
-        right_at=_starts(right),
+        right_start=_starts(right),
         right=_whole(place[k, j] for k in range(n) for j in right[k]),
         right_row=_whole(j for found in right for j in found),
         target=_whole(t for found in targets for t in found),
-        target_at=_starts(targets),
-        seen_at=_starts(seen),
-        seen=_whole(place[i, k] for k in range(n) for i in seen[k]),
-        seen_row=_whole(i for found in seen for i in found),
+        target_start=_starts(targets),
+        neighbour_start=_starts(neighbour_entry),
+        neighbour_entry=_whole(place[i, k] for k in range(n) for i in neighbour_entry[k]),
+        neighbour_row=_whole(i for found in neighbour_entry for i in found),
     )
-    return Program(rank, places, len(place), solver)
+    return MatrixLayout(rank, places, len(place), program)
 
 
 def minimum_degree(n: int, entries: Iterable[tuple[int, int]]) -> list[int]:
-    """The order in which to eliminate: always a row with the fewest neighbours left, the first of several."""
+    """Return the order in which to eliminate rows: always one with the fewest neighbours left, the first of several."""
     beside: list[set[int]] = [set() for _ in range(n)]
     for i, j in entries:
         if i != j:
@@ -270,8 +358,8 @@ def _starts(lists: Sequence[Sequence[int]]) -> Whole:
     return np.concatenate([[0], np.cumsum([len(one) for one in lists], dtype=np.int64)]).astype(np.int64)
 
 
-def shape_of(elements: Iterable[Element]) -> Shape:
-    """Return everything that the solver's structure depends on: all but values of sources and what transistors drew."""
+def circuit_key(elements: Iterable[Element]) -> CircuitKey:
+    """Return all that the solver's structure depends on: everything but values of sources and deviations."""
     return tuple(
         (one.name, one.drain, one.gate, one.source, one.bulk, one.polarity, one.w, one.l, one.m)
         if isinstance(one, Mos)

@@ -1,0 +1,217 @@
+"""Tables of devices, currents and charges over voltages as splines, and their evaluation in plain numpy.
+
+Voltages, currents and charges are those of an n device; a p device is its mirror image (`sign` -1 on all of them).
+
+    three-terminal  source and bulk on one net, which holds for 85 to 100 % of a network's transistors. x = V_GS, y =
+    V_DS:
+                    I = exp(a(x)) sum_k c_k(x) b_k(y)      k < RANK, a weighted low-rank fit of the sweeps
+                    Q_G = q(x) + C_gd (x - y),   Q_D = j(y) - C_gd (x - y)
+                    A self-cascode, two in series with one gate, is one such device: its inner net has no equation.
+    four-terminal   source and bulk on different nets. V_G, V_S, V_D to the bulk; the lower end is the source:
+                    I = exp(l) (1 - exp(-V_DS / U_T)),   l and the charges of gate, lower and higher end: functions of
+                    three voltages. I flows from the higher to the lower end; what an end loses to the bulk is left out.
+
+A deviating three-terminal device carries exp(r dV + s dV^2 / 2 + e ln beta) times as much; r, s and e: functions of x.
+In a cascode dV and beta are those of the lower device, and a second such term has by how much the upper one deviates
+more: dV_upper - dV_lower, beta_upper / beta_lower; what moves both then costs one term, and its square is right, too.
+A deviating four-terminal device is that at V_G - shift dV, and carries beta times as much.
+Tests compare the kernels with the functions below, and tables are measured against the simulator with them.
+Source of the separated form: the study in docs/batch.md; BSIM4's `delvto` is not exactly a shift of the gate.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline  # pyright: ignore[reportMissingTypeStubs]
+
+from cosim.technology.types import Polarity
+
+Array = NDArray[np.float64]
+RANK = 6  # 4 leaves 0.3 to 1 % at 20 to 100 nA and a low V_DS
+GATE_COLUMNS = RANK + 2  # a, c_k, q
+DRAIN_COLUMNS = RANK + 1  # b_k, j
+RESPONSES = 6  # r, s, e of a device or of both of a cascode, then those of the upper one's difference
+FOUR_TERMINAL_COLUMNS = 4  # l, Q_G, Q of the lower end, Q of the higher end
+
+
+class DeviceKind(NamedTuple):
+    """Kind of a device, on which its table depends beside process and condition.
+
+    w, l: drawn size, m; four_terminal: a `FourTerminalTable` is made, not a `ThreeTerminalTable`; cascode: size of the
+    device in series on top of it, m, None without one.
+    """
+
+    polarity: Polarity
+    w: float
+    l: float  # noqa: E741 - the field's own letter
+    four_terminal: bool = False
+    cascode: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GridAxis:
+    """Equally spaced voltages: `count` of them from `start`, `step` apart, V."""
+
+    start: float
+    step: float
+    count: int
+
+    @property
+    def points(self) -> Array:
+        """Return all voltages, V."""
+        return self.start + self.step * np.arange(float(self.count))
+
+    @property
+    def stop(self) -> float:
+        """Return the last voltage, V."""
+        return self.start + self.step * (self.count - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class ThreeTerminalTable:
+    """Table of a device whose source is on its bulk, over x = V_GS and y = V_DS.
+
+    gate (cells of x, GATE_COLUMNS, 4), drain (cells of y, DRAIN_COLUMNS, 4), responses (cells of x, RESPONSES, 4):
+    cubics in the distance from the cell's lower end in V, the coefficient of power 0 first. c_gd: F. error: largest
+    relative error of the current halfway between the points of the sweeps, from 1 pA to 100 nA, V_DS above 0.1 V.
+    """
+
+    x: GridAxis
+    y: GridAxis
+    gate: Array
+    drain: Array
+    responses: Array
+    c_gd: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class FourTerminalTable:
+    """Table of a device whose source is not on its bulk, over V_G, V_S and V_DS.
+
+    values (V_G, V_S, V_DS, FOUR_TERMINAL_COLUMNS): coefficients of quadratic B-splines over the axes; shift: dV_G over
+    dV. In cell i, at t = (v - start) / step - i with 0 <= t < 1, the value is the sum over j = 0, 1, 2 of w_j values[i
+    + j] with w = ((1 - t)^2 / 2, 1/2 + t - t^2, t^2 / 2), so each axis has one value more than points. thermal: U_T, V.
+    error: largest relative error of the current off the samples, from 1 pA to 100 nA, V_DS above 0.1 V.
+    """
+
+    gate: GridAxis
+    source: GridAxis
+    drain: GridAxis
+    values: Array
+    thermal: float
+    shift: float
+    error: float
+
+
+DeviceTable = ThreeTerminalTable | FourTerminalTable
+NDArrayInt = NDArray[np.int64]
+
+
+def three_terminal_current(
+    table: ThreeTerminalTable, x: Array, y: Array, vt_shift: tuple[float, float] = (0.0, 0.0)
+) -> Array:
+    """Return the drain current, A, at x = V_GS and y = V_DS, V, which broadcast.
+
+    vt_shift: of the lower and the upper device, V. Beyond an axis its last cell is continued.
+    """
+    a, *c, _ = _cubic(table.gate, table.x, x)
+    *b, _ = _cubic(table.drain, table.y, y)
+    r, s, _, r_upper, s_upper, _ = _cubic(table.responses, table.x, x)
+    lower, more = vt_shift[0], vt_shift[1] - vt_shift[0]
+    a = a + r * lower + s * lower**2 / 2 + r_upper * more + s_upper * more**2 / 2
+    return np.exp(a) * sum(c[k] * b[k] for k in range(RANK))
+
+
+def three_terminal_charges(table: ThreeTerminalTable, x: Array, y: Array) -> tuple[Array, Array]:
+    """Return the charges of gate and drain, C, at x = V_GS and y = V_DS, V, which broadcast."""
+    *_, q = _cubic(table.gate, table.x, x)
+    *_, j = _cubic(table.drain, table.y, y)
+    overlap = table.c_gd * (x - y)
+    return q + overlap, j - overlap
+
+
+def three_terminal_responses(table: ThreeTerminalTable, x: Array) -> Array:
+    """Return the RESPONSES r in 1/V, s in 1/V2 and e at x = V_GS, V, along the first axis."""
+    return _cubic(table.responses, table.x, x)
+
+
+@dataclass(frozen=True, eq=False)
+class FourTerminalValues:
+    """Current from the higher to the lower end, A; charges of gate, lower and higher end, C."""
+
+    current: Array
+    gate: Array
+    lower: Array
+    higher: Array
+
+
+def four_terminal_values(
+    table: FourTerminalTable, gate: Array, source: Array, drain: Array, vt_shift: float = 0.0
+) -> FourTerminalValues:
+    """Return current and charges at V_G and V_S of the lower end, both to the bulk, and V_DS >= 0, V.
+
+    The voltages broadcast; vt_shift: V.
+    """
+    axes = (table.gate, table.source, table.drain)
+    weights = [
+        _quadratic(axis, v) for axis, v in zip(axes, (gate - table.shift * vt_shift, source, drain), strict=True)
+    ]
+    total: Array = np.zeros(1)
+    for i in range(3):
+        for j in range(3):
+            for k in range(3):
+                cells = tuple(cell + step for (cell, _), step in zip(weights, (i, j, k), strict=True))
+                weight = weights[0][1][i] * weights[1][1][j] * weights[2][1][k]
+                total = total + weight[..., None] * table.values[cells]
+    l, *charges = np.moveaxis(total, -1, 0)  # noqa: E741
+    return FourTerminalValues(np.exp(l) * -np.expm1(-drain / table.thermal), *charges)
+
+
+def _cell(axis: GridAxis, v: Array) -> tuple[NDArrayInt, Array]:
+    """Return the cell of each voltage, and how far it is from the cell's lower end in steps."""
+    cell = np.clip(np.floor((v - axis.start) / axis.step), 0, axis.count - 2).astype(np.int64)
+    return cell, (v - axis.start) / axis.step - cell
+
+
+def _cubic(cells: Array, axis: GridAxis, v: Array) -> Array:
+    """Return all columns of a table of cubics at voltages v: (columns, *shape of v)."""
+    cell, t = _cell(axis, np.asarray(v, dtype=float))
+    powers = (t * axis.step)[..., None, None] ** np.arange(4)
+    return np.moveaxis((cells[cell] * powers).sum(axis=-1), -1, 0)
+
+
+def _quadratic(axis: GridAxis, v: Array) -> tuple[NDArrayInt, tuple[Array, Array, Array]]:
+    """Return the cell of each voltage, and the weights of its three quadratic B-splines."""
+    cell, t = _cell(axis, np.asarray(v, dtype=float))
+    return cell, ((1 - t) ** 2 / 2, 0.5 + t - t**2, t**2 / 2)
+
+
+def cubics(axis: GridAxis, rows: Array) -> Array:
+    """Return the cubic spline through rows of values at an axis' points: (cells, rows, 4), power 0 first."""
+    powers = np.asarray(CubicSpline(axis.points, rows, axis=1).c, dtype=np.float64)  # (4, cells, rows)
+    return np.ascontiguousarray(np.moveaxis(powers[::-1], 0, -1))
+
+
+def resample(points: Array, values: Array, wanted: Array) -> Array:
+    """Return values along the first axis at other points, by a cubic spline."""
+    return np.asarray(CubicSpline(points, values)(wanted), dtype=np.float64)
+
+
+def sample_points(axis: GridAxis) -> Array:
+    """Return where a quadratic spline is determined best: the ends of its axis, and the middle of each cell, V."""
+    points = axis.points
+    return np.concatenate([points[:1], points[:-1] + axis.step / 2, points[-1:]])
+
+
+def quadratics(axis: GridAxis, samples: Array) -> Array:
+    """Return the quadratic B-spline coefficients along the first axis, through values at `sample_points`."""
+    count = axis.count
+    weights = np.zeros((count + 1, count + 1))
+    weights[0, :2] = weights[-1, -2:] = 0.5
+    for cell in range(count - 1):
+        weights[cell + 1, cell : cell + 3] = 0.125, 0.75, 0.125
+    found = np.linalg.solve(weights, samples.reshape(count + 1, -1))
+    return found.reshape(samples.shape).astype(np.float64)

@@ -1,0 +1,322 @@
+"""Operating points of benches, and the tiles in whose lanes benches run.
+
+A bench begins at its operating point: dQ/dt = 0 with the sources of time 0, found by pseudo-transient continuation
+(`transient.solve_operating_points`), once for all benches of a chip that begin alike. On the way there unknowns may be
+clamped: memories that the bench sets, and nets that nothing but leakage would hold.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.circuit.bench import Bench
+from cosim.circuit.elements import Mos, Source
+from cosim.circuit.waveforms import Waveform
+from cosim.engines.batch.arrays import (
+    BEGINS_STEP,
+    CLOCK_ROWS,
+    END,
+    FAILED,
+    FINISHED,
+    FIRST_STEP,
+    FOUR_TERMINAL_ROWS,
+    NEXT_BREAKPOINT,
+    NEXT_STEP,
+    NOT_EVALUATED,
+    OVERRANGE,
+    RUNNING,
+    STATUS,
+    STEP_ROWS,
+    TileValues,
+    TransientState,
+)
+from cosim.engines.batch.assemble import AssembledCircuit
+from cosim.engines.batch.circuit import SPARE, FlatCircuit
+from cosim.engines.batch.device_tables import RANK, RESPONSES
+from cosim.engines.batch.evaluate import TANGENT_RANGE
+from cosim.engines.batch.lanes import LANES, aligned_zeros, aligned_zeros_single
+from cosim.engines.batch.transient import solve_operating_points
+
+Array = NDArray[np.float64]
+_NEWTON = 150.0  # V per reltol: what is left behind a move d, 15 mV, is d^2 / (2 n U_T), and the next steps take it up
+_ERROR = 10.0  # V of a step's error per reltol
+_SHARE = 0.05  # of a step's change, which its error may be as well
+_LONGEST, _FIRST = 4.0, 0.04  # of the step that is asked for: the longest one, and the first behind a breakpoint
+_CLAMP = 1e-3  # S
+_LEAK = 1e-15  # S, to its rail, of a net that only one polarity reaches: at 1 V a millionth of 1 nA
+_FIRST_PSEUDO_STEP = 1e-10  # s: the first step on the way to an operating point
+ACCURACY = {
+    "newton_V_per_reltol": _NEWTON,
+    "step_error_V_per_reltol": _ERROR,
+    "step_error_share": _SHARE,
+    "tangent_V": TANGENT_RANGE,
+}
+
+
+class SourceBreakpoints(NamedTuple):
+    """All sources of a bench, linear between breakpoints. time (n,), s; values (n, sources), V or A."""
+
+    time: Array
+    values: Array
+
+
+class DeviceDeviations(NamedTuple):
+    """Deviations of a bench's transistors: (4 n,) of three-terminal and (2 n,) of four-terminal devices.
+
+    Their rows are those of `arrays.TileValues`.
+    """
+
+    three_terminal: Array
+    four_terminal: Array
+
+
+@dataclass(frozen=True, eq=False)
+class OperatingPoint:
+    """A bench at time 0. x (rows + 1,): unknowns, V; charge (nets,), C; converged: an operating point was found."""
+
+    sources: SourceBreakpoints
+    deviations: DeviceDeviations
+    x: Array
+    charge: Array
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class BenchTile:
+    """Lanes in which benches of one circuit run side by side. has_deviations: transistors differ from the nominal."""
+
+    circuit: AssembledCircuit
+    values: TileValues
+    state: TransientState
+    has_deviations: bool
+
+    def load(self, lane: int, point: OperatingPoint) -> None:
+        """Begin a bench in a lane, at its operating point."""
+        values, state, clock = self.values, self.state, self.state.clock
+        values.x[:, lane] = state.x0[:, lane] = state.x1[:, lane] = state.x2[:, lane] = point.x
+        state.q0[:, lane] = state.q1[:, lane] = point.charge
+        values.three_terminal_deviation[:, lane], values.four_terminal_deviation[:, lane] = point.deviations
+        _invalidate_devices(values, lane)
+        count = len(point.sources.time)
+        state.breakpoint[:count, lane], state.source_values[:count, :, lane] = point.sources
+        state.low[:, lane], state.high[:, lane] = np.inf, -np.inf
+        clock[:, lane] = 0.0
+        first_step = state.limits[FIRST_STEP]
+        clock[[END, NEXT_BREAKPOINT, NEXT_STEP], lane] = point.sources.time[-1], 1.0, first_step
+        clock[STATUS, lane] = RUNNING if point.converged else FAILED
+        state.step[BEGINS_STEP, lane] = 1.0
+
+
+def new_tile(
+    circuit: AssembledCircuit, bench: Bench, points: Sequence[OperatingPoint], lanes: int = LANES
+) -> BenchTile:
+    """Return a tile for benches that begin at these points; each lane holds the first of them, FINISHED."""
+    breakpoints = max(len(one.sources.time) for one in points)
+    tile = _empty_tile(circuit, bench, breakpoints, [one.deviations for one in points], lanes)
+    for lane in range(lanes):
+        tile.load(lane, points[0])
+        tile.state.clock[STATUS, lane] = FINISHED  # it is there because a lane must hold something
+    return tile
+
+
+def _empty_tile(
+    circuit: AssembledCircuit,
+    bench: Bench,
+    breakpoints: int,
+    deviations: Iterable[DeviceDeviations],
+    lanes: int = LANES,
+) -> BenchTile:
+    """Return a tile of zeros, with the limits that a bench's tolerances give its steps."""
+    rows, nets, sources = circuit.nets.unknowns, len(circuit.nets.names), len(circuit.source)
+    step, highest = bench.transient.step, bench.technology.supply + OVERRANGE
+    reltol = bench.tolerances.reltol
+    state = TransientState(
+        clock=aligned_zeros(CLOCK_ROWS, lanes),
+        step=aligned_zeros(STEP_ROWS, lanes),
+        breakpoint=aligned_zeros(breakpoints, lanes),
+        source_values=aligned_zeros(breakpoints * sources, lanes).reshape(breakpoints, sources, lanes),
+        x0=aligned_zeros(rows + 1, lanes),
+        x1=aligned_zeros(rows + 1, lanes),
+        x2=aligned_zeros(rows + 1, lanes),
+        predicted=aligned_zeros(rows + 1, lanes),
+        q0=aligned_zeros(nets, lanes),
+        q1=aligned_zeros(nets, lanes),
+        low=aligned_zeros(nets, lanes),
+        high=aligned_zeros(nets, lanes),
+        error_weight=aligned_zeros(rows + 1, lanes),
+        inverse_diagonal=aligned_zeros(rows + 1, lanes),
+        residual=aligned_zeros(rows + 1, lanes),
+        clamps=np.zeros((0, 2)),
+        clamp_voltage=np.zeros((0, lanes)),
+        limits=np.array([_NEWTON * reltol, _ERROR * reltol, _LONGEST * step, _FIRST * step, _SHARE, highest]),
+    )
+    return BenchTile(circuit, _values(circuit, lanes), state, any(one.three_terminal.any() for one in deviations))
+
+
+def _values(circuit: AssembledCircuit, lanes: int) -> TileValues:
+    """Return a tile's values: zeros, with no device evaluated."""
+    s, nets, rows = circuit.arrays, len(circuit.nets.names), circuit.nets.unknowns + 1
+    gates, drains, devices = len(s.gate_lines), len(s.drain_lines), len(s.three_terminal)
+    found = TileValues(
+        x=aligned_zeros(rows, lanes),
+        offset=aligned_zeros(nets, lanes),
+        voltage=aligned_zeros(nets, lanes),
+        current=aligned_zeros(nets, lanes),
+        charge=aligned_zeros(nets, lanes),
+        matrix=aligned_zeros_single(circuit.matrix.size + SPARE, lanes),
+        source=aligned_zeros(len(circuit.source), lanes),
+        gate_functions=aligned_zeros_single(gates * 2 * RANK, lanes),
+        gate_responses=aligned_zeros_single(gates * 2 * RESPONSES, lanes),
+        drain_functions=aligned_zeros_single(drains * 2 * RANK, lanes),
+        gate_point=aligned_zeros(gates, lanes),
+        gate_delta=aligned_zeros(gates, lanes),
+        gate_charge=aligned_zeros(2 * gates, lanes),
+        gate_version=np.zeros(gates, dtype=np.int64),
+        drain_point=aligned_zeros(drains, lanes),
+        drain_delta=aligned_zeros(drains, lanes),
+        drain_charge=aligned_zeros(2 * drains, lanes),
+        drain_version=np.zeros(drains, dtype=np.int64),
+        three_terminal_tangent=aligned_zeros_single(3 * devices, lanes),
+        three_terminal_version=np.zeros(devices, dtype=np.int64),
+        three_terminal_deviation=aligned_zeros_single(4 * devices, lanes),
+        four_terminal_deviation=aligned_zeros(2 * len(s.four_terminal), lanes),
+        four_terminal_tangent=aligned_zeros(len(circuit.four_terminal) * FOUR_TERMINAL_ROWS, lanes),
+    )
+    for lane in range(lanes):
+        _invalidate_devices(found, lane)
+    return found
+
+
+def _invalidate_devices(values: TileValues, lane: int) -> None:
+    """Mark every device of a lane as not evaluated: nothing may depend on the bench that was there before."""
+    values.gate_point[:, lane] = values.drain_point[:, lane] = NOT_EVALUATED
+    values.four_terminal_tangent[::FOUR_TERMINAL_ROWS, lane] = NOT_EVALUATED
+
+
+def operating_points(
+    circuit: AssembledCircuit, benches: Sequence[Bench], flat: Sequence[FlatCircuit]
+) -> list[OperatingPoint]:
+    """Return the operating points of benches with circuits `flat`; of one chip, those that begin alike share one."""
+    sources = _source_breakpoints(circuit, benches, flat)
+    deviations = _device_deviations(circuit, flat)
+    keys = [
+        (one.three_terminal.tobytes(), one.four_terminal.tobytes(), own.values[0].tobytes())
+        for one, own in zip(deviations, sources, strict=True)
+    ]
+    first = {key: k for k, key in reversed(list(enumerate(keys)))}
+    found: dict[int, tuple[Array, Array, bool]] = {}
+    unlike, clamps = sorted(first.values()), clamped_rows(circuit, benches[0], flat[0])
+    for few in (unlike[at : at + LANES] for at in range(0, len(unlike), LANES)):
+        begun = [(sources[k], deviations[k]) for k in few]
+        found.update(zip(few, _solve_few(circuit, benches[0], clamps, begun), strict=True))
+    benches_found = zip(sources, deviations, keys, strict=True)
+    return [OperatingPoint(own, one, *found[first[key]]) for own, one, key in benches_found]
+
+
+def _solve_few(
+    circuit: AssembledCircuit, bench: Bench, clamps: Array, few: Sequence[tuple[SourceBreakpoints, DeviceDeviations]]
+) -> list[tuple[Array, Array, bool]]:
+    """Return unknowns, V, charges, C, and whether it converged, of each of at most LANES benches."""
+    tile = _empty_tile(circuit, bench, 1, [one for _, one in few])
+    # where nothing but a leak holds a pair of nets that a switch joins, 1e-9 of the switch, single precision loses it
+    values = tile.values._replace(matrix=aligned_zeros(circuit.matrix.size + SPARE))
+    s = circuit.arrays
+    state = tile.state._replace(clamps=clamps[:, :2].copy(), clamp_voltage=np.repeat(clamps[:, 2:], LANES, axis=1))
+    for net, voltage in bench.start:
+        if net in circuit.net:
+            values.x[s.row[circuit.net[net]]] = voltage
+    values.x[circuit.nets.unknowns] = 0.0
+    for lane in range(LANES):
+        sources, deviations = few[min(lane, len(few) - 1)]
+        values.source[:, lane] = sources.values[0]
+        values.three_terminal_deviation[:, lane], values.four_terminal_deviation[:, lane] = deviations
+    state.clock[NEXT_STEP], state.step[BEGINS_STEP] = _FIRST_PSEUDO_STEP, 1.0
+    solve_operating_points(s, circuit.matrix.lu, values, state, tile.has_deviations)
+    failed = state.clock[STATUS] == FAILED
+    return [(values.x[:, k].copy(), state.q0[:, k].copy(), not failed[k]) for k in range(len(few))]
+
+
+def net_voltages(circuit: AssembledCircuit, point: OperatingPoint) -> Array:
+    """Return the voltages of all nets at the operating point, V, (nets,)."""
+    s = circuit.arrays
+    found = point.x[s.row]
+    np.add.at(found, s.offsets[:, 0], point.sources.values[0][s.offsets[:, 1]] * s.offset_sign)
+    return found
+
+
+def clamped_rows(circuit: AssembledCircuit, bench: Bench, flat: FlatCircuit) -> Array:
+    """Return the unknowns that are clamped on the way to the operating point: (n, 3), row, conductance S, voltage V.
+
+    Those that the bench sets; and nets that p devices alone reach, to the supply, or n devices alone, to ground. Where
+    nothing drives such a net the tables know no current that would hold it, as junctions do.
+    """
+    supply = bench.technology.supply
+    reached: dict[str, set[str]] = {}
+    for mos in flat.shared:
+        if isinstance(mos, Mos):
+            for net in (mos.drain, mos.source):
+                reached.setdefault(net, set()).add(mos.polarity)
+    rails = {frozenset("p"): supply, frozenset("n"): 0.0}
+    leaks = {net: rails[frozenset(by)] for net, by in reached.items() if frozenset(by) in rails}
+    clamped = [(net, _CLAMP, supply) for net in bench.preset]
+    clamped += [(net, _LEAK, voltage) for net, voltage in leaks.items()]
+    rows = [(circuit.arrays.row[circuit.net[net]], *pull) for net, *pull in clamped if net in circuit.net]
+    return np.array([one for one in rows if one[0] < circuit.nets.unknowns], dtype=np.float64).reshape(-1, 3)
+
+
+def _device_deviations(circuit: AssembledCircuit, flat: Sequence[FlatCircuit]) -> list[DeviceDeviations]:
+    """Return the deviations of each bench's transistors; circuits that share their transistors share one."""
+    found: list[DeviceDeviations] = []
+    for k, one in enumerate(flat):
+        if k and one.shared is flat[k - 1].shared:
+            found.append(found[-1])
+        else:
+            found.append(_deviations_of(circuit, [mos for mos in one.shared if isinstance(mos, Mos)]))
+    return found
+
+
+def _deviations_of(circuit: AssembledCircuit, transistors: Iterable[Mos]) -> DeviceDeviations:
+    three_terminal = np.zeros((len(circuit.three_terminal), 4))
+    four_terminal = np.zeros((len(circuit.four_terminal), 2))
+    four_terminal[:, 1] = 1.0
+    drawn = {mos.name: (mos.vt_shift, mos.beta_factor) for mos in transistors if mos.vt_shift or mos.beta_factor != 1.0}
+    for k, device in enumerate(circuit.three_terminal if drawn else ()):
+        both = [drawn.get(name, (0.0, 1.0)) for name in device.parts]
+        three_terminal[k, :2] = both[0][0], np.log(both[0][1])
+        if len(both) > 1:
+            three_terminal[k, 2:] = both[1][0] - both[0][0], np.log(both[1][1] / both[0][1])
+    for k, device in enumerate(circuit.four_terminal if drawn else ()):
+        four_terminal[k] = drawn.get(device.parts[0], (0.0, 1.0))
+    return DeviceDeviations(three_terminal.ravel(), four_terminal.ravel())
+
+
+def _source_breakpoints(
+    circuit: AssembledCircuit, benches: Sequence[Bench], flat: Sequence[FlatCircuit]
+) -> list[SourceBreakpoints]:
+    found: list[SourceBreakpoints] = []
+    inner: list[Source] = []
+    for k, (bench, own) in enumerate(zip(benches, flat, strict=True)):
+        if k == 0 or own.shared is not flat[k - 1].shared:
+            inner = [one for one in own.shared if isinstance(one, Source)]
+        waveforms = {one.name: one.value for one in (*inner, *own.sources)}
+        found.append(_breakpoints_of(circuit, waveforms, bench.transient.end))
+    return found
+
+
+def _breakpoints_of(circuit: AssembledCircuit, waveforms: Mapping[str, Waveform], end: float) -> SourceBreakpoints:
+    moving = {name: np.array(value).T for name, value in waveforms.items() if isinstance(value, tuple)}
+    time = _breakpoint_times([corners for corners, _ in moving.values()], end)
+    values = np.empty((len(time), len(circuit.source)))
+    for name, index in circuit.source.items():
+        values[:, index] = np.interp(time, *moving[name]) if name in moving else waveforms[name]
+    return SourceBreakpoints(time, values)
+
+
+def _breakpoint_times(times: Sequence[Array], end: float) -> Array:
+    """Return the corners of all sources, with 0 and `end`, s; those closer than 1e-12 of `end` are one."""
+    found = np.unique(np.concatenate([*times, [0.0, end]]))
+    found = found[(found >= 0.0) & (found <= end)]
+    return found[np.concatenate([[True], np.diff(found) > 1e-12 * end])]

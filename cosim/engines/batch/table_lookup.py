@@ -1,0 +1,123 @@
+# pyright: basic
+# numba compiles these functions: what it hands them has no type that pyright knows.
+"""Look up tables in one lane: the functions of a gate or drain line, or the columns of a four-terminal device.
+
+A vector of LANES numbers holds here the functions of a table side by side, not instances: a lane that moved is
+evaluated alone, and all its functions at once. `device/threads.py` reads the same tables one function after the other.
+s is the circuit (`arrays.CircuitArrays`), v the values of its tile (`arrays.TileValues`).
+"""
+
+from math import exp
+from typing import Any
+
+from cosim.engines.batch.compiled import inlined_jit
+from cosim.engines.batch.device_tables import FOUR_TERMINAL_COLUMNS, RANK, RESPONSES
+from cosim.engines.batch.lanes import LANES, extract, halves, load_consecutive, splat
+
+
+@inlined_jit
+def table_cell(x: float, axis: Any, table: int) -> Any:
+    """Return the cell of x on a table's axis (start, 1 / step, cells), the place in it and how far x is outside, V."""
+    start, rate, cells = axis[table, 0], axis[table, 1], axis[table, 2]
+    inside = max(min(x, start + cells / rate), start)
+    place = (inside - start) * rate
+    cell = min(int(place), int(cells) - 1)
+    return cell, (place - cell) / rate, x - inside
+
+
+@inlined_jit
+def spline_weights(place: float) -> Any:
+    """Return the weights of three quadratic B-splines at a place in a cell, 0 to 1, and their derivatives by place."""
+    r = 1.0 - place
+    return (0.5 * r * r, 0.5 + place * r, 0.5 * place * place), (-r, 1.0 - 2.0 * place, place)
+
+
+@inlined_jit
+def _cubics(table: Any, begin: int, cell: int, u: float) -> Any:
+    """Return values and derivatives of all functions of a table at u V from their cell's beginning."""
+    at = begin + 4 * LANES * cell
+    p1, p2 = load_consecutive(table, at + LANES), load_consecutive(table, at + 2 * LANES)
+    p3 = load_consecutive(table, at + 3 * LANES)
+    value = ((p3 * u + p2) * u + p1) * u + load_consecutive(table, at)
+    return value, (p3 * (u * 3.0) + p2 * 2.0) * u + p1
+
+
+@inlined_jit
+def evaluate_gate_line(s: Any, v: Any, line: int, lane: int, x: float, has_deviations: bool) -> None:
+    """Evaluate a gate line's tables in one lane at V_GS = x, V, and store them with their derivatives by V_GS.
+
+    They are RANK currents exp(a) c_k, A, the gate's charge, C, and with `has_deviations` the responses to deviations.
+    """
+    table, at = s.gate_lines[line, 2], line * 2 * RANK
+    cell, u, out = table_cell(x, s.gate_axis, table)
+    value, slope = _cubics(s.gate_table, s.gate_table_start[table], cell, u)
+    bend = extract(slope, 0)
+    level = exp(extract(value, 0) + bend * out)
+    current, by_gate = value * level, (value * bend + slope) * level
+    for k in range(RANK):
+        v.gate_functions[at + k, lane] = extract(current, k + 1)
+        v.gate_functions[at + RANK + k, lane] = extract(by_gate, k + 1)
+    capacitance = extract(slope, RANK + 1)
+    v.gate_charge[2 * line, lane] = extract(value, RANK + 1) + capacitance * out
+    v.gate_charge[2 * line + 1, lane] = capacitance
+    v.gate_point[line, lane] = x
+    if has_deviations:
+        value, slope = _cubics(s.response_table, s.response_table_start[table], cell, u)
+        at = line * 2 * RESPONSES
+        for k in range(RESPONSES):
+            v.gate_responses[at + k, lane] = extract(value, k)
+            v.gate_responses[at + RESPONSES + k, lane] = extract(slope, k)
+
+
+@inlined_jit
+def evaluate_drain_line(s: Any, v: Any, line: int, lane: int, y: float) -> None:
+    """Evaluate a drain line's table in one lane at V_DS = y, V, and store RANK factors b_k, charge and derivatives."""
+    table, at = s.drain_lines[line, 2], line * 2 * RANK
+    cell, u, out = table_cell(y, s.drain_axis, table)
+    value, slope = _cubics(s.drain_table, s.drain_table_start[table], cell, u)
+    value = value + slope * out
+    for k in range(RANK):
+        v.drain_functions[at + k, lane] = extract(value, k)
+        v.drain_functions[at + RANK + k, lane] = extract(slope, k)
+    v.drain_charge[2 * line, lane] = extract(value, RANK)
+    v.drain_charge[2 * line + 1, lane] = extract(slope, RANK)
+    v.drain_point[line, lane] = y
+
+
+@inlined_jit
+def spline_columns(values: Any, first: int, rows: Any, places: Any) -> Any:
+    """Return the four columns of a four-terminal device's table at a place, each with its three derivatives by place.
+
+    first: the place's first coefficient; rows: of the two inner axes; places: in the cells of the three axes, 0 to 1.
+    """
+    (wi, di), (wj, dj), (wk, dk) = spline_weights(places[0]), spline_weights(places[1]), spline_weights(places[2])
+    f = fi = fj = fk = splat(0.0)
+    low, high = halves(wk[0], wk[1]), halves(wk[2], 0.0)  # LANES numbers are the columns of two points
+    d_low, d_high = halves(dk[0], dk[1]), halves(dk[2], 0.0)
+    for a in range(3):
+        g = gj = gk = splat(0.0)
+        for b in range(3):
+            row = FOUR_TERMINAL_COLUMNS * (first + (a * rows[0] + b) * rows[1])
+            p, q = load_consecutive(values, row), load_consecutive(values, row + LANES)
+            value = p * low + q * high
+            g, gj = g + value * wj[b], gj + value * dj[b]
+            gk = gk + (p * d_low + q * d_high) * wj[b]
+        f, fi, fj, fk = f + g * wi[a], fi + g * di[a], fj + gj * wi[a], fk + gk * wi[a]
+    return (
+        _sum_of_points(f, fi, fj, fk, 0),
+        _sum_of_points(f, fi, fj, fk, 1),
+        _sum_of_points(f, fi, fj, fk, 2),
+        _sum_of_points(f, fi, fj, fk, 3),
+    )
+
+
+@inlined_jit
+def _sum_of_points(f: Any, fi: Any, fj: Any, fk: Any, k: int) -> Any:
+    """Return column k with its derivatives, from the sums over both points that a vector holds."""
+    other = k + FOUR_TERMINAL_COLUMNS
+    return (
+        extract(f, k) + extract(f, other),
+        extract(fi, k) + extract(fi, other),
+        extract(fj, k) + extract(fj, other),
+        extract(fk, k) + extract(fk, other),
+    )

@@ -1,0 +1,209 @@
+# pyright: basic
+# numba compiles these functions: what it hands them has no type that pyright knows.
+"""Transients with device noise: currents between nets that are normal numbers at grid points, linear in between.
+
+ngspice's `trnoise` is the same. The density of such a current is 2 rms^2 grid_step up to half of 1 / grid_step,
+one-sided. Of a transistor it is
+
+    S = 2 q I thermal,   thermal = (4/3 c - 1/3) / c^2,   c = I / (g_m I_over_gm), 1 in weak inversion,
+
+with the current that it carries at the beginning of an interval of the grid (cosim.technology.noise). A number is a
+hash of the bench's key, the source and the grid point, the finaliser of SplitMix64 (G. L. Steele, D. Lea and C. H.
+Flood, OOPSLA 2014), made normal as G. E. P. Box and M. E. Muller did (Ann. Math. Statist. 29 (1958) 610): it depends on
+nothing beside the lane. Steps end at the grid's points, and keep their order of BDF there.
+
+In all kernels s, p, v, m and saved are those of `transient`, and n is the noise of the tile (`NoiseState`).
+"""
+
+from collections.abc import Sequence
+from math import cos, log, sqrt, tau
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.circuit.bench import TransientNoise
+from cosim.circuit.elements import GROUND, Source
+from cosim.engines.batch.arrays import BEGINS_STEP, NEXT_STEP, NOW, STEP
+from cosim.engines.batch.assemble import AssembledCircuit
+from cosim.engines.batch.circuit import FlatCircuit, TabulatedDevice, devices_of
+from cosim.engines.batch.compiled import cached_jit, jit
+from cosim.engines.batch.evaluate import three_terminal_current
+from cosim.engines.batch.lanes import LANES, absolute, aligned_zeros, each_lane, load, maximum, minimum, splat, store
+from cosim.engines.batch.step_control import begin_step
+from cosim.engines.batch.transient import may_continue, newton_iteration, set_sources
+from cosim.quantities import Q_ELECTRON
+
+Array = NDArray[np.float64]
+NetPair = tuple[str, str]  # nets that a noise current flows between
+_GOLDEN, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(11)
+_MULTIPLIER_1, _MULTIPLIER_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_SHIFT_1, _SHIFT_2, _SHIFT_3, _SOURCE_SHIFT = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+_NEAR = 1e-3  # of a step of the grid: a point so near is this one
+_INVERTED = 50.0  # largest slope of a device over that in weak inversion
+
+
+class NoiseState(NamedTuple):
+    """The noise of a tile's benches.
+
+    grid_step: s; source (n,): of `TileValues.source`; fixed_density (n,): A^2/Hz; device_start (n + 1,) into device and
+    i_over_gm: three-terminal devices whose noise flows there, and their I / g_m in weak inversion, V; key (LANES,): of
+    each bench; interval (LANES,): of the grid; start_current, end_current (n, LANES): A, at its two ends; density (n,
+    LANES): A^2/Hz.
+    """
+
+    grid_step: float
+    source: NDArray[np.int64]
+    fixed_density: Array
+    device_start: NDArray[np.int64]
+    device: NDArray[np.int64]
+    i_over_gm: Array
+    key: NDArray[np.uint64]
+    interval: NDArray[np.int64]
+    start_current: Array
+    end_current: Array
+    density: Array
+
+
+def add_noise_sources(flat: Sequence[FlatCircuit], noise: TransientNoise) -> list[FlatCircuit]:
+    """Return the circuits with a current source of 0 A for every pair of nets that noise flows between."""
+    fixed = [(net, GROUND) for net, _ in noise.sources]
+    devices = devices_of(flat[0].elements) if noise.slopes else ()
+    pairs = dict.fromkeys([*fixed, *(_drain_and_source(one) for one in devices if not one.kind.four_terminal)])
+    added = tuple(Source(_source_name(pair), "i", *pair, 0.0) for pair in pairs)
+    return [FlatCircuit(one.shared, (*one.sources, *added)) for one in flat]
+
+
+def _drain_and_source(device: TabulatedDevice) -> NetPair:
+    return device.drain, device.source
+
+
+def _source_name(pair: NetPair) -> str:
+    return f"noise {pair[0]} {pair[1]}"
+
+
+def noise_state(
+    circuit: AssembledCircuit, noise: TransientNoise, thermal_voltage: float, lanes: int = LANES
+) -> NoiseState:
+    """Return the state of a tile's noise before its first bench; circuit: with the sources of `add_noise_sources`."""
+    slopes = dict(zip("np", noise.slopes or (), strict=False))
+    own: dict[NetPair, list[int]] = {}
+    for k, device in enumerate(circuit.three_terminal if slopes else ()):
+        own.setdefault(_drain_and_source(device), []).append(k)
+    fixed = {(net, GROUND): 2 * rms**2 * noise.step for net, rms in noise.sources}
+    pairs = sorted({**fixed, **own}, key=lambda pair: circuit.source[_source_name(pair)])
+    lists = [own.get(pair, []) for pair in pairs]
+    devices = [k for few in lists for k in few]
+    polarities = [circuit.three_terminal[k].kind.polarity for k in devices]
+    return NoiseState(
+        grid_step=noise.step,
+        source=np.array([circuit.source[_source_name(pair)] for pair in pairs], dtype=np.int64),
+        fixed_density=np.array([fixed.get(pair, 0.0) for pair in pairs]),
+        device_start=np.cumsum([0, *map(len, lists)], dtype=np.int64),
+        device=np.array(devices, dtype=np.int64),
+        i_over_gm=np.array([slopes[polarity] * thermal_voltage for polarity in polarities], dtype=np.float64),
+        key=np.zeros(lanes, dtype=np.uint64),
+        interval=np.zeros(lanes, dtype=np.int64),
+        start_current=aligned_zeros(len(pairs), lanes),
+        end_current=aligned_zeros(len(pairs), lanes),
+        density=aligned_zeros(len(pairs), lanes),
+    )
+
+
+def begin_noise(state: NoiseState, lane: int, noise: TransientNoise) -> None:
+    """Begin a bench's noise in a lane: none until the first point of the grid."""
+    state.key[lane] = np.uint64(noise.key)
+    state.interval[lane] = 0
+    state.start_current[:, lane] = state.end_current[:, lane] = 0.0
+
+
+@cached_jit
+def advance_noisy_transient(
+    s: Any, p: Any, v: Any, m: Any, n: Any, saved: Any, has_deviations: bool, waiting: bool
+) -> None:
+    """Advance the transients of all lanes, with noise, until none may continue, see `transient.may_continue`."""
+    while may_continue(m, saved, waiting):
+        if _lanes_at_grid_points(m, n) > 0:
+            _set_densities(s, v, n)
+        for lane in each_lane():
+            if m.step[BEGINS_STEP, lane] > 0.0:
+                _begin_interval(m, n, lane)
+                begin_step(m, lane)
+                set_sources(s, v, m, lane)
+                _set_noise_sources(v, m, n, lane)
+        newton_iteration(s, p, v, m, saved, has_deviations)
+
+
+@jit
+def _interval(m: Any, n: Any, lane: int) -> int:
+    return int(m.clock[NOW, lane] / n.grid_step + _NEAR)
+
+
+@jit
+def _lanes_at_grid_points(m: Any, n: Any) -> int:
+    """Return how many lanes begin an interval of the grid."""
+    count = 0
+    for lane in each_lane():
+        if m.step[BEGINS_STEP, lane] > 0.0 and _interval(m, n, lane) != n.interval[lane]:
+            count += 1
+    return count
+
+
+@jit
+def _set_densities(s: Any, v: Any, n: Any) -> None:
+    """Set the one-sided noise density of every source in all lanes, A^2/Hz, by the present currents."""
+    for k in range(n.source.size):
+        total = splat(n.fixed_density[k])
+        for e in range(n.device_start[k], n.device_start[k + 1]):
+            device = n.device[e]
+            current = absolute(three_terminal_current(s, v, device))
+            gm = load(v.three_terminal_tangent, 3 * device + 1)
+            inverted = maximum(absolute(gm * splat(n.i_over_gm[e])), splat(1e-24))
+            slope = minimum(maximum(current / inverted, splat(1.0)), splat(_INVERTED))
+            thermal = (slope * (4.0 / 3.0) - 1.0 / 3.0) / (slope * slope)
+            total = total + current * thermal * (2.0 * Q_ELECTRON)
+        store(n.density, k, total)
+
+
+@jit
+def _begin_interval(m: Any, n: Any, lane: int) -> None:
+    """Draw the noise at the end of a lane's interval where it is a new one, and fit the next step into that interval.
+
+    What is left of the interval is divided evenly, so that no step passes its end or leaves a sliver.
+    """
+    here = _interval(m, n, lane)
+    if here != n.interval[lane]:
+        for k in range(n.source.size):
+            n.start_current[k, lane] = n.end_current[k, lane]
+            rms = sqrt(n.density[k, lane] / (2.0 * n.grid_step))
+            n.end_current[k, lane] = rms * _standard_normal(n.key[lane], np.uint64(here + 1), np.uint64(k))
+        n.interval[lane] = here
+    left = (here + 1) * n.grid_step - m.clock[NOW, lane]
+    parts = int(left / m.clock[NEXT_STEP, lane]) + 1 if m.clock[NEXT_STEP, lane] < left else 1
+    m.clock[NEXT_STEP, lane] = left / parts
+
+
+@jit
+def _set_noise_sources(v: Any, m: Any, n: Any, lane: int) -> None:
+    """Set a lane's noise currents, A, to the end of the step that it begins."""
+    part = (m.clock[NOW, lane] + m.clock[STEP, lane]) / n.grid_step - n.interval[lane]
+    for k in range(n.source.size):
+        start = n.start_current[k, lane]
+        v.source[n.source[k], lane] = start + (n.end_current[k, lane] - start) * part
+
+
+@jit
+def _standard_normal(key: Any, point: Any, source: Any) -> float:
+    """Return a standard normal number that is a hash of a bench's key, a point of the grid and a source."""
+    mixed = _mix_bits(_mix_bits((source << _SOURCE_SHIFT) + point + _GOLDEN) * _GOLDEN + key)
+    other = _mix_bits(mixed + _GOLDEN)
+    radius = sqrt(-2.0 * log((float(mixed >> _SHIFT) + 0.5) / 9007199254740992.0))
+    return radius * cos(tau * (float(other >> _SHIFT) / 9007199254740992.0))
+
+
+@jit
+def _mix_bits(value: Any) -> Any:
+    """Return SplitMix64's finaliser of a number of 64 bits."""
+    value = (value ^ (value >> _SHIFT_1)) * _MULTIPLIER_1
+    value = (value ^ (value >> _SHIFT_2)) * _MULTIPLIER_2
+    return value ^ (value >> _SHIFT_3)
