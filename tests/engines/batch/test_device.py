@@ -20,7 +20,7 @@ W, L = 1e-6, 5e-6
 
 
 def mirror(technology, k):
-    """Tied devices of both kinds, one that deviates, a switch that floats; each bench has currents and an end."""
+    """Three-terminal devices, n and p, one that deviates, a four-terminal switch; benches have currents and ends."""
     from cosim.cells.benches import supply_of
 
     end = 0.13 + 0.02 * k

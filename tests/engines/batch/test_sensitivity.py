@@ -1,4 +1,4 @@
-"""Derivatives by the adjoint march against finite differences: of the engine itself, and of ngspice."""
+"""Derivatives by the adjoint of a transient against finite differences: of the engine itself, and of ngspice."""
 
 from dataclasses import replace
 
@@ -83,7 +83,7 @@ def test_ten_most_decisive_transistors(design, x):
     assert found.sigma_a == pytest.approx(np.sqrt(sum(device.sigma_a**2 for device in found.devices)))
 
 
-def test_a_chip_whose_memories_were_held_at_rest(design, x):
+def test_a_chip_whose_memories_were_clamped_at_the_operating_point(design, x):
     plan = VariationPlan("local", seed=0, chips=1)
     devices = varying_devices(design.assembly.circuit, design.technology, plan)
     chip = draw_chip(devices, design.technology, plan, 0)
@@ -93,7 +93,7 @@ def test_a_chip_whose_memories_were_held_at_rest(design, x):
         check(design, bench, found, device)
 
 
-def test_a_device_whose_source_floats(design, x):
+def test_a_four_terminal_device(design, x):
     bench, found = inference_bench(design, x), sensitivities(design, x)
     (device, *_) = (one for one in found.devices if one.role == "switch")
     check(design, bench, found, device)

@@ -1,4 +1,4 @@
-"""Noise in the march of the batched engine: its size by hand, and that it depends on nothing beside a bench."""
+"""Transients with noise in the batched engine: its size by hand, and that it depends on nothing beside a bench."""
 
 from dataclasses import replace
 

@@ -118,8 +118,9 @@ def test_a_differential_pair_integrator(both, technology, calibration):
 
 @pytest.mark.parametrize("gate", [0.8, 1.2])
 def test_a_stack_in_the_triode_region(both, technology, gate):
-    """53 mV over 16 devices, as the current reference has them: 3 mV each, where the table of a tied device was wrong
-    by a factor of three. 1 in 1,000: what splines of floating devices miss, 0.3 % at most, in the mean of 16 drops."""
+    """53 mV over 16 devices, as the current reference has them: 3 mV each, where the table of a three-terminal device
+    was wrong by a factor of three. 1 in 1,000: what splines of four-terminal devices miss, 0.3 % at most, in the mean
+    of 16 drops."""
     nets = ["x", *(f"s{k}" for k in range(1, 16)), "0"]
     stack = [Mos(f"m{k}", nets[k], "g", nets[k + 1], "0", "n", 0.5e-6, 10e-6) for k in range(16)]
     elements = *stack, Source("g", "v", "g", "0", gate), Source("x", "v", "x", "0", 0.053)
@@ -169,19 +170,19 @@ def test_a_bench_is_itself_whatever_is_beside_it(batch, technology):
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_what_is_taken_stays_when_the_room_is_used_again(count):
+def test_copied_rows_stay_when_the_buffer_is_used_again(count):
     """A single row, too, which is its own transpose."""
     values = np.arange(2 * 5 * 3, dtype=float).reshape(2, 5, 3)
     nothing = np.zeros(0, dtype=np.int64)
     time, found = values[:, :, 0].copy(), np.zeros((3, 2))
-    room = ProbeBuffer(nothing, nothing, np.zeros(0), nothing, nothing, time, values.copy(), found)
-    time, probes = copy_rows(room, 1, count)
-    room.time[:], room.values[:] = -1.0, -1.0
+    buffer = ProbeBuffer(nothing, nothing, np.zeros(0), nothing, nothing, time, values.copy(), found)
+    time, probes = copy_rows(buffer, 1, count)
+    buffer.time[:], buffer.values[:] = -1.0, -1.0
     np.testing.assert_array_equal(time, values[1, :count, 0])
     np.testing.assert_array_equal(probes, values[1, :count].T)
 
 
-def test_pairs_of_nets_that_only_leaks_hold_come_to_rest(batch, technology):
+def test_pairs_of_nets_that_only_leaks_hold_find_their_operating_point(batch, technology):
     """ANDs of three bits of which the middle one is on: two nets 1e-9 as tight to anything as to each other."""
     off, on = Source("off", "v", "off", "0", 0.0), Source("on", "v", "on", "0", SUPPLY)
     switch = technology.sizing.sample_switch

@@ -29,7 +29,7 @@ from cosim.technology.conditions import at
 pytestmark = pytest.mark.ngspice
 
 SUPPLY = 1.8
-TIED = {polarity: DeviceKind(polarity, 1e-6, 5e-6) for polarity in "np"}
+THREE_TERMINAL = {polarity: DeviceKind(polarity, 1e-6, 5e-6) for polarity in "np"}
 PAIR = DeviceKind("n", 1e-6, 5e-6, cascode=(4e-6, 0.4e-6))
 SWITCH = {polarity: DeviceKind(polarity, 0.4e-6, 0.4e-6, four_terminal=True) for polarity in "np"}
 DRAINS = (0.1234, 0.4567, 1.1111, 1.7321)  # V, between the points of all axes
@@ -39,11 +39,11 @@ SIGNAL = (1e-13, 2e-8)  # A
 @pytest.fixture(scope="module")
 def measured(technology):
     """Kind -> its table, measured when it is first asked for."""
-    laboratory, found = MeasurementSetup(technology, simulator_named("ngspice")), {}
+    setup, found = MeasurementSetup(technology, simulator_named("ngspice")), {}
 
     def table(kind: DeviceKind):
         if kind not in found:
-            found[kind] = fit_table(laboratory, kind)
+            found[kind] = fit_table(setup, kind)
         return found[kind]
 
     return table
@@ -83,20 +83,20 @@ def swept(technology, kind: DeviceKind, vt_shift=(0.0, 0.0)):
     return sign * (waves["g"] - from_rail), currents
 
 
-@pytest.mark.parametrize("kind", [TIED["n"], TIED["p"], PAIR], ids=["n", "p", "cascode"])
-def test_a_tied_current_is_the_simulators(technology, measured, kind):
+@pytest.mark.parametrize("kind", [THREE_TERMINAL["n"], THREE_TERMINAL["p"], PAIR], ids=["n", "p", "cascode"])
+def test_a_three_terminal_current_is_the_simulators(technology, measured, kind):
     table = measured(kind)
     x, truth = swept(technology, kind)
     found = three_terminal_current(table, x, np.array(DRAINS)[:, None])
     inside = (truth > SIGNAL[0]) & (truth < SIGNAL[1])
     assert inside.sum() > 100
-    # what the low-rank fit leaves, see Tied.error, and 1e-4 of ngspice's own gmin in the lowest decade
+    # what the low-rank fit leaves, see ThreeTerminalTable.error, and 1e-4 of ngspice's own gmin in the lowest decade
     assert found[inside] == pytest.approx(truth[inside], rel=1e-3, abs=0)
     assert table.error < 5e-3  # up to 100 nA
 
 
 def test_a_current_at_a_low_voltage_is_right_within_its_saturated_one(technology, measured):
-    kind = TIED["n"]
+    kind = THREE_TERMINAL["n"]
     x, truth = swept(technology, kind)
     working = (truth[2] > SIGNAL[0]) & (truth[2] < SIGNAL[1])
     table, y = measured(kind), np.linspace(0.0, 0.1, 57)[:, None]
@@ -111,7 +111,7 @@ def test_a_current_at_a_low_voltage_is_right_within_its_saturated_one(technology
     assert np.abs(three_terminal_current(table, x, np.array(0.0))).max() == 0.0
 
 
-@pytest.mark.parametrize("kind", [TIED["n"], TIED["p"], PAIR], ids=["n", "p", "cascode"])
+@pytest.mark.parametrize("kind", [THREE_TERMINAL["n"], THREE_TERMINAL["p"], PAIR], ids=["n", "p", "cascode"])
 @pytest.mark.parametrize("vt_shift", [(0.015, 0.0), (-0.015, 0.0), (0.01, 0.01)])
 def test_a_deviating_device(technology, measured, kind, vt_shift):
     table, y = measured(kind), np.array(DRAINS)[1:, None]
@@ -126,7 +126,7 @@ def test_a_deviating_device(technology, measured, kind, vt_shift):
 
 
 @pytest.mark.parametrize("polarity", "np")
-def test_a_floating_current_is_the_simulators(technology, measured, polarity):
+def test_a_four_terminal_current_is_the_simulators(technology, measured, polarity):
     kind = SWITCH[polarity]
     table, sign, bulk = measured(kind), 1 if polarity == "n" else -1, 0.0 if polarity == "n" else SUPPLY
     rng = np.random.default_rng(3)
@@ -166,12 +166,12 @@ STEP = ((0.0, 0.0), (1e-9, 1.2))  # V over s
 
 def test_gate_charge_flows_through_a_resistor(technology, measured):
     elements = [
-        *parts(TIED["n"], "d", "in", "0", "0"),
+        *parts(THREE_TERMINAL["n"], "d", "in", "0", "0"),
         Source("d", "v", "d", "0", 1.2),
         Source("x", "v", "vx", "0", STEP),
     ]
     x, charge = flowed(technology, elements, "x", 4e-8)
-    gate, _ = three_terminal_charges(measured(TIED["n"]), x, np.array(1.2))
+    gate, _ = three_terminal_charges(measured(THREE_TERMINAL["n"]), x, np.array(1.2))
     # a channel in strong inversion has a charge that depends on V_DS; it is measured at half the highest
     assert gate[-1] - gate[0] == pytest.approx(charge[-1], rel=1e-2)
     assert gate - gate[0] == pytest.approx(charge, rel=0, abs=1e-2 * charge[-1])
@@ -179,17 +179,17 @@ def test_gate_charge_flows_through_a_resistor(technology, measured):
 
 def test_drain_charge_flows_through_a_resistor(technology, measured):
     elements = [
-        *parts(TIED["n"], "in", "g", "0", "0"),
+        *parts(THREE_TERMINAL["n"], "in", "g", "0", "0"),
         Source("g", "v", "g", "0", 0.1),
         Source("x", "v", "vx", "0", STEP),
     ]
     y, charge = flowed(technology, elements, "x", 1e-8)
-    _, drain = three_terminal_charges(measured(TIED["n"]), np.array(0.1), y)
+    _, drain = three_terminal_charges(measured(THREE_TERMINAL["n"]), np.array(0.1), y)
     assert drain - drain[0] == pytest.approx(charge, rel=0, abs=1e-2 * charge[-1])
 
 
 @pytest.mark.parametrize(("end", "others"), [("gate", "sd"), ("lower", "gd"), ("higher", "gs")])
-def test_charges_of_a_floating_device_flow_through_a_resistor(technology, measured, end, others):
+def test_charges_of_a_four_terminal_device_flow_through_a_resistor(technology, measured, end, others):
     """A switch of n with its gate off: no current but that of charges."""
     kind, still = SWITCH["n"], {"g": 0.0, "s": 0.7, "d": 1.3}
     nets = {"gate": "g", "lower": "s", "higher": "d"}
@@ -228,10 +228,10 @@ def test_supplies_of_five_percent_share_a_table(technology):
 
 @pytest.fixture
 def kept(technology, measured, monkeypatch, tmp_path):
-    """The tables of a tied and of a floating device, and the files where they are kept."""
+    """The tables of a three-terminal and of a four-terminal device, and the files where they are kept."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(device_cache, "fit_table", lambda _, kind: measured(kind))
-    kinds = (TIED["n"], SWITCH["p"])
+    kinds = (THREE_TERMINAL["n"], SWITCH["p"])
     found = device_tables(technology, kinds)
     return found, sorted((tmp_path / "cosim" / "tables").iterdir())
 
@@ -305,10 +305,10 @@ def test_another_corner_and_temperature_are_other_tables(technology, kept, monke
 def test_a_cache_that_cannot_be_written_is_told(technology, monkeypatch, tmp_path, measured):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    table = measured(TIED["n"])
+    table = measured(THREE_TERMINAL["n"])
     monkeypatch.setattr(device_cache, "fit_table", lambda *_: table)
     said = []
-    assert device_tables(technology, [TIED["n"]], said.append) == {TIED["n"]: table}
+    assert device_tables(technology, [THREE_TERMINAL["n"]], said.append) == {THREE_TERMINAL["n"]: table}
     assert said[0] == "device table: generic180, n 1u/5u"
     assert said[1].startswith("device table not kept: cannot write")
     assert said[1].endswith("by setting XDG_CACHE_HOME")
@@ -337,7 +337,7 @@ def test_a_table_of_another_form_is_measured_anew(technology, kept, monkeypatch,
     asked = []
     monkeypatch.setattr(device_cache, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
     device_tables(technology, found)
-    assert asked == [TIED["n"]]
+    assert asked == [THREE_TERMINAL["n"]]
 
 
 def test_every_bit_of_a_table_counts(kept):

@@ -108,7 +108,7 @@ def test_a_self_cascode_is_one_device():
 
 
 def test_a_stack_is_no_cascode():
-    """Three in series with one gate: the lowest has the table of a floating source, like the others."""
+    """Three in series with one gate: the lowest has the table of a four-terminal device, like the others."""
     ends = ("a", "0"), ("b", "a"), ("out", "b")
     found = devices_of(nmos(f"m{k}", drain, "g", source) for k, (drain, source) in enumerate(ends))
     assert [device.parts for device in found] == [("m0",), ("m1",), ("m2",)]
@@ -120,10 +120,10 @@ def test_a_drain_on_the_bulk_is_a_source():
     assert found.flipped and not found.kind.four_terminal and (found.drain, found.source) == ("a", "0")
 
 
-def test_a_shape_does_not_depend_on_what_is_driven_or_drawn():
-    def shape(volt, shift, farad=1e-12):
+def test_a_key_does_not_depend_on_what_is_driven_or_drawn():
+    def key(volt, shift, farad=1e-12):
         mos = Mos("m", "d", "d", "0", "0", "n", 1e-6, 1e-6, vt_shift=shift)
         return circuit_key((mos, Source("s", "v", "d", "0", volt), Capacitor("c", "d", "0", farad)))
 
-    assert shape(1.0, 0.0) == shape(0.5, 0.01)
-    assert shape(1.0, 0.0) != shape(1.0, 0.0, 2e-12)
+    assert key(1.0, 0.0) == key(0.5, 0.01)
+    assert key(1.0, 0.0) != key(1.0, 0.0, 2e-12)
