@@ -20,7 +20,8 @@ TESTS = Path(__file__).parents[2]
 PLANTED = """
 import numpy as np
 from cosim.engines.batch.compiled import jit
-from cosim.engines.batch.lanes import LANES, blank, blank_single, load, load_at, pick, splat, store, store_where
+from cosim.engines.batch.lanes import LANES, aligned_zeros, aligned_zeros_single, extract, load, load_consecutive
+from cosim.engines.batch.lanes import splat, store, store_where
 
 @jit
 def read(rows, k):
@@ -36,18 +37,18 @@ def write_where(rows, k):
 
 @jit
 def read_table(rows, k):
-    store(rows, 0, load_at(rows.reshape(-1), k * LANES))
+    store(rows, 0, load_consecutive(rows.reshape(-1), k * LANES))
 
 @jit
 def read_lane(rows, k):
-    rows[0, 0] = pick(load(rows, 0), k * LANES // 4)
+    rows[0, 0] = extract(load(rows, 0), k * LANES // 4)
 
 @jit
 def write_number(rows, k):
     rows[k, 0] = 21.0
 
 for kernel in (read, write, write_where, read_table, read_lane, write_number):
-    rows = blank_single(4) if kernel is read_table else blank(4)
+    rows = aligned_zeros_single(4) if kernel is read_table else aligned_zeros(4)
     for k, good in ((0, True), (3, True), (4, False), (1 << 40, False)):
         try:
             kernel(rows, k)

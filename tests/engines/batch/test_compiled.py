@@ -47,5 +47,5 @@ def test_without_a_place_it_serves_once(monkeypatch):
     def nowhere():
         raise InputError("there is no folder to keep it in")
 
-    monkeypatch.setattr(compiled, "_kept", nowhere)
+    monkeypatch.setattr(compiled, "_kernel_folder", nowhere)
     assert compiled.cached_jit(half)(np.arange(3.0)) == 1.5
