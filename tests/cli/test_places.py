@@ -54,8 +54,8 @@ PRINTED = {  # verb -> arguments
 NEEDS = {"train": "torch", "backbone": "torch", "reproduce": "torch", "demo": "torch", "explore": "optuna",
          "sensitivity": "numba", "signoff": "numba"}  # fmt: skip
 NGSPICE = ("simulate", "compare", "characterize", "demo", "signoff", "sensitivity", "calibrate")
-SLOW = ("calibrate", "signoff")  # a minute and more where no device table is kept
-QUICK = ("compile", "montecarlo", "merge", "sweep", "power", "reproduce", "diff")  # the others: one place by default
+SLOW = ("calibrate", "sensitivity", "signoff")  # a minute and more where no device table is kept
+QUICK = ("compile", "reproduce", "diff")  # the others: one place by default
 PLACES = ("relative", "default", "absolute")
 PLAN = """
 [nominal]

@@ -115,6 +115,7 @@ def test_the_page_says_the_verdict_first_and_holds_the_others(signed):
     assert cosim(place, "verify", ".").returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.ngspice
 def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, folder):
     """Two checks of ten, by the plan that the run has written, its other checks left out."""
