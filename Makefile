@@ -6,8 +6,6 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # A machine that reports CI must not pass by skipping the simulator.
 NGSPICE_MODE := $(if $(CI),required,auto)
-# Whatever runs kernels of the batched engine; tests/engines/batch/test_checked.py keeps it whole.
-CHECKED_TESTS := tests/engines/batch tests/automata/test_steered.py tests/benchmarks/test_smoke.py tests/cli/test_demo.py tests/cli/test_explore.py tests/cli/test_inside.py tests/engines/test_lanes.py tests/engines/test_table.py tests/explore/test_search.py tests/report/test_figures.py tests/simulation/test_around.py tests/simulation/test_undecided.py tests/study/test_partitions.py tests/study/test_probing.py tests/study/test_transitions.py tests/test_structure.py tests/training/test_trainer.py tests/units/test_register.py
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-slow test-checked lint format docs notebooks bench lock clean
@@ -37,8 +35,8 @@ test: venv ## the test suite
 test-slow: venv ## the long sweeps
 	$(BIN)/python -m pytest -n $(JOBS) --ngspice=$(NGSPICE_MODE) --benchmark-disable -m slow --timeout=3600 $(PYTEST_ARGS)
 
-test-checked: venv ## nightly: the batched engine with the bounds of every access checked
-	COSIM_CHECKED=1 $(BIN)/python -m pytest -n $(JOBS) --ngspice=$(NGSPICE_MODE) --benchmark-disable --timeout=3600 $(CHECKED_TESTS) $(PYTEST_ARGS)
+test-checked: venv ## nightly: the test suite with the bounds of every access of the batched engine checked
+	COSIM_CHECKED=1 $(BIN)/python -m pytest -n $(JOBS) --ngspice=$(NGSPICE_MODE) --benchmark-disable --timeout=3600 $(PYTEST_ARGS)
 
 lint: venv ## ruff and pyright
 	$(BIN)/ruff check .
