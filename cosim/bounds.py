@@ -45,7 +45,9 @@ class Bounds:
     def check(self, name: str, value: float, repair: str = "") -> None:
         """Raise InputError that names the field, its range and its value where the value lies outside."""
         if value not in self:
-            raise InputError(f"{name} {self.refuse(value)}{f'; {repair}' if repair else ''}")
+            limit = self.low if value < self.low or (self.open_low and value == self.low) else self.high
+            text = f"{name} {self.refuse(value)}{f'; {repair}' if repair else ''}"
+            raise InputError(text, where=name, value=value, limit=limit, unit=self.unit)
 
     def refuse(self, value: float) -> str:
         """Return what is said of a value outside: `must lie in 1 to 64, not 0`."""

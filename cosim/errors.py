@@ -14,9 +14,24 @@ def printable(text: str) -> str:
 
 
 class CosimError(Exception):
-    """Base of every error raised on purpose by this package; its message is one line."""
+    """Base of every error raised on purpose by this package; its message is one line.
+
+    Where a number was compared with a limit, a program finds them in where (what the number is of), value, limit and
+    unit (an SI symbol). Errors of units and compiler name settings as Python does, between backticks: `i_unit`,
+    `cell=auto`, `train(epsilon=1)`; the command line spells their options, see cosim.cli.option_names.
+    """
 
     exit_code = 2
+
+    def __init__(
+        self, text: str = "", *, where: str = "", value: float | None = None, limit: float | None = None, unit: str = ""
+    ) -> None:
+        super().__init__(text)
+        self.where, self.value, self.limit, self.unit = where, value, limit, unit
+
+    def reworded(self, text: str, kind: "type[CosimError] | None" = None) -> "CosimError":
+        """Return an error of another text, and perhaps of another kind, about the same number."""
+        return (kind or type(self))(text, where=self.where, value=self.value, limit=self.limit, unit=self.unit)
 
     def __str__(self) -> str:
         return printable(super().__str__())

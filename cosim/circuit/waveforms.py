@@ -43,7 +43,7 @@ class Timing:
 
     def __post_init__(self) -> None:
         """Raises InputError for a frame that no circuit of nanoamperes could follow, or nobody would wait for."""
-        T_STEP.check("t_step", self.t_step, "choose another with --t-step")
+        T_STEP.check("t_step", self.t_step, "choose another `t_step`")
 
     def closes(self, stages: int) -> tuple[float, ...]:
         """Return the moments at which each stage freezes its candidates and decides, as fractions of the frame."""

@@ -8,6 +8,7 @@ from io import TextIOWrapper
 
 import click
 
+from cosim.cli.option_names import spell_options
 from cosim.cli.stopping import StoppedError, stopping_on_signals
 from cosim.errors import CosimError, printable
 from cosim.version import __version__
@@ -97,7 +98,7 @@ def main() -> None:
         click.echo(f"cosim: {_format_usage(error)}", err=True)
         sys.exit(error.exit_code)
     except CosimError as error:
-        click.echo(f"cosim: {error}", err=True)
+        click.echo(f"cosim: {spell_options(str(error))}", err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):  # before a verb began
         click.echo("cosim: interrupted", err=True)

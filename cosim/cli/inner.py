@@ -11,6 +11,7 @@ import click
 
 from cosim.cli.config import NO_SETTING, setting_name
 from cosim.cli.fresh import is_fresh
+from cosim.cli.option_names import spell_options
 from cosim.cli.settings import KeepingVerb
 from cosim.errors import CosimError
 
@@ -73,7 +74,7 @@ class Inner:
         except SystemExit as end:
             return COMPLAINT if end.code else ""
         except CosimError as error:
-            return str(error)
+            return spell_options(str(error))
         except click.ClickException as error:
             return error.format_message()
         return ""

@@ -10,6 +10,7 @@ from cosim.bounds import AREA, SEEDS
 from cosim.cli.beside import Heard, check_output, stopping_truthfully, write_beside
 from cosim.cli.fresh import is_fresh
 from cosim.cli.help import GroupedOption
+from cosim.cli.option_names import spell_options
 from cosim.cli.options import FILE, Option, collecting, one_of, pdk_root_option, technology_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import KeepingVerb
@@ -216,7 +217,7 @@ def describe_obstacle(network: "Network", path: Path) -> list[str]:
     try:
         check_mapping(network, origin=str(path))
     except MappingError as error:
-        return [f"{_OBSTACLE}{error}"]
+        return [f"{_OBSTACLE}{spell_options(str(error))}"]
     return []
 
 

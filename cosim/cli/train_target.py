@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cosim.errors import InputError
+from cosim.cli.option_names import spell_options
+from cosim.errors import InputError, MappingError
 from cosim.training.config import TrainingConfig
 
 if TYPE_CHECKING:
@@ -65,6 +66,14 @@ def circuit_check(devices: DeviceOptions, grid: float | None, output: Path) -> "
 
     technology = load_technology(devices.technology, devices.pdk_root)
     calibration = known_calibration(technology, units_for(grid))
-    if calibration is None:
-        return lambda network: check_mapping(network, origin=str(output))
-    return lambda network: check_sizes(network, technology, calibration, str(output))
+
+    def check(network: "Network") -> None:
+        try:
+            if calibration is None:
+                check_mapping(network, origin=str(output))
+            else:
+                check_sizes(network, technology, calibration, str(output))
+        except MappingError as error:  # a training keeps its text
+            raise error.reworded(spell_options(str(error))) from None
+
+    return check

@@ -55,8 +55,8 @@ def _with_converters(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
     levels, inputs = job.network.encoding.levels, list(graph.of(InputCurrent))
     if levels is None:
         raise MappingError(
-            f"{job.origin}: --with inputs takes codes, so meta.input_levels must say how many levels an input has; "
-            "train with --input-levels 16, or leave inputs out"
+            f"{job.origin}: `around=inputs` takes codes, so meta.input_levels must say how many levels an input has; "
+            "train with `input_levels=16`, or leave inputs out"
         )
     bits, rest_bias = levels.bit_length(), job.calibration.mirror.sink_bias(graph.i_pedestal)
     assert job.settings.fit is not None, "blocks around a network need what was measured of them"
@@ -80,19 +80,19 @@ def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
     pooling, outputs = job.network.readout.pooling, len(assembly.outputs)
     if job.network.regression:
         raise MappingError(
-            f"{job.origin}: --with decision takes the largest output as a class, and this network was trained for real "
-            "numbers; leave decision out"
+            f"{job.origin}: `around=decision` takes the largest output as a class, and this network was trained for "
+            "real numbers; leave decision out"
         )
     if pooling == "vote" or outputs < 2:
         what = f"readout.pooling {pooling}" if pooling == "vote" else f"{outputs} output"
         raise MappingError(
-            f"{job.origin}: --with decision takes the largest of two or more outputs, pooled by mean or last, not "
-            f"{what}; train with --pooling mean, or leave decision out"
+            f"{job.origin}: `around=decision` takes the largest of two or more outputs, pooled by mean or last, not "
+            f"{what}; train with `pooling=mean`, or leave decision out"
         )
     if sampled_time(stages := len(assembly.clocks), Timing()) <= 0:
         raise MappingError(
-            f"{job.origin}: --with decision samples outputs before the first of the network's {stages} stages decides, "
-            f"which leaves no time in a frame; leave decision out"
+            f"{job.origin}: `around=decision` samples outputs before the first of the network's {stages} stages "
+            "decides, which leaves no time in a frame; leave decision out"
         )
     lines = tuple(f"class_{k}" for k in range(outputs))
     blocks = (

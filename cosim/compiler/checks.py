@@ -25,8 +25,9 @@ def check_weights(graph: Lowered, job: CompilationJob) -> None:
         limit = f"+-{largest / units:g} ({largest} unit devices at 1/{units})"
         raise MappingError(
             f"{job.origin}: {weight.origin} must lie within {limit}, not {weight.target:g}{_among(len(beyond))}; clip "
-            "it in training, or compile with --saturate to cut it and have it listed"
-        )
+            "it in training, or compile with `saturate` to cut it and have it listed",
+            where=weight.origin, value=weight.target, limit=largest / units,
+        )  # fmt: skip
 
 
 def _among(count: int) -> str:
@@ -78,7 +79,7 @@ def check_units_work(graph: Scaled, target: Target) -> None:
     kinds = [unit for unit in UNITS if any(isinstance(node, unit.node_type) for node in graph.memories)]
     if how.tau is not None and not any(unit.has_time_constant for unit in kinds):
         raise MappingError(
-            f"{origin}: tau is that of ladders, and no layer has epsilon 1 or tau-cells; leave --tau out"
+            f"{origin}: tau is that of ladders, and no layer has epsilon 1 or tau-cells; leave `tau` out"
         )
     for unit in kinds:
         unit.check_timing(graph.i_unit, how.t_step, how.slow, target.calibration, origin)
@@ -90,7 +91,8 @@ def check_set_points(graph: Scaled, job: CompilationJob) -> None:
     if beyond:
         name, worst = max(beyond, key=lambda one: one[1].excess)
         found = f"{job.origin}: {name}: {worst}{_among(len(beyond))}"
-        raise UnitCurrentError(found) if worst.current > 0 else MappingError(f"{found}; {worst.repair}")
+        kind, text = (UnitCurrentError, found) if worst.current > 0 else (MappingError, f"{found}; {worst.repair}")
+        raise kind(text, where=name, value=worst.current, limit=worst.limit, unit="A")
 
 
 def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
@@ -107,11 +109,13 @@ def check_signals(graph: Scaled, target: Target) -> None:
     low, high = calibration.current_min, calibration.current_max
     if pedestal and pedestal * i_unit < low:
         raise UnitCurrentError(
-            f"{origin}: --i-unit must be at least {low / pedestal:.3g} A on {calibration.technology}, not "
-            f"{i_unit:.3g} A: a signal of 0 carries {pedestal:g} of it, and mirrors need {low * 1e12:g} pA"
-        )
+            f"{origin}: `i_unit` must be at least {low / pedestal:.3g} A on {calibration.technology}, not "
+            f"{i_unit:.3g} A: a signal of 0 carries {pedestal:g} of it, and mirrors need {low * 1e12:g} pA",
+            where="i_unit", value=i_unit, limit=low / pedestal, unit="A",
+        )  # fmt: skip
     if (1 + pedestal) * i_unit > high:
         raise UnitCurrentError(
-            f"{origin}: --i-unit must be at most {high / (1 + pedestal):.3g} A on {calibration.technology}, not "
-            f"{i_unit:.3g} A: mirrors keep their gain up to {high * 1e9:g} nA"
-        )
+            f"{origin}: `i_unit` must be at most {high / (1 + pedestal):.3g} A on {calibration.technology}, not "
+            f"{i_unit:.3g} A: mirrors keep their gain up to {high * 1e9:g} nA",
+            where="i_unit", value=i_unit, limit=high / (1 + pedestal), unit="A",
+        )  # fmt: skip

@@ -77,7 +77,7 @@ class Taps:
                 return node
             case InputCurrent():
                 raise MappingError(
-                    f"{where}, and so it must be 0 or 1: meta.input_levels must be 1; train with --input-levels 1"
+                    f"{where}, and so it must be 0 or 1: meta.input_levels must be 1; train with `input_levels=1`"
                 )
             case _:
                 raise MappingError(

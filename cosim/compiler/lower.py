@@ -28,7 +28,7 @@ def lower(network: Network, origin: str = "network", cell: Circuit = "auto", hea
     """
     chosen = [layer for layer in network.recurrent_layers if isinstance(layer, EpsilonLayer)]
     if cell != "auto" and not chosen:
-        raise MappingError(f"{origin}: --cell {cell} is for layers with an epsilon, and there is none; leave it out")
+        raise MappingError(f"{origin}: `cell={cell}` is for layers with an epsilon, and there is none; leave it out")
     for layer in chosen:
         check_epsilon(layer, origin, cell)
     later_nodes = _lower(_without_late(network), origin, headroom, {}).nodes if network.late else {}

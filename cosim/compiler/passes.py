@@ -93,7 +93,7 @@ def _size(target: Target) -> object:
     except UnitCurrentError as error:
         assert isinstance(found, Lowered)
         advice = advise_unit_current(found, target.settings.i_unit, refused, target.technology.name)
-        raise MappingError(f"{error}; {advice}") from None
+        raise error.reworded(f"{error}; {advice}", MappingError) from None
 
 
 def constant_cells(network: Network) -> dict[str, int]:

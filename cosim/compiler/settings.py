@@ -40,11 +40,11 @@ class CompilerSettings:
 
     def __post_init__(self) -> None:
         """Raise InputError for a number that no circuit could be compiled with."""
-        I_UNIT_BOUNDS.check("i_unit", self.i_unit, "choose another with --i-unit")
-        HEADROOM_BOUNDS.check("headroom", self.headroom, "choose another with --headroom")
-        T_STEP.check("t_step", self.t_step, "choose another with --t-step")
+        I_UNIT_BOUNDS.check("i_unit", self.i_unit, "choose another `i_unit`")
+        HEADROOM_BOUNDS.check("headroom", self.headroom, "choose another `headroom`")
+        T_STEP.check("t_step", self.t_step, "choose another `t_step`")
         if self.tau is not None:
-            TAU.check("tau", self.tau, "choose another with --tau")
+            TAU.check("tau", self.tau, "choose another `tau`")
 
     @property
     def slow(self) -> float:
@@ -59,7 +59,7 @@ def parse_around(text: str | None) -> tuple[str, ...]:
     words = [word.strip() for word in text.split(",")]
     if strange := next((word for word in words if word not in AROUND), None):
         raise InputError(
-            f"--with must name blocks of {', '.join(AROUND)}, not {shown(strange)}; separate them by commas"
+            f"`around` must name blocks of {', '.join(AROUND)}, not {shown(strange)}; separate them by commas"
         )
     return tuple(block for block in AROUND if block in words)
 

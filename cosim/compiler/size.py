@@ -57,7 +57,7 @@ def _bias(node: Memory, sizing: SizingInput) -> object:
     try:
         return unit_of(node).solve_bias(node, sizing)
     except UnitCurrentError as error:
-        raise UnitCurrentError(f"{sizing.origin}: {node.name}: {error}") from None
+        raise error.reworded(f"{sizing.origin}: {node.name}: {error}") from None
 
 
 def _mirror(source: str, weight: Weight, units: int) -> Mirror:

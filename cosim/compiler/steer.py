@@ -50,8 +50,9 @@ def steer(graph: Scaled, calibration: Calibration, origin: str) -> dict[Edge, fl
             if level > MAX_RISE:
                 raise UnitCurrentError(
                     f"{origin}: {weight.origin} must be at most {MAX_RISE / graph.i_unit:g} at {graph.i_unit:.3g} A, "
-                    f"not {weight.target:g}: an AND is a source of at most {MAX_RISE * 1e9:g} nA"
-                )
+                    f"not {weight.target:g}: an AND is a source of at most {MAX_RISE * 1e9:g} nA",
+                    where=weight.origin, value=weight.target, limit=MAX_RISE / graph.i_unit,
+                )  # fmt: skip
             found[source, target] = calibration.schmitt.solve_gain(level)
     return found
 
@@ -66,7 +67,7 @@ def _level(node: Node, where: str) -> float:
         case InputCurrent():
             raise MappingError(
                 f"{where} reads {node.name}, which must be 0 or 1: meta.input_levels must be 1; train with "
-                "--input-levels 1"
+                "`input_levels=1`"
             )
         case _:
             kind = "a ladder" if isinstance(node, Memory) else "no bit"

@@ -27,12 +27,12 @@ def advise_unit_current(graph: Lowered, asked: float, refused: Callable[[float],
     )
     found = next((value for value in tried if not refused(value)), None)
     if found is not None:
-        return f"compile with --i-unit {_typed(found)}, which suits all cells"
+        return f"compile with `i_unit={_typed(found)}`, which suits all cells"
     nearest = _between(least, most) if least <= most else most
     other = refused(nearest)
     why = other and f": at {_typed(nearest)}A, {other}"
     return (
-        f"no --i-unit suits all cells{why}; train it again with cosim train --technology {technology}, which keeps all "
+        f"no `i_unit` suits all cells{why}; train it again with `train(technology={technology})`, which keeps all "
         "that it learns within what the cells can have"
     )
 
@@ -71,5 +71,5 @@ def _apart(one: float, other: float) -> float:
 
 
 def _typed(i_unit: float) -> str:
-    """A current as an option takes it: 333p."""
+    """Return a current as `i_unit` takes it in a text: 333p."""
     return f"{i_unit * 1e9:g}n" if i_unit >= 1e-9 else f"{i_unit * 1e12:g}p"

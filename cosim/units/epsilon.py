@@ -30,7 +30,7 @@ def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
         raise MappingError(
             f"{where}.epsilon must be 0 (Schmitt trigger), 1 (ladder) or -1 (toggle), not {epsilon:g}: between them an "
             "update multiplies the stored state by epsilon, so it has no finite set of levels that a circuit could "
-            "hold; anneal it to 0 in training (cosim train --epsilon anneal), or train with --epsilon 1"
+            "hold; anneal it to 0 in training (`train(epsilon=anneal)`), or train with `epsilon=1`"
         )
     if isinstance(layer, FirstQuadrantLayer) and layer.initial is not None and layer.initial.any() and epsilon:
         raise MappingError(
@@ -39,18 +39,18 @@ def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
         )
     if cell == "schmitt" and epsilon != 0:
         raise MappingError(
-            f"{where}.epsilon must be 0 for a Schmitt trigger, not {epsilon:g}; anneal it to 0 in training (cosim "
-            "train --epsilon anneal), or compile with --cell auto"
+            f"{where}.epsilon must be 0 for a Schmitt trigger, not {epsilon:g}; anneal it to 0 in training "
+            "(`train(epsilon=anneal)`), or compile with `cell=auto`"
         )
     if cell == "ladder" and epsilon != 1:
         raise MappingError(
-            f"{where}.epsilon must be 1 for a ladder, which adds to its state, not {epsilon:g}; train with --epsilon "
-            "1, or compile with --cell auto"
+            f"{where}.epsilon must be 1 for a ladder, which adds to its state, not {epsilon:g}; train with "
+            "`epsilon=1`, or compile with `cell=auto`"
         )
     if isinstance(layer, SignedLayer) and layer.weight_beta is not None and epsilon != 0:
         raise MappingError(
             f"{where} has thresholds that depend on the input, which a quantiser's two fixed thresholds cannot follow; "
-            "train with --beta fixed, or anneal epsilon to 0"
+            "train with `beta=fixed`, or anneal epsilon to 0"
         )
 
 
@@ -59,19 +59,19 @@ def _check_stored(layer: SignedLayer, where: str, cell: Circuit) -> None:
     if layer.levels is None:
         raise MappingError(
             f"{where} is an alphaCMRU without a grid: what an update stores is any value of the input, and a register "
-            "holds one of some levels; train with --levels 8, or with --cell cmru or bmru"
+            "holds one of some levels; train with `levels=8`, or with `cell=cmru` or bmru"
         )
     if layer.epsilon != 0:
         raise MappingError(
             f"{where}.epsilon must be 0 for an alphaCMRU, not {layer.epsilon:g}: a register replaces what it holds; "
-            "anneal it to 0 in training (cosim train --epsilon anneal)"
+            "anneal it to 0 in training (`train(epsilon=anneal)`)"
         )
     if cell != "auto":
-        raise MappingError(f"{where} is an alphaCMRU, which becomes a register, not a {cell}; compile with --cell auto")
+        raise MappingError(f"{where} is an alphaCMRU, which becomes a register, not a {cell}; compile with `cell=auto`")
     if layer.weight_beta is not None:
         raise MappingError(
             f"{where} has thresholds that depend on the input, which a register's two comparators cannot follow; train "
-            "with --beta fixed"
+            "with `beta=fixed`"
         )
 
 
@@ -96,7 +96,7 @@ def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]
     if placement.ranges is None:
         raise MappingError(
             f"{placement.origin}: the range of the states of {layer.name} is not known, which decides how many rungs "
-            "its ladders need; train it with cosim train, or give samples with --ranges-from FILE.npz (x_test, y_test)"
+            "its ladders need; train it with `train()`, or give samples with `ranges_from=FILE.npz` (x_test, y_test)"
         )
     for i in range(layer.width):
         where = f"{placement.origin}: {layer.name}[{i}]"

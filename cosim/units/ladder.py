@@ -168,9 +168,10 @@ def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
         if rungs > MAX_RUNGS:
             raise MappingError(
                 f"{unit.where}: a ladder may have {MAX_RUNGS} rungs at most, not {rungs}: over the training data its "
-                f"state spans {unit.high - unit.low} steps of alpha; train with --range-max "
-                f"{MAX_RUNGS * unit.step / 2:g}, on shorter sequences or with wider thresholds"
-            )
+                f"state spans {unit.high - unit.low} steps of alpha; train with "
+                f"`range_max={MAX_RUNGS * unit.step / 2:g}`, on shorter sequences or with wider thresholds",
+                where=unit.name, value=rungs, limit=MAX_RUNGS,
+            )  # fmt: skip
         node = Ladder(
             unit.name, layer.name, unit.index, placement.stage, ALPHA, unit.first - start * unit.step, unit.step,
             unit.rise + offset, unit.fall + offset, offset, rungs, start,
@@ -266,8 +267,9 @@ def check_ladder(
                 f"{origin}: the ladder would {what}: the neighbour's window arrives after {1e3 * time:.3g} ms (tau "
                 f"{1e3 * timing.tau:.3g} ms), which must be {'less' if must_arrive else 'more'} than "
                 f"{1e3 * available:.3g} ms, the {'rest of the step' if must_arrive else 'pulse'}; "
-                f"{'use a smaller' if must_arrive else 'use a larger'} tau"
-            )
+                f"{'use a smaller' if must_arrive else 'use a larger'} tau",
+                where=what, value=time, limit=available, unit="s",
+            )  # fmt: skip
 
 
 def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:

@@ -33,6 +33,11 @@ class SetPoint:
             return math.inf
         return max(self.least / self.current, self.current / self.most)
 
+    @property
+    def limit(self) -> float:
+        """Return the limit that the current is beyond, ampere: the lower one where there is one, 0 of one below 0."""
+        return self.least or (self.most if self.current > 0 else 0.0)
+
     def __str__(self) -> str:
         if self.least:
             return f"{self.what} must be at least {self.least * 1e12:g} pA, not {self.current * 1e12:.3g} pA"

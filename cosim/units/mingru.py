@@ -201,15 +201,18 @@ def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibrat
     if abs(tau / (TAU_FRAMES * t_step) - 1) > 1e-6:
         raise MappingError(
             f"{origin}: a minGRU takes its time constant from the frame and the gate, so tau must be {TAU_FRAMES:g} of "
-            f"the frame, {TAU_FRAMES * t_step:.3g} s, not {tau:.3g} s; leave --tau out"
-        )
+            f"the frame, {TAU_FRAMES * t_step:.3g} s, not {tau:.3g} s; leave `tau` out",
+            where="tau", value=tau, limit=TAU_FRAMES * t_step, unit="s",
+        )  # fmt: skip
     found = capacitance(calibration, i_unit, tau)
     if not LEAST <= found <= MOST:
-        wanted = "longer frame or a larger" if found < LEAST else "shorter frame or a smaller"
+        short = found < LEAST
+        wanted, limit = ("longer frame or a larger", LEAST) if short else ("shorter frame or a smaller", MOST)
         raise MappingError(
             f"{origin}: the capacitor of a minGRU or of a line must lie in {LEAST * 1e12:g} to {MOST * 1e12:g} pF, not "
-            f"{found * 1e12:.3g} pF: it goes with --t-step times --i-unit; use a {wanted} --i-unit"
-        )
+            f"{found * 1e12:.3g} pF: it goes with `t_step` times `i_unit`; use a {wanted} `i_unit`",
+            where="capacitor", value=found, limit=limit, unit="F",
+        )  # fmt: skip
 
 
 def build_circuit(builder: Builder, node: MinGru, pins: MinGruPins) -> None:

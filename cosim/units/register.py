@@ -220,7 +220,7 @@ def _check_values_hold(layer: SignedLayer, placement: LayerPlacement) -> None:
             raise MappingError(
                 f"{placement.origin}: {layer.name}.weight_alpha[{i},*] reads {moved} late, which turns while the value "
                 "is written, and a value must stand still then; let it read what is not late, or train "
-                "without --feedback"
+                "without `feedback`"
             )
 
 
@@ -235,7 +235,8 @@ def solve_bias(node: Register, sizing: SizingInput) -> RegisterPins:
     fit = level_fit(sizing.calibration)
     turns = tuple(fit.solve(sizing.arriving_current(turn * i_unit, total_current)) for turn in node.turns)
     if turns[0] < MIN_FALL:
-        raise UnitCurrentError(str(SetPoint("lowest turn", turns[0], least=MIN_FALL)))
+        lowest = SetPoint("lowest turn", turns[0], least=MIN_FALL)
+        raise UnitCurrentError(str(lowest), where=node.name, value=lowest.current, limit=lowest.limit, unit="A")
     return RegisterPins(
         upper, lower, sizing.calibration.schmitt.solve_gain(currents.i_high), keep, RELEASE * i_unit, turns
     )

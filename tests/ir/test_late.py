@@ -114,7 +114,7 @@ def test_what_has_no_shift_cell(late):
         return late.network_of(*reader, late=sources, encoding=encoding)
 
     analog = replace(late.ENCODING, levels=16)
-    with pytest.raises(MappingError, match="in.0 is read late, through shift cells.* --input-levels 1"):
+    with pytest.raises(MappingError, match="in.0 is read late, through shift cells.* train with `input_levels=1`"):
         lower(one([late.cells("a", "input_1", weight=[[1]])], analog, input_1=DelayedSignal("input")))
     rates = ReluLayer("rates", ("input",), np.ones((1, 1)), np.zeros(1))
     with pytest.raises(MappingError, match="rates.0 is read late.* must have two values"):
@@ -130,7 +130,7 @@ def test_a_threshold_that_would_move_in_its_own_decision(late):
     )
     network = late.network_of(layer, late={"input_1": DelayedSignal("input")})
     with pytest.raises(
-        MappingError, match=r"a.weight_beta\[0,\*\] reads in.0.shift1_0 late, .* train with --beta fixed"
+        MappingError, match=r"a.weight_beta\[0,\*\] reads in.0.shift1_0 late, .* train with `beta=fixed`"
     ):
         lower(network)
     lower(late.network_of(replace(layer, weight_beta=np.array([[0.5, 0.0]])), late={"input_1": DelayedSignal("input")}))

@@ -133,7 +133,7 @@ def test_epsilon_is_refused(make_network, kind):
 def test_alpha_by_input_is_refused(make_network):
     network = make_network(3, "signed")
     layers = (replace(network.layers[0], weight_alpha=np.ones_like(network.layers[0].weight)), network.layers[1])
-    text = "model.pt: layer0 is an alphaCMRU without a grid: .*; train with --levels 8, or with --cell cmru or bmru"
+    text = "model.pt: layer0 is an alphaCMRU without a grid: .*; train with `levels=8`, or with `cell=cmru` or bmru"
     with pytest.raises(MappingError, match=text):
         lower(replace(network, layers=layers), "model.pt")
 

@@ -213,7 +213,7 @@ def test_level_by_input_is_refused(ladders):
     network = with_layers(
         ladders(3, "signed")[0], lambda layer: replace(layer, weight_alpha=np.full_like(layer.weight, 0.25))
     )
-    refused(network, r"model\.pt: layer0 is an alphaCMRU without a grid: .*; train with --levels 8")
+    refused(network, r"model\.pt: layer0 is an alphaCMRU without a grid: .*; train with `levels=8`")
     gridded = with_layers(network, lambda layer: replace(layer, levels=8))
     refused(gridded, r"model\.pt: layer0\.epsilon must be 0 for an alphaCMRU, not 1: a register replaces what it holds")
 
@@ -222,13 +222,15 @@ def test_threshold_by_input_is_refused(ladders):
     network = with_layers(
         ladders(3, "signed")[0], lambda layer: replace(layer, weight_beta=np.full_like(layer.weight, 0.25))
     )
-    refused(network, r"model\.pt: layer0 has thresholds that depend on the input, .*; train with --beta fixed")
+    refused(network, r"model\.pt: layer0 has thresholds that depend on the input, .*; train with `beta=fixed`")
 
 
 @pytest.mark.parametrize("epsilon", [1.0, -1.0])
 def test_unknown_ranges_are_refused(ladders, epsilon):
     network = with_layers(ladders(3, "signed")[0], lambda layer: replace(layer, epsilon=epsilon))
-    refused(network, r"model\.pt: the range of the states of layer0 is not known, .* give samples with --ranges-from")
+    refused(
+        network, r"model\.pt: the range of the states of layer0 is not known, .* give samples with `ranges_from=FILE"
+    )
 
 
 def test_too_many_rungs_are_refused(ladders):
@@ -242,7 +244,7 @@ def test_too_many_rungs_are_refused(ladders):
         else:
             text = (
                 r"model\.pt: layer0\[1\]: a ladder may have 32 rungs at most, not 33: over the training data its state "
-                rf"spans 31 steps of alpha; train with --range-max {16 * alpha[1]:g}, on shorter sequences or with"
+                rf"spans 31 steps of alpha; train with `range_max={16 * alpha[1]:g}`, on shorter sequences or with"
             )
             refused(wide, text)
 
@@ -267,7 +269,7 @@ def test_level_without_size_is_refused(ladders, alpha):
 
 
 def test_cell_schmitt_needs_epsilon_zero(ladders):
-    text = r"model\.pt: layer0\.epsilon must be 0 for a Schmitt trigger, not 1; anneal .* compile with --cell auto"
+    text = r"model\.pt: layer0\.epsilon must be 0 for a Schmitt trigger, not 1; anneal .* compile with `cell=auto`"
     refused(ladders(3, "first")[0], text, cell="schmitt")
 
 
@@ -276,7 +278,7 @@ def test_cell_ladder_needs_epsilon_one(ladders, epsilon):
     network = with_layers(ladders(3, "first")[0], lambda layer: replace(layer, epsilon=epsilon))
     text = (
         rf"model\.pt: layer0\.epsilon must be 1 for a ladder, which adds to its state, not {epsilon:g}; train with "
-        "--epsilon 1, or compile with --cell auto"
+        "`epsilon=1`, or compile with `cell=auto`"
     )
     refused(network, text, cell="ladder")
 

@@ -73,10 +73,11 @@ def test_large_weight_is_refused(network, sized):
     weight[3, 1] = -8.5
     text = (
         rf"model\.pt: layer0\.weight\[3,1\] must lie within \+-8 \({MAX_COUNT} unit devices at 1/8\), not -8\.5; "
-        "clip it in training, or compile with --saturate"
+        "clip it in training, or compile with `saturate`"
     )
-    with pytest.raises(MappingError, match=text):
+    with pytest.raises(MappingError, match=text) as error:
         sized(changed(network, weight=weight))
+    assert (error.value.where, error.value.value, error.value.limit) == ("layer0.weight[3,1]", -8.5, 8.0)
 
 
 def test_large_weight_is_cut_on_demand(network, sized):
@@ -193,12 +194,12 @@ def test_stages_leave_the_earlier_graph_alone(network, sized):
     [
         (
             20e-12,
-            r"--i-unit must be at least 4e-11 A on generic180, not 2e-11 A: a signal of 0 carries 0\.05 of it, and "
+            r"`i_unit` must be at least 4e-11 A on generic180, not 2e-11 A: a signal of 0 carries 0\.05 of it, and "
             "mirrors need 2 pA$",
         ),
         (
             1e-7,
-            "--i-unit must be at most 9.52e-08 A on generic180, not 1e-07 A: mirrors keep their gain up to 100 nA$",
+            "`i_unit` must be at most 9.52e-08 A on generic180, not 1e-07 A: mirrors keep their gain up to 100 nA$",
         ),
     ],
 )
@@ -395,9 +396,11 @@ def test_signals_at_the_ends_of_the_mirrors_range_pass(calibration):
     low, high = calibration.current_min, calibration.current_max
     size(scale(graph, 2 * low), calibration, pedestal=0.5)
     size(scale(graph, high / 2), calibration, pedestal=1.0)
-    with pytest.raises(MappingError, match="network: --i-unit must be at least 4e-12 A"):
+    with pytest.raises(MappingError, match="network: `i_unit` must be at least 4e-12 A") as error:
         size(scale(graph, 1.9 * low), calibration, pedestal=0.5)
-    with pytest.raises(MappingError, match="network: --i-unit must be at most 5e-08 A"):
+    assert (error.value.where, error.value.unit) == ("i_unit", "A")
+    assert (error.value.value, error.value.limit) == pytest.approx((1.9 * low, 2 * low), rel=1e-12)
+    with pytest.raises(MappingError, match="network: `i_unit` must be at most 5e-08 A"):
         size(scale(graph, 0.51 * high), calibration, pedestal=1.0)
 
 

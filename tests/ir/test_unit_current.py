@@ -29,22 +29,28 @@ def network(make_network):
     return make_network(3)
 
 
-def refusal(network, technology, calibration, i_unit=1e-9):
+def refused(network, technology, calibration, i_unit=1e-9):
     with pytest.raises(MappingError) as caught:
         compile_network(network, technology, calibration, CompilerSettings(i_unit=i_unit), "model.pt")
-    return str(caught.value)
+    return caught.value
+
+
+def refusal(*compiled, **settings):
+    return str(refused(*compiled, **settings))
 
 
 def test_the_worst_of_all_cells_and_what_would_do(network, technology, calibration):
     """24 units at 8 nA: the third digit of 333 pA is cut, and the message's own unit current compiles."""
     high = with_thresholds(network, beta_hi={1: 9.5, 3: 24.0, 4: 11.0})
-    found = refusal(high, technology, calibration)
-    assert found == (
-        "model.pt: layer0.3: upper threshold must be at most 8 nA, not 24 nA, the worst of 3; compile with --i-unit "
-        "333p, which suits all cells"
+    error = refused(high, technology, calibration)
+    assert str(error) == (
+        "model.pt: layer0.3: upper threshold must be at most 8 nA, not 24 nA, the worst of 3; compile with "
+        "`i_unit=333p`, which suits all cells"
     )
+    assert (error.where, error.unit) == ("layer0.3", "A")
+    assert (error.value, error.limit) == pytest.approx((24e-9, 8e-9), rel=1e-12)
     compile_network(high, technology, calibration, CompilerSettings(i_unit=333e-12))
-    with pytest.raises(MappingError, match="--i-unit"):
+    with pytest.raises(MappingError, match="`i_unit="):
         check_sizes(high, technology, calibration)
 
 
@@ -52,8 +58,8 @@ def test_a_larger_one_for_narrow_windows(network, technology, calibration):
     """A window of 11 pA; cells of 12 pA have no bias yet, and the series goes on until they have."""
     narrow = with_thresholds(network, beta_lo={2: 1.0}, beta_hi={2: 1.011})
     found = refusal(narrow, technology, calibration)
-    assert re.search(r"layer0\.2: hysteresis width must be at least 12 pA, not 11 pA; compile with --i-unit", found)
-    typed = re.search(r"--i-unit (\S+),", found)[1]
+    assert re.search(r"layer0\.2: hysteresis width must be at least 12 pA, not 11 pA; compile with `i_unit=", found)
+    typed = re.search(r"`i_unit=(\S+)`,", found)[1]
     compile_network(narrow, technology, calibration, CompilerSettings(i_unit=parse_quantity(typed, "A")))
 
 
@@ -62,9 +68,9 @@ def test_none_where_cells_want_opposite_ones(network, technology, calibration):
     both = with_thresholds(network, beta_lo={2: 1.0}, beta_hi={2: 1.02, 3: 24.0})
     found = refusal(both, technology, calibration)
     assert found == (
-        "model.pt: layer0.3: upper threshold must be at most 8 nA, not 24 nA; no --i-unit suits all cells: at 333pA, "
-        "layer0.2: hysteresis width must be at least 12 pA, not 6.66 pA; train it again with cosim train --technology "
-        "generic180, which keeps all that it learns within what the cells can have"
+        "model.pt: layer0.3: upper threshold must be at most 8 nA, not 24 nA; no `i_unit` suits all cells: at 333pA, "
+        "layer0.2: hysteresis width must be at least 12 pA, not 6.66 pA; train it again with "
+        "`train(technology=generic180)`, which keeps all that it learns within what the cells can have"
     )
 
 
@@ -81,7 +87,7 @@ def test_what_has_no_bias_names_its_cell(network, technology, calibration):
 
 def test_signals_beyond_the_mirrors_range_get_advice_too(network, technology, calibration):
     found = refusal(network, technology, calibration, i_unit=calibration.current_max)
-    assert re.search(r"must be at most .*; compile with --i-unit \S+, which suits all cells$", found)
+    assert re.search(r"must be at most .*; compile with `i_unit=\S+`, which suits all cells$", found)
 
 
 def test_points_are_in_proportion_to_the_unit_current(network):

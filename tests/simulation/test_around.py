@@ -172,26 +172,26 @@ def test_a_simulator_with_large_steps_loses_no_bit_of_the_ring(technology, late)
 def test_no_time_for_a_decision(make_network, technology):
     """Of seven stages the first closes at 0.1 of a frame, and outputs would be sampled from 0.06 to 0.05."""
     deep = make_network(5, widths=(1,) * 7, outputs=2, alphas=(1.0,))
-    with pytest.raises(MappingError, match=r"deep: --with decision samples .* the network's 7 stages decides"):
+    with pytest.raises(MappingError, match=r"deep: `around=decision` samples .* the network's 7 stages decides"):
         compile_for(deep, "deep", technology, CompilerSettings(around=("decision",)))
 
 
 def test_which_blocks():
     assert parse_around(None) == ()
     assert parse_around("bias, inputs") == ("inputs", "bias")
-    with pytest.raises(InputError, match=r"--with must name blocks of inputs, decision, clock, bias, not 'pads'"):
+    with pytest.raises(InputError, match=r"`around` must name blocks of inputs, decision, clock, bias, not 'pads'"):
         parse_around("inputs,pads")
 
 
 def test_what_a_network_must_have(network, technology):
     free = replace(network, encoding=replace(network.encoding, levels=None))
-    with pytest.raises(MappingError, match=r"net: --with inputs takes codes, .* train with --input-levels 16"):
+    with pytest.raises(MappingError, match=r"net: `around=inputs` takes codes, .* train with `input_levels=16`"):
         compile_for(free, "net", technology, CompilerSettings(around=("inputs",)))
     votes = replace(network, readout=replace(network.readout, pooling="vote"))
-    with pytest.raises(MappingError, match=r"net: --with decision takes the largest .* not readout.pooling vote"):
+    with pytest.raises(MappingError, match=r"net: `around=decision` takes the largest .* not readout.pooling vote"):
         compile_for(votes, "net", technology, CompilerSettings(around=("decision",)))
     real = replace(network, labels=(), regression=True)
-    with pytest.raises(MappingError, match=r"net: --with decision takes the largest .* trained for real numbers"):
+    with pytest.raises(MappingError, match=r"net: `around=decision` takes the largest .* trained for real numbers"):
         compile_for(real, "net", technology, CompilerSettings(around=("decision",)))
 
 

@@ -92,8 +92,13 @@ def test_frames_last_a_microsecond_to_a_second(t_step, accepted):
     if accepted:
         assert Timing(t_step).start == t_step / 2
     else:
-        with pytest.raises(InputError, match=rf"t_step must lie in 1e-06 to 1 s, not {t_step:g} s; .*--t-step"):
+        found = rf"t_step must lie in 1e-06 to 1 s, not {t_step:g} s; choose another `t_step`"
+        with pytest.raises(InputError, match=found) as error:
             Timing(t_step)
+        limit = 1e-6 if t_step < 1e-6 else 1.0
+        assert (error.value.where, error.value.value, error.value.limit, error.value.unit) == (
+            "t_step", t_step, limit, "s",
+        )  # fmt: skip
 
 
 def test_a_pulse_lies_within_its_decision(design, technology):

@@ -163,13 +163,13 @@ def test_its_full_scale_is_the_largest_state(technology, calibration):
 
 def test_what_it_refuses(technology, calibration):
     network = network_of(fading_layer())
-    with pytest.raises(MappingError, match=r"tau must be 0\.25 of the frame, 0\.0025 s, not 0\.002 s; leave --tau out"):
+    with pytest.raises(MappingError, match=r"tau must be 0\.25 of the frame, 0\.0025 s, not 0\.002 s; leave `tau` out"):
         compile_network(network, technology, calibration, CompilerSettings(tau=2e-3))
     with pytest.raises(
         MappingError, match=r"capacitor of a minGRU or of a line must lie in 0\.5 to 20 pF, not 0\.2.. pF"
     ):
         compile_network(network, technology, calibration, CompilerSettings(t_step=0.5e-3))
-    with pytest.raises(MappingError, match="--cell schmitt is for layers with an epsilon, and there is none"):
+    with pytest.raises(MappingError, match="`cell=schmitt` is for layers with an epsilon, and there is none"):
         compile_network(network, technology, calibration, CompilerSettings(cell="schmitt"))
     bits = np.ones(2)
     held = FirstQuadrantLayer("held", ("input",), np.zeros((2, 5)), bits, 0.3 * bits, 0.6 * bits, bits)

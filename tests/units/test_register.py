@@ -130,9 +130,9 @@ def test_feedback_goes_on_from_a_state(technology, calibration):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"levels": None}, "layer0 is an alphaCMRU without a grid: .* train with --levels 8"),
+        ({"levels": None}, "layer0 is an alphaCMRU without a grid: .* train with `levels=8`"),
         ({"epsilon": 0.5}, "layer0.epsilon must be 0 for an alphaCMRU, not 0.5"),
-        ({"weight_beta": np.ones((2, 2))}, "layer0 has thresholds that depend on the input, .* --beta fixed"),
+        ({"weight_beta": np.ones((2, 2))}, "layer0 has thresholds that depend on the input, .* `beta=fixed`"),
     ],
 )
 def test_what_no_register_follows_is_refused(change, text):
@@ -141,7 +141,7 @@ def test_what_no_register_follows_is_refused(change, text):
 
 
 def test_a_cell_that_was_asked_for_is_not_a_register():
-    with pytest.raises(MappingError, match="becomes a register, not a schmitt; compile with --cell auto"):
+    with pytest.raises(MappingError, match="becomes a register, not a schmitt; compile with `cell=auto`"):
         lower(registers(), cell="schmitt")
 
 
@@ -155,7 +155,7 @@ def test_levels_that_no_unit_has(change, text):
 
 
 def test_too_many_levels_for_the_current(technology, calibration):
-    text = "lowest turn must be at least 10 pA, not 8.22 pA; compile with --i-unit 270p, which suits all cells"
+    text = "lowest turn must be at least 10 pA, not 8.22 pA; compile with `i_unit=270p`, which suits all cells"
     with pytest.raises(MappingError, match=text):
         compile_network(replace_levels(registers(), 32), technology, calibration, settings_of(0.2e-9))
 
