@@ -18,7 +18,7 @@ from cosim.ir.graph import GraphBuilder
 from cosim.ir.nodes import InputCurrent, Memory, Node, Weight
 from cosim.network.layers import RecurrentLayer
 from cosim.network.types import INPUT, Network
-from cosim.units.placing import Tap
+from cosim.units.placement import Tap
 from cosim.units.shift import Shift, shift_cell
 
 MOST_CELLS = 256  # shift cells of a network: 20 transistors and some nanowatts for each bit

@@ -13,7 +13,7 @@ from cosim.ir.nodes import InputCurrent, Node, Output, Rectifier, UnitCurrent
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, Network, Readout
 from cosim.units.epsilon import Circuit, check_epsilon
-from cosim.units.placing import LayerPlacement, Parameter, Sources, Tap, add_row, read_sources
+from cosim.units.placement import LayerPlacement, Parameter, Sources, Tap, add_row, read_sources
 from cosim.units.table import unit_of_layer
 
 HEADROOM = 1  # states beyond the range of the data, at either end

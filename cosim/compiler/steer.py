@@ -8,7 +8,7 @@ from cosim.ir.nodes import And, InputCurrent, Memory, Node, Weight
 from cosim.network.layers import AndLayer
 from cosim.technology.calibration import Calibration
 from cosim.units.limits import MAX_RISE
-from cosim.units.placing import LayerPlacement
+from cosim.units.placement import LayerPlacement
 from cosim.units.schmitt import Schmitt
 from cosim.units.shift import Shift
 from cosim.units.toggle import Toggle

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import expm
 
 from cosim.errors import NetworkError
-from cosim.network.layers import Array, LayerTrace, RecurrentLayer
+from cosim.network.layers import Array, LayerTrace, RecurrentLayer, format_range
 
 MOST_FILTERS = 16  # of a line
 LEAST_RATE, MOST_RATE = 0.02, 2.0  # n / p: time constants of a filter in a frame; beyond, the input moves too fast
@@ -69,6 +69,11 @@ class GammaLayer(RecurrentLayer):
                     f"{origin}: {self.name}.position[{i}] must lie in {least:g} to {most:g} frames, not {position:g}; "
                     f"a line of {order:g} tau-cells has no other delays"
                 )
+
+    @property
+    def analog_parameters(self) -> str:
+        """Return the delays and the number of filters, in words."""
+        return f"delays of {format_range(self.position)} frames on average, {self.order.max():g} filters in a line"
 
     def run(self, x: Array, before: Array | None = None) -> LayerTrace:
         candidate = np.maximum(self.drive(x), 0.0)

@@ -131,6 +131,11 @@ class RecurrentLayer(Layer):
         """Smallest hysteresis width in units; None where there is none or it depends on the input."""
         return None
 
+    @property
+    def analog_parameters(self) -> str:
+        """Return the learned parameters of an analog state other than its weights, in words; empty without one."""
+        return ""
+
 
 class EpsilonLayer(RecurrentLayer):
     """A unit with hysteresis: h_t = z_t (S_t alpha + epsilon h_{t-1}) + (1 - z_t) h_{t-1} (eq. 7)."""
@@ -317,6 +322,12 @@ class MinGruLayer(RecurrentLayer):
                     "the largest rate of a ratio gate"
                 )
 
+    @property
+    def analog_parameters(self) -> str:
+        """Return the gate and the range of its weights and biases, in words."""
+        gate = "exponential gate" if self.top is None else f"ratio gate with tops of {format_range(self.top)}"
+        return f"{gate}; rate: weight {format_range(self.weight_gate)}, bias {format_range(self.bias_gate)}"
+
     def run(self, x: Array, before: Array | None = None) -> LayerTrace:
         candidate, gate = np.maximum(self.drive(x), 0.0), np.maximum(x @ self.weight_gate.T + self.bias_gate, 0.0)
         gate = gate if self.top is None else self.top * gate / (self.top + gate)
@@ -325,6 +336,11 @@ class MinGruLayer(RecurrentLayer):
         for t in range(x.shape[1]):
             states[:, t] = state = candidate[:, t] + kept[:, t] * (state - candidate[:, t])
         return LayerTrace(states, candidate)
+
+
+def format_range(array: Array) -> str:
+    """Return the smallest and the largest value of an array as text: `0.125 to 3`."""
+    return f"{array.min():.3g} to {array.max():.3g}"
 
 
 def scan(update: NDArray[np.bool_], target: Array, epsilon: float, start: Array) -> Array:

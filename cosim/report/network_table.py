@@ -5,8 +5,7 @@ from dataclasses import asdict
 import numpy as np
 
 from cosim.compiler.passes import constant_cells
-from cosim.network.gamma import GammaLayer
-from cosim.network.layers import EpsilonLayer, Layer, MinGruLayer, SignedLayer
+from cosim.network.layers import EpsilonLayer, Layer, SignedLayer, format_range
 from cosim.network.types import Network, Readout
 from cosim.report.words import say_constant
 
@@ -90,7 +89,9 @@ def format_network(network: Network) -> list[str]:
         "",
         *_table(network),
     ]
-    lines += [f"{layer.name}: {text}" for layer in network.layers if (text := _analog(layer))]
+    lines += [
+        f"{layer.name}: {layer.analog_parameters}" for layer in network.recurrent_layers if layer.analog_parameters
+    ]
     for name, late in network.late.items():
         lines.append(f"{name} is {late.signal} {late.frames} frame{'s' if late.frames > 1 else ''} before")
     if said := say_constant(constant_cells(network)):
@@ -113,8 +114,8 @@ def _table(network: Network) -> list[str]:
                 " x ".join(map(str, layer.weight.shape)),
                 " + ".join(layer.sources),
                 f"{held.epsilon:g}" if held else "",
-                "{:.3g} to {:.3g}".format(*_span(layer.weight)),
-                "{:.3g} to {:.3g}".format(*_span(layer.bias)),
+                format_range(layer.weight),
+                format_range(layer.bias),
                 f"{np.count_nonzero(weights)} of {weights.size}",
                 "" if grid is None else str(_off_grid(layer, grid)),
                 "" if width is None else f"{width:.3g}",
@@ -122,22 +123,6 @@ def _table(network: Network) -> list[str]:
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def _analog(layer: Layer) -> str:
-    """Return the parameters of an analog state other than its weights, in words; an empty text for other layers."""
-    if isinstance(layer, GammaLayer):
-        first, last = _span(layer.position)
-        return f"delays of {first:.3g} to {last:.3g} frames on average, {layer.order.max():g} filters in a line"
-    if isinstance(layer, MinGruLayer):
-        gate = (
-            "exponential gate"
-            if layer.top is None
-            else "ratio gate with tops of {:.3g} to {:.3g}".format(*_span(layer.top))
-        )
-        rate, bias = ("{:.3g} to {:.3g}".format(*_span(array)) for array in (layer.weight_gate, layer.bias_gate))
-        return f"{gate}; rate: weight {rate}, bias {bias}"
-    return ""
 
 
 def _figure(value: object) -> str:

@@ -14,7 +14,7 @@ from cosim.errors import MappingError
 from cosim.network.layers import EpsilonLayer, FirstQuadrantLayer, SignedLayer
 from cosim.network.offset import OFFSET_MARGIN, common_mode_offset
 from cosim.network.types import LARGEST
-from cosim.units.placing import LayerPlacement
+from cosim.units.placement import LayerPlacement
 
 Circuit = Literal["auto", "schmitt", "ladder"]
 EPSILON_LAYERS = (FirstQuadrantLayer, SignedLayer)

@@ -35,7 +35,7 @@ from cosim.units.kind import (
     effect,
 )
 from cosim.units.mingru import GATED_SHARE, TAU_CELL_MIRRORS, capacitance, check_timing, full_scale, tau_cell_fit
-from cosim.units.placing import LayerPlacement, Parameter
+from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 
 _ROUNDS = 5  # of a fixed point whose error shrinks tenfold in each: rates lie within 0.84 to 1.44 from 0.02 to 4

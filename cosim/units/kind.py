@@ -25,7 +25,7 @@ from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
 from cosim.units.limits import SetPoint
-from cosim.units.placing import LayerPlacement
+from cosim.units.placement import LayerPlacement
 from cosim.units.sizing import SizingInput
 
 Array = NDArray[np.float64]

@@ -55,7 +55,7 @@ from cosim.units.kind import (
     iterate_states,
     select_levels,
 )
-from cosim.units.placing import LayerPlacement, Parameter
+from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 from cosim.units.timing import PULSE_BEGIN, PULSE_END, TAU_FRAMES
 

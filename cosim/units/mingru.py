@@ -36,7 +36,7 @@ from cosim.units.kind import (
     UnitKind,
     effect,
 )
-from cosim.units.placing import LayerPlacement, Parameter
+from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 from cosim.units.timing import PULSE_BEGIN, PULSE_END, TAU_FRAMES
 

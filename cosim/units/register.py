@@ -50,7 +50,7 @@ from cosim.units.kind import (
     select_levels,
 )
 from cosim.units.limits import MIN_FALL, SetPoint
-from cosim.units.placing import LayerPlacement, Parameter
+from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 
 KEEP = 0.04  # of i_unit: what a level sinks to stay off; twice that keeps it on

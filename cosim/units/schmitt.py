@@ -46,7 +46,7 @@ from cosim.units.kind import (
     select_levels,
 )
 from cosim.units.limits import CLEARANCE, MIN_WIDTH, SetPoint, threshold_set_points
-from cosim.units.placing import LayerPlacement, Parameter
+from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 
 

@@ -14,7 +14,7 @@ from cosim.network.late import FALL, RISE
 from cosim.network.layers import RecurrentLayer
 from cosim.network.types import INPUT
 from cosim.units.kind import UnitKind
-from cosim.units.placing import LayerPlacement
+from cosim.units.placement import LayerPlacement
 from cosim.units.schmitt import SCHMITT, Schmitt, SchmittBias, SchmittFactors
 
 

@@ -47,7 +47,7 @@ from cosim.units.kind import (
 )
 from cosim.units.ladder import ladder_currents
 from cosim.units.limits import SetPoint, threshold_set_points
-from cosim.units.placing import LayerPlacement, Parameter
+from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 
 

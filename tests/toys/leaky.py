@@ -29,7 +29,7 @@ from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
 from cosim.units.kind import CellDevices, CellEquations, CellSignals, Effect, LearnedParameters, PinRow, UnitKind
-from cosim.units.placing import LayerPlacement, Parameter
+from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 from cosim.units.timing import TAU_FRAMES
 
