@@ -163,7 +163,7 @@ class ComparisonResult(_Shown):
 
     @property
     def summary(self) -> ComparisonSummary:
-        """The figures."""
+        """The comparison in figures."""
         return summarize_comparison(self.comparison)
 
     def lines(self) -> Sequence[str]:
@@ -182,7 +182,8 @@ class ChipsResult(_Shown):
 
 
 def load(path: str | PathLike[str], ranges_from: Data = None) -> TrainedNetwork:
-    """The trained network in a .pt or .npz file; `ranges_from`: samples that show which states its ladders must hold.
+    """Load the trained network in a .pt or .npz file; `ranges_from` has samples that show which states its ladders must
+    hold.
 
     Raises InputError when it cannot be read, NetworkError when it is no sound network.
     """

@@ -51,7 +51,7 @@ class Design:
 
     @property
     def nominal(self) -> Condition:
-        """The condition that it was compiled for."""
+        """The condition that the design was compiled for."""
         return Condition(self.technology)
 
     @cached_property

@@ -44,7 +44,7 @@ class TargetTechnology:
 
 
 def load_ranged(path: Path, ranges_from: Path | None) -> Network:
-    """A checkpoint's network; with `ranges_from` its state ranges are those over these samples."""
+    """Load a checkpoint's network; with `ranges_from` its state ranges are measured over these samples."""
     network = load_network(path)
     if ranges_from is None:
         return network
@@ -107,7 +107,8 @@ def teller(network: Network, say: Say) -> Say:
 
 
 def draw_samples(network: Network, data: Path | None, count: int | None, seed: int, say: Say) -> TestSet:
-    """The test samples of a run; `say` hears where there are fewer than asked for, or where inputs are clipped."""
+    """Return the test samples of a run, all or `count` by the seed; `say` hears where there are fewer than asked for,
+    or where inputs are clipped."""
     test_set = load_test_set(network, data)
     if count is not None and count > (there := len(test_set.y)):
         say(f"--samples {count}: the test set has {there} sample{'s' if there > 1 else ''}; all are used")
@@ -115,7 +116,8 @@ def draw_samples(network: Network, data: Path | None, count: int | None, seed: i
 
 
 def pick_sample(network: Network, data: Path | None, number: int, say: Say) -> TestSet:
-    """One test sample by its number. Raises InputError when there is none; `say` hears where inputs are clipped."""
+    """Return one test sample by its number. Raises InputError when there is none; `say` hears where inputs are
+    clipped."""
     test_set = load_test_set(network, data)
     test_set.inputs(number)
     return _told(network, test_set.select(np.array([number])), say)

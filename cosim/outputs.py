@@ -76,7 +76,7 @@ def format_design(
     dialect: Dialect = NGSPICE,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, str]:
-    """All files of a design for a simulator, name -> text.
+    """Return all files of a design for a simulator, name -> text.
 
     An ngspice testbench gets its operating point as a file, where there is an ngspice to find it; `say` hears of that.
     """
@@ -101,8 +101,8 @@ def rests_slowly(technology: Technology) -> bool:
 
 
 def find_start(design: Design, exercise: Exercise, say: Callable[[str], None]) -> str | None:
-    """The operating point of a testbench at time 0 as ngspice text; None where no ngspice is there, or finds one, or
-    where it takes too long."""
+    """Find the operating point of a testbench at time 0, as ngspice text; None where ngspice is missing or finds none,
+    or where the circuit is so large that it would take too long."""
     if (count := sum(isinstance(element, Mos) for element in design.flat.elements)) > MOST_STARTED:
         say(
             f"the testbench has to find its operating point by itself: it is looked for up to {MOST_STARTED} "
@@ -137,7 +137,7 @@ def write_results(folder: Path, results: Mapping[str, object]) -> None:
 
 
 def format_netlist(design: Design, dialect: Dialect = NGSPICE) -> str:
-    """The hierarchical netlist: subcircuits only, `network` last; instantiate it in a testbench."""
+    """Return the hierarchical netlist: subcircuits only, `network` last; instantiate it in a testbench."""
     circuit = design.assembly.circuit
     return dialect.network(Circuit(circuit.title, circuit.subcircuits), design.technology)
 
@@ -154,7 +154,7 @@ def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
 def format_exercise(
     design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE, *, started: bool = False
 ) -> str:
-    """A runnable testbench beside the netlist. `started`: at what START_FILE holds."""
+    """Return a runnable testbench beside the netlist; with `started` it begins at the operating point in START_FILE."""
     bench = exercise.bench(design)
     title = f"testbench of {dialect.files.netlist}; what it should show: expected.csv"
     notes = (*(SLOW if rests_slowly(bench.technology) else ()), *((STARTED,) if started else ()))
@@ -187,7 +187,7 @@ def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Di
 
 
 def summarize(design: Design, condition: Condition | None = None) -> dict[str, object]:
-    """The design in figures: what it was made from, how large it is, what was lost."""
+    """Summarize a design in figures: what it was made from, how large it is, what was lost."""
     rows = map_parameters(design)
     devices = [element for element in design.flat.elements if isinstance(element, Mos)]
     calibration, technology = design.calibration, (condition or design.nominal).technology
@@ -235,7 +235,7 @@ def block_areas(design: Design) -> Mapping[str, tuple[float, float]]:
 
 @once_per_design
 def network_hash(design: Design) -> str:
-    """`hash_network` of the network that was compiled."""
+    """Return `hash_network` of the network that was compiled."""
     return hash_network(design.network)
 
 
@@ -249,12 +249,12 @@ def hash_network(network: Network) -> str:
 
 
 def format_mapping(rows: Sequence[MappingRow]) -> str:
-    """The mapping report as CSV."""
+    """Return the mapping report as CSV."""
     return _format_csv(MAPPING_FIELDS, (vars(row).values() for row in rows))
 
 
 def _format_csv(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table as CSV, numbers at 9 digits."""
+    """Return a table as CSV, numbers at 9 digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(fields)

@@ -71,7 +71,7 @@ class Built:
     conditions: tuple[Condition, ...]
 
     def place(self, run: Run) -> list[CompiledPartition]:
-        """The partitions as they run; each has its own condition, and below the run's folder its own."""
+        """Return the partitions as they run; each has its own condition, and its own folder below the run's."""
         return [
             CompiledPartition(
                 one, design, replace(run, folder=run.folder and run.folder / one.name, condition=condition)
@@ -111,7 +111,8 @@ def write_partitions(
     dialect: Dialect = NGSPICE,
     say: Say = lambda line: None,
 ) -> list[dict[str, object]]:
-    """A folder for each partition, as `write_design` makes it, with its network, and PARTITIONS, whose rows it returns.
+    """Write a folder for each partition, as `write_design` makes it, with its network, and PARTITIONS; return the
+    latter's rows.
 
     Power is that of the behavioral equations on the samples that the converters were calibrated with.
     """

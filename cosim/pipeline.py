@@ -204,12 +204,12 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
 
 
 def _write_conditions(run: Run, rows: Mapping[str, NDArray[Any]], conditions: Sequence[str]) -> None:
-    """pvt.npz: every sample in every condition."""
+    """Write pvt.npz: every sample in every condition."""
     write_atomically(run.place / "pvt.npz", seal_npz({**rows, "conditions": np.array(conditions)}))
 
 
 def _version(run: Run, design: Design) -> dict[str, str]:
-    """The simulator and its version."""
+    """Return the version of the run's simulator, by its name."""
     return {run.engine: engine_named(run.engine).describe(run.standing(design).technology).version}
 
 

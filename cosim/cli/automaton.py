@@ -119,7 +119,7 @@ def command(*, asked: AutomatonSource, structure: str, output: Path, length: int
 
 
 def _write_strings(path: Path, automaton: "Automaton", strings: "list[Whole]") -> None:
-    """A test set of strings, with the label behind each."""
+    """Write a test set of strings, each with the label that the automaton gives it."""
     import numpy as np
 
     from cosim.automata.network import one_hot
@@ -132,7 +132,7 @@ def _write_strings(path: Path, automaton: "Automaton", strings: "list[Whole]") -
 
 
 def _compared(form: "CircuitSize", found: "list[CircuitSize]") -> str:
-    """A form and the others that were looked at."""
+    """Return a circuit's size as text, followed by that of the next one that was looked at."""
     others = [_drawn(one) for one in found if one is not form]
     return "; not ".join([_drawn(form), *others[:1]])
 
@@ -153,7 +153,8 @@ def _check(asked: AutomatonSource) -> None:
 
 
 def _read(asked: AutomatonSource, strings: "Callable[[int], list[Whole]]") -> "tuple[str, Automaton]":
-    """The automaton, and what it is called; strings: (symbols) -> those that a network is held against."""
+    """Return what the automaton is called, and the automaton; strings: (symbols) -> those that a network is compared
+    on."""
     from cosim.automata.regex import automaton_of
     from cosim.automata.table import minimise, read_table
     from cosim.automata.table import modulo as counter

@@ -16,7 +16,7 @@ _RANGE = re.compile(r"([^:]+):([^:]+):([^:]+)(?::([^:]+))?")
 
 
 def read_axes(texts: Sequence[str], name: str, verb: click.Command) -> tuple[SweepAxis, ...]:
-    """The axes behind the values of --over. Raises InputError that says what they must be."""
+    """Read the axes behind the values of --over. Raises InputError that says what they must be."""
     if not 1 <= len(texts) <= MOST_AXES:
         raise InputError(f"--over must be given once or twice, {_FORM}; it is given {len(texts)} times")
     axes = tuple(_read_axis(text, name, verb) for text in texts)
@@ -31,7 +31,8 @@ def read_axes(texts: Sequence[str], name: str, verb: click.Command) -> tuple[Swe
 
 
 def option_named(option: str, name: str, verb: click.Command) -> click.Option:
-    """The option of a verb by its long name. Raises InputError for one that it does not have, or that is no axis."""
+    """Return the option of a verb by its long name. Raises InputError for one that it does not have, or that is no
+    axis."""
     there = {setting_name(one): one for one in verb.params if isinstance(one, click.Option)}
     if option in there and there[option].name in NO_SETTING:
         raise InputError(f"--over {option}: --{option} changes no figure; sweep another option")
@@ -72,7 +73,7 @@ def _read_axis(text: str, name: str, verb: click.Command) -> SweepAxis:
 
 
 def _read(word: str, param: click.Option, option: str) -> Value:
-    """One value by the option's own type; a flag's is yes or no, a whole number stays one."""
+    """Read one value by the option's own type; a flag's is yes or no, a number stays one, and others are words."""
     try:
         value = param.type(word, param)
     except click.BadParameter as error:
@@ -103,7 +104,7 @@ def _range(match: re.Match[str], param: click.Option, option: str) -> list[Value
 
 
 def _as_number(value: Value, option: str) -> float:
-    """An end of a range; text may be a whole number, too."""
+    """Return an end of a range as a number; text may be a whole number, too."""
     try:
         return int(value) if isinstance(value, str) else value
     except ValueError:

@@ -171,7 +171,7 @@ def command(
 
 
 def complete_training(task: str | None, parts: BackboneShapeOptions, fitting: BackboneTrainingOptions) -> Training:
-    """The settings with what the options leave to others: a BMRU's epsilon, the paper's iterations."""
+    """Return the settings with what the options leave open: a BMRU's epsilon, the paper's iterations."""
     epsilon, iterations = fitting.epsilon, fitting.iterations
     if parts.cell == "bmru":
         if epsilon not in (None, 0):

@@ -54,7 +54,8 @@ def write_beside(output: Path, history: Mapping[str, object], *, trained: bool) 
 
 @contextmanager
 def stopping_truthfully(*kept: Path) -> Generator[None, None, None]:
-    """A stop that leaves none of the files that a training goes on with must not promise that it does."""
+    """Raise StoppedError without a promise to go on, for a stop that leaves none of the files that a training goes on
+    with."""
     try:
         yield
     except KeyboardInterrupt as stop:

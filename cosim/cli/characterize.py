@@ -193,7 +193,7 @@ def ladder(*, to: Destination, updates: Updates, where: CharacterizeConditions) 
 
 
 def _conditions(where: CharacterizeConditions) -> "tuple[tuple[Technology, ...], Calibration]":
-    """(technology at every condition, nominal calibration)."""
+    """Return (technology at every condition, nominal calibration)."""
     from cosim.calibration.find import find_calibration
     from cosim.study.characterize import at_conditions
     from cosim.technology.catalog import load_technology

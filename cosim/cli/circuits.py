@@ -42,17 +42,18 @@ class Circuits:
     audit: int
 
     def run(self, number: int, values: dict[str, Value]) -> Tried:
-        """A trial by the behavioral model."""
+        """Run a trial by the behavioral model."""
         folder = f"trial-{number:03d}"
         reason, figures = self._chips(folder, values, [])
         return Tried(number, folder, values, figures, reason.replace(f"{self.output}/", "") or None)
 
     def again(self, tried: Tried) -> Estimate | None:
-        """The yield of as many other chips, which the search has not chosen by."""
+        """Return a trial's yield on as many other chips, by which the search has not chosen."""
         return self._chips(f"fresh-{tried.number:03d}", tried.values, [self._fresh])[1].get("yield")
 
     def count(self, tried: Tried, chips: int) -> Estimate | None:
-        """The yield of the first of these other chips on transistors; None where it could not be run."""
+        """Return a trial's yield on transistors, of the first `chips` that the search has not chosen by; None where it
+        could not be run."""
         more = [self._fresh, f"--engine={BATCH}", f"--chips={chips}", *self._specs]
         folder = self.output / f"chips-{tried.number:03d}"
         if tried.values.get(BITS):
@@ -61,7 +62,7 @@ class Circuits:
         return dict(find_figures(self.chips.run(folder, [*typed, "--audit=0", *more])[1])).get("yield")
 
     def check(self, tried: Tried) -> OnTransistors:
-        """The circuit of a trial without mismatch on transistors, all samples."""
+        """Simulate the circuit of a trial without mismatch on transistors, all samples."""
         inner = self._other("compare", tried.values, left_out=_CHIPS)
         folder = self.output / f"transistors-{tried.number:03d}"
         reason, content = inner.run(folder, [f"--engine={BATCH}", f"--audit={self.audit}"])
@@ -123,12 +124,13 @@ class Circuits:
         return Inner(name, (str(self.network), *typed), self.chips.jobs)
 
     def _typed(self, values: dict[str, Value], verb: click.Command) -> list[str]:
-        """The knobs on a verb's command line; drawn sizes are a technology of their own."""
+        """Return the knobs as words of a verb's command line; drawn sizes are a technology of their own."""
         place = self._technology(values)
         return [*typed_knobs(values, verb), *([f"--technology={place}"] if place else [])]
 
     def _technology(self, values: dict[str, Value]) -> Path | None:
-        """The file of the sizes; None for those of the technology."""
+        """Write the technology file of a trial's sizes, and return its path; None where they are those of the
+        technology."""
         from cosim.files.write import make_folder, write_atomically
 
         name, text = derived_technology(str(self.given.get("technology", DEFAULT_TECHNOLOGY)), values)

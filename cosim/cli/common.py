@@ -130,7 +130,7 @@ run_options = options(
 
 
 def destination_options(default: str) -> Option:
-    """The folder that a verb writes, and --json, as a `Destination`."""
+    """Return a decorator with the options of the folder that a verb writes, and --json, as a `Destination`."""
     return options(output_option(default), json_option, collecting(to=Destination))
 
 
@@ -145,7 +145,7 @@ def load_design(network_file: Path, compiling: Compiling) -> "tuple[Design, Cond
 def load_run(
     network_file: Path, folder: Path, compiling: Compiling, running: Running, engine: str = NGSPICE
 ) -> "tuple[Design, TestSet, Run]":
-    """A compiled network, the samples that it is tried on, and where and how they run."""
+    """Return a compiled network, the samples that it is tried on, and where and how they run."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.loading import draw_samples, pick_sample

@@ -174,7 +174,7 @@ def _check_asked(how: CompareOptions, compiling: Compiling, *, software: bool) -
 
 
 def _with_wires(design: "Design", folder: Path | None) -> "Design":
-    """The design with the wires of its layout, where there is one."""
+    """Return the design with the wires of its layout, where there is one."""
     from cosim.layout.backannotate import extracted
 
     return design if folder is None else extracted(design, folder)

@@ -123,7 +123,7 @@ def keep_margins(output: Path, margins: "Margins") -> str:
 
 
 def _say_design(network_file: Path, summary: dict[str, Any]) -> None:
-    """The design in figures, and what was lost."""
+    """Print the design in figures, and what was lost."""
     from cosim.report.tables import format_circuit
 
     first, *rest = format_circuit(summary)

@@ -56,7 +56,7 @@ CONFIG = click.Option(
 
 
 def verb_of(ctx: click.Context) -> str:
-    """The verb of a context, with its subcommand."""
+    """Return the verb of a context, with its subcommand."""
     return " ".join(ctx.command_path.split()[1:]) or str(ctx.info_name)
 
 

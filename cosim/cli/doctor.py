@@ -97,7 +97,7 @@ def diagnose() -> Diagnosis:
 
 
 def format_diagnosis(found: Diagnosis) -> str:
-    """The findings as a table, followed by one command for each thing that is missing."""
+    """Format the findings as a table, followed by one command for each thing that is missing."""
     rows = [("cosim", found.cosim, ""), ("Python", found.python, "")]
     rows += [(item.name, item.version or "missing", item.group) for item in found.dependencies]
     rows.append(("libngspice", found.ngspice.version or "missing", found.ngspice.path or ""))

@@ -210,7 +210,7 @@ def _default_spec(given: Mapping[str, object], network_file: Path) -> str:
 
 
 def _about(circuits: "Circuits", space: "Space", made_with: Mapping[str, str]) -> "Exploration":
-    """The search with no trial yet."""
+    """Return the search with no trial yet."""
     from cosim.cli.knobs import NAMES
     from cosim.report.explore_table import AREA_NOTE, BITS_NOTE
     from cosim.study.explore import Exploration
@@ -236,7 +236,8 @@ def _about(circuits: "Circuits", space: "Space", made_with: Mapping[str, str]) -
 
 
 def _found(circuits: "Circuits", about: "Exploration", trials: "tuple[Tried, ...]", chips: int) -> "Exploration":
-    """The search with its trials; of the front the yield on other chips, too, and of some of these on transistors."""
+    """Return the search with its trials; those of its front get the yield on fresh chips, and with `chips` that on
+    transistors."""
     from cosim.study.explore import front_of
 
     front = front_of(trials, about.objectives, about.least_yield)

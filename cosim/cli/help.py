@@ -66,12 +66,12 @@ class Verb(click.Command):
 
 
 def long_name(option: click.Parameter) -> str:
-    """An option as it is named with two dashes."""
+    """Return an option's longest name, the one with two dashes."""
     return max(option.opts, key=len)
 
 
 def format_help(ctx: click.Context, full: Full) -> str:
-    """The help of a context's command with these groups in full."""
+    """Return the help of a context's command with these groups in full."""
     ctx.meta[_FULL] = full
     try:
         return ctx.command.get_help(ctx)
@@ -89,12 +89,12 @@ def format_manual(ctx: click.Context) -> str:
 
 
 def shared_groups(ctx: click.Context) -> Groups:
-    """The groups of a context's command that other verbs have, too."""
+    """Return the groups of a context's command that other verbs have, too."""
     return {group: found for group, found in _sorted(ctx.command.get_params(ctx))[1].items() if group.shared}
 
 
 def format_group(ctx: click.Context, group: type[GroupedOption], options: Sequence[click.Option]) -> str:
-    """The options of a group in full, under its title."""
+    """Format the options of a group in full, under its title."""
     formatter = ctx.make_formatter()
     with formatter.section(group.title):
         formatter.write_dl(_records(ctx, options))

@@ -40,13 +40,14 @@ class Inner:
         return import_module(f"cosim.cli.{self.name}").command
 
     def context(self, more: Sequence[str] = ()) -> click.Context:
-        """The verb's command line as if it had been typed; nothing that its context keeps is shared with another."""
+        """Parse the verb's command line as if it had been typed; nothing that its context keeps is shared with
+        another."""
         command = click.get_current_context().find_root().command
         above = click.Context(command, info_name="cosim", **command.context_settings)
         return self.verb.make_context(self.name, [*self.rest, *more], parent=above)
 
     def given(self) -> tuple[Mapping[str, object], Path]:
-        """The options that were typed, by long name, with their values, and the network's file."""
+        """Return the options that were typed, long name -> value, and the network's file."""
         with self.context() as context:
             asked = [one for one in self.verb.params if isinstance(one, click.Option) and _is_given(context, one)]
             return {setting_name(one): context.params.get(one.name or "") for one in asked}, context.params[
@@ -106,7 +107,7 @@ def _is_given(context: click.Context, option: click.Option) -> bool:
 
 
 def _plain(value: object) -> object:
-    """A value of the command line in JSON; of a file its name, not where it stands."""
+    """Return a value of the command line as JSON can have it; a file is its name, without its folder."""
     if isinstance(value, Path):
         return value.name
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

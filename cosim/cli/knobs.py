@@ -29,7 +29,8 @@ _RANGE = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?")
 
 
 def read_knobs(texts: Sequence[str], verb: click.Command) -> tuple[Knob, ...]:
-    """The knobs behind the values of --vary; `verb` has the options. Raises InputError that says what they must be."""
+    """Read the knobs behind the values of --vary; `verb` has the options. Raises InputError that says what they must
+    be."""
     if not texts:
         raise InputError(f"--vary must be given at least once, {_FORM}; there are {', '.join(NAMES)}")
     knobs = tuple(_read_knob(text, verb) for text in texts)
@@ -40,7 +41,7 @@ def read_knobs(texts: Sequence[str], verb: click.Command) -> tuple[Knob, ...]:
 
 
 def typed_knobs(values: dict[str, Value], verb: click.Command) -> list[str]:
-    """The values of those knobs that are options of a verb, on its command line."""
+    """Return those knobs that are options of a verb, with their values, as words of its command line."""
     return [part for name, value in values.items() if name in OPTIONS for part in arguments(name, value, verb)]
 
 
@@ -75,7 +76,7 @@ def _listed(name: str, param: click.Option, words: list[str]) -> Knob:
 
 
 def _ranged(name: str, param: click.Option, match: re.Match[str]) -> Knob:
-    """LOW:HIGH or LOW:HIGH:log; of whole numbers all between."""
+    """Read a range, LOW:HIGH or LOW:HIGH:log, as a knob; one of whole numbers has all between."""
     low, high = (_value(word.strip(), param, name) for word in match.group(1, 2))
     if isinstance(low, str) or isinstance(high, str):
         raise InputError(f"--vary {name}: takes words, so it has no ranges; list them with commas")
@@ -109,7 +110,7 @@ def _value(word: str, param: click.Option, name: str) -> Value:
 
 
 def _usual(param: click.Option) -> Value | None:
-    """The option's default; None where it has none of its own."""
+    """Return the option's default; None where it has none of its own."""
     default = param.default
     if not isinstance(default, str | int | float):
         return None

@@ -227,7 +227,7 @@ def command(
 
 
 def _write_page(output: Path, pdk_root: Path | None) -> None:
-    """The page of a store, without simulating anything."""
+    """Write the page of a store, without simulating anything."""
     from cosim.montecarlo.keep import Places
     from cosim.montecarlo.page import write_report
     from cosim.report.kept_page import REPORT_FILE
@@ -237,7 +237,7 @@ def _write_page(output: Path, pdk_root: Path | None) -> None:
 
 
 def _run_shard(trial: "Trial", store: "Store", counting: Counting, shard: tuple[int, int]) -> None:
-    """One part of the chips, and no figures of them: those are of all."""
+    """Run one part of the chips; it prints no figures, because those are of all chips."""
     from cosim.montecarlo.run import run_shard, shard_of
 
     numbers = shard_of(trial.plan.chips, *shard)
@@ -270,7 +270,7 @@ def _contribute(trial: "Trial", output: Path, jobs: int) -> "dict[str, Contribut
 
 
 def _transistor_engine(asked: str) -> str:
-    """The engine for chips at transistor level. Raises InputError where another one is asked for, too."""
+    """Choose the engine for chips at transistor level. Raises InputError where another one is asked for, too."""
     if asked != BEHAVIORAL:
         raise InputError(f"--transistors chooses the engine; leave out --engine {asked} or --transistors")
     try:
@@ -294,7 +294,8 @@ def _trust(trial: "Trial", store: "Store", count: int, counting: Counting) -> "t
 
 
 def load_trial(network_file: Path, drawing: ChipOptions, compiling: Compiling) -> "Trial":
-    """The trial behind the command line's values."""
+    """Return the trial that the values of the command line describe. Raises InputError where they do not go
+    together."""
     from cosim.circuit.waveforms import Timing
     from cosim.loading import draw_samples
     from cosim.montecarlo.trial import Trial

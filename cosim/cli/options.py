@@ -25,12 +25,12 @@ T = TypeVar("T")
 def one_of(
     name: str, words: Sequence[str], text: str, default: str | None = None, cls: type[click.Option] = click.Option
 ) -> Option:
-    """An option that is one of some words, by default the first; `text` says what for."""
+    """Return an option that takes one of some words, by default the first; `text` says what for."""
     return click.option(name, cls=cls, type=click.Choice(words), default=default or words[0], help=text)
 
 
 def engine_option(text: str, entries: "Callable[[], tuple[Entry, ...]]" = simulators, default: str = NGSPICE) -> Option:
-    """--engine: one of `entries`; `text` says what for."""
+    """Return --engine, which takes one of `entries`; `text` says what for."""
     return click.option("--engine", type=EngineName(entries), default=default, help=text)
 
 
@@ -142,7 +142,7 @@ timeout_option = click.option(
 
 
 def output_option(default: str) -> Option:
-    """The folder that a verb writes."""
+    """Return the option of the folder that a verb writes."""
     return click.option("-o", "--output", type=FILE, default=Path(default), help="Folder.")
 
 
@@ -158,9 +158,10 @@ def options(*decorators: Option) -> Option:
 
 
 def collecting(**records: type[Any]) -> Option:
-    """A verb's options as records: the argument of each name gets those that the fields of its dataclass name.
+    """Return a decorator that passes a verb's options as records: the argument of each name gets those that the fields
+    of its dataclass name.
 
-    They are made in this order, so one may hold those before it.
+    Records are made in this order, so one may hold those before it.
     """
 
     def apply(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -176,6 +177,6 @@ def collecting(**records: type[Any]) -> Option:
 
 
 def take(record: type[T], given: dict[str, object]) -> T:
-    """A record of the options that its fields name, which are no longer in `given` then."""
+    """Take the options that a record's fields name out of `given`, and return the record."""
     names = [name for name in signature(record).parameters if name in given]
     return record(**{name: given.pop(name) for name in names})

@@ -85,7 +85,7 @@ class PartitionCompileOptions:
 
 
 def compile_backbone(path: Path, folder: Path, compiling: Compiling, wanted: PartitionCompileOptions) -> None:
-    """`cosim compile` of a backbone."""
+    """Run `cosim compile` on a backbone."""
     from cosim.circuit.waveforms import Timing
     from cosim.outputs import Exercise
     from cosim.partitions import PARTITIONS, open_cut, write_partitions
@@ -123,7 +123,7 @@ class PartitionCompareOptions:
 def compare_backbone(
     path: Path, to: Destination, how: PartitionCompareOptions, compiling: Compiling, running: Running
 ) -> None:
-    """`cosim compare` of a backbone."""
+    """Run `cosim compare` on a backbone."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.partitions import PartitionReportOptions, open_cut, run_partitions

@@ -13,7 +13,7 @@ SILENCE = 30.0  # s without a line after which the next report is one; without a
 
 
 def say(text: str) -> None:
-    """A line of progress on stderr, so that stdout stays for results; above a bar that is there."""
+    """Print a line of progress on stderr, so that stdout stays for results; above a bar where there is one."""
     from tqdm import tqdm
 
     tqdm.write(f"  {printable(text)}", file=sys.stderr)

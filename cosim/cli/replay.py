@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def replay(trial: "Trial", number: int, store: Path) -> None:
-    """One chip on transistors, beside what the store says about it."""
+    """Simulate one chip on transistors, and print it beside what the store says about it."""
     from cosim.montecarlo.run import replay_chip, run_settings
     from cosim.montecarlo.store import check_settings, read_store
     from cosim.report.tables import percent

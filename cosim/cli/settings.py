@@ -117,7 +117,7 @@ def _settings(ctx: click.Context, params: list[click.Parameter], typed: Mapping[
 
 
 def _values(ctx: click.Context, known: Mapping[str, click.Parameter], typed: Mapping[str, object]) -> dict[str, Value]:
-    """The values of parameters; one that is not set is left out."""
+    """Return the values of parameters, by name; one that is not set is left out."""
     found = {name: _value(ctx, param, typed) for name, param in known.items()}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -142,7 +142,7 @@ def _default(ctx: click.Context, param: click.Parameter) -> Value | None:
 
 
 def _given(ctx: click.Context, param: click.Parameter, value: object) -> Value | None:
-    """A value before the callback of its option, or as it was typed where its type makes it None."""
+    """Return a value before the callback of its option, or as it was typed where its type makes it None."""
     if (plain := _plain(value, param)) is None:
         return None
     found = _plain(param.type_cast_value(ctx, value), param)
@@ -150,7 +150,8 @@ def _given(ctx: click.Context, param: click.Parameter, value: object) -> Value |
 
 
 def _plain(value: object, param: click.Parameter) -> Value | None:
-    """A value as TOML has it; None for what is not set, which a flag is, too, that cannot be turned off."""
+    """Return a value as TOML has it; None for what is not set, and for a flag that is off and that no option turns
+    off."""
     if isinstance(value, tuple | list):
         parts = [_joined(one) for one in value]
         return parts or None
@@ -166,7 +167,7 @@ def _scalar(value: object) -> Scalar | None:
 
 
 def _joined(value: object) -> Scalar:
-    """One of several values; what is a list itself was typed with commas."""
+    """Return one of several values as TOML has it; one that is a list itself was typed with commas."""
     if isinstance(value, tuple):
         return ",".join(map(repr, value))
     found = _scalar(value)
@@ -175,7 +176,7 @@ def _joined(value: object) -> Scalar:
 
 
 def _words(ctx: click.Context, option: click.Parameter, value: Value) -> list[str]:
-    """An option on the command line; nothing where it has its default."""
+    """Return an option as words of the command line; none where it has its default."""
     if value == _default(ctx, option):
         return []
     if isinstance(value, bool):

@@ -49,7 +49,8 @@ class StoppedError(CosimError):
 
 @contextmanager
 def stopping_on_signals() -> Generator[None, None, None]:
-    """SIGINT and SIGTERM raise Stop; a second one ends the process at once. What is ignored, as by nohup, stays so.
+    """Make SIGINT and SIGTERM raise Stop; a second one ends the process at once. What is ignored, as by nohup, stays
+    so.
 
     A Stop that has to wait, and finds the work done by then, is dropped.
     """

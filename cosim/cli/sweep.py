@@ -125,7 +125,7 @@ def _describe(sweep: _Sweep) -> "SweepSummary":
 
 
 def _run_points(sweep: _Sweep) -> "Iterator[tuple[SweptPoint, Content]]":
-    """Every point in order, the last axis fastest, with what its results hold."""
+    """Run every point in order, the last axis fastest; yield each with what its results hold."""
     grid = list(product(*(axis.values for axis in sweep.axes)))
     for k, values in enumerate(grid, start=1):
         named = ", ".join(f"{axis.option} {axis.label(value)}" for axis, value in zip(sweep.axes, values, strict=True))

@@ -181,7 +181,8 @@ def command(*, task: str | None, files: TrainingFiles, config: TrainingConfig, d
 
 
 def _train(job: "TrainingJob", seeds: range, output: Path) -> "tuple[TrainingResult, list[str]]":
-    """The network that is kept, with its curve and settings beside it, and what is said of several seeds."""
+    """Train by one seed or by several; return what is kept, with its curve and settings beside it, and what is said of
+    several seeds."""
     from cosim.training.seeds import train_seeds
     from cosim.training.trainer import run_job
 
@@ -249,7 +250,7 @@ def format_result(result: "TrainingResult") -> list[str]:
 
 
 def format_seeds(found: "Seeds") -> list[str]:
-    """A row for each seed, and mean and range over them."""
+    """Return a table with a row for each seed, and mean and range over them."""
     metric, name = ("test_accuracy", "accuracy") if _classifies(found.best) else ("test_mae", "mean absolute error")
 
     def shown(value: float) -> str:

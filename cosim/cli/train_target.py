@@ -27,7 +27,7 @@ class DeviceOptions:
 
 
 def complete_config(config: TrainingConfig, devices: DeviceOptions) -> TrainingConfig:
-    """The configuration with what its options leave to others: the BMRU's epsilon, the mismatch of a technology."""
+    """Return the configuration with what its options leave open: the BMRU's epsilon, the mismatch of a technology."""
     from cosim.technology.catalog import load_technology
     from cosim.variation.mismatch import derive_mismatch
 

@@ -55,7 +55,7 @@ def command(folder: Path) -> None:
 
 
 def rests_in(folder: Path) -> Iterator[Path]:
-    """The files that killed processes left in a folder, and in those in it, while they wrote."""
+    """Yield the files that killed processes left in a folder, and in those in it, while they wrote."""
     from cosim.files.write import find_rests
 
     for place in (folder, *sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())):
@@ -63,7 +63,8 @@ def rests_in(folder: Path) -> Iterator[Path]:
 
 
 def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
-    """(file, what is wrong with it and what happens then), empty for a whole one, of all that a folder keeps."""
+    """Yield (file, fault) of all that a folder keeps; a fault says what is wrong and what happens then, and is empty
+    for a whole file."""
     from cosim.files.claim import owner_of
     from cosim.files.read import is_file
     from cosim.reading.arrays import is_whole

@@ -38,7 +38,8 @@ class Judged:
 
 
 def find_cause(fails: Judged, failing: ChipRecord, counts: Judged, counting: ChipRecord) -> Cause | None:
-    """The unit that turns a chip; None where the draws of both are the same."""
+    """Return the unit whose draws, taken from the counting chip, do most to make the failing one count; None where the
+    draws of both are the same."""
     own, other = stored_chip(fails.trial, failing), stored_chip(counts.trial, counting)
     differs = (own.vt_shift != other.vt_shift) | (own.beta_factor != other.beta_factor)
     found: list[Cause] = []
@@ -79,7 +80,7 @@ def _owners(design: Design) -> dict[str, str]:
 
 
 def _largest(own: Chip, other: Chip, places: NDArray[np.int64], technology: Technology) -> tuple[str, float]:
-    """The transistor whose current differs most, and its threshold's shift, other - own, V."""
+    """Return the transistor whose current differs most, and its threshold's shift, other - own, V."""
     devices = [own.devices[place] for place in places.tolist()]
     shift = (other.vt_shift - own.vt_shift)[places]
     slopes = [technology.device(device.polarity).slope_factor * technology.thermal_voltage for device in devices]

@@ -55,7 +55,7 @@ class _Side:
 
 
 def diff_drawn(a: ChipRun, b: ChipRun, judging: ChipRequirements, progress: Progress) -> SampleDifferences:
-    """Two runs of chips. progress: of the chips whose cause is looked for."""
+    """Compare two runs of chips. progress: of the chips whose cause is looked for."""
     pairing, notes = _pair(a, b)
     count = pairing.paired or None
     one, other = (

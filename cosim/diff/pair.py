@@ -69,7 +69,7 @@ def _found(a: Run, b: Run, asked: PairOptions) -> SampleDifferences | str:
 
 
 def _diff_sweeps(a: Path, b: Path, asked: PairOptions) -> Difference:
-    """Every point that both sweeps have, by the name of its folder."""
+    """Compare every point that both sweeps have, by the name of its folder."""
     names = shown_path(a), shown_path(b)
     if owner_of(a) != owner_of(b):
         verbs = [owner_of(folder) or "nobody" for folder in (a, b)]

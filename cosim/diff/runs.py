@@ -94,7 +94,8 @@ Run = Sampled | Metered | ChipRun
 
 
 def read_run(folder: Path) -> Run:
-    """The run in a folder. Raises InputError for one that is none, is not finished, is damaged, or of another verb."""
+    """Read the run in a folder. Raises InputError where it has none, or one that is not finished, is damaged, or of
+    another verb."""
     name = shown_path(folder)
     if not folder.is_dir():
         raise InputError(f"{name}: no such folder; give the folder of a finished run")
@@ -179,7 +180,7 @@ def _conditions(path: Path) -> dict[str, SampleTable]:
 
 
 def _rows(path: Path, forms: Mapping[str, str]) -> Arrays:
-    """The arrays of a table of samples, of these forms and of values that samples can have."""
+    """Read the arrays of a table of samples, of these forms. Raises InputError for values that samples cannot have."""
     rows = read_sealed_arrays(path, forms, _AGAIN)
     _check_classes(path, rows["y"])
     steps = rows["states"].shape[1] if "states" in rows else np.iinfo(np.int64).max

@@ -74,7 +74,7 @@ def pair_samples(a: tuple[Places, NDArray[np.str_]], b: tuple[Places, NDArray[np
 
 
 def diff_sampled(a: Sampled, b: Sampled) -> SampleDifferences | str:
-    """Two runs of samples; a text says why they share nothing to hold against each other."""
+    """Compare two runs of samples; return a text that says why where they share nothing to compare."""
     common = [name for name in a.tables if name in b.tables]
     if not common:
         return "one is of all conditions (--pvt), the other of one; or they have no condition in common"
@@ -98,7 +98,8 @@ def diff_sampled(a: Sampled, b: Sampled) -> SampleDifferences | str:
 
 
 def _diff_table(rows: _Rows, where: str, a: SampleTable, b: SampleTable) -> Paired:
-    """One condition, of the samples that succeeded in both runs."""
+    """Compare the samples of one condition that succeeded in both runs; add to `rows` what differs, and return the
+    pairing."""
     paired = pair_samples((a.indices[a.good], a.sums[a.good]), (b.indices[b.good], b.sums[b.good]))
     a, b = (table.select(np.flatnonzero(table.good)) for table in (a, b))
     if not (len(a.y) and len(b.y)):
@@ -173,7 +174,7 @@ def _scatter(a: SampleTable, b: SampleTable, paired: Paired, where: str) -> Scat
 
 
 def diff_metered(a: Metered, b: Metered) -> SampleDifferences:
-    """Two runs of cosim power."""
+    """Compare two runs of cosim power."""
     paired = pair_samples((a.indices, a.sums), (b.indices, b.sums))
     first, second = _by_role(a), _by_role(b)
     common = [name for name in first if name in second]
@@ -194,7 +195,8 @@ def _lacking(a: Metered, b: Metered) -> tuple[str, ...]:
 
 
 def _by_role(run: Metered) -> dict[str, NDArray[np.float64]]:
-    """The figures of the simulator, whichever it is, first; then those of the equations."""
+    """Return the powers of samples (n,), W, by name: first those of the simulator, whichever it is, then those of the
+    equations."""
     equations = {name: power for name, power in run.figures.items() if name.startswith(BEHAVIORAL)}
     others = {name.partition(" ")[2]: power for name, power in run.figures.items() if name not in equations}
     return {f"{_CIRCUIT} {name}": power for name, power in others.items()} | equations

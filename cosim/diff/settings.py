@@ -14,7 +14,8 @@ _UNITS = {"i-unit": "A", "supply": "V", "t-step": "s", "tau": "s", "temp": "C"} 
 
 
 def diff_settings(a: RunFacts, b: RunFacts) -> tuple[tuple[Setting, ...], tuple[str, ...]]:
-    """(settings that differ, notes): first options and inputs, then what the results say that no option has said."""
+    """Return (settings that differ, notes): first options and inputs, then what the results say that no option has
+    said."""
     without = dict.fromkeys(one.name for one in (a, b) if one.settings is None)
     notes = [f"no run.toml in {' and '.join(without)}: settings are those that the results hold"] if without else []
     first, second = a.settings, b.settings

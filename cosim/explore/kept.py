@@ -62,8 +62,8 @@ class TrialStore:
             ) from None
 
     def _read(self, name: str, cls: type[R], *, is_known: bool) -> dict[int, R]:
-        """The whole lines of a file up to the first that is not; what follows is cut off. is_known: whether they are
-        of this search; raises InputError where nothing says so."""
+        """Read the whole lines of a file up to the first that is not, and cut off what follows. Raises InputError where
+        no line is of this search, unless `is_known` says that the file is."""
         path, found, whole = self._folder / name, dict[int, R](), 0
         if not is_file(path):
             return found
@@ -95,7 +95,7 @@ def _parts(plain: object) -> tuple[int, Mapping[str, object]]:
 
 
 def _named(plain: Mapping[str, object]) -> dict[str, object]:
-    """A record's keys as its fields are called, see `json_object`."""
+    """Return a record with its keys as the fields are called, see `json_object`."""
     return {"yield_" if key == "yield" else key: value for key, value in plain.items()}
 
 

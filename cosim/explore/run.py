@@ -28,7 +28,8 @@ class Search:
 
 
 def explore(search: Search, kept: TrialStore) -> tuple[Tried, ...]:
-    """All trials; fewer where there is nothing new to try. Every trial of their front was checked on transistors."""
+    """Run all trials of a search, fewer where there is nothing new to try; every trial of the front is checked on
+    transistors."""
     tried = list[Tried]()
     while len(tried) < search.trials:
         number = len(tried)

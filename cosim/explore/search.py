@@ -38,7 +38,7 @@ class Space:
 
 
 def optuna() -> ModuleType:
-    """The optimiser. Raises MissingToolError where it is not installed, or is too old."""
+    """Import the optimiser. Raises MissingToolError where it is not installed, or is too old."""
     try:
         import optuna as found
     except ImportError:
@@ -90,7 +90,7 @@ def _ask(space: Space, tried: Sequence[Tried], seed: int) -> dict[str, Value]:
 
 
 def _told(space: Space, tried: Sequence[Tried], spread: Mapping[str, Any]) -> list[Any]:
-    """The trials as Optuna knows them; those without figures have the worst that was seen."""
+    """Return the trials as Optuna knows them; those without figures have the worst that was seen."""
     worths = {one.number: worth(one, space.objectives) for one in tried if one.figures}
     if not worths:
         return []

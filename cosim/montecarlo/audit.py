@@ -75,7 +75,7 @@ def _certainty(records: Mapping[int, ChipRecord], samples: int) -> NDArray[np.fl
 
 
 def _run_again(trial: Trial, number: int, sample: int) -> tuple[Outcome, Bench, ReadPlan]:
-    """The outcome of a sample on a chip; its bench, and what is read."""
+    """Simulate one sample on one chip again; return its outcome, the bench that ran, and what is read from it."""
     engine, (alone, run) = engine_named(trial.engine), _on_chip(trial, number, sample)
     assert isinstance(engine, SimulatorEngine), f"{trial.engine} runs no benches, so there is nothing to audit"
     (outcome,) = engine.infer(trial.design, alone, run, lambda done, total: None)
@@ -84,5 +84,5 @@ def _run_again(trial: Trial, number: int, sample: int) -> tuple[Outcome, Bench, 
 
 
 def _on_chip(trial: Trial, number: int, sample: int) -> tuple[TestSet, Run]:
-    """A sample alone, and how it is run on a chip."""
+    """Return a test set of one sample alone, and the run that has it on chip `number`."""
     return trial.test_set.select(np.array([sample])), trial.run(trial.chip(number))

@@ -15,9 +15,11 @@ from cosim.variation.draws import Chip
 
 
 def spread_cells(trial: Trial, records: Sequence[ChipRecord]) -> CellSpread | None:
-    """The 9T cells whose thresholds are constant, on every chip, within a frame; None where there are none.
+    """Return thresholds and levels, ampere, of the 9T cells with constant thresholds on every chip; None without such
+    cells.
 
-    asked: those of the chip that does not deviate, for which the compiler has solved its bias currents.
+    Thresholds are those within a frame. The field `asked` has those of the chip that does not deviate, for which the
+    compiler has solved its bias currents.
     """
     graph = trial.design.graph
     cells = tuple(cell for cell in graph.of(Schmitt) if not graph.into(cell.name, "beta"))
@@ -31,6 +33,6 @@ def spread_cells(trial: Trial, records: Sequence[ChipRecord]) -> CellSpread | No
 
 
 def stored_chip(trial: Trial, record: ChipRecord) -> Chip:
-    """A chip as its record has it."""
+    """Rebuild a chip from its record, with the draws, the supply and the temperature that it had."""
     vt_shift, beta_factor = unpack_draws(record.draws)
     return Chip(record.chip, trial.devices, vt_shift, beta_factor, record.supply_v, record.celsius)

@@ -31,7 +31,7 @@ WIDEST = 1.0
 
 
 def group_of(device: VaryingDevice) -> str:
-    """The group of its part of the network."""
+    """Return the group of transistors that the device's part of the network belongs to."""
     assert device.part is not None
     return device.part.group
 
@@ -47,7 +47,7 @@ DIVISIONS: dict[str, Callable[[VaryingDevice], str]] = {"block": group_of, "kind
 
 
 def mixed_chip(own: Chip, other: Chip, chosen: NDArray[np.bool_]) -> Chip:
-    """`other` with the chosen transistors of `own`."""
+    """Return `other` with the draws of `own` for the chosen transistors, (devices,) bool."""
     return replace(
         other,
         vt_shift=np.where(chosen, own.vt_shift, other.vt_shift),

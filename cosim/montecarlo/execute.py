@@ -60,7 +60,8 @@ def run_on(
 def map_chips(
     work: Callable[[Trial, int], Result], trial: Trial, numbers: Sequence[int], jobs: int
 ) -> Iterator[Result]:
-    """`work` on each chip in `jobs` processes, in order of the numbers. Raises SimulationError when workers died."""
+    """Yield what `work` returns for each chip, in order of the numbers; it runs in `jobs` processes. Raises
+    SimulationError when workers died."""
     found: dict[int, Result] = {}
     due = iter(numbers)
     with WorkerPool(jobs, _set_trial, trial) as pool:

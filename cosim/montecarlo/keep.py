@@ -141,7 +141,7 @@ class Places:
 
 
 def load_trial(folder: Path, places: Places = Places()) -> Trial:
-    """The trial of a store, compiled again; needs no simulator.
+    """Compile the trial of a store again, from the files that are kept there; needs no simulator.
 
     Raises InputError for a store without these files, and when what they give is not the trial of run.json.
     """

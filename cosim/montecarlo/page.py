@@ -55,7 +55,7 @@ def write_report(
 
 
 def read_run(folder: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None) -> Page:
-    """The page of a store's run. Raises as `write_report` does."""
+    """Return the page of a store's run. Raises as `write_report` does."""
     return repeatable(folder, chip_page(study_chips(folder, places, waveforms=waveforms, say=say)))
 
 
@@ -175,7 +175,8 @@ def nominal_power(trial: Trial) -> dict[str, float]:
 
 
 def find_failure(trial: Trial, records: Sequence[ChipRecord], say: Say) -> WrongSample | str:
-    """A sample that the chip of lowest accuracy decides wrong, on transistors; or why there is none to show."""
+    """Simulate on transistors a sample that the chip of lowest accuracy decides wrong; return a sentence that says why
+    where there is none to show."""
     good = [record for record in records if record.status == "ok"]
     if not good:
         return "No chip was simulated to its end."
@@ -195,7 +196,8 @@ def find_failure(trial: Trial, records: Sequence[ChipRecord], say: Say) -> Wrong
 
 
 def failing_sample(trial: Trial, decisions: Sequence[int]) -> int | None:
-    """The first sample decided wrong, of those that the software decides right if there are such."""
+    """Return the place of the first sample decided wrong, of those that the software decides right if there are such;
+    None where all are right."""
     wrong = np.array(decisions) != trial.test_set.y
     _, software = trial.software
     spoilt = wrong & (software == trial.test_set.y)
@@ -204,7 +206,7 @@ def failing_sample(trial: Trial, decisions: Sequence[int]) -> int | None:
 
 
 def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> WrongSample:
-    """One sample on a chip's transistors and on the nominal ones. Raises SimulationError, MissingToolError."""
+    """Simulate one sample on a chip's transistors and on the nominal ones. Raises SimulationError, MissingToolError."""
     chip, test_set, network = stored_chip(trial, record), trial.test_set, trial.design.network
     length = int(test_set.lengths[sample])
     x = test_set.x[sample, :length]
@@ -240,7 +242,7 @@ def _contributions(folder: Path, chips: int) -> Mapping[str, Contribution] | Non
 
 
 def _read(path: Path) -> Settings | None:
-    """A sealed JSON object, None where there is no such file."""
+    """Read a sealed JSON object; None where there is no such file."""
     try:
         return read_sealed(path)
     except FileNotFoundError:

@@ -20,9 +20,9 @@ SIMULATED = "simulated"  # the field whose key is the name of the engine
 
 
 def check_record(content: object, engine: str, devices: int, where: str) -> ChipRecord:
-    """The record of a line, if it has what a run by the engine says of a chip of so many varying devices.
+    """Return the record of a line, checked to have what a run by `engine` says of a chip with so many varying devices.
 
-    Raises InputError with the field.
+    Raises InputError that names the field.
     """
     plain = check_plain(content, where, _REPAIR)
     if engine != BEHAVIORAL and isinstance(plain, dict) and SIMULATED not in plain:
@@ -47,7 +47,8 @@ def check_record(content: object, engine: str, devices: int, where: str) -> Chip
 
 
 def record_line(record: ChipRecord, engine: str) -> dict[str, object]:
-    """A record of a run by the engine as its line has it."""
+    """Return a record as its line has it: a JSON object, in which simulated figures have the engine's name as their
+    key."""
     return {engine if key == SIMULATED else key: value for key, value in json_object(record).items()}
 
 
@@ -58,20 +59,22 @@ def _plausible(found: Figures) -> bool:
 
 
 def pack_draws(chip: Chip) -> str:
-    """All threshold shifts, then all current factors, in the order of devices, as single precision in base 64."""
+    """Pack all threshold shifts, V, then all current factors, in the order of devices, as single precision in base
+    64."""
     return b64encode(np.concatenate([chip.vt_shift, chip.beta_factor]).astype("<f4").tobytes()).decode("ascii")
 
 
 def pack_certainty(margins: Array) -> str | None:
-    """The least margin of each sample, (n,) ampere, as single precision in base 64; None where none was measured."""
+    """Pack the least margin of each sample, (n,) ampere, as single precision in base 64; None where none was
+    measured."""
     if not np.isfinite(margins).any():
         return None
     return b64encode(margins.astype("<f4").tobytes()).decode("ascii")
 
 
 def unpack_certainty(record: ChipRecord, samples: int) -> Array:
-    """(samples,) ampere, as `pack_certainty` wrote them: inf where none was measured, nan for a chip that failed or
-    whose samples all ran in another simulator than was asked."""
+    """Return the least margin of each sample, (samples,) ampere, as `pack_certainty` wrote it: inf where none was
+    measured, nan for a chip that failed or whose samples all ran in another simulator than was asked."""
     if record.status != "ok" or sum((record.elsewhere or {}).values()) == samples:
         return np.full(samples, np.nan)
     if record.certainty is None:

@@ -120,7 +120,7 @@ def run_montecarlo(
 
 
 def shard_of(chips: int, part: int, parts: int) -> range:
-    """The chips of one of `parts` equal shares, counted from 1."""
+    """Return the numbers of the chips in one of `parts` equal shares; `part` counts from 1."""
     return range(part - 1, chips, parts)
 
 
@@ -138,7 +138,8 @@ def run_shard(trial: Trial, store: Store, execute: Execute, numbers: Sequence[in
 def summarize_run(
     trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spec], confidence: float = CONFIDENCE
 ) -> ChipSummary:
-    """The chips in figures, beside the trained network and the nominal circuit on the same samples."""
+    """Summarize the chips in figures, with those of the trained network and of the nominal circuit on the same
+    samples."""
     (_, answers), target, y = trial.software, trial.test_set.target, trial.test_set.y
     nominal = run_behavioral_chip(trial, nominal_chip(trial))
     return ChipSummary(
@@ -169,12 +170,16 @@ def check_specs(trial: Trial, specs: Sequence[Spec]) -> None:
 
 
 def nominal_chip(trial: Trial) -> Chip:
-    """The chip that does not deviate."""
+    """Return the chip whose transistors do not deviate from the design."""
     return replace(trial, plan=replace(trial.plan, kind="none", area=1.0), gradient=None).chip(0)
 
 
 def check_contributions(trial: Trial) -> Trial:
-    """The trial of local mismatch whose variance is shared. Raises InputError for too few chips or no coefficients."""
+    """Return the trial as local mismatch by the behavioral equations, whose variance is divided among groups of
+    transistors.
+
+    Raises InputError for a gradient, too few chips or a technology without coefficients.
+    """
     if trial.gradient is not None:
         raise InputError(
             "--contributions shares what transistors draw on their own, and a gradient is common to all; leave out "

@@ -133,7 +133,7 @@ def _specs(table: Mapping[str, object], where: str) -> tuple[Spec, ...]:
 
 
 def judge(specs: Sequence[Spec], measured: Mapping[str, Estimate]) -> tuple[SpecVerdict, ...]:
-    """Every spec with what was measured. Raises InputError where its metric was not."""
+    """Judge every spec by what was measured. Raises InputError where its metric was not."""
     verdicts: list[SpecVerdict] = []
     for spec in specs:
         found = measured.get(spec.metric)
@@ -148,7 +148,7 @@ def judge(specs: Sequence[Spec], measured: Mapping[str, Estimate]) -> tuple[Spec
 
 
 def format_verdicts(verdicts: Sequence[SpecVerdict]) -> list[str]:
-    """A line for each spec, under 80 columns; nothing without specs."""
+    """Return a table with a line for each spec, under 80 columns; no lines without specs."""
     if not verdicts:
         return []
     lines = ["", f"{'spec':28}  {'measured':>10}  {'95 % interval':>22}  verdict"]
@@ -163,7 +163,7 @@ def format_verdicts(verdicts: Sequence[SpecVerdict]) -> list[str]:
 
 
 def without_yield(specs: Specs) -> tuple[Specs, tuple[Spec, ...]]:
-    """The specs of a chip, and those on the yield of all."""
+    """Split specs into those of one chip, and those on the yield of all chips."""
     own = replace(
         specs,
         common=tuple(spec for spec in specs.common if spec.metric != "yield"),

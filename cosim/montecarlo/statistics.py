@@ -52,7 +52,7 @@ def count_noise(records: Sequence[ChipRecord], seed: int, specs: Sequence[Spec])
 
 
 def count_yield(passes: Sequence[bool], plan: VariationPlan, confidence: float = CONFIDENCE) -> Yield:
-    """The yield of chips in order of their number."""
+    """Compute the yield and its interval from whether each chip passes, in order of their number."""
     passed, chips = sum(passes), len(passes)
     size = plan.chips // plan.replicates
     enough = plan.replicates >= FEW and min(passed, chips - passed) >= 2 * plan.replicates
@@ -73,7 +73,7 @@ def summarize_chips(
     specs: Sequence[Spec],
     confidence: float = CONFIDENCE,
 ) -> ChipCount:
-    """A run's chips in figures. confidence: of the yield's intervals."""
+    """Summarize a run's chips in figures; the yield's intervals have this confidence."""
     outcomes = [record.outcome(engine) for record in records]
     good = [found for found in outcomes if found is not None]
     counted, without = (
@@ -119,7 +119,8 @@ def describe_metrics(good: Sequence[Figures]) -> dict[str, Statistic]:
 
 
 def describe(values: Sequence[float], *, share: bool = False) -> Statistic:
-    """A figure over chips; the interval of a share ends at 0 and at 1."""
+    """Compute mean, deviation, quantiles and the mean's interval of a figure over chips; that of a share ends at 0 and
+    at 1."""
     x = np.asarray(values, dtype=np.float64)
     mean, sd = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0
     half = quantile_t(x) * sd / len(x) ** 0.5 if len(x) > 1 else None
@@ -130,7 +131,8 @@ def describe(values: Sequence[float], *, share: bool = False) -> Statistic:
 
 
 def pair(behavioral: NDArray[np.float64], simulated: NDArray[np.float64]) -> Pair:
-    """One figure of the same chips by both engines."""
+    """Compare one figure of the same chips by both engines: bias (behavioral - simulated) and correlation, with
+    intervals."""
     difference = behavioral - simulated
     half = quantile_t(difference) * difference.std(ddof=1) / len(difference) ** 0.5
     bias, correlation, bounds = difference.mean(), None, None
@@ -163,5 +165,5 @@ def is_precise(passes: Sequence[bool], plan: VariationPlan, width: float) -> boo
 
 
 def stop_confidence(plan: VariationPlan) -> float:
-    """The confidence of one look, so that all looks of a run together have CONFIDENCE."""
+    """Return the confidence of one look at the yield, so that all looks of a run together have CONFIDENCE."""
     return 1 - (1 - CONFIDENCE) / len(checkpoints(plan.chips))

@@ -189,9 +189,9 @@ def check_run(folder: Path, settings: Settings) -> None:
 
 
 def read_sealed(path: Path) -> Settings:
-    """A JSON object that ends with its checksum, without it.
+    """Read a JSON object that ends with its checksum, and return it without the checksum.
 
-    Raises FileNotFoundError where nothing stands, InputError where the checksum does not fit.
+    Raises FileNotFoundError where there is no file, InputError where the checksum does not fit.
     """
     if not is_file(path):
         raise FileNotFoundError(path)
@@ -200,12 +200,13 @@ def read_sealed(path: Path) -> Settings:
 
 
 def read_chips(folder: Path, settings: Settings) -> StoredChips[ChipRecord]:
-    """The records of a Monte Carlo run."""
+    """Read the records of a Monte Carlo run."""
     return _read_lines(folder, settings, CHIPS)
 
 
 def _read_lines(folder: Path, settings: Settings, form: RecordFormat[R]) -> StoredChips[R]:
-    """The records of a run. What follows the last end of a line was being written when the run ended: it is nothing."""
+    """Read the records of a run, one a line. The text after the last end of a line was being written when the run
+    ended, and is left out."""
     path, key = folder / CHIPS_FILE, run_key(settings)
     if not is_file(path):
         return StoredChips()
@@ -266,7 +267,7 @@ def _without_versions(settings: Settings) -> Settings:
 
 
 def find_difference(known: object, asked: object, name: str = "") -> tuple[str, str, str] | None:
-    """(name, known, asked) of the first setting that differs, such as variation.area; None where none does."""
+    """Return (name, known, asked) of the first setting that differs, such as variation.area; None where none does."""
     if not isinstance(known, dict) or not isinstance(asked, dict):
         return None if known == asked else (name, _short(known), _short(asked))
     found = (find_difference(known.get(key), asked.get(key), f"{name}.{key}") for key in sorted({*known, *asked}))

@@ -64,7 +64,7 @@ class Trial:
 
     @cached_property
     def valid(self) -> NDArray[np.bool_]:
-        """(n, time): frames that belong to a sample."""
+        """Frames that belong to a sample, (n, time) bool."""
         return np.arange(self.test_set.x.shape[1])[None, :] < self.test_set.lengths[:, None]
 
     @cached_property
@@ -74,11 +74,11 @@ class Trial:
         return software_states(self.design.graph, reference), self.decide(reference.readout)
 
     def pool(self, readout: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A readout (n, time, outputs) over the frames of each sample, (n, outputs)."""
+        """Pool a readout (n, time, outputs) over the frames of each sample; return (n, outputs)."""
         return pool_readout(readout, self.test_set.lengths, self.design.network.readout.pooling)
 
     def decide(self, readout: NDArray[np.float64]) -> Answers:
-        """The answers of a readout (n, time, outputs) in units."""
+        """Return each sample's answer to a readout (n, time, outputs), which is in multiples of the software's 1.0."""
         return self.test_set.target.answers(self.pool(readout))
 
     @cached_property
@@ -87,7 +87,7 @@ class Trial:
         return gate_area(self.design)
 
     def chip(self, number: int) -> Chip:
-        """The draw of one chip."""
+        """Draw one chip by its number, with the trial's gradient where there is one."""
         chip = draw_chip(self.devices, self.technology, self.plan, number)
         return chip if self.gradient is None else graded(chip, self.gradient, self.plan)
 
@@ -97,19 +97,22 @@ class Trial:
 
 
 def run_chips(trial: Trial, numbers: tuple[int, ...], engine: Engine | None = None) -> list[ChipRecord]:
-    """The records of some chips, in this process; `engine` is the trial's, where the caller has it at hand."""
+    """Run some chips in this process, and return their records; `engine` is the trial's, where the caller has it at
+    hand."""
     return [run_chip(trial, number, engine) for number in numbers]
 
 
 def run_chip(trial: Trial, number: int, engine: Engine | None = None) -> ChipRecord:
-    """One chip's record: its conditions and draws, its figures, its decisions; `failed` with the reason instead."""
+    """Run one chip; return its record with conditions, draws, figures and decisions, or with `failed` and the
+    reason."""
     chip = trial.chip(number)
     record = behavioral_record(trial, chip)
     return record if trial.engine == BEHAVIORAL else add_simulation(trial, record, trial.run(chip), engine)
 
 
 def add_simulation(trial: Trial, record: ChipRecord, run: Run, engine: Engine | None = None) -> ChipRecord:
-    """A chip's record with what the run's engine gives on all samples; failed when one of them failed."""
+    """Run all samples of a chip by the run's engine; return its record with these figures, failed when a sample
+    failed."""
     engine = engine or engine_named(run.engine)
     outcomes = infer_chip(engine, trial, run)
     # of many samples side by side one deck stands for all: the run's settings have a hash of the samples
@@ -132,7 +135,7 @@ def run_figures(trial: Trial, run: Run, engine: Engine | None = None) -> Figures
 
 
 def infer_chip(engine: Engine, trial: Trial, run: Run) -> list[Outcome]:
-    """The outcome of every sample, up to the first that failed."""
+    """Return the outcome of every sample, up to the first that failed."""
     outcomes: list[Outcome] = []
     for outcome in engine.infer(trial.design, trial.test_set, run, lambda done, total: None):
         outcomes.append(outcome)
@@ -142,7 +145,7 @@ def infer_chip(engine: Engine, trial: Trial, run: Run) -> list[Outcome]:
 
 
 def figures_of(engine: Engine, trial: Trial, run: Run, outcomes: Sequence[Outcome]) -> Figures | Failure:
-    """A chip's figures from the outcomes of all samples; the first failure where there is one."""
+    """Compute a chip's figures from the outcomes of all samples; return the first failure where there is one."""
     if isinstance(outcomes[-1], Failure):
         return outcomes[-1]
     unreset = engine.unreset(trial.design, trial.test_set, run)
@@ -185,7 +188,7 @@ def behavioral_record(trial: Trial, chip: Chip) -> ChipRecord:
 
 
 def run_behavioral_chip(trial: Trial, chip: Chip) -> Figures:
-    """The figures of a chip by the behavioral model, without noise."""
+    """Compute the figures of a chip by the behavioral model, without noise."""
     found = run_figures(trial, replace(trial.run(chip), engine=BEHAVIORAL))
     assert not isinstance(found, Failure)
     return found
@@ -200,7 +203,7 @@ def run_noisy_chip(trial: Trial, chip: Chip, noise: NoiseSimulation) -> Figures:
 
 
 def failed(record: ChipRecord, reason: str, detail: str) -> ChipRecord:
-    """The record of a chip whose simulation failed."""
+    """Return the record of a chip as that of one whose simulation failed."""
     return replace(record, status="failed", reason=reason, detail=detail)
 
 

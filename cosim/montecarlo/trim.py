@@ -62,8 +62,9 @@ def check_trimmable(design: Design, origin: str) -> None:
 
 
 def measure_behavioral(trial: Trial, chip: Chip, *, in_frame: bool = False) -> dict[str, CellPoints]:
-    """Every cell of a chip by the behavioral model; thresholds of slow ramps, or those that its clocked cell has within
-    a frame, which are what the compiler was asked for."""
+    """Compute thresholds and level of every cell of a chip by the behavioral model, cell -> ampere. Thresholds are
+    those of slow ramps or, with `in_frame`, those of the clocked cell within a frame, which the compiler was asked
+    for."""
     design = trial.design
     fit, deviations = design.calibration.schmitt, deviations_of(design, standing(design, trial.condition, chip), chip)
     points = {}
@@ -83,7 +84,8 @@ def measure_behavioral(trial: Trial, chip: Chip, *, in_frame: bool = False) -> d
 
 
 def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
-    """Every cell of a chip in the trial's simulator or that beside it: its transistors and the diodes before them."""
+    """Measure every cell of a chip, its transistors and the diodes before them, cell -> ampere, in the trial's
+    simulator or, for a behavioral trial, in the one beside it."""
     expected = measure_behavioral(trial, chip)
     return {
         cell.name: measure_cell(trial, chip, cell, 1.3 * expected[cell.name].rise)
@@ -122,7 +124,8 @@ def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> Cell
 
 
 def _places(circuit: Circuit, cell: str) -> dict[str, str]:
-    """The transistors of a cell, and the diodes of its candidate and of its bias lines, each with its place there."""
+    """Return the transistors of a cell, and the diodes of its candidate and of its bias lines, name -> place in the
+    cell."""
     devices = list(circuit.flatten())
     own = {mos.name: mos.name.removeprefix(f"{cell}.") for mos in devices if mos.name.startswith(f"{cell}.")}
     lines = {mos.match: f"diode before {own[mos.name]}" for mos in devices if mos.name in own and mos.match}
@@ -131,7 +134,8 @@ def _places(circuit: Circuit, cell: str) -> dict[str, str]:
 
 
 def trim_ranges(trial: Trial) -> tuple[float, float, float]:
-    """R of threshold, width and gain pins: SIGMAS standard deviations of what is measured there, relative."""
+    """Compute the relative ranges R of threshold, width and gain pins: SIGMAS standard deviations of what is measured
+    there."""
     sigmas = {device.name: (device.sigma_vt, device.sigma_beta) for device in trial.devices}
     thermal = trial.technology.thermal_voltage
     totals: dict[str, dict[Key, float]] = defaultdict(dict)
@@ -186,6 +190,7 @@ def _cells_of(design: Design, place: int) -> dict[str, list[str]]:
 
 
 def _best(factors: Array, pairs: list[tuple[float, float]]) -> float:
-    """The factor for which factor * measured is nearest to wanted, relative to measured, over all pairs."""
+    """Return the factor for which factor * measured is nearest to wanted, relative to measured, over all (measured,
+    wanted)."""
     errors = sum((factors - wanted / found) ** 2 for found, wanted in pairs)
     return float(factors[np.argmin(errors)])

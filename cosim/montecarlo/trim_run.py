@@ -89,8 +89,8 @@ def run_trim(
 
 
 def trim_chip(trial: Trial, number: int, bits: Sequence[int], engine: Engine | None = None) -> TrimRecord:
-    """One chip without converters, and with those of each of `bits`. Run by the trial's engine, `engine` where the
-    caller has it at hand; measured in it where it is a simulator, else by the equations."""
+    """Run one chip without converters, and with those of each of `bits`, by the trial's engine (`engine`, where the
+    caller has it at hand). Cells are measured in it where it is a simulator, else by the equations."""
     engine = engine or engine_named(trial.engine)
     chip = trial.chip(number)
     wanted = measure_behavioral(trial, nominal_chip(trial))

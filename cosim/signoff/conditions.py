@@ -27,7 +27,7 @@ NOMINAL, CORNERS, CHIPS = "nominal", "corners", "chips"  # folders with pages of
 
 
 def check_nominal(subject: SignoffSubject) -> Check:
-    """All samples, nominal devices, the condition that was asked for."""
+    """Check all samples on nominal devices, in the condition that was asked for."""
     run = subject.within(NOMINAL)
     beside = Beside(subject.plan.settings.nominal.audit)
     where = format_conditions(run.standing(subject.design).technology)
@@ -48,7 +48,7 @@ def corners_folder(bias: str) -> str:
 
 
 def check_corners(subject: SignoffSubject) -> Check:
-    """Every condition of the plan's grid, under every assumption on bias currents."""
+    """Check every condition of the plan's grid, under every assumption on bias currents."""
     worst, rest, notes = list[Finding](), list[Finding](), list[str]()
     count = 0
     for bias in subject.biases:
@@ -69,7 +69,8 @@ def check_corners(subject: SignoffSubject) -> Check:
 
 
 def _sweep(subject: SignoffSubject, bias: Bias) -> Sweep:
-    """The samples in every condition; the plan's audit is shared by the assumptions."""
+    """Run the samples in every condition; the plan's audited samples are divided among the assumptions on bias
+    currents."""
     audit = -(-subject.plan.settings.corners.audit // len(subject.biases))
     with subject.bar(f"corners, {bias}") as progress:
         return run_pvt(
@@ -82,7 +83,7 @@ def _sweep(subject: SignoffSubject, bias: Bias) -> Sweep:
 
 
 def _of_sweep(subject: SignoffSubject, sweep: Sweep) -> tuple[Sequence[Finding], Sequence[Finding], str]:
-    """The worst findings of a sweep, the others that miss, and a note on how many do."""
+    """Return the worst findings of a sweep, the others that miss, and a note on how many do."""
     specs = subject.plan.specs("corners")
     found = [finding for row in sweep.conditions for finding in findings(specs, row.measured or None, _where(row))]
     missed = [one for one in found if not one.met]
@@ -173,7 +174,7 @@ def _failures(failed: int) -> tuple[Finding, ...]:
 
 
 def _audited(audit: Audit | None) -> tuple[Finding, ...]:
-    """The audit as a figure, where there was one."""
+    """Return the audit as a finding; none where there was no audit."""
     if audit is None:
         return ()
     figure, shown = f"states as {audit.simulator}'s, outside ties", f"{100 * audit.agreement:.3f} %"

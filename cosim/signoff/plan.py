@@ -200,7 +200,7 @@ class SignoffPlan:
 
 
 def read_plan(path: Path | None) -> SignoffPlan:
-    """The plan of a TOML file, or the default one; limits that a file does not give are the default ones.
+    """Read the plan of a TOML file, or return the default one; limits that a file does not give are the default ones.
 
     Raises InputError that names file, field, value and repair.
     """
@@ -255,7 +255,7 @@ def _check(plan: SignoffPlan, where: str) -> None:
 
 
 def format_plan(plan: SignoffPlan) -> str:
-    """The plan as TOML, every setting and limit in it; the same plan gives the same bytes."""
+    """Return the plan as TOML, every setting and limit in it; the same plan gives the same bytes."""
     lines = [f"skip = {_toml(plan.skip)}"]
     for name in ("spec", *NAMES):
         table = {} if name == "spec" else asdict(getattr(plan.settings, name))

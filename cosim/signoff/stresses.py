@@ -53,7 +53,7 @@ def check_frame(subject: SignoffSubject) -> Check:
 
 
 def _unless(share: float) -> tuple[float, ...]:
-    """The frame that must work, unless it is the circuit's own."""
+    """Return the frame that must work, as a share of the circuit's own; nothing where it is the circuit's own."""
     return () if share == 1.0 else (share,)
 
 
@@ -61,7 +61,7 @@ Tried = tuple[float, bool, tuple[Finding, ...]]
 
 
 def _frames(subject: SignoffSubject, condition: Condition, shares: Sequence[float]) -> Iterator[Tried]:
-    """(share of the frame, whether it works, its figures), up to the first that does not."""
+    """Yield (share of the frame, whether it works, its findings), up to the first that does not."""
     for share in shares:
         t_step = share * subject.run.timing.t_step
         if t_step not in T_STEP:
@@ -148,7 +148,8 @@ def check_start(subject: SignoffSubject) -> Check:
 
 
 def _power_up(subject: SignoffSubject) -> tuple[Finding, list[Finding]]:
-    """The shortest reset after which the figures are kept, and those of every reset that was tried."""
+    """Find the shortest reset after which the figures are kept; return it, and the findings of every reset that was
+    tried."""
     wanted, timing = subject.plan.settings.start, subject.run.timing
     ramp = wanted.ramp * timing.t_step
     where, tried = f"supply and currents come up in {format_quantity(ramp, 's')}", list[Finding]()

@@ -58,7 +58,8 @@ class SignoffSubject:
     def at(
         self, bias: Bias, corner: str | None = None, celsius: float | None = None, supply: float | None = None
     ) -> Condition:
-        """The circuit in another condition. Raises SimulationError where its reference does not start there."""
+        """Return the circuit's condition at another corner, temperature (celsius) and supply (V). Raises
+        SimulationError where its reference does not start there."""
         there = at(self.run.standing(self.design).technology, corner, celsius, supply)
         return biased(self.design, there, bias, simulator_beside(self.run.engine))
 
@@ -81,7 +82,8 @@ class SignoffSubject:
         return tuple(replace(one, where=f"{one.where}, {name}" if one.where else name, bias=bias) for one in rows)
 
     def corner(self, name: str) -> str | None:
-        """A corner where the plan and the technology have it; None for the one that was asked for."""
+        """Return the name of a corner that the plan has, or the technology if the plan names none; else None, for the
+        one that was asked for."""
         return name if name in (self.plan.grid.corners or self.design.technology.library.sections) else None
 
     def measure(self, label: str, run: Run) -> Figures | None:
@@ -95,16 +97,16 @@ class SignoffSubject:
         return summarize_comparison(comparison).measured
 
     def stressed(self, label: str, where: str, check: str, run: Run) -> tuple[Finding, ...]:
-        """The findings of one such run."""
+        """Run the samples as `run` says, and return the findings by the limits of a check."""
         return findings(self.plan.specs(check), self.measure(label, run), where)
 
     def within(self, folder: str) -> Run:
-        """The run in a folder of its own below the sign-off's."""
+        """Return the run with a folder of its own below the sign-off's."""
         return replace(self.run, folder=self.run.place / folder)
 
 
 def findings(specs: Sequence[Spec], figures: Figures | None, where: str = "") -> tuple[Finding, ...]:
-    """Every spec as a finding; figures None: nothing came out, and no spec is kept."""
+    """Return every spec as a finding; where figures are None nothing came out, and no spec is kept."""
     if figures is None:
         return tuple(
             Finding(METRICS[spec.metric].words, None, "a simulation failed", _limit(spec), met=False, where=where)

@@ -26,7 +26,8 @@ _SHOWN = 3  # decisions
 
 
 def check_decisions(subject: SignoffSubject) -> Check:
-    """The decisions that mismatch turns first, from the adjoint; reported, unless the plan has a limit."""
+    """Find the decisions that mismatch turns first, from the adjoint; they are reported, unless the plan has a
+    limit."""
     wanted = subject.plan.settings.decisions
     few = subject.test_set.take(min(wanted.samples, len(subject.test_set.y)), subject.seed)
     samples = [x[:length] for x, length in zip(few.x, few.lengths, strict=True)]
@@ -107,7 +108,7 @@ def _percent(share: float) -> str:
 
 
 def check_limits(subject: SignoffSubject) -> Check:
-    """Every transistor's voltages over whole inferences, where the supply is highest."""
+    """Check every transistor's voltages over whole inferences, where the supply is highest."""
     few = subject.test_set.take(min(subject.plan.settings.limits.samples, len(subject.test_set.y)), subject.seed)
     technology = subject.run.standing(subject.design).technology
     grid = subject.plan.grid
@@ -148,8 +149,9 @@ def _largest(benches: Sequence[Bench], devices: Sequence[Mos], run: Run, limit: 
 
 
 def largest_voltages(waves: Waveforms, devices: Iterable[Mos]) -> dict[str, tuple[float, str]]:
-    """PAIRS -> the largest voltage between such terminals at any time, V, and the transistor. A net that an engine has
-    drawn into a device, as the middle of a self-cascode, is left out: it lies between the others."""
+    """Return the largest voltage, V, between the terminals of each of PAIRS at any time, by name, with its transistor.
+    A net that an engine has drawn into a device, as the middle of a self-cascode, is left out: it lies between the
+    others."""
     known = {probe.net: values for probe, values in waves.probes.items() if isinstance(probe, Voltage)}
     known[GROUND] = np.zeros_like(waves.time)
     worst: dict[str, tuple[float, str]] = {}

@@ -31,7 +31,7 @@ def write_signoff(subject: SignoffSubject, found: SignOff) -> Path:
 
 
 def _others(subject: SignoffSubject, found: SignOff) -> list[Page]:
-    """The pages of the checks that have one."""
+    """Return the pages of the checks that have one."""
     made = {one.name for one in found.made}
     place = subject.run.place
     corners = [corners_folder(one) for one in subject.biases] if "corners" in made else []

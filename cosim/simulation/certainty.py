@@ -74,7 +74,7 @@ def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
 
 
 def with_candidates(bench: Bench, margins: tuple[Margin | None, ...]) -> Bench:
-    """The bench that saves what margins are read from, too."""
+    """Return the bench with probes of the currents that decision margins are read from."""
     known = set(bench.probes)
     asked = [margin for margin in margins if margin is not None]
     devices = [device for margin in asked for device in (margin.device, *margin.lines)]
@@ -84,6 +84,6 @@ def with_candidates(bench: Bench, margins: tuple[Margin | None, ...]) -> Bench:
 
 
 def with_margins(plan: ReadPlan, margins: tuple[Margin | None, ...], run: Run) -> ReadPlan:
-    """The plan that reads them, too."""
+    """Return the plan with the decision margins that it has to read as well."""
     closes = [run.timing.moments(len(plan.times), 0.0 if margin is None else margin.close) for margin in margins]
     return replace(plan, margins=margins, closes=np.array(closes), pulsed=PULSE_END * run.timing.t_step)

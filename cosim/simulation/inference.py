@@ -62,7 +62,7 @@ class BenchGroup:
 
 
 def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int) -> Iterator[BenchGroup]:
-    """All benches in their order, `lanes` in a tile, the rest in the last one."""
+    """Yield all benches and their plans in order, `lanes` in a group, the rest in the last one."""
     numbered = enumerate(zip(benches, plans, strict=True))
     while tile := list(islice(numbered, lanes)):
         yield BenchGroup(
@@ -162,7 +162,7 @@ def _run_pool(tiles: list[BenchGroup], run: Run, simulator: Simulator) -> Iterat
 
 
 def deck_hash(deck: str) -> str:
-    """The name of a deck's result."""
+    """Return the name under which a deck's result is kept: a hash of its text, 24 hexadecimal digits."""
     return hashlib.sha256(deck.encode()).hexdigest()[:24]
 
 

@@ -30,9 +30,10 @@ def keep_result(folder: Path, name: str, arrays: Mapping[str, NDArray[Any]]) -> 
 def kept_result(
     folder: Path, name: str, like: Mapping[str, NDArray[Any]], beside: Mapping[str, NDArray[Any]] | None = None
 ) -> Arrays | None:
-    """The arrays of one result if they have names, types and shapes of those in `like`, and only finite numbers.
+    """Return the arrays of one kept result, if they have names, types and shapes of those in `like`, and only finite
+    numbers; else None.
 
-    Those in `beside` may be missing, and may be infinite.
+    Arrays in `beside` may be missing, and may be infinite.
     """
     found, beside = _read(folder / f"{name}.npz"), beside or {}
     if found is None or not like.keys() <= found.keys() <= like.keys() | beside.keys():

@@ -27,19 +27,19 @@ Array = NDArray[np.float64]
 
 
 def block_supply(block: str) -> str:
-    """The supply net of a block."""
+    """Return the supply net of a block."""
     return f"{SUPPLY}_{block}"
 
 
 def supply_source(block: str) -> str:
-    """The name of the source of a block's supply."""
+    """Return the name of the source of a block's supply."""
     return block_supply(block).removeprefix("v")
 
 
 def meter(bench: Bench, assembly: Assembly | None = None) -> Bench:
-    """A testbench without subcircuits, with one supply source for each block of the assembly, by default BLOCKS.
+    """Return a testbench without subcircuits, with one supply source for each block of the assembly, by default BLOCKS.
 
-    It saves the currents of these and of the reset, too.
+    The bench saves the currents of these sources and of the reset as well.
     """
     blocks, pins = (BLOCKS, {}) if assembly is None else (assembly.blocks, assembly.around.pins)
 
@@ -64,7 +64,7 @@ def meter(bench: Bench, assembly: Assembly | None = None) -> Bench:
 
 
 def _moved(element: Mos | Capacitor | Source, net: str) -> Element:
-    """The element with every terminal that was on the supply on `net`."""
+    """Return the element with every terminal that was on the supply on `net`."""
     ends = ("drain", "gate", "source", "bulk") if isinstance(element, Mos) else ("a", "b")
     return replace(element, **{end: net for end in ends if getattr(element, end) == SUPPLY})
 

@@ -98,7 +98,7 @@ def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
 
 
 def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
-    """(frames, cells)."""
+    """Read the margin of each decision, (frames, cells) ampere; inf where a cell has none."""
     found, at = np.full(states.shape, np.inf), dict[bytes, _At]()  # the cells of a stage close at once
     for k, margin in enumerate(plan.margins):
         if margin is not None:
@@ -111,7 +111,8 @@ def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
 
 
 def _pulses(waves: Waveforms, plan: ReadPlan) -> Array:
-    """(frames, cells) volt: a pulse of half a step as a net at its threshold, one of whole steps as one at a rail."""
+    """Compute how far the net of each pulse is from its threshold, (frames, cells) volt: a pulse of half a step counts
+    as a net at its threshold, one of whole steps as one at a rail. It is inf without a pulse."""
     found = np.full((len(plan.times), len(plan.margins)), np.inf)
     for k, margin in enumerate(plan.margins):
         if margin is not None and (pulse := margin.pulse) is not None:

@@ -41,7 +41,7 @@ class SimulatorEngine:
 
     @property
     def name(self) -> str:
-        """The simulator's."""
+        """The simulator's name."""
         return self.simulator.name
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Outcome]:
@@ -59,10 +59,11 @@ class SimulatorEngine:
             yield from infer_tile(self.simulator, tile, run.timeout)
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...] | Failure:
-        """The 9T cells that are on at the end of the reset, having been on before it.
+        """Return the 9T cells that are on at the end of the reset, having been on before it; or why the simulation
+        failed.
 
-        A cell that resets has one state where its candidate is 0. One run of half a frame, from the resting point that
-        samples start from, in which a chip's bench sets every cell.
+        A cell that resets has one state where its candidate is 0. One run of half a frame shows it, from the resting
+        point that samples start from, in which a chip's bench sets every cell.
         """
         bench = inference_bench(design, test_set.x[0, :1], run.timing, run.condition, run.chip)
         (ran,) = run_benches(self.simulator, [held(bench, run.timing.reset_end)], DEFAULT_TIMEOUT)
@@ -85,19 +86,20 @@ class SimulatorEngine:
         self.simulator.check()
 
     def describe(self, technology: Technology) -> Description:
-        """The simulator's version and options."""
+        """Return the simulator's version and options."""
         return self.simulator.describe(technology)
 
 
 def engine_named(name: str) -> Engine:
-    """The engine of this name. Raises InputError for one that is not of ENGINES."""
+    """Return the engine of this name. Raises InputError for a name that ENGINES does not have."""
     entry = engine_entry(name)
     found = entry.load()
     return SimulatorEngine(found) if entry.simulator else found
 
 
 def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Bench]:
-    """The bench of every sample, each as long as its valid steps; its transistors have noise where the run has.
+    """Return an iterator of each sample's bench, as long as its valid steps; its transistors have noise where the run
+    has.
 
     Raises OutOfMemoryError where the waveforms of the longest one have no room.
     """
@@ -120,7 +122,7 @@ def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Benc
 def simulate_samples(
     design: Design, test_set: TestSet, run: Run = Run(), progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
-    """Every sample through the run's engine, in the order of the test set."""
+    """Run every sample by the run's engine; return the outcomes in the order of the test set."""
     return list(engine_named(run.engine).infer(design, test_set, run, progress))
 
 

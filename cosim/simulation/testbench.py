@@ -113,7 +113,7 @@ def _clock(design: Design, supply: float, frames: int, timing: Timing) -> dict[s
 
 
 def _counted(design: Design, frames: int) -> Sequence[int]:
-    """The frames whose outputs the decision averages."""
+    """Return the numbers of the frames whose outputs the decision averages."""
     return range(frames) if design.network.readout.pooling == "mean" else (frames - 1,)
 
 
@@ -128,7 +128,7 @@ def _drawn_elements(design: Design, bias: float) -> list[Element]:
 
 
 def _code_elements(design: Design, condition: Condition, inputs: NDArray[np.float64], timing: Timing) -> list[Element]:
-    """A logic signal for each bit of each input."""
+    """Return a source for each bit of each input's code: a logic signal over the frames, 0 or the supply."""
     supply, levels = condition.technology.supply, design.network.encoding.levels
     assert levels is not None, "converters are for inputs with levels"
     codes = np.rint(inputs * levels).astype(np.int64)
@@ -152,7 +152,7 @@ def inference_bench(
     condition: Condition | None = None,
     chip: Chip | None = None,
 ) -> Bench:
-    """The bench of one inference on a raw sample x (time, features)."""
+    """Return the bench of one inference on a raw sample x (time, features)."""
     return next(inference_benches(design, (x,), timing, condition, chip))
 
 
@@ -163,9 +163,9 @@ def inference_benches(
     condition: Condition | None = None,
     chip: Chip | None = None,
 ) -> Iterator[Bench]:
-    """The bench of every raw sample (time, features); what they have in common is made once for all of them.
+    """Yield the bench of every raw sample (time, features); what they have in common is made once for all of them.
 
-    They save the decision nodes, the readout currents and every supply's current.
+    Each saves the decision nodes, the readout currents and every supply's current.
     """
     there = standing(design, condition, chip)
     circuit = design.assembly.circuit if chip is None else chip_circuit(design, chip)

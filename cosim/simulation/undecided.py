@@ -89,7 +89,7 @@ def find_undecided(ran: AuditableRun, progress: Progress) -> Undecided:
 
 
 def tighter_benches(design: Design, few: TestSet, run: Run) -> tuple[list[Bench], list[ReadPlan]]:
-    """The benches of samples, with steps that may err less, and what is read from them, margins among it."""
+    """Return the benches of samples, with steps that may err less, and the plans that read them, margins included."""
     margins, there = decision_margins(design, run), run.standing(design)
     benches = [with_candidates(_tighter(bench), margins) for bench in sample_benches(design, few, run)]
     plans = [with_margins(read_plan(design, int(n), run.timing, there), margins, run) for n in few.lengths]

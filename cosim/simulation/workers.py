@@ -51,9 +51,9 @@ class WorkerPool:
         self._workers: list[_Worker] = []
 
     def submit(self, function: Callable[..., Any], /, *arguments: object) -> Future[Any]:
-        """The future of a call: it is running once its worker is ready, and `cancel` ends it even then.
+        """Submit a call; its future is running once a worker is ready for it, and `cancel` ends it even then.
 
-        Its exception is WorkerDied where the worker ended, or what the function raised.
+        The future's exception is WorkerDied where the worker ended, or what the function raised.
         """
         pending = PoolFuture((function, arguments))
         self._calls.put(pending)
@@ -225,7 +225,8 @@ def _nothing() -> None:
 
 
 def _watch(parent: int) -> None:
-    """A parent that is killed cannot stop its workers, and a worker in a long simulation would go on for minutes."""
+    """End this worker once its parent is gone: a parent that is killed cannot stop its workers, and one in a long
+    simulation would go on for minutes."""
     while os.getppid() == parent:
         time.sleep(_LOOK)
     os._exit(1)
