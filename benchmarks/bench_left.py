@@ -49,10 +49,11 @@ def decisions(design, test):
     rows = []
     for cell, own in states.items():
         node = graph.nodes[cell]
-        turns = unit_of(node).switching_thresholds(cell_of(graph, node, design.calibration), ())
+        thresholds = unit_of(node).switching_thresholds(cell_of(graph, node, design.calibration), ())
         before = later(own, 1, node.start)
-        edge = np.where(before > 0, nearest(held.candidates[cell], turns.on), nearest(held.candidates[cell], turns.off))
-        away, upper = held.candidates[cell] - edge, edge >= turns.off[0]
+        candidates = held.candidates[cell]
+        edge = np.where(before > 0, nearest(candidates, thresholds.while_on), nearest(candidates, thresholds.while_off))
+        away, upper = candidates - edge, edge >= thresholds.while_off[0]
         error = (margins[cell] - np.abs(away)) * np.sign(away)
         squares = sum((graph.mirrors[source, cell].realised * held.currents[source]) ** 2
                       for source, _ in graph.into(cell))  # fmt: skip
