@@ -27,7 +27,10 @@ def is_drawn(automaton: Automaton) -> bool:
 
 @styled
 def draw_automaton(automaton: Automaton, found: Transitions | None = None) -> Figure:
-    """found: what a run did of it; arrows that it never took are dashed, those that led astray red."""
+    """Draw an automaton as a graph.
+
+    found: what a run did of it; arrows that it never took are dashed, those that led astray red.
+    """
     texts = {pair: short_symbols(automaton, places) for pair, places in symbols_between(automaton).items()}
     placed = place(len(automaton.states), {pair: _LETTER * len(text) for pair, text in texts.items()}, automaton.start)
     colors, dashed = _styles(automaton, found)
@@ -48,7 +51,7 @@ def draw_automaton(automaton: Automaton, found: Transitions | None = None) -> Fi
 
 
 def symbols_between(automaton: Automaton) -> dict[Pair, list[int]]:
-    """(from, to) -> places of the symbols that lead there."""
+    """Return (from, to) -> places of the symbols that lead there."""
     joined: dict[Pair, list[int]] = {}
     for state, row in enumerate(automaton.next.tolist()):
         for symbol, after in enumerate(row):
@@ -82,7 +85,7 @@ def _runs(automaton: Automaton, places: Sequence[int]) -> str:
 
 
 def describe_automaton(automaton: Automaton) -> str:
-    """The graph in words, for whoever does not see it."""
+    """Return the graph in words, for whoever does not see it."""
     ways: list[str] = []
     for (state, after), places in symbols_between(automaton).items():
         symbols = ",".join(automaton.symbols[one] for one in places)
@@ -125,7 +128,7 @@ def _canvas(placed: AutomatonDrawing, texts: dict[Pair, str]) -> tuple[Figure, A
 
 
 def _draw_arrow(axis: Axes, curve: Array, color: str, *, dashed: bool = False) -> None:
-    """A line along the curve, and its head at the end."""
+    """Draw a line along the curve (points, 2), and its head at the end."""
     length = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(curve, axis=0).T))])
     neck = np.array([np.interp(length[-1] - _HEAD, length, curve[:, k]) for k in (0, 1)])
     line = np.concatenate([curve[length < length[-1] - _HEAD], [neck]])
@@ -148,7 +151,7 @@ def _label_places(placed: AutomatonDrawing) -> dict[Pair, NDArray[np.float64]]:
 
 
 def _draw_state(axis: Axes, automaton: Automaton, state: int, centre: Array, radius: float) -> None:
-    """A circle with name and output; with one of them where they are the same."""
+    """Draw a state as a circle with name and output; with one of them where they are the same."""
     angle = np.linspace(0, 2 * np.pi, 73)
     ring = centre + radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     axis.fill(*ring.T, facecolor=_PALE, edgecolor=BLUE, lw=1.2, zorder=5)

@@ -38,7 +38,7 @@ class AutomatonDrawing:
 
 
 def place(count: int, labels: Mapping[Pair, float], start: int) -> AutomatonDrawing:
-    """A graph of so many states, and of arrows (from, to) with widths of their labels."""
+    """Lay out a graph of so many states, and of arrows (from, to) with the widths of their labels."""
     radius, apart, room = (0.27, 1.0, 4.0) if count <= _FEW else (0.21, 0.75, 6.4)
     between = [pair for pair in labels if pair[0] != pair[1]]
     apart = max([apart, *(2 * radius + labels[pair] + 0.25 for pair in between)])
@@ -92,13 +92,14 @@ def _scale(places: Array, apart: float, room: float, wide: float) -> Array:
 
 
 def _arrow(states: Array, pair: Pair, radius: float, *, two_way: bool) -> Array:
-    """The least bent curve that stays clear of other states; one of two keeps to the left of its way."""
+    """Return the least bent curve (POINTS, 2) that stays clear of other states; one of two keeps to the left of its
+    way."""
     curves = [_bent(states, pair, radius, bend) for bend in (_TWO_WAY if two_way else _ONE_WAY)]
     return min(curves, key=lambda curve: _hits(states, pair, curve, radius))
 
 
 def _bent(states: Array, pair: Pair, radius: float, bend: float) -> Array:
-    """A parabola between two rims."""
+    """Return a parabola (POINTS, 2) between the rims of two states."""
     begin, end = states[list(pair)]
     along = (end - begin) / np.hypot(*(end - begin))
     middle = (begin + end) / 2 + bend * np.array([-along[1], along[0]])
@@ -142,8 +143,8 @@ def _angle(way: Array) -> float:
 
 
 def _free_way(states: Array, state: int, used: Sequence[Array], wished: Array, reach: tuple[float, float]) -> Array:
-    """The way out of a state on which points at both distances are far enough from all else; the nearest to the one
-    wished for."""
+    """Return the way out of a state, a unit vector, on which points at both distances are far enough from all else; the
+    nearest to the one wished for."""
     rims = (np.delete(states, state, axis=0)[:, None] + 0.9 * (reach[0] / 2) * _unit(_DIRECTIONS)).reshape(-1, 2)
     obstacles = np.concatenate([rims, *used])
     ways = _unit(_DIRECTIONS)

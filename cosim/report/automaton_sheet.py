@@ -17,7 +17,8 @@ NEVER = "never taken"
 
 
 def format_automaton(network: Network, found: Transitions | None = None) -> Blocks:
-    """The automaton in a network's weights, nothing where there is none; found: what a run did of it, beside it."""
+    """Return the automaton in a network's weights as blocks, none where there is no automaton; found: what a run did of
+    it, which is shown beside it."""
     automaton = automaton_in(network)
     if automaton is None:
         return ()
@@ -62,7 +63,7 @@ def _said(found: Transitions) -> str:
 
 
 def _transitions(found: Transitions) -> Table:
-    """A row each; margins and wrong states only where there are such."""
+    """Return a table with a row for each transition; margins and wrong states only where there are such."""
     measured = found.margin_a is not None
     head = ["state", "symbol", "next", "taken", *(["wrong"] if found.wrong else []), *(["margin"] if measured else [])]
     rows = tuple(_row(row, wrong=bool(found.wrong), measured=measured) for row in found.rows)

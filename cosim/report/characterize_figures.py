@@ -43,7 +43,7 @@ _STYLES: dict[Kind, Style] = {
 
 @styled
 def draw_characterisation(cell: str, found: Characterisation) -> Figure:
-    """The figure of a cell: hysteresis loops, step responses or transfer curves."""
+    """Draw the figure of a cell: hysteresis loops, step responses or transfer curves."""
     if cell == "schmitt":
         figure = draw_hysteresis(found.curves, found.rows)
     else:

@@ -40,7 +40,7 @@ class Origin:
 
 
 def cell_page(cell: str, found: Sequence[Characterisation], origin: Origin) -> Page:
-    """The page of a cell that is not a ladder."""
+    """Return the page of a cell that is not a ladder."""
     rows = [row for one in found for row in one.rows]
     drawn, calibrated = (_largest(rows, which) for which in (0, 1))
     lost = sum(math.isnan(row.calibrated) for row in rows)
@@ -74,7 +74,7 @@ class LadderCondition:
 
 
 def ladder_page(study: LadderStudy, found: Sequence[LadderCondition], origin: Origin) -> Page:
-    """The page of a ladder."""
+    """Return the page of a ladder."""
     checked, wrong, updates = (
         sum(getattr(one.summary, key) for one in found) for key in ("steps_checked", "wrong_levels", "wrong_updates")
     )

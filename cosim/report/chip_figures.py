@@ -77,8 +77,8 @@ class YieldCurve:
 
 @styled
 def draw_spread(spread: ChipDistribution) -> Figure:
-    """A histogram over chips; lines mark the software, the nominal circuit and the spec. Above it standard deviations
-    from the mean, with lines up to three of them."""
+    """Draw a histogram over chips; lines mark the software, the nominal circuit and the spec. Above it are standard
+    deviations from the mean, with lines up to three of them."""
     figure, axis = panel()
     values = np.concatenate([spread.passing, spread.failing])
     groups = [(spread.passing, MEETS, "meets the spec"), (spread.failing, FAILS, "does not")]
@@ -145,7 +145,7 @@ def draw_yield_curve(curve: YieldCurve) -> Figure:
 
 @styled
 def draw_pairs(name: str, behavioral: Array, other: Array, engine: str) -> Figure:
-    """One figure of each chip by both engines, in what `name` says; the area of a point is its number of chips."""
+    """Draw one figure of each chip by both engines, in what `name` says; the area of a point is its number of chips."""
     figure, axis = panel((SINGLE, 3.3))
     points, counts = np.unique(np.stack([behavioral, other], axis=1), axis=0, return_counts=True)
     low, high = float(points.min()), float(points.max())
@@ -201,7 +201,8 @@ def draw_blocks(blocks: Mapping[str, float], factor: float, unit: str) -> Figure
 
 @styled
 def draw_failure(chip: Waves, nominal: Waves, labels: WaveLabels, timing: Timing, classes: Sequence[int]) -> Figure:
-    """One sample on a chip, and dashed on the nominal circuit: a unit's candidate and state, the readout, the power.
+    """Draw one sample on a chip, and dashed on the nominal circuit: a unit's candidate and state, the readout, the
+    power.
 
     Waves and labels as `record_waveforms` gives them; classes: those whose readout is shown, the right one first.
     """
@@ -238,7 +239,7 @@ def draw_failure(chip: Waves, nominal: Waves, labels: WaveLabels, timing: Timing
 
 
 def panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
-    """A figure of one pair of axes; size in inches."""
+    """Return a figure of one pair of axes; size in inches."""
     figure = Figure(figsize=size, layout="constrained")
     axis = figure.subplots()
     plain(axis)

@@ -37,7 +37,7 @@ from cosim.study.chips import ChipSummary
 
 
 def chip_page(study: ChipStudy) -> Page:
-    """The page."""
+    """Return the page of a run of chips."""
     summary, design = study.summary, study.design
     found, subject = summary.yield_, subject_of(design)
     title = f"{subject.name} on {summary.technology}: {_count(summary)} work {within(found.interval)}"
@@ -223,7 +223,7 @@ def _contributions(study: ChipStudy) -> Blocks:
 
 
 def _failure(study: ChipStudy) -> Blocks:
-    """The worst chip on a sample that it decides wrong, or why that is not shown."""
+    """Return blocks with the worst chip on a sample that it decides wrong, or with why that is not shown."""
     failure = study.failure
     if isinstance(failure, str):
         return (failure,)

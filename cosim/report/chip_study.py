@@ -66,7 +66,7 @@ class ChipStudy:
 
 
 def figures_of(study: ChipStudy, metric: str, engine: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """A figure of the chips that were simulated, and which of them meet the spec."""
+    """Return a figure of the chips that were simulated, (chips,), and which of them meet the spec, (chips,) bool."""
     found = [(record.outcome(engine), passed) for record, passed in zip(study.records, study.passes, strict=True)]
     good = [(figures[metric], passed) for figures, passed in found if figures is not None]
     return np.array([value for value, _ in good]), np.array([passed for _, passed in good], bool)

@@ -37,7 +37,7 @@ _WHITE = 1e-12
 
 @styled
 def draw_confusion(comparison: Comparison, labels: Sequence[str]) -> Figure:
-    """The software's decisions as counts, under them what the others change, and the accuracy of all three."""
+    """Draw the software's decisions as counts, under them what the others change, and the accuracy of all three."""
     found, classes = find_confusion(comparison, len(labels)), len(labels)
     figure = Figure(figsize=(DOUBLE, 4.6 if classes > 4 else 3.2), layout="constrained")
     matrix, accuracy = figure.subplots(1, 2, width_ratios=(2.1, 1))
@@ -183,7 +183,7 @@ def _draw_layer(axis: Axes, layer: _Layer, sweep: Sweep, corner: str) -> None:
 
 
 def _layers(sweep: Sweep) -> tuple[_Layer, ...]:
-    """The rows of the figure, each with a scale on which its conditions differ."""
+    """Return the rows of the figure, each with a scale on which its conditions differ."""
     nominal = nominal_condition(sweep)
     reference = nominal.power_w if nominal else None
 
@@ -216,7 +216,7 @@ def _layers(sweep: Sweep) -> tuple[_Layer, ...]:
 
 
 def _short(value: float) -> str:
-    """A share in per cent, in four letters."""
+    """Format a share, given in per cent, in four letters."""
     if value < _WHITE:
         return "0"
     return (

@@ -109,7 +109,7 @@ ANSWERS = "Answers of the three engines over their targets, on the same samples;
 
 
 def say_sample(compared: ComparisonSubject) -> str:
-    """The first compared sample, its target and what each engine answers."""
+    """Return a sentence with the first compared sample, its target and what each engine answers."""
     network, comparison = compared.design.network, compared.comparison
     answered = ", ".join(
         f"{say_answer(network, one.decisions[0])} by {name}" for name, one in comparison.engines.items()
@@ -130,7 +130,8 @@ def _picture(figure: Figure, caption: str) -> Picture:
 
 
 def comparison_page(compared: ComparisonSubject, found: Reported, pictures: Blocks) -> Page:
-    """The page. found: what comparison.json holds; pictures: of the first sample and of the decisions."""
+    """Return the page of a comparison. found: what comparison.json has; pictures: of the first sample and of the
+    decisions."""
     design, there = compared.design, compared.run.standing(compared.design)
     subject, technology = subject_of(design), there.technology
     answers = "decisions" if found.errors is None else "answers"
@@ -197,7 +198,7 @@ def _trust(found: ComparisonSummary) -> Blocks:
 
 
 def comparison_cards(summary: ComparisonSummary) -> tuple[tuple[str, str], ...]:
-    """The headline figures, each with what it is."""
+    """Return the headline figures, each with what it is."""
     balanced, simulator = summary.balanced_accuracy, summary.simulator
     accuracy, answers = ("accuracy", "decisions") if summary.errors is None else ("right answers", "answers")
     right = f"{accuracy} of the transistors {within(summary.accuracy_interval[simulator])}"

@@ -45,7 +45,7 @@ def write_design_page(
 
 
 def design_page(design: Design, condition: Condition | None = None, margins: Margins | None = None) -> Page:
-    """The page of a compiled network: figures, schematic, margins where they were counted, areas, what was lost,
+    """Return the page of a compiled network: figures, schematic, margins where they were counted, areas, what was lost,
     mapping, cells."""
     rows, subject, there = map_parameters(design), subject_of(design), (condition or design.nominal).technology
     lost, summary = [row for row in rows if row.status in (ZERO, CUT)], summarize(design, condition)

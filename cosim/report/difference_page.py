@@ -25,7 +25,7 @@ _HEAD = ("figure", "A", "B", "B - A", "95 % interval", "p", "pairs that moved")
 
 
 def format_page_of(difference: Difference) -> str:
-    """The page, complete in one file."""
+    """Return the page of a difference, complete in one file."""
     verdict = say_verdict(difference)
     page = Page(
         verb=VERB,
@@ -41,7 +41,7 @@ def format_page_of(difference: Difference) -> str:
 
 
 def _cards(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
-    """The first figures that moved; of many conditions those that moved most surely."""
+    """Yield the first figures that moved; of many conditions those that moved most surely."""
     moved = [change for change in changes if not change.contrast.same]
     if any(change.where for change in moved):
         moved.sort(key=lambda change: 1.0 if change.contrast.p is None else change.contrast.p)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def format_difference(difference: Difference) -> list[str]:
-    """The tables of a difference, under 100 columns."""
+    """Return the tables of a difference, under 100 columns."""
     lines = [f"A  {difference.a}", f"B  {difference.b}", "", say_verdict(difference)]
     lines += [line for pairing in difference.pairings for line in _wrapped(say_pairing(pairing))]
     lines += [line for note in difference.notes for line in _wrapped(note)]
@@ -70,7 +70,7 @@ def _settings(difference: Difference) -> list[str]:
 
 
 def _changes(changes: Sequence[Change]) -> list[str]:
-    """One table, of figures that moved where there are many of them; below it what they were held against with."""
+    """Return one table, of figures that moved where there are many of them, and below it the methods of comparison."""
     shown = changes if len(changes) <= SHOWN else [change for change in changes if not change.contrast.same]
     width = max([len(title_of(change)) for change in shown], default=0)
     paired = any(change.contrast.pairs for change in shown)
@@ -89,7 +89,7 @@ def _changes(changes: Sequence[Change]) -> list[str]:
 
 
 def title_of(change: Change) -> str:
-    """A figure's name, with the condition."""
+    """Return a figure's name, with the condition."""
     return f"{change.where}: {change.name}" if change.where else change.name
 
 
@@ -106,7 +106,7 @@ def say_methods(changes: Sequence[Change]) -> list[str]:
 
 
 def cells_of(change: Change) -> tuple[str, str, str, str, str, str]:
-    """A, B, B - A with its interval and p, and how many pairs moved which way, as text."""
+    """Return A, B, B - A with its interval and p, and how many pairs moved which way, as text."""
     found, unit = change.contrast, change.unit
     ends = _value(found.a, unit), _value(found.b, unit)
     if found.same:
@@ -122,7 +122,7 @@ def _value(value: float, unit: str) -> str:
 
 
 def _moved(difference: float, interval: IntervalEnds | None, unit: str) -> tuple[str, str]:
-    """The difference and its interval in one unit."""
+    """Return the difference and its interval in one unit, as text."""
     if unit == "%":
         scale, name = 0.01, "points"
     else:
@@ -140,7 +140,7 @@ def _signed(value: float) -> str:
 
 
 def _listed(title: str, rows: Sequence[T], say: Callable[[T], Iterator[str]], shown: int = SHOWN) -> list[str]:
-    """A title with the number of rows, and the first of them."""
+    """Return a title with the number of rows, and the first of them; nothing without rows."""
     if not rows:
         return []
     lines = ["", f"{title}: {len(rows)}"]
@@ -151,14 +151,14 @@ def _listed(title: str, rows: Sequence[T], say: Callable[[T], Iterator[str]], sh
 
 
 def say_turn(turn: ChipTurn) -> Iterator[str]:
-    """A chip that counts in one run and fails in the other, and the unit that turns it."""
+    """Yield a line on a chip that counts in one run and fails in the other, and one on the unit that turns it."""
     yield f"chip {turn.chip:<4} A {turn.a}, B {turn.b}: {turn.why}"
     if turn.cause is not None:
         yield f"{'':9} {say_cause(turn.cause)}"
 
 
 def say_cause(cause: Cause) -> str:
-    """The unit that turns a chip, and its transistor of the largest draw."""
+    """Return the unit that turns a chip, and its transistor of the largest draw, as text."""
     draw = f"{cause.device} {1e3 * cause.shift_v:+.2f} mV"
     if cause.alone:
         return f"{cause.unit} turns it alone ({draw})"
@@ -167,13 +167,13 @@ def say_cause(cause: Cause) -> str:
 
 
 def say_flip(flip: Flip) -> Iterator[str]:
-    """A sample that is decided otherwise."""
+    """Yield a line on a sample that is decided otherwise."""
     where = f"{flip.where}: " if flip.where else ""
     yield f"{where}sample {flip.sample:<5} class {flip.y}  A {flip.a}, B {flip.b}"
 
 
 def say_chip_flip(flip: ChipFlip) -> Iterator[str]:
-    """A sample that chips decide otherwise."""
+    """Yield a line on a sample that chips decide otherwise."""
     right = f"right on {flip.right_a} in A, {flip.right_b} in B"
     yield f"sample {flip.sample:<5} class {flip.y}  otherwise on {flip.chips} of {flip.of} chips, {right}"
 
@@ -187,12 +187,12 @@ def name_units(units: Sequence[Moved]) -> str:
 
 
 def say_moved(one: Moved) -> Iterator[str]:
-    """A unit, and in how many frames, or on how many chips."""
+    """Yield a line on a unit, and in how many frames, or on how many chips."""
     yield f"{one.unit:12} {one.count} of {one.of} {'chips that turned' if one.what == 'cause' else 'frames'}"
 
 
 def _point(point: Difference) -> list[str]:
-    """A point of a sweep, in short: settings that differ and figures that moved."""
+    """Return the lines on a point of a sweep, in short: settings that differ and figures that moved."""
     lines = [f"{one.name}: {one.a} -> {one.b}" for one in point.settings]
     moved = [change for change in point.changes if not change.contrast.same]
     lines += _changes(moved) if moved else []

@@ -14,7 +14,8 @@ _SMALL = 6.5
 
 @styled
 def draw_exploration(found: Exploration) -> Figure:
-    """A panel for each objective but the first, which is up; of a single one over the number of the trial."""
+    """Draw a panel for each objective but the first, which is up; a single one is drawn over the number of the
+    trial."""
     first, *others = found.objectives
     names = others or ["trial"]
     figure = Figure(figsize=(len(names) * _PANEL[0], _PANEL[1]), layout="constrained")
@@ -28,7 +29,7 @@ def draw_exploration(found: Exploration) -> Figure:
 
 
 def _draw(panel: Axes, found: Exploration, names: tuple[str, str]) -> None:
-    """names: to the right, and up."""
+    """Draw the trials in a panel. names: of the figures to the right, and up."""
     there = [one for one in found.trials if one.figures]
     refuted = [one for one in there if one.refuted]
     lacking = [one for one in there if one not in refuted and violation(one, found.least_yield)]

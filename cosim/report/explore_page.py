@@ -40,7 +40,7 @@ def write_exploration(folder: Path, found: Exploration) -> None:
 
 
 def explore_page(found: Exploration, figure: Figure | None, links: Links) -> Page:
-    """The page. links: to the pages of the runs of the front."""
+    """Return the page of a search. links: to the pages of the runs of the front."""
     said, sought = verdict(found), " and ".join(found.objectives)
     caption = f"{found.objectives[0].capitalize()} over the others; numbers are those of trials."
     drawn = () if figure is None else (_picture(figure, f"{caption} {said}.", caption),)

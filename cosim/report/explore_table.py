@@ -35,19 +35,19 @@ def name_knob(knob: Knob) -> str:
 
 
 def shown_value(knob: Knob, value: Value) -> str:
-    """A knob's value with its unit."""
+    """Return a knob's value as text, with its unit."""
     if isinstance(value, str):
         return value
     return format_quantity(value, knob.unit) if knob.unit else f"{value:g}"
 
 
 def shown_figures(found: Exploration) -> tuple[str, ...]:
-    """The objectives, and accuracy where it is none."""
+    """Return the names of the objectives, and accuracy where it is none."""
     return tuple(dict.fromkeys([*found.objectives, "accuracy"]))
 
 
 def shown_figure(name: str, figure: Estimate | None) -> str:
-    """A yield with its interval; the chips' spread of others says little."""
+    """Format a figure, a yield with its interval; the chips' spread of others says little."""
     if figure is None:
         return "-"
     return format_figure_of(name, figure) if name == "yield" else format_one(name, figure.value)
@@ -62,7 +62,7 @@ def head_of(found: Exploration) -> tuple[str, ...]:
 
 
 def row_of(found: Exploration, one: Tried) -> tuple[str, ...]:
-    """A circuit of the front."""
+    """Return a circuit of the front as a row of the table."""
     seen = one.transistors
     more = {
         _OTHERS: shown_figure("yield", one.fresh),
@@ -76,7 +76,7 @@ def row_of(found: Exploration, one: Tried) -> tuple[str, ...]:
 
 
 def format_exploration(found: Exploration) -> list[str]:
-    """The terminal table: what was found, a line for every circuit of the front, and what the figures are of."""
+    """Return the terminal table: what was found, a line for every circuit of the front, and what the figures are of."""
     lines = [*wrap(f"{found.network}: {verdict(found)}", _WIDTH), ""]
     if found.front:
         rows = [head_of(found), *(row_of(found, one) for one in found.on_front)]
@@ -129,7 +129,8 @@ def state_of(found: Exploration, one: Tried) -> str:
 
 
 def format_exploration_csv(found: Exploration) -> bytes:
-    """All trials as CSV: values of knobs in SI, every figure with the ends of its interval, what transistors give."""
+    """Return all trials as CSV: values of knobs in SI, every figure with the ends of its interval, what transistors
+    give."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [f"{name}{end}" for name in (*FIGURES, "fresh_yield") for end in ("", "_low", "_high")]

@@ -76,7 +76,8 @@ def few_ticks(axis: Axes, which: Literal["x", "y", "both"], most: int = 5, *, in
 
 
 def log_axis(axis: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
-    """A logarithmic axis from low to high with plain numbers at 1, 2 and 5, because no text is a formula here."""
+    """Make an axis logarithmic from low to high, with plain numbers at 1, 2 and 5, because no text is a formula
+    here."""
     getattr(axis, f"set_{which}scale")("log")
     ticks = getattr(axis, f"{which}axis")
     ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _MANY_DECADES * low else (1.0,)))
@@ -109,7 +110,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 @styled
 def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
-    """The figure as a file's content: the same data give the same bytes."""
+    """Return the figure as a file's content: the same data give the same bytes."""
     buffer = io.BytesIO()
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
     figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)

@@ -35,7 +35,7 @@ class Picture:
 
 
 def format_page(title: str, body: str) -> str:
-    """A whole page around `body`, which is HTML already; the title is text."""
+    """Return a whole page around `body`, which is HTML already; the title is text."""
     script = f"<script>{SCRIPT}</script>" if _SEARCHED in body else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -46,7 +46,7 @@ def format_page(title: str, body: str) -> str:
 
 
 def format_figure(picture: Picture) -> str:
-    """The image inside the page, its caption under it."""
+    """Return HTML of the image inside the page, its caption under it."""
     if picture.zoom:
         return _zoomed(picture)
     source = f"data:image/{picture.kind};base64,{base64.b64encode(picture.content).decode()}"
@@ -59,7 +59,7 @@ def format_figure(picture: Picture) -> str:
 
 
 def _zoomed(picture: Picture) -> str:
-    """A picture in a box that scrolls, in the size of the button that is on."""
+    """Return HTML of a picture in a box that scrolls, in the size of the button that is on."""
     source = f"data:image/{picture.kind};base64,{base64.b64encode(picture.content).decode()}"
     group = f"size-{hashlib.sha256(picture.content).hexdigest()[:8]}"
     buttons = "".join(
@@ -87,8 +87,8 @@ def format_table(
     tall: bool = False,
     search: bool = False,
 ) -> str:
-    """A table that scrolls inside the page. numbers: columns aligned to the right; tall: of limited height, too;
-    search: the page's script filters and sorts it."""
+    """Return HTML of a table that scrolls inside the page. numbers: columns aligned to the right; tall: of limited
+    height, too; search: the page's script filters and sorts it."""
     marks = [' class="n"' if column in numbers else "" for column in range(len(head))]
     cells = "".join(f"<th{mark}>{escape(name)}</th>" for mark, name in zip(marks, head, strict=True))
     body = "".join(
@@ -114,13 +114,13 @@ def format_fold(summary: str, content: str, *, unfolded: bool = False) -> str:
 
 
 def format_links(rows: Sequence[tuple[str, str]]) -> str:
-    """A list of other pages: what each is called, and its address relative to this one."""
+    """Return HTML of a list of other pages: what each is called, and its address relative to this one."""
     found = (f'<li><a href="{escape(quote(address))}">{escape(text)}</a></li>' for text, address in rows)
     return f"<ul>{''.join(found)}</ul>"
 
 
 def show(value: object) -> str:
-    """A value of JSON as people read it."""
+    """Return a value of JSON as people read it."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {show(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):

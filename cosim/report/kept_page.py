@@ -83,7 +83,7 @@ def write_page(folder: Path, page: Page, others: Sequence[Page] = ()) -> None:
 
 
 def repeatable(folder: Path, page: Page) -> Page:
-    """The page with the settings of the run in its folder, where they are kept."""
+    """Return the page with the settings of the run in its folder, where they are kept."""
     return replace(page, repeat=read_settings(folder))
 
 
@@ -93,7 +93,7 @@ def has_page(folder: Path) -> bool:
 
 
 def read_page(folder: Path) -> Page:
-    """The page that a verb left in its folder. Raises InputError where there is none, or where it is damaged."""
+    """Read the page that a verb left in its folder. Raises InputError where there is none, or where it is damaged."""
     path = folder / PAGE_FILE
     where = shown_path(path)
     kept = typed(read_sealed(path, _AGAIN), _Page, where, _AGAIN)

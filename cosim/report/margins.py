@@ -23,7 +23,7 @@ def format_margins(found: Margins) -> list[str]:
 
 
 def margins_section(found: Margins) -> Blocks:
-    """The table, with what it says."""
+    """Return the table of margins, with what it says."""
     rows = tuple(
         (
             one.layer,

@@ -152,7 +152,7 @@ def _shortened(line: str, most: int) -> str:
 
 @once_per_design
 def draw_network(design: Design) -> str:
-    """`network.svg`: the whole picture as one SVG element, in a file or in a page."""
+    """Draw `network.svg`: the whole picture as one SVG element, in a file or in a page."""
     layout = _Layout(network_parts(design))
     network, parts = design.network, layout.parts
     cells = sum(True for _ in design.graph.memories)
@@ -221,7 +221,8 @@ def _draw_box(layout: _Layout, k: int) -> str:
 
 
 def _draw_row(layout: _Layout, k: int) -> str:
-    """The mirrors whose currents are summed, or the bits of an AND, a port each: what it reads, and unit devices."""
+    """Draw the mirrors whose currents are summed, or the bits of an AND, a port each: what it reads, and unit
+    devices."""
     box, place, wires = layout.parts.boxes[k], layout.places[k], layout.arriving[k]
     right = place.row + layout.row
     labels = ""

@@ -11,7 +11,7 @@ from cosim.report.words import say_constant
 
 
 def describe_network(network: Network) -> dict[str, object]:
-    """A network without its arrays, ready for JSON."""
+    """Describe a network without its arrays, ready for JSON."""
     encoding, grid = network.encoding, network.weight_grid
     return {
         "task": network.task,
@@ -75,7 +75,7 @@ def _span(array: np.ndarray) -> list[float]:
 
 
 def format_network(network: Network) -> list[str]:
-    """The description as lines of text."""
+    """Format the description of a network as lines of text."""
     encoding = network.encoding
     ramp = f", time ramp over {encoding.ramp_steps} steps" if encoding.ramp_steps else ""
     levels = f"in steps of 1/{encoding.levels}" if encoding.levels else "continuous"

@@ -45,7 +45,7 @@ def format_chip_noise(found: ChipNoise | None) -> list[str]:
 
 
 def format_gradient(found: tuple[float, float] | None) -> list[str]:
-    """The line of a run of chips with gradients across the die: S in V/m and 1/m."""
+    """Return the line of a run of chips with gradients across the die, S in V/m and 1/m; none without gradients."""
     return [] if found is None else [f"{'gradient':{_NAME}}sigma {found[0]:g} uV/um, {found[1]:g} ppm/um"]
 
 
@@ -68,7 +68,7 @@ def _changes(found: ChipNoise) -> tuple[tuple[str, Interval], ...]:
 
 
 def say_sigma(found: NoiseSummary) -> str:
-    """The median noise of a candidate and its range."""
+    """Return the median noise of a candidate and its range, as text."""
     low, middle, high = (format_quantity(found.sigma_a[q], "A") for q in ("5", "50", "95"))
     return f"{middle} ({low} to {high})"
 

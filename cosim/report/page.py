@@ -109,7 +109,7 @@ class Page:
 
 
 def format_pages(pages: Sequence[Page], title: str = "") -> str:
-    """One HTML file of pages about the same subject; what they have in common, such as its hash, stands there once.
+    """Return one HTML file of pages about the same subject; what they have in common, such as its hash, is there once.
 
     title: of all of them, by default the subject with their verbs.
     """
@@ -147,7 +147,7 @@ def _section(anchor: str, section: Section, level: int) -> str:
 
 
 def format_block(block: Block) -> str:
-    """One part of a section as HTML."""
+    """Return one part of a section as HTML."""
     match block:
         case str():
             return f"<p>{hold(block)}</p>"

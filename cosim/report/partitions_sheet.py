@@ -38,7 +38,7 @@ class PartitionSubject:
 
 
 def partitions_page(cut: PartitionSubject, summary: DeployedSummary) -> Page:
-    """The page."""
+    """Return the page of a backbone's comparison."""
     technology, simulator = cut.technology, summary.simulator
     subject = PageSubject(
         f"{cut.task} backbone", checksum(*(network_hash(one).encode() for one in cut.designs.values()))

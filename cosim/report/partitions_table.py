@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def format_parts(parts: "list[BackbonePart]") -> list[str]:
-    """A row for each part of a backbone, under 80 columns."""
+    """Return a row for each part of a backbone, under 80 columns."""
     lines = [f"{'part':22}{'runs in':10}{'learned':>8}  why there"]
     for one in parts:
         learned = str(one.parameters) if one.parameters else "-"
@@ -24,7 +24,7 @@ def format_parts(parts: "list[BackbonePart]") -> list[str]:
 
 
 def format_deployed(summary: DeployedSummary) -> list[str]:
-    """The terminal table of `summarize_deployed`, under 80 columns."""
+    """Return the terminal table of `summarize_deployed`, under 80 columns."""
     simulator = summary.simulator
     lines = [f"{'':12}{'accuracy':>9}  {'95 % interval':>18}  {'states':>9} {'decisions':>10}  {'power':>8}"]
     for name, value in summary.accuracy.items():

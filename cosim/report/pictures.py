@@ -44,7 +44,7 @@ def _pictures(blocks: Blocks) -> Iterator[Picture]:
 
 
 def _free(stem: str, ending: str, taken: dict[str, Picture]) -> str:
-    """The first of stem, stem-2, stem-3, ... that no picture has."""
+    """Return the first name of stem, stem-2, stem-3, ... that no picture has, with its ending."""
     stems = {Path(name).stem for name in taken}
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     return f"{next(name for name in names if name not in stems)}.{ending}"

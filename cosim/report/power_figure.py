@@ -12,7 +12,7 @@ _PICO, _MILLI2 = 1e12, 1e-6  # um2 in mm2
 
 @styled
 def draw_power(summary: PowerSummary) -> Figure:
-    """The figure of `summarize_power`; without a simulator it has no panel of dynamic energy."""
+    """Draw the figure of `summarize_power`; without a simulator it has no panel of dynamic energy."""
     simulated = len(summary.engines) > 1
     figure = Figure(figsize=(DOUBLE if simulated else 5.0, 3.0), layout="constrained")
     panels = figure.subplots(1, 3 if simulated else 2, width_ratios=(1.3, 1, 1) if simulated else (1.3, 1))

@@ -19,7 +19,8 @@ _LEAST = 600  # pixels under which the picture's words cannot be read
 
 
 def power_page(design: Design, summary: PowerSummary, made_with: dict[str, str]) -> Page:
-    """The page. made_with: name of the simulator that ran -> its version, empty where none ran."""
+    """Return the page of a power study. made_with: name of the simulator that ran -> its version, empty where none
+    ran."""
     subject, total, first = subject_of(design), summary.total, summary.engines[0]
     power, energy = _mean(total.power_w[first], "W"), _mean(total.energy_inference_j[first], "J")
     frame = _mean(total.energy_frame_j[first], "J")

@@ -13,9 +13,9 @@ _WIDE, _NARROW = 21, 12  # columns with and without an interval
 
 
 def format_power(summary: PowerSummary) -> list[str]:
-    """The tables of `summarize_power`, under 100 columns: power and area, energies, rails.
+    """Return the tables of `summarize_power`, under 100 columns: power and area, energies, rails.
 
-    A mean whose interval holds 0 is no figure; how many samples would make it one stands below.
+    A mean whose interval includes 0 is no figure; how many samples would make it one is said below.
     """
     rows, engines, simulated = summary.rows, summary.engines, len(summary.engines) > 1
     counts = f"{summary.samples} samples of {summary.frames:g} frames of {format_quantity(summary.t_step_s, 's')}"
@@ -60,7 +60,7 @@ def format_few(summary: PowerSummary, lines: Sequence[str]) -> list[str]:
 
 
 def _means(row: PowerRow | RailRow) -> Iterator[Interval]:
-    """Every mean of a row that a table shows."""
+    """Yield every mean of a row that a table shows."""
     if isinstance(row, RailRow):
         yield from (row.power_w, row.energy_frame_j)
         return
@@ -75,12 +75,12 @@ def _columns(name: str, wide: Sequence[str], narrow: Sequence[str] = ()) -> str:
 
 
 def format_signed(found: Interval | None, unit: str) -> str:
-    """A mean that may have either sign: without an interval it has none that is known."""
+    """Format a mean that may have either sign: without an interval it has none that is known."""
     return format_mean(found, unit) if found is not None and shows_sign(found) else TOO_FEW
 
 
 def format_mean(found: Interval | None, unit: str) -> str:
-    """8.58 +- 0.21 nW; TOO_FEW where the interval holds 0."""
+    """Format a mean as 8.58 +- 0.21 nW; TOO_FEW where the interval includes 0."""
     assert found is not None
     mean, high = found.mean, found.high
     if high is not None and not shows_sign(found):

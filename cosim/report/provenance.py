@@ -12,7 +12,7 @@ MOVED = ("network", "task", "calibration", "simulator_of_calibration", "technolo
 
 
 def subject_of(design: Design) -> PageSubject:
-    """The network that was compiled."""
+    """Return the network that was compiled, as the subject of a page."""
     return PageSubject(network_name(design.network), network_hash(design))
 
 
@@ -28,5 +28,5 @@ def origins(design: Design, made_with: Mapping[str, str] = {}) -> dict[str, str]
 
 
 def circuit_facts(design: Design) -> dict[str, object]:
-    """The design in figures, without what stands in a page's first lines or in its provenance."""
+    """Return the design in figures, without those in a page's first lines or in its provenance."""
     return {key: value for key, value in summarize(design).items() if key not in MOVED}

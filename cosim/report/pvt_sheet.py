@@ -17,7 +17,7 @@ _LEAST = 700  # pixels under which the picture's words cannot be read
 
 
 def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
-    """The page. made_with: name of the simulator -> its version."""
+    """Return the page of a sweep over conditions. made_with: name of the simulator -> its version."""
     subject, rows = subject_of(design), sweep.conditions
     one = (sweep.worst or rows)[0]
     bounds = within(one.task_agreement_interval or IntervalEnds(0.0, 1.0))

@@ -11,7 +11,7 @@ REPEAT = "Repeat this run"
 
 
 def format_repeat(settings: RunSettings | None) -> str:
-    """HTML of a folded section; empty where no settings are kept."""
+    """Return HTML of a folded section that says how to repeat the run; empty where no settings are kept."""
     if settings is None:
         return ""
     other = f"<p>This run was {escape(text)}.</p>" if (text := describe_version(settings)) else ""

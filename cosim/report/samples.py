@@ -37,7 +37,7 @@ def clear_failures(folder: Path) -> None:
 
 
 def write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome]) -> None:
-    """The deck of every failed sample, with the reason on top."""
+    """Write the deck of every failed sample, with the reason on top."""
     texts = {}
     for index, outcome in zip(test_set.indices, outcomes, strict=True):
         if isinstance(outcome, Failure):
@@ -59,7 +59,7 @@ def check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
 
 
 def write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run) -> None:
-    """simulation.npz: samples shorter than the longest are padded, see `lengths`."""
+    """Write simulation.npz; samples shorter than the longest are padded, see `lengths`."""
     steps, cells, outputs = test_set.x.shape[1], len(design.assembly.decisions), len(design.assembly.outputs)
     status = ["ok" if isinstance(outcome, Inference) else outcome.kind.name.lower() for outcome in outcomes]
     kind = next((outcome.states.dtype for outcome in outcomes if isinstance(outcome, Inference)), np.int16)
@@ -109,7 +109,7 @@ def draw_sample(design: Design, test_set: TestSet, watched: Watched, run: Run) -
 
 
 def write_waveforms(folder: Path, design: Design, index: int, drawn: tuple[Figure, ProbedInference]) -> None:
-    """The picture, and the same as files; index: of the sample in the full test set."""
+    """Write the picture of waveforms, and the waveforms as files; index: of the sample in the full test set."""
     figure, recorded = drawn
     title = f"{design.network.task or 'network'}, test sample {index}"
     files = format_waveforms(recorded, title)

@@ -95,7 +95,7 @@ class Sheet:
         self.drawing.add(element)
 
     def diode(self, polarity: Polarity, at: Point, name: str, gate: Side = "left") -> TransistorEnds:
-        """A transistor whose gate is wired to its drain; the wire leaves it by 0.4."""
+        """Draw a transistor whose gate is wired to its drain; the wire leaves it by 0.4."""
         drawn = self.mos(polarity, at, name, gate)
         drain = drawn.last if polarity == "p" else drawn.first
         y = drain[1] + (-0.4 if polarity == "p" else 0.4)
@@ -109,16 +109,16 @@ class Sheet:
             self.drawing.add(parts.Line().endpoints(start, end))
 
     def dot(self, at: Point) -> None:
-        """A joint."""
+        """Draw a joint."""
         self.drawing.add(parts.Dot(radius=0.07).at(at))
 
     def port(self, at: Point, name: str, side: Side = "left") -> None:
-        """A terminal, its name beside it."""
+        """Draw a terminal, its name beside it."""
         self.drawing.add(parts.Dot(open=True, radius=0.09).at(at))
         self.text(at, name, side, NET)
 
     def supply(self, *points: Point) -> None:
-        """V_DD at each point."""
+        """Draw V_DD at each point."""
         for point in points:
             self.drawing.add(parts.Vdd().at(point))
             self.text((point[0], point[1] + 0.45), "vdd", "top")
@@ -129,12 +129,12 @@ class Sheet:
             self.drawing.add(parts.Ground().at(point))
 
     def capacitor(self, top: Point, bottom: Point, name: str) -> None:
-        """A capacitor between two points, one above the other."""
+        """Draw a capacitor between two points, one above the other."""
         self.drawing.add(parts.Capacitor().endpoints(top, bottom))
         self.text((top[0] + 0.3, (top[1] + bottom[1]) / 2), name, "right")
 
     def arrow(self, start: Point, end: Point, name: str = "", side: Side = "right") -> None:
-        """A current, or where a signal goes."""
+        """Draw an arrow for a current, or for where a signal goes."""
         self.drawing.add(parts.Arrow(headwidth=0.18, headlength=0.25).endpoints(start, end))
         if name:
             self.text(((start[0] + end[0]) / 2, (start[1] + end[1]) / 2), name, side)
@@ -150,7 +150,7 @@ class Sheet:
             self.text((x, y + 0.5 * ((len(lines) - 1) / 2 - k)), line, "centre")
 
     def text(self, at: Point, name: str, side: Side | Literal["centre"], color: str = _INK, size: int = _SIZE) -> None:
-        """A name beside a point, or on it."""
+        """Write a name beside a point, or on it."""
         shift = (0, 0) if side == "centre" else _SHIFT[side]
         align = ("center", "center") if side == "centre" else _ALIGN[side]
         element = parts.Element().at((at[0] + shift[0], at[1] + shift[1])).theta(0)
@@ -158,5 +158,5 @@ class Sheet:
         self.drawing.add(element)
 
     def svg(self) -> bytes:
-        """The drawing as SVG."""
+        """Return the drawing as SVG."""
         return self.drawing.get_imagedata("svg")

@@ -47,7 +47,7 @@ def draw_mirror(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_rectifier(sizes: Sizes = NO_SIZES) -> bytes:
-    """A row of weights on its summing node, and the diode that makes max(I, 0) of it."""
+    """Draw a row of weights on its summing node, and the diode that makes max(I, 0) of it, as SVG."""
     sheet = Sheet(sizes)
     node = -2.07
     diode = sheet.diode("p", (0, 0), "diode")
@@ -69,7 +69,7 @@ def draw_rectifier(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_schmitt(sizes: Sizes = NO_SIZES) -> bytes:
-    """The nine transistors of the cell."""
+    """Draw the nine transistors of the Schmitt cell as SVG."""
     sheet = Sheet(sizes)
     mid, low = -2.7, -4.75
     v0 = mid - HALF
@@ -100,7 +100,7 @@ def draw_schmitt(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_clocked(sizes: Sizes = NO_SIZES) -> bytes:
-    """The gates that make the cell a clocked one: sample gate, reset, hold capacitor; decision gate."""
+    """Draw, as SVG, the gates that make the cell a clocked one: sample gate, reset, hold capacitor; decision gate."""
     sheet = Sheet(sizes)
     _draw_gate(sheet, (0, 0), "sn", "sp", "clk", "clkb", "cand", "hold")
     reset = sheet.mos("p", (5.0, 2.3), "reset")
@@ -119,7 +119,7 @@ def draw_clocked(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str, source: str, target: str) -> None:
-    """A transmission gate from a port at x - 1.2 to x + 2.7."""
+    """Draw a transmission gate from a port at x - 1.2 to x + 2.7."""
     x, y = at
     upper = sheet.mos("n", (x, y + 0.6), n, "top")
     lower = sheet.mos("p", (x, y - 0.6), p, "bottom")
@@ -135,7 +135,8 @@ def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str
 
 
 def draw_bias(sizes: Sizes = NO_SIZES, *, pedestal: bool = True) -> bytes:
-    """A bias diode, and the cells' transistors that it leads; with a pedestal the sink on a state's line, too."""
+    """Draw a bias diode, and the cells' transistors that it leads, as SVG; with a pedestal the sink on a state's line,
+    too."""
     sheet = Sheet(sizes)
     diode = sheet.diode("n", (0, 0), "diode", "right")
     sheet.arrow((0, 1.6), (0, 0.4), "bias current", "left")
@@ -156,7 +157,7 @@ def draw_bias(sizes: Sizes = NO_SIZES, *, pedestal: bool = True) -> bytes:
 
 
 def draw_dpi(sizes: Sizes = NO_SIZES) -> bytes:
-    """The differential pair integrator."""
+    """Draw the differential pair integrator as SVG."""
     sheet = Sheet(sizes)
     pair, vc = -2.4, -5.0
     feed = sheet.mos("p", (1.5, 0), "in")
@@ -185,7 +186,7 @@ def draw_dpi(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_quantiser(sizes: Sizes = NO_SIZES) -> bytes:
-    """The three-level quantiser in blocks."""
+    """Draw the three-level quantiser in blocks, as SVG."""
     sheet = Sheet(sizes)
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.wire((3.0, 0), (4.4, 0))
@@ -257,7 +258,7 @@ def draw_toggle(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_register(sizes: Sizes = NO_SIZES) -> bytes:
-    """The thermometer register in blocks: window in front, value of either sign, levels."""
+    """Draw the thermometer register in blocks, as SVG: window in front, value of either sign, levels."""
     sheet = Sheet(sizes)
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.box((6.4, 0), 3.6, 2.4, "comparators", "upper, lower", key="window")
@@ -285,7 +286,7 @@ def draw_register(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_level(sizes: Sizes = NO_SIZES) -> bytes:
-    """A level of the register: comparator, keeper, and its part of the output."""
+    """Draw a level of the register as SVG: comparator, keeper, and its part of the output."""
     sheet = Sheet(sizes)
     node, low, above = -2.07, -2.9, -0.2
     m1, m2 = sheet.mos("p", (0, 0), "M1"), sheet.mos("n", (0, low), "M2")
@@ -323,7 +324,7 @@ def draw_level(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_tau_cell(sizes: Sizes = NO_SIZES) -> bytes:
-    """The gated tau-cell without its mirrors: M1 to M4, both I_tau, the switch, C."""
+    """Draw the gated tau-cell without its mirrors, as SVG: M1 to M4, both I_tau, the switch, C."""
     sheet = Sheet(sizes)
     low = -3.4
     m1, t3, t2, m4 = (sheet.mos("p", (4.2 * k, 0), name) for k, name in enumerate(("M1", "tau3", "tau2", "M4")))

@@ -37,7 +37,8 @@ def format_sensitivities(found: Sensitivities, top: int) -> list[str]:
 
 
 def _format_decisions(decisions: Sequence[Decision]) -> list[str]:
-    """The least certain decisions, each with its most decisive transistors; nothing where there are none."""
+    """Return a row for each of the least certain decisions, with its most decisive transistor; nothing without
+    decisions."""
     if not decisions:
         return []
     lines = ["", f"{'decision':14} {'frame':>5} {'margin':>9} {'sigma':>8} {'flips':>7}  most by"]
@@ -49,6 +50,6 @@ def _format_decisions(decisions: Sequence[Decision]) -> list[str]:
 
 
 def _short(name: str) -> str:
-    """A name without the network's, cut at the front where it is long."""
+    """Return a name without the network's, cut at the front where it is long."""
     name = name.partition(".")[2]
     return name if len(name) <= _NAME else f"..{name[2 - _NAME :]}"

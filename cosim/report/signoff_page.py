@@ -12,7 +12,7 @@ _FOLDED = 12  # rows, beyond which those that have no limit, or keep it, are fol
 
 
 def signoff_page(design: Design, found: SignOff, plan: str, made_with: dict[str, str]) -> Page:
-    """The page. plan: as TOML; made_with: name of the simulator -> its version."""
+    """Return the page of a sign-off. plan: as TOML; made_with: name of the simulator -> its version."""
     subject, made = subject_of(design), found.made
     figures = sum(len(one.judged) for one in made)
     missed = sum(len(one.missed) for one in made)

@@ -10,7 +10,8 @@ _MOST = 3  # findings of a check that passes
 
 
 def verdict_of(check: Check) -> str:
-    """PASS, FAIL, or that it was not made; unsure where an interval holds the limit on which it hangs."""
+    """Return PASS, FAIL, or that the check was not made; unsure where an interval includes the limit on which it
+    depends."""
     if check.skipped:
         return "not made"
     if check.passed:
@@ -19,7 +20,7 @@ def verdict_of(check: Check) -> str:
 
 
 def say_whole(found: SignOff) -> str:
-    """The verdict on all of it."""
+    """Return the verdict on the whole sign-off."""
     made, failed = found.made, found.failed
     if not made:
         return "FAIL, nothing was checked"
@@ -50,7 +51,7 @@ def say_finding(one: Finding) -> str:
 
 
 def format_check(check: Check) -> list[str]:
-    """A check under 80 columns: what missed its limit, or else the worst of each figure that has one."""
+    """Format a check under 80 columns: what missed its limit, or else the worst of each figure that has one."""
     lines = [f"{check.name:{_INDENT}}{verdict_of(check)}"]
     if check.skipped:
         return [f"{lines[0]}: {check.skipped}"] if len(lines[0]) + len(check.skipped) < _WIDTH else [
@@ -61,7 +62,7 @@ def format_check(check: Check) -> list[str]:
 
 
 def format_signoff(found: SignOff) -> Iterator[str]:
-    """The verdict, and what nobody looked at."""
+    """Yield the lines of the verdict, and of what nobody looked at."""
     yield ""
     yield from wrap(f"sign-off: {say_whole(found)}", _WIDTH)
     if found.stands_on:

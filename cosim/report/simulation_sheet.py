@@ -38,7 +38,8 @@ class SimulationSubject:
     picture: bytes | None = None
 
     def answers(self, outcome: Inference) -> Answers:
-        """(1,) the class that a readout is decided as, or (1, outputs) what it is in units."""
+        """Return (1,) the class that a readout is decided as, or (1, outputs) its numbers in multiples of the
+        software's 1.0."""
         readout = outcome.readout[None] / (self.run.standing(self.design).bias_scale * self.design.i_unit)
         pooled = pool_readout(readout, np.array([len(outcome.readout)]), self.design.network.readout.pooling)
         return decided_by([outcome], self.test_set.target.answers(pooled))
@@ -49,7 +50,7 @@ class SimulationSubject:
 
 
 def simulation_page(found: SimulationSubject) -> Page:
-    """The page."""
+    """Return the page of simulated samples."""
     design, run = found.design, found.run
     subject, technology = subject_of(design), run.standing(design).technology
     good = [(k, one) for k, one in enumerate(found.outcomes) if isinstance(one, Inference)]
@@ -95,7 +96,7 @@ def _waveforms(found: SimulationSubject) -> tuple[str | Picture, ...]:
 
 
 def _samples(found: SimulationSubject) -> tuple[Table | str, ...]:
-    """A row for each of the first _ROWS samples."""
+    """Return a table with a row for each of the first _ROWS samples, and where the others are."""
     rows = [_row(found, k, outcome) for k, outcome in enumerate(found.outcomes[:_ROWS])]
     wanted = "class" if found.test_set.tolerance is None else "target"
     table = Table(("sample", wanted, "decided", "power"), tuple(rows), (0, 3), tall=True)

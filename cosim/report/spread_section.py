@@ -138,7 +138,7 @@ def _weak(weak: Sequence[Weak], accuracy: NDArray[np.float64], passes: NDArray[n
 
 
 def vector(figure: Figure, alt: str, caption: str) -> Picture:
-    """A figure as SVG."""
+    """Return a figure as a picture in SVG."""
     return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption)
 
 

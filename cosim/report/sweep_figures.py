@@ -22,7 +22,8 @@ _ABOVE = 0.04  # of what is below 100 %
 
 @styled
 def draw_sweep(summary: SweepSummary) -> Figure:
-    """The first four figures. Over two axes curves, one for each value of the second if those are four at most."""
+    """Draw the first four figures of a sweep. Over two axes they are curves, one for each value of the second, if those
+    are four at most; else maps."""
     names = summary.figures[:_MOST_PANELS]
     curves = len(summary.axes) == 1 or _draws_curves(*summary.axes)
     columns = len(names) if len(names) < _MOST_PANELS else 2
@@ -86,7 +87,7 @@ def _draw_bars(
     names: tuple[str, str],
     style: tuple[object, str | None],
 ) -> None:
-    """One curve with its intervals; names: of the figure and of the axis; style: colour and label."""
+    """Draw one curve with its intervals; names: of the figure and of the axis; style: colour and label."""
     there = [(point, found, factor) for point, factor in points if (found := point.figures.get(names[0])) is not None]
     if not there:
         return
@@ -114,8 +115,8 @@ def _finish(panel: Axes, axis: SweepAxis, numbers: Sequence[float], label: str) 
 
 
 def _scale(panel: Axes, points: Sequence[SweptPoint], name: str) -> None:
-    """A log axis where values are positive and span a decade and are no fractions, otherwise from 0 where none is
-    negative; fractions end a little above 100 % or at what they reach."""
+    """Scale an axis: logarithmic where values are positive and span a decade and are no fractions, otherwise from 0
+    where none is negative; fractions end a little above 100 % or at what they reach."""
     values = [found.value for point in points if (found := point.figures.get(name)) is not None]
     low, high = panel.get_ylim()
     if scale_of(name, 1.0)[1] == PERCENT:

@@ -35,7 +35,7 @@ def write_sweep(folder: Path, summary: SweepSummary) -> None:
 
 
 def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Page:
-    """The page. links: to the pages of the points."""
+    """Return the page of a sweep. links: to the pages of the points."""
     over = " and ".join(map(name_axis, summary.axes))
     answer, troubled = _answer(summary), sum(point.status != "ok" for point in summary.points)
     caption = f"{', '.join(map(name_figure, summary.figures))} over {over}.".capitalize()

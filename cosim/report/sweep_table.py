@@ -34,12 +34,12 @@ _WIDTH = 79
 
 
 def name_axis(axis: SweepAxis) -> str:
-    """An axis as a picture names it: what its option sets."""
+    """Return an axis as a picture names it: what its option sets."""
     return _AXES.get(axis.option, axis.option)
 
 
 def unit_of(name: str) -> str:
-    """The unit of a figure by its name: % of a fraction, SI, um2, or ''."""
+    """Return the unit of a figure by its name: % of a fraction, SI, um2, or ''."""
     parts = name.split(".")
     while len(parts) > 1 and (parts[-1] in _INSIDE or parts[-1].isdigit()):
         parts.pop()
@@ -51,14 +51,14 @@ def unit_of(name: str) -> str:
 
 
 def name_figure(name: str) -> str:
-    """A figure's name as people read it: without its unit, and without what goes without saying."""
+    """Return a figure's name as people read it: without its unit, and without what goes without saying."""
     parts = [part for part in name.split(".") if part not in _UNSAID]
     words = " ".join(part.removesuffix(next((end for end in _UNITS if part.endswith(end)), "")) for part in parts)
     return _WORDS.get(words, words.replace("_", " "))
 
 
 def format_one(name: str, value: float) -> str:
-    """A value of a figure with its unit."""
+    """Format a value of a figure with its unit."""
     unit = unit_of(name)
     if unit == PERCENT:
         return percent(value, 2 if "state" in name else 1)
@@ -69,7 +69,7 @@ def format_one(name: str, value: float) -> str:
 
 
 def format_figure_of(name: str, figure: Estimate | None) -> str:
-    """A figure with its interval; - for one that is not there."""
+    """Format a figure with its interval; - for one that is not there."""
     if figure is None:
         return "-"
     text = format_one(name, figure.value)
@@ -90,12 +90,12 @@ def scale_of(name: str, largest: float) -> tuple[float, str]:
 
 
 def labels(summary: SweepSummary, point: SweptPoint) -> list[str]:
-    """A point's axis values."""
+    """Return a point's axis values as text."""
     return [axis.label(point.values[axis.option]) for axis in summary.axes]
 
 
 def format_sweep(summary: SweepSummary) -> list[str]:
-    """The terminal table: a line for every point, with intervals as far as there are such."""
+    """Return the terminal table: a line for every point, with intervals as far as there are such."""
     head = [*(axis.option for axis in summary.axes), *map(name_figure, summary.figures)]
     rows = [
         [*labels(summary, point), *(format_figure_of(name, point.figures.get(name)) for name in summary.figures)]

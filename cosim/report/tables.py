@@ -24,7 +24,7 @@ FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trai
 
 
 def format_comparison(summary: ComparisonSummary) -> list[str]:
-    """The terminal table of `summarize_comparison`, under 80 columns."""
+    """Return the terminal table of `summarize_comparison`, under 80 columns."""
     accuracy, bounds, power = summary.accuracy, summary.accuracy_interval, summary.power_w
     balanced = summary.balanced_accuracy
     first = "" if balanced is None else f"  {'balanced':>8}"
@@ -77,7 +77,7 @@ def say_analog(summary: ComparisonSummary) -> list[str]:
 
 
 def format_ladder(summary: LadderSummary) -> list[str]:
-    """The figures of `summarize_ladder` as lines under 80 columns."""
+    """Return the figures of `summarize_ladder` as lines under 80 columns."""
     split = [f"{block} {format_quantity(watt, 'W')}" for block, watt in summary.power_split_w.items()]
     first = summary.first_wrong
     lines = [
@@ -106,17 +106,17 @@ def format_outside(outside: Sequence[str] = OUTSIDE) -> list[str]:
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """0.9512 -> '95.1 %'."""
+    """Format a fraction in per cent: 0.9512 -> '95.1 %'."""
     return f"{100 * value:.{digits}f} %"
 
 
 def within(bounds: tuple[float, float]) -> str:
-    """The ends of a fraction's interval: '[93.0 %, 96.7 %]'."""
+    """Format the ends of a fraction's interval: '[93.0 %, 96.7 %]'."""
     return f"[{percent(bounds[0])}, {percent(bounds[1])}]"
 
 
 def format_pvt(sweep: Sweep) -> list[str]:
-    """The terminal table of `summarize_pvt`, under 80 columns."""
+    """Return the terminal table of `summarize_pvt`, under 80 columns."""
     lines = [f"{'corner':6} {'temp':>6} {'supply':>8}  {'states':>9} {'decisions':>10}  {'accuracy':>8} {'power':>9}"]
     rows, samples = sweep.conditions, sweep.conditions[0].samples + sweep.conditions[0].failed
     lines += [_condition(row) for row in rows]
@@ -160,7 +160,8 @@ def _condition(row: PvtCondition) -> str:
 
 
 def format_summary(summary: ChipSummary, network: str = "NETWORK") -> list[str]:
-    """The terminal table of a run's summary, under 80 columns but for commands; network: its file, as these have it."""
+    """Return the terminal table of a run's summary, under 80 columns but for commands; network: its file, as these have
+    it."""
     simulated = f"{summary.chips} chips, {summary.failed} failed; {summary.samples} samples each"
     lines = [
         f"{simulated}; engine {summary.engine}, variation {summary.variation.kind}",
@@ -197,7 +198,7 @@ def format_summary(summary: ChipSummary, network: str = "NETWORK") -> list[str]:
 
 
 def format_yield(found: SpecYield) -> list[str]:
-    """The yield with its interval, and without failed simulations where there are any."""
+    """Return lines with the yield and its interval, and without failed simulations where there are any."""
     lines = [
         f"yield             {percent(found.value)} {within(found.interval)}, {found.passed} of "
         f"{found.chips} chips with {' and '.join(found.spec)}",

@@ -14,7 +14,7 @@ from cosim.study.chips import TrimRow, TrimSummary
 
 
 def trim_page(design: Design, summary: TrimSummary, run: dict[str, str]) -> Page:
-    """The page. run: words -> what the chips were drawn with."""
+    """Return the page of trimmed chips. run: words -> what the chips were drawn with."""
     subject, technology = subject_of(design), design.technology.name
     before, *rows = summary.rows
     best = max(rows, key=lambda row: row.yield_.value)

@@ -34,7 +34,7 @@ _TALL = 1.05  # inch, a panel
 def draw_units(
     design: Design, recorded: ProbedInference, names: Sequence[str], labels: Sequence[WaveLabels], timing: Timing
 ) -> Figure:
-    """A panel for each name: of a memory its candidate, thresholds and state, of others their current; then power.
+    """Draw a panel for each name: of a memory its candidate, thresholds and state, of others their current; then power.
 
     labels: of each memory among the names, or of any one; frames and decisions are marked as in `draw_waveforms`.
     """

@@ -44,7 +44,7 @@ _OTHERS = (BLUE, SKY, ORANGE, PURPLE)
 
 @styled
 def draw_waveforms(waves: Waves, labels: WaveLabels, timing: Timing) -> Figure:
-    """One sample on the circuit; frames are marked, and shaded while the unit's stage decides on held candidates.
+    """Draw one sample on the circuit; frames are marked, and shaded while the unit's stage decides on held candidates.
 
     waves: time in s; `input.*`, candidate, state, `output.*` in A; power in W.
     """
@@ -85,7 +85,7 @@ def draw_waveforms(waves: Waves, labels: WaveLabels, timing: Timing) -> Figure:
 
 
 def title_of(labels: WaveLabels) -> str:
-    """The task, the sample with its class, and who decided what."""
+    """Return a title with the task, the sample with its class, and who decided what."""
     verdict = labels.verdict
     if verdict is None:
         return labels.title
@@ -117,7 +117,7 @@ def _named(text: str, current: float) -> str:
 
 
 def draw_clocks(axis: Axes, labels: WaveLabels, timing: Timing, frames: int) -> None:
-    """A lane for each stage: filled while it decides. Of many frames only those lanes' names."""
+    """Draw a lane for each stage, filled while it decides; of many frames only those lanes' names."""
     closes = timing.closes(labels.stages)
     starts = np.arange(frames)
     for stage, close in enumerate(closes if frames <= _MOST_FRAMES else ()):

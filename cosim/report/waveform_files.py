@@ -22,13 +22,13 @@ _FIRST, _CODES = 33, 94  # printable characters, of which value changes make the
 
 
 def format_waveforms(recorded: ProbedInference, title: str) -> dict[str, bytes]:
-    """The content of FILES; the same waveforms give the same bytes."""
+    """Return the content of FILES, name -> bytes; the same waveforms give the same bytes."""
     formats = (format_npz(recorded), format_raw(recorded, title), format_vcd(recorded).encode())
     return dict(zip(FILES, formats, strict=True))
 
 
 def format_npz(recorded: ProbedInference) -> bytes:
-    """All vectors by name, with `units`."""
+    """Return all vectors by name, with `units`, as the content of an .npz file."""
     digital = {**recorded.states, **recorded.logic}
     units = {"time_s": "s", **recorded.units, **dict.fromkeys(digital, "1")}
     arrays = {"time_s": recorded.time, **recorded.vectors, **digital, "units": np.array(json.dumps(units))}

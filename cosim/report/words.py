@@ -132,7 +132,7 @@ def words_of(key: str) -> str:
 
 
 def worded(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str, str]]:
-    """(name, value) of a nested object in words, each with its unit."""
+    """Yield (name, value) of a nested object in words, each with its unit."""
     for key, value in values.items():
         shown = WORDS[key].shown if key in WORDS else show
         if shown is show and isinstance(value, Mapping) and value:

@@ -261,7 +261,8 @@ def compare_engines(
 def _decision_margin(
     test_set: TestSet, readout: NDArray[np.float64], lengths: NDArray[np.int64], design: Design
 ) -> dict[str, Estimate]:
-    """The margin of readouts (n, time, outputs), A, by its name; none of real numbers, or where votes are counted."""
+    """Return the margin of readouts (n, time, outputs), A, by its name; none where answers are real numbers or votes
+    are counted."""
     pooling = design.network.readout.pooling
     if test_set.tolerance is not None:
         return {}
@@ -275,7 +276,7 @@ def _saturated(design: Design, states: States, valid: NDArray[np.bool_]) -> int:
 
 
 def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
-    """The comparison in figures."""
+    """Summarize a comparison in figures."""
     accuracy = {engine: comparison.accuracy(engine) for engine in comparison.engines}
     correlation, rmse = comparison.readout_error()
     diverged = comparison.first_divergence()

@@ -47,7 +47,7 @@ def applicable_biases(design: Design, technology: Technology, simulator: str = N
 
 
 def measure_reference(technology: Technology, simulator: str = NGSPICE) -> tuple[float, float]:
-    """(current of one output, current from the supply) of the reference in this condition, ampere.
+    """Measure (current of one output, current from the supply) of the reference in this condition, ampere.
 
     Raises SimulationError that names the condition when it does not start, InputError where the library has no devices
     of its sizes.
@@ -65,7 +65,7 @@ def measure_reference(technology: Technology, simulator: str = NGSPICE) -> tuple
 
 
 def biased(design: Design, technology: Technology, bias: Bias, simulator: str = NGSPICE) -> Condition:
-    """The condition of a design with this technology, its bias currents from one of three sources.
+    """Return the condition of a design with this technology, its bias currents from one of three sources.
 
     constant: as at the nominal point. reference: as the reference cell changes, inputs as at the nominal point;
     tracking: bias currents and inputs as the reference cell changes. Raises SimulationError as `measure_reference`, and

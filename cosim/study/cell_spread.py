@@ -21,7 +21,8 @@ class CellSpread:
     measured: Array
 
     def deviations(self) -> Array:
-        """(chips, cells, 3): measured minus asked, in standard deviations over chips; 0 where nothing is spread."""
+        """Compute measured minus asked, (chips, cells, 3), in standard deviations over chips; 0 where nothing is
+        spread."""
         sd = self.measured.std(axis=0, ddof=1) if len(self.measured) > 1 else np.zeros_like(self.asked)
         known = sd > 1e-9 * np.abs(self.asked)
         return np.where(known, (self.measured - self.asked) / np.where(known, sd, 1.0), 0.0)
@@ -45,8 +46,8 @@ class Weak:
 
 
 def rank_weak(spread: CellSpread, accuracy: Array) -> tuple[Weak, ...]:
-    """All thresholds and levels by what the accuracy (chips,) goes with, the strongest first; none of fewer chips than
-    GROUPS groups need, or where all chips are equally accurate."""
+    """Rank all thresholds and levels by how much of the accuracy (chips,) goes with each, the strongest first; none
+    with fewer chips than GROUPS groups need, or where all chips are equally accurate."""
     if len(accuracy) < GROUPS * _LEAST or np.ptp(accuracy) == 0:
         return ()
     found = spread.deviations()
@@ -58,7 +59,8 @@ def rank_weak(spread: CellSpread, accuracy: Array) -> tuple[Weak, ...]:
 
 
 def _weigh(cell: str, quantity: str, deviations: Array, accuracy: Array, tried: int) -> Weak:
-    """W. H. Kruskal, W. A. Wallis, J. Am. Stat. Assoc. 47 (1952) 583, with Bonferroni's correction."""
+    """Weigh how accuracy (chips,) goes with one quantity's deviations (chips,), by the test of W. H. Kruskal, W. A.
+    Wallis, J. Am. Stat. Assoc. 47 (1952) 583, with Bonferroni's correction for `tried` tests."""
     from scipy.stats import kruskal
 
     groups = np.array_split(np.argsort(deviations, kind="stable"), GROUPS)

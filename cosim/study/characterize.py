@@ -68,7 +68,7 @@ class CellFigure:
 
     @property
     def errors(self) -> tuple[float, float]:
-        """(measured, calibrated) minus ideal, over scale."""
+        """Errors (measured, calibrated) over scale: each minus ideal."""
         return (self.measured - self.ideal) / self.scale, (self.calibrated - self.ideal) / self.scale
 
 
@@ -94,7 +94,7 @@ class Characterisation:
 def at_conditions(
     technology: Technology, corners: Sequence[str], temperatures: Sequence[float], supplies: Sequence[float]
 ) -> tuple[Technology, ...]:
-    """The technology at every corner, temperature (celsius) and supply (volt); nothing given means nominal.
+    """Return the technology at every corner, temperature (celsius) and supply (volt); an empty list means nominal.
 
     Raises InputError for what its devices are not made for.
     """
@@ -131,7 +131,7 @@ def characterize_schmitt(
 def _hysteresis(
     technology: Technology, calibration: Calibration, bias: Pins, i_peak: float, simulator: str
 ) -> tuple[Array, Array]:
-    """(candidate, output) of a slow ramp up and down, ampere."""
+    """Simulate a slow ramp up and down; return (candidate, output), ampere, over its time."""
     waves = _run(schmitt_bench(technology, calibration.units, bias, i_peak, calibration.v_node), simulator)
     return i_peak * (1 - np.abs(waves.time / RAMP - 1)), waves.through("out")
 
@@ -165,9 +165,10 @@ def characterize_mirror(technology: Technology, calibration: Calibration, simula
 def characterize_rectifier(
     technology: Technology, calibration: Calibration, simulator: str = NGSPICE
 ) -> Characterisation:
-    """A candidate diode between a pull of 0 to 2 pushes and each of RECTIFIER_PUSHES; calibrated means trimmed.
+    """Simulate a candidate diode between a pull of 0 to 2 pushes and each of RECTIFIER_PUSHES; calibrated means
+    trimmed.
 
-    Rows: the residue where pull equals push, and the output where pull is twice the push.
+    Rows have the residue where pull equals push, and the output where pull is twice the push.
     """
     rows, curves = [], []
     kinds: tuple[tuple[Kind, float], ...] = (("measured", 1.0), ("calibrated", calibration.mirror.trim))
@@ -190,9 +191,11 @@ def characterize_rectifier(
 def characterize_steering(
     technology: Technology, calibration: Calibration, simulator: str = NGSPICE
 ) -> Characterisation:
-    """A steering AND with one bit high and one of a symbol comparator, at STEERING_POINTS; curves: output over signal.
+    """Simulate a steering AND with one bit high and one of a symbol comparator, at STEERING_POINTS; curves: output over
+    signal.
 
-    Rows: the level with the signal at 1, what is left with it at 0, and the signal at which the output is half of it.
+    Rows have the level with the signal at 1, what is left with it at 0, and the signal at which the output is half of
+    it.
     """
     rows, curves = [], []
     for level in STEERING_POINTS:
@@ -258,7 +261,7 @@ def characterize_dpi(technology: Technology, calibration: Calibration, simulator
 def _step_response(
     technology: Technology, calibration: Calibration, alpha: float, i_g: float, simulator: str
 ) -> tuple[Array, Array]:
-    """(time, output) of a DPI whose capacitor gives DPI_TAU at the nominal temperature."""
+    """Simulate (time, output), second and ampere, of a DPI whose capacitor gives DPI_TAU at the nominal temperature."""
     edge, i_tau = 1e-3 * DPI_TAU, TAU_SHARE * alpha
     steps = ((0.0, 0.0), (DPI_UP, 0.0), (DPI_UP + edge, alpha), (DPI_DOWN, alpha), (DPI_DOWN + edge, 0.0))
     capacitance = dpi_capacitance(nominal(technology, calibration), DPI_TAU, i_tau)
@@ -268,7 +271,7 @@ def _step_response(
 
 
 def _step_figures(time: Array, output: Array) -> tuple[float, float, float, float]:
-    """(first, level) in ampere and the (rise, fall) times in second of `_step_response`."""
+    """Measure (first, level, rise, fall) of a `_step_response`: two outputs in ampere, two times in second."""
     first, level = np.interp([DPI_UP, DPI_DOWN], time, output)
     low = (1 - np.exp(-1)) * level
     rising, falling = time <= DPI_DOWN, time >= DPI_DOWN
@@ -278,7 +281,7 @@ def _step_figures(time: Array, output: Array) -> tuple[float, float, float, floa
 
 
 def _ideal_response(group: str, first: float, alpha: float, i_g: float, tau: float) -> FigureLine:
-    """The exact solution of the DPI's equation, as time over current, turned around."""
+    """Compute the exact solution of the DPI's equation, output over time; its rise is solved as time over output."""
     up = np.concatenate([np.geomspace(first, 0.01 * alpha, 20), np.linspace(0.011 * alpha, 0.9999 * alpha, 400)])
     rise = [DPI_UP + tau * dpi_rise_time(first, float(level), alpha, i_g) for level in up]
     fall = np.linspace(DPI_DOWN, DPI_END, 400)
@@ -306,7 +309,7 @@ def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> d
 
 
 def row_json(row: CellFigure) -> dict[str, str | float | None]:
-    """A row with its errors, ready for JSON; what was not found is None."""
+    """Return a row with its errors, ready for JSON; what was not found is None."""
     measured, calibrated = row.errors
     values = {**asdict(row), "error_measured": measured, "error_calibrated": calibrated}
     del values["scale"]
@@ -314,7 +317,7 @@ def row_json(row: CellFigure) -> dict[str, str | float | None]:
 
 
 def format_rows(rows: Sequence[CellFigure]) -> list[str]:
-    """A table under 80 columns: what was asked, what came, how far it is off."""
+    """Return a table under 80 columns: what was asked, what came, how far it is off."""
     lines = [f"  {'set-point':14}{'figure':16}{'ideal':>9}{'measured':>10}{'error':>8}{'calibrated':>11}{'error':>8}"]
     previous = ""
     for row in rows:

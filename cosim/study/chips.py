@@ -81,7 +81,7 @@ class ChipRecord:
     quiet: Figures | None = None
 
     def by(self, engine: str) -> Figures:
-        """The figures by an engine that ran."""
+        """Return the figures by an engine that ran."""
         found = self.behavioral if engine == BEHAVIORAL else self.simulated
         assert found is not None, f"chip {self.chip} was not run by {engine}"
         return found

@@ -25,7 +25,7 @@ class Confusion:
 
 
 def find_confusion(comparison: Comparison, classes: int) -> Confusion:
-    """The confusion of all engines, of so many classes."""
+    """Count the confusion of all engines, of so many classes."""
     decisions = {name: engine.decisions.astype(np.int64) for name, engine in comparison.engines.items()}
     counts = {name: count_decisions(comparison.y.astype(np.int64), found, classes) for name, found in decisions.items()}
     software = decisions["software"]
@@ -38,7 +38,7 @@ def find_confusion(comparison: Comparison, classes: int) -> Confusion:
 
 
 def count_decisions(y: NDArray[np.int64], decisions: NDArray[np.int64], classes: int) -> Counts:
-    """(classes, classes) samples by class and decision."""
+    """Count samples by class and decision, (classes, classes)."""
     counts = np.zeros((classes, classes), dtype=np.int64)
     np.add.at(counts, (y, decisions), 1)
     return counts

@@ -120,7 +120,7 @@ def violation(tried: Tried, least_yield: float) -> float:
 
 
 def front_of(trials: Sequence[Tried], objectives: Sequence[str], least_yield: float) -> tuple[Tried, ...]:
-    """The choices that no other choice beats (Pareto), the best in the first objective first.
+    """Return the choices that no other choice beats (Pareto), the best in the first objective first.
 
     One beats another that is nowhere worse and somewhere better; of equal ones the first tried stays.
     """

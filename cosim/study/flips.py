@@ -32,7 +32,7 @@ class Closing:
 
 
 def least_certain(design: Design, plan: ReadPlan, inference: Inference, waves: Waveforms, count: int) -> list[Closing]:
-    """The `count` decisions with the smallest margins, the smallest first, of cells with fixed thresholds."""
+    """Return the `count` decisions with the smallest margins, the smallest first, of cells with fixed thresholds."""
     found: list[Closing] = []
     for k, (cell, margin) in enumerate(zip(design.assembly.decisions, plan.margins, strict=True)):
         if margin is None or margin.lines or not isinstance(design.graph.nodes[cell], Schmitt):

@@ -42,7 +42,8 @@ def held_noise(
 
 
 def standing(design: Design, x: Array, frame: int) -> tuple[Circuit, dict[str, float]]:
-    """The flat circuit with its sources as they are at that moment, and net -> V there."""
+    """Return the flat circuit with its sources fixed just before a frame's last decision, and net -> V at that moment.
+    Raises SimulationError where it cannot be simulated."""
     timing = Timing()
     at = timing.start + (frame + timing.closes(len(design.assembly.clocks))[-1] - BEFORE) * timing.t_step
     bench = inference_bench(design, x)
@@ -59,7 +60,7 @@ def standing(design: Design, x: Array, frame: int) -> tuple[Circuit, dict[str, f
 
 
 def _still(element: Element, at: float) -> Element:
-    """A source that stays what it is at a moment, s."""
+    """Return a source fixed at its value at a moment, s; other elements are returned as they are."""
     if not (isinstance(element, Source) and isinstance(element.value, tuple)):
         return element
     times, values = np.array(element.value).T
@@ -67,6 +68,6 @@ def _still(element: Element, at: float) -> Element:
 
 
 def hold_net(circuit: Circuit, candidate: str) -> str:
-    """The net behind the sample gate of a candidate's net."""
+    """Return the net behind the sample gate of a candidate's net."""
     gates = (mos for mos in circuit.elements if isinstance(mos, Mos) and mos.role == "switch")
     return next(mos.drain for mos in gates if mos.source == candidate)

@@ -28,7 +28,7 @@ class Interval:
 
 
 def interval(right: int, total: int, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
-    """(fraction, low, high) of `right` among `total` independent cases."""
+    """Compute (fraction, low, high) of `right` among `total` independent cases."""
     from scipy.stats import binomtest  # a second to load, and workers have no use for it
 
     found = binomtest(right, total).proportion_ci(confidence, "exact")
@@ -36,7 +36,7 @@ def interval(right: int, total: int, confidence: float = CONFIDENCE) -> tuple[fl
 
 
 def running_intervals(passes: Sequence[bool], confidence: float = CONFIDENCE) -> NDArray[np.float64]:
-    """(n, 3): fraction, low and high of the first 1, 2, ... n cases, each as `interval` gives them."""
+    """Compute fraction, low and high of the first 1, 2, ... n cases, (n, 3), each as `interval` gives them."""
     from scipy.stats import beta
 
     right = np.cumsum(np.asarray(passes, dtype=np.int64))
@@ -64,7 +64,7 @@ def mean_interval(values: NDArray[np.float64]) -> Interval:
 
 
 def share_interval(values: NDArray[np.float64] | NDArray[np.bool_]) -> Interval:
-    """The mean of shares (n,) with its interval within 0 and 1."""
+    """Compute the mean of shares (n,) with its interval within 0 and 1."""
     shares = values.astype(np.float64)
     if len(shares) and np.ptp(shares) == 0 and shares[0] in (0.0, 1.0):
         return Interval(*interval(int(shares.sum()), len(shares)))

@@ -33,7 +33,8 @@ def gate_area(design: Design) -> float:
 
 
 def decision_margin(pooled: NDArray[np.float64], pooling: str) -> float | None:
-    """The smallest of all samples between the two largest of pooled readouts (n, outputs); None for votes, or one."""
+    """Return the smallest difference, over all samples, between the two largest of pooled readouts (n, outputs), in
+    their unit; None for votes, or one output."""
     if pooling == "vote" or pooled.shape[1] < 2:
         return None
     top = np.sort(pooled, axis=1)

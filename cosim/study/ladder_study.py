@@ -115,7 +115,7 @@ class LadderTrace:
 
 
 def software_levels(start: int, updates: Levels, rungs: int) -> Levels:
-    """The level after each update: the sum so far, held between 0 and `rungs` at every step."""
+    """Compute the level after each update: the sum so far, kept between 0 and `rungs` at every step."""
     levels, level = [], start
     for update in updates:
         level = min(rungs, max(0, level + int(update)))
@@ -141,7 +141,8 @@ def ladder_runs(study: LadderStudy, calibration: Calibration) -> tuple[LadderRun
 
 
 def pulse_train(updates: Levels, currents: LadderCurrents, timing: LadderTiming, start: float) -> Waveform:
-    """I_in: retain, and at the beginning of a step a pulse of set or reset; edges of 1 % of a step."""
+    """Return the waveform of I_in, (s, A): retain, with a pulse of set or reset at the beginning of a step; edges take
+    1 % of a step."""
     levels = {1: currents.i_set, 0: currents.i_retain, -1: currents.i_reset}
     rest, edge = currents.i_retain, 0.01 * timing.step
     points = [(0.0, rest)]
@@ -156,7 +157,7 @@ def pulse_train(updates: Levels, currents: LadderCurrents, timing: LadderTiming,
 def ladder_plan(
     study: LadderStudy, run: LadderRun, technology: Technology, calibration: Calibration
 ) -> tuple[Bench, ReadPlan]:
-    """The metered bench of a run at this supply and temperature, and how to read it."""
+    """Return the metered bench of a run at this supply and temperature, and how to read it."""
     step = study.timing.step
     begin, end = step / 2, step / 2 + len(run.updates) * step
     drive = LadderDrive(
@@ -190,7 +191,8 @@ def run_ladder(
     run: Run,
     progress: Progress = lambda done, total: None,
 ) -> list[list[LadderTrace]]:
-    """All runs at every condition, in worker processes; finished ones are kept in the folder and not run again.
+    """Simulate all runs at every condition, in worker processes; finished ones are kept in the folder and not run
+    again.
 
     Raises MappingError for a timing that cannot count, SimulationError for a failed run, whose deck is kept.
     """
@@ -255,7 +257,7 @@ class LadderSummary:
 
 
 def summarize_ladder(study: LadderStudy, technology: Technology, traces: Sequence[LadderTrace]) -> LadderSummary:
-    """The figures of all runs in one condition."""
+    """Summarize all runs in one condition in figures."""
     random = [trace for trace in traces if trace.run.kind == "random"]
     held = [trace for trace in traces if trace.run.kind == "retention"]
     stairs, plain = (next(t for t in traces if t.run.kind == kind) for kind in ("stairs", "plain"))
@@ -283,7 +285,7 @@ def summarize_ladder(study: LadderStudy, technology: Technology, traces: Sequenc
 
 
 def summarize_study(study: LadderStudy, name: str, conditions: Sequence[LadderSummary]) -> dict[str, object]:
-    """All conditions together: sums of counts, largest error, mean power of the most hungry condition."""
+    """Summarize all conditions together: sums of counts, largest error, mean power of the most hungry condition."""
     return {
         "cell": "ladder",
         "technology": name,

@@ -132,7 +132,7 @@ def _threshold_lines(design: Design, node: ThresholdUnit, trace: BehavioralTrace
 
 
 def _nearest(candidate: Array, thresholds: Sequence[Array]) -> Array:
-    """The distance to the nearest of some thresholds, ampere; inf to none."""
+    """Compute the distance to the nearest of some thresholds, ampere; inf where there are none."""
     found = np.full(candidate.shape, np.inf)
     for threshold in thresholds:
         found = np.minimum(found, np.abs(candidate - threshold))
@@ -140,7 +140,8 @@ def _nearest(candidate: Array, thresholds: Sequence[Array]) -> Array:
 
 
 def _share_of(values: Values, counted: NDArray[np.bool_]) -> Interval:
-    """The mean over what counts, by sample (n, ...)."""
+    """Compute the mean over samples, with its interval, of each sample's mean over the values (n, ...) that are
+    counted."""
     axes = tuple(range(1, counted.ndim))
     there = counted.sum(axis=axes)
     return share_interval((values * counted).sum(axis=axes)[there > 0] / there[there > 0])

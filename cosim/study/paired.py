@@ -115,8 +115,8 @@ def mcnemar(up: int, down: int) -> float:
 
 
 def tango_interval(up: int, down: int, n: int) -> IntervalEnds:
-    """The differences d of two paired fractions that a score test at 5 % does not refuse, where `up` of n pairs turned
-    from no to yes and `down` from yes to no.
+    """Find the interval of those differences d of two paired fractions that a score test at 5 % does not refuse, where
+    `up` of n pairs turned from no to yes and `down` from yes to no.
 
         (up - down - n d)^2 = z^2 n (2 q + d (1 - d)),  q the likeliest fraction of `down` where the difference is d
     """

@@ -133,7 +133,7 @@ class Deployed:
 
     @property
     def valid(self) -> NDArray[np.bool_]:
-        """(n, time) frames that count."""
+        """Frames that count, (n, time) bool."""
         steps = max(one.shape[1] for one in next(iter(self.levels.values())).states.values())
         return (np.arange(steps)[None, :] < self.lengths[:, None]) & self.good[:, None]
 
@@ -187,12 +187,12 @@ def deploy(
 
 
 def equations(partition: "Partition", g: Array) -> "States":
-    """The states that a partition's network has, (n, time, units)."""
+    """Compute the states of a partition's network on inputs g, (n, time, units)."""
     return (run_reference(partition.network, g).signals["cell"] > 0).astype(np.int8)
 
 
 def evaluate(placed: CompiledPartition, g: Array) -> "States":
-    """The states that its behavioral equations have."""
+    """Compute the states by the behavioral equations of a partition's circuit on inputs g, (n, time, units)."""
     trace = run_behavioral(placed.design, g, placed.run.condition, placed.run.chip)
     return np.stack([trace.states[cell] for cell in placed.design.assembly.decisions], axis=2).astype(np.int8)
 
@@ -221,7 +221,8 @@ def summarize_deployed(
     audit: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> DeployedSummary:
-    """The figures; conversion: energy of one of a converter, J; audit: samples of each partition for ngspice, too."""
+    """Summarize a backbone on its circuits in figures. conversion: energy of one of a converter, J; audit: samples of
+    each partition that ngspice runs, too."""
     levels, simulator, count = deployed.levels, deployed.simulator, int(deployed.good.sum())
     pairs = {
         CONVERTERS: (SOFTWARE, CONVERTERS),

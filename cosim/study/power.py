@@ -109,7 +109,7 @@ class PowerSummary:
 
     @property
     def rows(self) -> dict[str, PowerRow]:
-        """Every block, and all of them."""
+        """Rows of every block, and TOTAL for all of them."""
         return {**self.blocks, TOTAL: self.total}
 
 
@@ -171,7 +171,8 @@ def tabulate_power(
 
 
 def _blocks(design: Design, metered: dict[str, Array]) -> dict[str, Array]:
-    """The blocks from `meters_of`: the readout's source got back what outputs push."""
+    """Return the power of each block from `meters_of`; what outputs push is added to the readout's, whose source got it
+    back."""
     blocks = {block: metered[block] for block in design.assembly.blocks}
     return blocks | {"readout": blocks["readout"] + _pushed(design, metered)}
 
@@ -200,7 +201,7 @@ def _rails(design: Design, mean: dict[str, Array]) -> dict[str, Array]:
 
 
 def summarize_power(design: Design, study: PowerStudy, run: Run = Run()) -> PowerSummary:
-    """The study in figures."""
+    """Summarize the power of a design in figures, in watt and joule."""
     technology, t_step = run.standing(design).technology, run.timing.t_step
     rows = _rows(design, study, run)
     return PowerSummary(
@@ -229,7 +230,7 @@ def summarize_power(design: Design, study: PowerStudy, run: Run = Run()) -> Powe
 
 
 def _rows(design: Design, study: PowerStudy, run: Run) -> dict[str, PowerRow]:
-    """Every block, and TOTAL."""
+    """Return a row for every block, and TOTAL."""
     t_step = run.timing.t_step
     areas = {block: 1e12 * np.array(pair) for block, pair in block_areas(design).items()}
     areas[TOTAL] = np.sum(list(areas.values()), axis=0)

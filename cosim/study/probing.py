@@ -77,13 +77,13 @@ def watchable(design: Design) -> dict[str, Devices]:
 
 
 def _device(element: str) -> str:
-    """`xnetwork.xrow.mw2` of the netlist as the transistor `network.row.w2`."""
+    """Return a transistor's name from that of the netlist: `network.row.w2` for `xnetwork.xrow.mw2`."""
     return ".".join(part[1:] for part in element.split("."))
 
 
 def choose(design: Design, patterns: Sequence[str]) -> tuple[str, ...]:
-    """The names that patterns mean, each once: a name as it stands, or with * and ? those of units that fit, and where
-    none does those of weights. Raises InputError for a pattern that means nothing."""
+    """Return the names that patterns mean, each once: a name as it is, or with * and ? those of units that fit, and
+    where none does those of weights. Raises InputError for a pattern that means nothing."""
     names = tuple(watchable(design))
     units = [name for name in names if name in design.graph.nodes]
     chosen: dict[str, None] = {}
@@ -137,7 +137,7 @@ def record(design: Design, x: Array, names: Sequence[str], run: Run, what: str =
 
 
 def _inputs(design: Design, x: Array, run: Run, time: Array) -> Iterator[tuple[str, Array]]:
-    """The input currents without their pedestal, steps."""
+    """Yield (name, current in ampere over time) of each input: steps, without the pedestal."""
     inputs, timing = encode_sample(design, x), run.timing
     frames = np.clip(((time - timing.start) / timing.t_step).astype(int), 0, len(inputs) - 1)
     for node in design.graph.of(InputCurrent):

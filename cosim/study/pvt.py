@@ -68,7 +68,7 @@ class PvtGrid:
 
 
 def pvt_grid(technology: Technology, grid: PvtGrid = PvtGrid()) -> tuple[Technology, ...]:
-    """Every corner of the grid at each of its temperatures and supplies.
+    """Return the technology at every corner of the grid, at each of its temperatures and supplies.
 
     Raises InputError when its devices are not made for one of the supplies, or its library has not one of the sections.
     """
@@ -94,7 +94,7 @@ def summarize_pvt(
     bias: Bias = "constant",
     clipped: Clipping | None = None,
 ) -> Sweep:
-    """One row per condition, from `summarize_comparison` (None: every simulation failed), and the worst of all.
+    """Return one row per condition, from `summarize_comparison` (None: every simulation failed), and the worst of all.
 
     samples: how many were to be simulated in each.
 
@@ -109,7 +109,8 @@ def summarize_pvt(
 
 
 def nominal_condition(sweep: Sweep) -> PvtCondition | None:
-    """The first corner's at the middle of temperatures and supplies; None where nothing is known of its power."""
+    """Return the first corner's condition at the middle of temperatures and supplies; None where nothing is known of
+    its power."""
     celsius, supplies = (sorted({getattr(row, name) for row in sweep.conditions}) for name in ("celsius", "supply_v"))
     wanted = sweep.conditions[0].corner, celsius[len(celsius) // 2], supplies[len(supplies) // 2]
     found = (row for row in sweep.conditions if (row.corner, row.celsius, row.supply_v) == wanted)

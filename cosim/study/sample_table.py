@@ -57,7 +57,7 @@ class SampleTable:
         return 1.0 - self.wrong.sum(axis=1) / (self.lengths * self.wrong.shape[1])
 
     def select(self, places: NDArray[np.int64]) -> "SampleTable":
-        """The samples at these places, in this order."""
+        """Return the samples at these places, in this order."""
         taken = {name: getattr(self, name)[places] for name in _BY_SAMPLE}
         return replace(self, **taken, states=None if self.states is None else self.states[places])
 
@@ -65,7 +65,7 @@ class SampleTable:
 def tabulate_samples(
     design: Design, test_set: TestSet, outcomes: Mapping[str, Sequence[Outcome] | None], engine: str
 ) -> dict[str, NDArray[Any]]:
-    """The arrays of ROWS. outcomes: by condition; None where none was simulated."""
+    """Return the arrays of ROWS. outcomes: by condition; None where none was simulated."""
     reference = run_reference(design.network, test_set.x, test_set.lengths)
     wanted, pooling = software_states(design.graph, reference), design.network.readout.pooling
     allowed, count = tolerances(design.graph), len(test_set.y)

@@ -185,7 +185,7 @@ def _read(design: Design, waves: Waveforms, frames: int, run: Run, asked: Sensit
 
 
 def _objectives(design: Design, read: Sequence[_Sample]) -> "list[list[list[Reading]]]":
-    """The readout, then each decision, of every sample."""
+    """Return the readings to differentiate, for every sample: first the readout, then each decision."""
     from cosim.engines.batch.sensitivity import Reading
 
     pins = design.assembly.outputs
@@ -254,7 +254,7 @@ def _spreads(design: Design, area: float) -> dict[str, VaryingDevice]:
 
 
 def _ranked(found: Sequence[tuple[VaryingDevice, float, float]]) -> tuple[Sensitivity, ...]:
-    """(transistor, A/V, A) as sensitivities, the most decisive first."""
+    """Return sensitivities from (transistor, A/V, A), the most decisive first."""
     sigmas = [float(np.hypot(by_volt * one.sigma_vt, by_beta * one.sigma_beta)) for one, by_volt, by_beta in found]
     variance = sum(sigma**2 for sigma in sigmas) or 1.0
     every = [

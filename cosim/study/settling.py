@@ -41,8 +41,8 @@ class Settling:
 
 
 def slowest_line(design: Design, condition: Condition | None = None) -> Settling:
-    """The line of a feature or a unit that limits the frame, at the temperature of the condition; a
-    time ramp never falls."""
+    """Find the line of a feature or a unit that limits the frame, at the temperature of the condition. A time ramp
+    never falls, so its line counts for none."""
     loads, features = gate_loads(design, condition), design.network.encoding.features
     lines = {
         node.name: max(loads[f"{place}{net(node.name)}_{line}"] for place in ("", f"x{NETWORK}.") for line in "np")

@@ -32,9 +32,12 @@ class Quantiles:
 
 
 def normal_quantiles(values: Array) -> Quantiles:
-    """The k-th of n sorted uniform numbers has the distribution beta(k, n + 1 - k): its median is the abscissa, its
-    ends at 2.5 and 97.5 % are the band; B. C. Arnold, N. Balakrishnan, H. N. Nagaraja, A First Course in Order
-    Statistics (1992), 2.2."""
+    """Compute the quantiles of a sample (n,) beside those of a normal distribution, and the band for such a sample.
+
+    The k-th of n sorted uniform numbers has the distribution beta(k, n + 1 - k): its median is the abscissa, its ends
+    at 2.5 and 97.5 % are the band; B. C. Arnold, N. Balakrishnan, H. N. Nagaraja, A First Course in Order Statistics
+    (1992), 2.2.
+    """
     from scipy.stats import beta, norm
 
     x = np.sort(np.asarray(values, dtype=np.float64))

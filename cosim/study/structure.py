@@ -29,7 +29,8 @@ class CircuitSize:
 
 
 def forms(automaton: Automaton, task: str) -> list[CircuitSize]:
-    """The one-hot form, then the others whose readout works, the smallest first. Raises InputError as `network_of`."""
+    """Return the one-hot form, then the others whose readout works, the smallest first. Raises InputError as
+    `network_of`."""
     one_hot = network_of(automaton, task)
     plain, *others = products(automaton)
     found = [(describe(plain), one_hot)]
@@ -41,7 +42,8 @@ def forms(automaton: Automaton, task: str) -> list[CircuitSize]:
 
 
 def smallest(found: list[CircuitSize]) -> CircuitSize:
-    """The form of the smallest area, of those with no more transistors than the one-hot one, which is the first."""
+    """Return the form of the smallest area, of those with no more transistors than the one-hot one, which is the
+    first."""
     return min((form for form in found if form.transistors <= found[0].transistors), key=lambda form: form.area)
 
 

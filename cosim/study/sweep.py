@@ -58,7 +58,7 @@ class SweepAxis:
         return numbers is not None and min(numbers) > 0 and max(numbers) >= _DECADE * min(numbers)
 
     def label(self, value: Value) -> str:
-        """A value as people read it."""
+        """Return a value as people read it, with its unit."""
         if isinstance(value, str):
             return value
         return format_quantity(value, self.unit, _DIGITS) if self.unit else f"{value:.{_DIGITS}g}"
@@ -96,10 +96,10 @@ class SweepSummary:
 
 
 def find_figures(content: object, path: str = "") -> Iterator[tuple[str, Estimate | None]]:
-    """(name, figure) of all numbers in a JSON object; names are the keys on the way, joined by dots.
+    """Yield (name, figure) of all numbers in a JSON object; names are the keys on the way, joined by dots.
 
     A mean or value with its interval beside it is one figure under the name of both; a list of texts counts as how many
-    they are, and the last of a list of objects is -1, too. None: null in the object.
+    they are, and the last of a list of objects is -1, too. A figure is None where the object has null.
     """
     if isinstance(content, Mapping):
         yield from _of_mapping(content, path)
@@ -147,7 +147,7 @@ def _join(path: str, key: str) -> str:
 
 
 def pick_figure(found: Mapping[str, Estimate | None], name: str) -> Estimate | None:
-    """The figure of a name; of one that is by engine, that of the circuit: a simulator where one ran.
+    """Return the figure of a name; where it is by engine, that of the circuit: a simulator's where one ran.
 
     Raises InputError for a name that the results do not hold.
     """
@@ -163,14 +163,15 @@ def pick_figure(found: Mapping[str, Estimate | None], name: str) -> Estimate | N
 
 
 def extremes(points: Sequence[SweptPoint], name: str) -> tuple[tuple[SweptPoint, float], ...]:
-    """The points of the least and of the largest value of a figure, with these; none where no point has it."""
+    """Return the points of the least and of the largest value of a figure, with these; none where no point has it."""
     there = [(point, found.value) for point in points if (found := point.figures.get(name)) is not None]
     ranked = sorted(there, key=lambda pair: pair[1])
     return (ranked[0], ranked[-1]) if ranked else ()
 
 
 def spaced(first: float, last: float, count: int, *, log: bool) -> tuple[float, ...]:
-    """`count` numbers from first to last, by equal steps or with `log` by equal factors, inner ones to six digits."""
+    """Return `count` numbers from first to last, by equal steps or with `log` by equal factors, inner ones to six
+    digits; only the first where two would be equal."""
     shares = [k / (count - 1) for k in range(1, count - 1)]
     inner = [first * (last / first) ** share if log else first + (last - first) * share for share in shares]
     found = (first, *(float(f"{value:.{_DIGITS}g}") for value in inner), last)

@@ -34,7 +34,10 @@ class TransistorNoise:
 def compare_noisy(
     design: Design, test_set: TestSet, outcomes: tuple[Sequence[Outcome], Sequence[Outcome]], run: Run
 ) -> TransistorNoise | None:
-    """outcomes: of every sample without noise, and with it. None where no sample ran both ways."""
+    """Compare answers and states with transistor noise with those without it; None where no sample ran both ways.
+
+    outcomes: of every sample without noise, and with it.
+    """
     pairs = [
         (k, one, other)
         for k, (one, other) in enumerate(zip(*outcomes, strict=True))

@@ -130,18 +130,18 @@ def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves,
 
 
 def read_outputs(waves: Waves, timing: Timing, frames: int) -> NDArray[np.float64]:
-    """The readout (frames, outputs) at the moments at which it is read, ampere."""
+    """Return the readout (frames, outputs) at the moments at which it is read, ampere."""
     times, outputs = timing.sample_times(frames), sum(name.startswith("output.") for name in waves)
     return np.stack([np.interp(times, waves["time"], waves[f"output.{k}"]) for k in range(outputs)], axis=1)
 
 
 def decide(network: Network, readout: NDArray[np.float64]) -> int:
-    """The decision of one sample's readout (frames, outputs)."""
+    """Return the decision on one sample's readout (frames, outputs)."""
     pooled = pool_readout(readout[None], np.array([len(readout)]), network.readout.pooling)
     return int(pooled[0].argmax())
 
 
 def liveliest_cell(cells: tuple[str, ...], states: States) -> str:
-    """The cell whose state (time, cells) changes most often; the first of equals."""
+    """Return the cell whose state (time, cells) changes most often; the first of equals."""
     changes = (states[1:] != states[:-1]).sum(axis=0)
     return cells[int(changes.argmax())]
