@@ -1,11 +1,11 @@
 """The way in from Python: a trained network, what it becomes, and what it does as transistors. `import cosim` has it.
 
-    net = cosim.load("model.pt")            # Trained
+    net = cosim.load("model.pt")            # TrainedNetwork
     chip = net.compile("generic180")        # Compiled: a design in a condition
-    chip.compare(samples=20)                # Compared: software, behavioral, simulator
-    chip.montecarlo(chips=50)               # Drawn: chips that vary, and how many work
+    chip.compare(samples=20)                # ComparisonResult: software, behavioral, simulator
+    chip.montecarlo(chips=50)               # ChipsResult: chips that vary, and how many work
 
-Each shows itself in a notebook and prints itself as the command line does, which stands on the same functions. What
+Each shows itself in a notebook and prints itself as the command line does, which calls the same functions. What
 takes long says so on stderr. Whoever needs more has `.network`, `.design`, `.comparison` and `.records`.
 """
 
@@ -73,7 +73,8 @@ class TrainedNetwork(_Shown):
         place: TargetTechnology = TargetTechnology(),
         settings: CompilerSettings = CompilerSettings(),
     ) -> "Compiled":
-        """On a technology, by name or .toml file; `place`: its kit, condition and unit devices, `settings`: how.
+        """Compile for a technology, by name or .toml file; `place`: its kit, condition and unit devices, `settings`:
+        how.
 
         Raises InputError for a technology or condition that is not there, MappingError where the network cannot be
         built, MissingToolError where a calibration must be measured and ngspice is missing.
@@ -104,7 +105,7 @@ class Compiled(_Shown):
     def compare(
         self, data: Data = None, samples: int | None = 20, *, engine: str = "ngspice", seed: int = 0, jobs: int = 2
     ) -> "ComparisonResult":
-        """Run `samples` test samples (None: all), drawn by `seed`, and hold them against software and behavioral model.
+        """Run `samples` test samples (None: all), drawn by `seed`, and compare them with software and behavioral model.
 
         Raises SimulationError when every simulation failed, MissingToolError without the simulator.
         """
@@ -163,7 +164,7 @@ class ComparisonResult(_Shown):
 
     @property
     def summary(self) -> ComparisonSummary:
-        """The comparison in figures."""
+        """The comparison in figures: agreements and accuracies as fractions of 1, powers in W."""
         return summarize_comparison(self.comparison)
 
     def lines(self) -> Sequence[str]:

@@ -60,7 +60,7 @@ class Design:
         return self.assembly.circuit.flat()
 
     def bias_pins(self, condition: Condition) -> dict[str, float]:
-        """Pin -> current into it in ampere, but for `bias_scale`."""
+        """Return pin -> current into it in ampere, before it is scaled by `bias_scale`."""
         return {pin: condition.pins.get(pin, 1.0) * current for pin, current in self.assembly.bias_pins.items()}
 
 

@@ -143,7 +143,7 @@ def format_netlist(design: Design, dialect: Dialect = NGSPICE) -> str:
 
 
 def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
-    """Raw inputs (EXERCISE_FRAMES, features) in four steps over the range of each; bits come one at a time."""
+    """Return raw inputs (EXERCISE_FRAMES, features) in four steps over the range of each; bits come one at a time."""
     if encoding.levels == 1:
         symbols = np.random.default_rng(1).integers(max(encoding.features, 2), size=EXERCISE_FRAMES)
         return encoding.offset + encoding.scale * (symbols[:, None] == np.arange(encoding.features))
@@ -221,7 +221,8 @@ def summarize(design: Design, condition: Condition | None = None) -> dict[str, o
 
 @once_per_design
 def block_areas(design: Design) -> Mapping[str, tuple[float, float]]:
-    """Drawn gate area and capacitor area of each block, square metre. No wiring, no wells, no spacing."""
+    """Compute drawn gate area and capacitor area of each block, square metre. Wiring, wells and spacing are not
+    counted."""
     blocks = design.assembly.blocks
     gates, capacitors = dict.fromkeys(blocks, 0.0), dict.fromkeys(blocks, 0.0)
     for element in design.flat.elements:
@@ -240,7 +241,8 @@ def network_hash(design: Design) -> str:
 
 
 def hash_network(network: Network) -> str:
-    """Hash of all that a network computes with: encoding, weights, epsilons, architecture, pooling; not its history."""
+    """Return a hash of all that a network computes with: encoding, weights, epsilons, architecture, pooling; not its
+    history."""
     arrays, meta = network_to_arrays(replace(network, history={}, state_ranges={}))
     digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
     for name, array in arrays.items():

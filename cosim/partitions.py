@@ -1,4 +1,4 @@
-"""A backbone with its cells in circuits: cut, compile each partition, hold the whole against its software."""
+"""A backbone with its cells in circuits: cut, compile each partition, compare the whole with its software."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace

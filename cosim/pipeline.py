@@ -1,4 +1,4 @@
-"""The whole flow on one screen: simulate every sample, hold the engines against each other, write the report."""
+"""The whole flow on one screen: simulate every sample, compare the engines, write the report."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -115,10 +115,10 @@ def run_comparison(
 def run_power(
     design: Design, test_set: TestSet, run: Run, progress: Progress, *, simulate: bool = True
 ) -> PowerSummary:
-    """Meter the samples, hold them against the behavioral equations, write power.json, whose content it returns,
-    power.png and the page.
+    """Meter the samples, compare them with the behavioral equations, and write power.png, the page and power.json,
+    whose content it returns.
 
-    Without `simulate` the behavioral side alone. Raises SimulationError when every simulation failed.
+    Without `simulate` it has the behavioral side alone. Raises SimulationError when every simulation failed.
     """
     write_texts(run.place, {})
     outcomes = None

@@ -85,7 +85,7 @@ def _cosim() -> None:
 
 
 def main() -> None:
-    """Entry point: a user's mistake is one line and an exit code, never a traceback."""
+    """Run the command line: a user's mistake is one line and an exit code, never a traceback."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a path may have bytes that are no text; as stderr does
     try:
@@ -114,7 +114,7 @@ def _where_files_go(command: click.Command) -> list[str]:
 
 
 def _format_usage(error: click.ClickException) -> str:
-    """click's words as one line in the style of the other errors, and where to read on."""
+    """Return click's words as one line in the style of the other errors, and where to read on."""
     text = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "cosim"

@@ -142,7 +142,7 @@ def _drawn(form: "CircuitSize") -> str:
 
 
 def _check(asked: AutomatonSource) -> None:
-    """Raises InputError unless there is one source, with options of its own."""
+    """Raise InputError unless there is one source, with options of its own."""
     sources = asked.source, asked.train or asked.modulo
     if sum(one is not None for one in sources) != 1:
         raise InputError(_ONE_OF)
@@ -216,7 +216,7 @@ def _learn(path: Path, strings: "Callable[[int], list[Whole]]") -> "Automaton":
 
 
 def _random(rng: "Generator", symbols: int, count: int, longest: int) -> "list[Whole]":
-    """Random strings; raises OutOfMemoryError where they, with an input for each symbol, would not fit."""
+    """Return random strings; raises OutOfMemoryError where they, with an input for each symbol, would not fit."""
     check_memory(
         8.0 * count * longest * (1 + symbols), "the test strings", "give fewer --strings or a smaller --length"
     )

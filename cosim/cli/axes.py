@@ -84,7 +84,7 @@ def _read(word: str, param: click.Option, option: str) -> Value:
 
 
 def _range(match: re.Match[str], param: click.Option, option: str) -> list[Value]:
-    """first:last:count or first:last:count:log."""
+    """Return the values of a range, first:last:count or first:last:count:log. Raises InputError where it is none."""
     first, last = (_as_number(_read(word, param, option), option) for word in match.group(1, 2))
     count, spacing = match.group(3), match.group(4)
     if not count.isascii() or not count.isdigit() or not 2 <= int(count) <= MOST_POINTS:

@@ -183,7 +183,7 @@ def complete_training(task: str | None, parts: BackboneShapeOptions, fitting: Ba
 
 
 def format_trained(trained: "SeedSelection") -> list[str]:
-    """Size, a row for each seed, what they spread over, and the file."""
+    """Return lines with the size, a row for each seed, what they spread over, and the file."""
     model, metric = trained.model, trained.metric
     name, unit = ("accuracy", "%") if model.labels else ("mean absolute error", "")
     one = next(iter(trained.seeds.values()))

@@ -25,7 +25,7 @@ class Heard:
 
 
 def check_output(output: Path) -> None:
-    """Raises InputError where a checkpoint, or what stands beside it, could not be written, or where such a file is
+    """Raise InputError where a checkpoint, or a file beside it, could not be written, or where such a file is
     there that cosim has not written."""
     from cosim.checkpoint.file import is_written_here
     from cosim.reading.settings import is_settings

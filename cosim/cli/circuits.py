@@ -117,7 +117,7 @@ class Circuits:
         return Inner(inner.name, (*inner.rest, f"--bits={values[BITS]}"), inner.jobs)
 
     def _other(self, name: str, values: dict[str, Value], left_out: tuple[str, ...] = ()) -> Inner:
-        """Another verb with those of the given options that it has, and the values of the knobs."""
+        """Return another verb with those of the given options that it has, and the values of the knobs."""
         bare = Inner(name, (), self.chips.jobs)
         given = {option: value for option, value in self.given.items() if option not in left_out}
         typed = [*typed_options(given, bare.verb), *self._typed(values, bare.verb)]
@@ -158,7 +158,7 @@ def derived_technology(base: str, values: Mapping[str, Value]) -> tuple[str, str
 
 
 def check_base(given: Mapping[str, object], knobs: tuple[str, ...]) -> None:
-    """Raises InputError where drawn sizes of a technology of one's own are to be varied, or bits beside what trim does
+    """Raise InputError where drawn sizes of a technology of one's own are to be varied, or bits beside what trim does
     not have."""
     technology = str(given.get("technology", DEFAULT_TECHNOLOGY))
     drawn = [name for name in knobs if name in (*DRAWN, HOLD)]

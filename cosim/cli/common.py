@@ -173,7 +173,7 @@ def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "No
 
 
 def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> None:
-    """Raises InputError where a verb's results could not be written, before there are any; makes nothing."""
+    """Raise InputError where a verb's results could not be written, before there are any; makes nothing."""
     from cosim.files.claim import check_owner
 
     check_owner(folder, verb)
@@ -182,7 +182,7 @@ def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> Non
 
 
 def check_json(path: Path | None) -> None:
-    """Raises InputError where figures could not be written into a file, or would replace what is no JSON object."""
+    """Raise InputError where figures could not be written into a file, or would replace what is no JSON object."""
     from cosim.files.claim import check_replaceable, starts_with
 
     if path is not None:

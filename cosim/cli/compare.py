@@ -160,7 +160,7 @@ def _specs(texts: tuple[str, ...]) -> "Specs":
 
 
 def _check_asked(how: CompareOptions, compiling: Compiling, *, software: bool) -> None:
-    """Raises InputError for options that exclude each other; software: the network is a backbone."""
+    """Raise InputError for options that exclude each other; software: the network is a backbone."""
     if how.probe and (how.pvt or software):
         raise InputError("--probe is for a network that compiles whole, without --pvt; leave it out")
     if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):

@@ -68,7 +68,7 @@ def setting_name(param: click.Parameter) -> str:
 
 
 def settings_of(params: list[click.Parameter], kind: type[click.Parameter]) -> dict[str, click.Parameter]:
-    """name -> arguments, or options, that are part of a run's settings."""
+    """Return name -> arguments, or options, that are part of a run's settings."""
     known = (param for param in params if isinstance(param, kind) and param.expose_value)
     return {setting_name(param): param for param in known if param.name not in NO_SETTING}
 

@@ -120,10 +120,10 @@ def _pdk_status(found: Diagnosis) -> str:
 
 
 def _dependencies() -> tuple[Dependency, ...]:
-    """Direct dependencies, each once, under the first group that asks for it; core first, and an extra that another
-    one builds on before that one: torch is of `train`, though `tensorboard` brings it as well.
+    """Return direct dependencies, each once, under the first group that asks for it; core first, and an extra that
+    another one builds on before that one: torch is of `train`, though `tensorboard` brings it as well.
 
-    Without those for some platforms only: VACASK, which `_vacask` finds wherever it comes from.
+    Those for some platforms only are left out: VACASK, which `_vacask` finds wherever it comes from.
     """
     try:
         requirements = metadata.requires(DISTRIBUTION) or []
@@ -173,7 +173,7 @@ def _vacask() -> VacaskStatus:
 
 
 def _kits(pdk_root: str | None) -> tuple[str, ...]:
-    """Process kits under PDK_ROOT: the folders with the layout that the usual installers give."""
+    """Return the process kits under PDK_ROOT: the folders with the layout that the usual installers give."""
     if pdk_root is None or not Path(pdk_root).is_dir():
         return ()
     return tuple(sorted(folder.name for folder in Path(pdk_root).iterdir() if (folder / "libs.tech").is_dir()))

@@ -160,7 +160,7 @@ def _checksum(data: object) -> str:
 
 
 def _check_engine() -> None:
-    """Raises MissingToolError, before anything runs, where there is no engine for transistors."""
+    """Raise MissingToolError, before anything runs, where there is no engine for transistors."""
     from cosim.engines.table import simulator_named
     from cosim.errors import MissingToolError
 
@@ -190,7 +190,7 @@ def _circuits(
 
 
 def _default_spec(given: Mapping[str, object], network_file: Path) -> str:
-    """Accuracy at most 5 points below the software's on the same samples."""
+    """Return the spec of an accuracy at most 5 points below the software's on the same samples."""
     from cosim.loading import draw_samples, load_ranged
     from cosim.montecarlo.spec import spec_near
     from cosim.network.reference import pool_readout, run_reference

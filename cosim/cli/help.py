@@ -1,4 +1,4 @@
-"""Help that fits a screen: options of a group are one entry in --help, and stand in full in --help-all."""
+"""Help that fits a screen: options of a group are one entry in --help, and are shown in full in --help-all."""
 
 from collections.abc import Sequence
 from textwrap import fill
@@ -12,7 +12,7 @@ SCREEN = 40  # lines
 
 
 class GroupedOption(click.Option):
-    """Base of the options that stand together, a class for each group. shared: several verbs have it."""
+    """Base of the options that are shown together, a class for each group. shared: several verbs have it."""
 
     title: ClassVar[str]
     shared: ClassVar[bool] = False
@@ -106,7 +106,7 @@ def _fits(text: str) -> bool:
 
 
 def _sorted(params: Sequence[click.Parameter]) -> tuple[list[click.Option], Groups]:
-    """Options of no group, and those of each."""
+    """Sort options into those of no group, and those of each."""
     alone = list[click.Option]()
     groups = Groups()
     for param in params:
@@ -118,7 +118,7 @@ def _sorted(params: Sequence[click.Parameter]) -> tuple[list[click.Option], Grou
 
 
 def _fill(text: str, width: int) -> str:
-    """Lines that break between words; an option's name is one."""
+    """Wrap text into lines that break between words; an option's name is one word."""
     return f"{fill(text, width, initial_indent='  ', subsequent_indent='    ', break_on_hyphens=False)}\n"
 
 

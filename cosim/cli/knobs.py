@@ -64,7 +64,7 @@ def _read_knob(text: str, verb: click.Command) -> Knob:
 
 
 def _listed(name: str, param: click.Option, words: list[str]) -> Knob:
-    """Some values, numbers in rising order, so that neighbours are alike."""
+    """Return a knob of some values, numbers in rising order, so that neighbours are alike."""
     found = [_value(word.strip(), param, name) for word in words]
     if len(set(found)) < len(found):
         raise InputError(f"--vary {name} has a value twice; give each value once")

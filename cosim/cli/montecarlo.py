@@ -248,7 +248,7 @@ def _run_shard(trial: "Trial", store: "Store", counting: Counting, shard: tuple[
 
 
 def _check_shard(counting: Counting, to: Destination) -> None:
-    """Raises InputError for what needs all chips, where there is only a part of them."""
+    """Raise InputError for what needs all chips, where there is only a part of them."""
     asked = {"--contributions": counting.contributions, "--stop-width": counting.stop_width, "--json": to.json_file}
     if counting.shard is not None and (found := [name for name, value in asked.items() if value]):
         raise InputError(
@@ -282,7 +282,7 @@ def _transistor_engine(asked: str) -> str:
 
 
 def _trust(trial: "Trial", store: "Store", count: int, counting: Counting) -> "tuple[UndecidedChips | None, Audit]":
-    """Some of a store's samples on chips with smaller steps, and some in ngspice."""
+    """Run some of a store's samples on chips again with smaller steps, and some in ngspice."""
     from cosim.engines.engine import Run
     from cosim.montecarlo.audit import audit_chips, find_undecided_chips
 

@@ -147,7 +147,7 @@ def output_option(default: str) -> Option:
 
 
 def options(*decorators: Option) -> Option:
-    """Several options as one decorator, listed in this order."""
+    """Return several options as one decorator, listed in this order."""
 
     def apply(function: Callable[..., Any]) -> Callable[..., Any]:
         for decorator in reversed(decorators):

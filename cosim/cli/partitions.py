@@ -55,7 +55,7 @@ class Cutting:
     conversion: float | None = None
 
     def refuse(self) -> None:
-        """Raises InputError where a network that compiles whole is asked for them."""
+        """Raise InputError where one of these options is given for a network that compiles whole."""
         for option in ("bits", "conversion"):
             if getattr(self, option) is not None:
                 raise InputError(
@@ -71,7 +71,7 @@ class Cutting:
 
 
 def cut_options(*, conversion: bool) -> Option:
-    """--bits, and with `conversion` the energy of one, as a `Cutting`."""
+    """Return --bits, and with `conversion` the option for the energy of one, as a `Cutting`."""
     return options(bits_option, *((conversion_option,) if conversion else ()), collecting(cutting=Cutting))
 
 

@@ -27,8 +27,9 @@ class Progress(Protocol):
 
 @contextmanager
 def progress_bar(label: str) -> Generator[Progress, None, None]:
-    """On stderr: on a terminal a bar, elsewhere a line at the first report, at every tenth, after half a minute without
-    one, and at the last; where nothing is reported, the last line again, so that no silence lasts a minute."""
+    """Show progress on stderr: on a terminal a bar, elsewhere a line at the first report, at every tenth, after half a
+    minute without one, and at the last; where nothing is reported, the last line again, so that no silence lasts a
+    minute."""
     with _bar(label) if sys.stderr.isatty() else _lines(label) as progress:
         yield progress
 

@@ -185,8 +185,8 @@ def _words(ctx: click.Context, option: click.Parameter, value: Value) -> list[st
 
 
 def checksums_of(params: list[click.Parameter], values: Mapping[str, Value]) -> dict[str, str]:
-    """Checksums of the files that the values name, and of what is read of a drawing's folder; words of another verb's
-    command line may be files, too."""
+    """Return checksums of the files that the values name, and of what is read of a drawing's folder, by path; words of
+    another verb's command line may be files, too."""
     names = [values.get(setting_name(param)) for param in params if isinstance(param.type, click.Path)]
     handed_on = [values.get(setting_name(param)) for param in params if param.type is click.UNPROCESSED]
     names += [word for words in handed_on if isinstance(words, list) for word in words]

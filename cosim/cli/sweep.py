@@ -166,7 +166,7 @@ def _figures_of(sweep: _Sweep, content: Content) -> "dict[str, Estimate | None]"
 
 
 def _shown(sweep: _Sweep, points: "tuple[SweptPoint, ...]") -> tuple[str, ...]:
-    """Names of the figures that some point has, in order; of those that were asked for all."""
+    """Return the names of the figures that were asked for, or else of those that some point has, in order."""
     names = dict.fromkeys(name for point in points for name in point.figures)
     there = [name for name in names if any(point.figures.get(name) for point in points)]
     return sweep.asked or tuple(there)

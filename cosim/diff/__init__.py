@@ -1,1 +1,1 @@
-"""Two finished runs held against each other: read, paired, and what differs."""
+"""Two finished runs compared: read, paired, and what differs."""

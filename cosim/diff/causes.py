@@ -5,7 +5,7 @@ Both runs have the same circuit, so a chip of one run can be given the transisto
     chip that fails, with the transistors of unit u of the chip that counts  ->  counts (alone), or how near it comes
 
 by the behavioral model on the run's samples, as `cosim montecarlo --contributions` freezes groups. The unit that turns
-the verdict stands first; where several do, that with the highest accuracy; where none does alone, that which leaves
+the verdict comes first; where several do, that with the highest accuracy; where none does alone, that which leaves
 the fewest cells that do not reset, then that with the highest accuracy. A bias line that cells share is a unit of its
 own.
 """
@@ -57,7 +57,8 @@ def find_cause(fails: Judged, failing: ChipRecord, counts: Judged, counting: Chi
 
 
 def units_of(trial: Trial) -> Mapping[str, NDArray[np.int64]]:
-    """Units of the network, and bias lines that several share -> places of their transistors among the devices."""
+    """Return the units of the network, and bias lines that several share -> places of their transistors among the
+    devices."""
     owners = _owners(trial.design)
     found: dict[str, list[int]] = defaultdict(list)
     for place, device in enumerate(trial.devices):
@@ -69,7 +70,7 @@ def units_of(trial: Trial) -> Mapping[str, NDArray[np.int64]]:
 
 
 def _owners(design: Design) -> dict[str, str]:
-    """Net stem of a node, or instance of a bias line -> the unit."""
+    """Return net stem of a node, or instance of a bias line -> the unit."""
     owners = {net(name): name for name in design.graph.nodes}
     cells: dict[str, list[str]] = defaultdict(list)
     for cell, pins in design.assembly.cell_bias.items():

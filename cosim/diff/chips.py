@@ -1,4 +1,4 @@
-"""Runs of chips held against each other: yield and figures, which chips turned and by which unit, which samples."""
+"""Runs of chips compared: yield and figures, which chips turned and by which unit, which samples."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -123,7 +123,8 @@ def _apart(a: _Side, b: _Side) -> list[Change]:
 
 
 def _turns(a: _Side, b: _Side, places: Places, progress: Progress) -> tuple[tuple[ChipTurn, ...], list[str]]:
-    """Chips whose verdict differs, each with its cause as far as it can be known, and what cannot."""
+    """Return the chips whose verdict differs, each with its cause as far as it can be known, and notes on what
+    cannot."""
     turned = np.flatnonzero(a.passes != b.passes).tolist()
     judged, notes = _judged(a, b, places) if turned else ((), [])
     if judged and len(turned) > CAUSES:
@@ -171,7 +172,7 @@ def _units(turns: Sequence[ChipTurn]) -> list[str]:
 
 
 def _flips(a: _Side, b: _Side) -> tuple[ChipFlip, ...]:
-    """Samples that chips decide otherwise in the other run, those on the most chips first."""
+    """Return the samples that chips decide otherwise in the other run, those on the most chips first."""
     pairs = [(x, y) for x, y in zip(a.figures, b.figures, strict=True) if x is not None and y is not None]
     if not pairs or a.run.facts.made["samples_hash"] != b.run.facts.made["samples_hash"]:
         return ()

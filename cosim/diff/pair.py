@@ -1,4 +1,4 @@
-"""Two folders to one `Difference`: read both, hold settings and results against each other; sweeps by point."""
+"""Two folders to one `Difference`: read both, compare settings and results; sweeps by point."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,5 +85,5 @@ def _diff_sweeps(a: Path, b: Path, asked: PairOptions) -> Difference:
 
 
 def _points(folder: Path) -> Sequence[str]:
-    """Names of the points that were run."""
+    """Return the names of the points that were run."""
     return [one.name for one in sorted(folder.iterdir()) if one.is_dir() and owner_of(one) in VERBS]

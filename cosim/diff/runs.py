@@ -194,7 +194,7 @@ def _rows(path: Path, forms: Mapping[str, str]) -> Arrays:
 
 
 def _check_classes(path: Path, y: NDArray[Any]) -> None:
-    """Raises InputError for targets (n, outputs) that are real numbers: their errors are not paired yet."""
+    """Raise InputError for targets (n, outputs) that are real numbers: their errors are not paired yet."""
     if y.ndim != 1 or y.dtype.kind == "f":
         raise InputError(
             f"{shown_path(path)}: y must be classes, one for each sample, not real numbers; diff pairs "

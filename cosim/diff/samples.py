@@ -1,4 +1,4 @@
-"""Runs of samples held against each other: compare, simulate, conditions of --pvt, and power."""
+"""Runs of samples compared: those of compare, simulate, conditions of --pvt, and power."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ class _Rows:
 
 
 def pair_samples(a: tuple[Places, NDArray[np.str_]], b: tuple[Places, NDArray[np.str_]]) -> Paired:
-    """Samples of two runs, each given by indices and sums (n,): the same ones have both equal."""
+    """Pair the samples of two runs, each given by indices and sums (n,): the same ones have both equal."""
     first, second = ({key: k for k, key in enumerate(zip(*map(list, run), strict=True))} for run in (a, b))
     common = [key for key in first if key in second]
     places = [np.array([run[key] for key in common], dtype=np.int64) for run in (first, second)]
@@ -142,7 +142,8 @@ def _apart(where: str, a: SampleTable, b: SampleTable) -> list[Change]:
 
 
 def _moved(a: SampleTable, b: SampleTable) -> list[Moved]:
-    """Frames in which a unit's state is another one; without states, in how many more or fewer it is wrong."""
+    """Count the frames in which a unit's state is another one; without states, in how many more or fewer it is
+    wrong."""
     if a.states is None or b.states is None or a.states.shape[1:] != b.states.shape[1:]:
         count, what = np.abs(a.wrong - b.wrong).sum(axis=0), "wrong states"
     else:

@@ -30,7 +30,7 @@ class TrialStore:
     """A folder's finished trials and checks, by the number of the trial."""
 
     def __init__(self, folder: Path, search: Mapping[str, object]) -> None:
-        """Raises InputError where the folder holds another search, or lines of which none is known to be this one's."""
+        """Raise InputError where the folder holds another search, or lines of which none is known to be this one's."""
         plain = json.loads(json.dumps(json_object(search)))
         self._folder = folder
         self._key = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

@@ -64,7 +64,8 @@ def _allowed(knob: Knob, value: Value) -> bool:
 
 
 def propose(space: Space, tried: Sequence[Tried]) -> dict[str, Value] | None:
-    """Values for the next trial; the first are those that the space starts with. None where nothing new is found."""
+    """Return values for the next trial; the first are those that the space starts with. None where nothing new is
+    found."""
     if not tried:
         return space.start
     known = [one.values for one in tried]

@@ -64,7 +64,7 @@ class Cluster(Executor):
 
 
 def _mute() -> None:
-    """Our one line says what happened and what to do; those of distributed would bury it."""
+    """Silence the loggers of distributed: our one line says what happened and what to do, and theirs would bury it."""
     for name in ("distributed", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -37,7 +37,8 @@ def group_of(device: VaryingDevice) -> str:
 
 
 def kind_of(device: VaryingDevice) -> str:
-    """n or p, and whether it mirrors signals, makes a cell's currents, or only steers."""
+    """Return a device's kind: n or p, and whether it mirrors signals or makes a cell's currents; or that it only
+    steers."""
     if device.role == "switch":
         return "switches"
     return f"{device.polarity} {'mirrors' if device.role in MIRRORS else 'cells'}"
@@ -70,7 +71,7 @@ def chip_figures(trial: Trial, number: int) -> dict[str, list[float]]:
 
 
 def share_variance(devices: Sequence[VaryingDevice], figures: Array, seed: int) -> dict[str, Division]:
-    """Shares per division from figures (chips, 2 + groups), as `chip_figures` gives them for one metric."""
+    """Compute shares per division from figures (chips, 2 + groups), as `chip_figures` gives them for one metric."""
     start, found = 2, {}
     rng = np.random.default_rng(seed)
     picks = rng.integers(len(figures), size=(_BOOTSTRAPS, len(figures)))
@@ -89,12 +90,13 @@ def share_variance(devices: Sequence[VaryingDevice], figures: Array, seed: int) 
 
 
 def _needed(figures: Array, widest: float) -> int:
-    """Chips, in hundreds, for intervals under WIDEST, from the widest one of len(figures) pairs; 0 for no more."""
+    """Return how many chips, in hundreds, make intervals narrower than WIDEST, from the widest one of len(figures)
+    pairs; 0 where no more are needed."""
     return 0 if widest < WIDEST else 100 * math.ceil(2 * len(figures) * (widest / WIDEST) ** 2 / 100)
 
 
 def _index(figures: Array) -> float:
-    """S_g from the figures of A, B and B with the group of A, (chips, 3)."""
+    """Compute S_g from the figures of A, B and B with the group of A, (chips, 3)."""
     first, second, mixed = figures.T
     both = figures[:, :2]
     variance = both.var()

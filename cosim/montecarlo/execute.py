@@ -87,7 +87,8 @@ def _records(
     timeout: float,
     started: Callable[[Future[list[ChipRecord]]], bool] = Future.running,
 ) -> Iterator[ChipRecord]:
-    """Records as they finish; the chips of a chunk that is lost run again, each alone, when all others are done."""
+    """Yield records as they finish; the chips of a chunk that is lost run again, each alone, when all others are
+    done."""
     alone: list[Chunk] = []
     for chunk, found in run_tasks(submit, chunks, slots, lambda chunk: timeout * len(chunk), started):
         if not isinstance(found, Lost):
@@ -101,7 +102,8 @@ def _records(
 
 
 def _failed(trial: Trial, number: int, lost: Lost) -> ChipRecord:
-    """Without the figures of the engine that failed: what killed a worker must not run here."""
+    """Return the record of a lost chip without the figures of the engine that failed: what killed a worker must not run
+    here."""
     chip = trial.chip(number)
     record = behavioral_record(trial, chip) if trial.engine != BEHAVIORAL else drawn_record(chip)
     return failed(record, lost.kind.value, lost.detail)

@@ -6,7 +6,7 @@
     trial.json        technology, conditions, compile options, what varies
 
 Nothing in these files is executed. trial.json has the checksums of all four, its own included. What is built from them
-is held against run.json: it is the same trial, or refused.
+is compared with run.json: it is the same trial, or refused.
 """
 
 import io
@@ -167,7 +167,7 @@ def load_trial(folder: Path, places: Places = Places()) -> Trial:
 
 
 def read_kept(folder: Path) -> KeptTrial:
-    """Content of trial.json, if the files beside it are those that it was kept with.
+    """Read trial.json, if the files beside it are those that it was kept with.
 
     Raises InputError where one of them is missing, damaged or of another format.
     """

@@ -40,7 +40,7 @@ def merge_stores(folders: Sequence[Path], output: Path) -> int:
 
 
 def _check_same(folder: Path, records: dict[int, ChipRecord], more: dict[int, ChipRecord]) -> None:
-    """Raises InputError where a chip of a folder is another one in those before it."""
+    """Raise InputError where a chip of a folder is another one in those before it."""
     twice = [number for number in records.keys() & more.keys() if records[number] != more[number]]
     if twice:
         raise InputError(

@@ -60,7 +60,7 @@ def read_run(folder: Path, places: Places = Places(), *, waveforms: bool = True,
 
 
 def check_page(output: Path) -> None:
-    """Raises InputError where the page could not be written, would stand among the results of a verb, or would replace
+    """Raise InputError where the page could not be written, would be among the results of a verb, or would replace
     what is no page."""
     check_replaceable({output: starts_with(b"<!doctype html>")})
     owner = owner_of(output.parent)
@@ -115,7 +115,7 @@ def _settings(settings: Settings, summary: ChipSummary, kept: Mapping[str, objec
 
 
 def _origins(settings: Settings) -> dict[str, str]:
-    """Hashes and versions of the run beside those of its design."""
+    """Return hashes and versions of the run, to be shown beside those of its design."""
     versions = {name: show(version) for name, version in settings[MADE_WITH].items()}
     page = f"{settings['cosim']}, this page {__version__}"
     return {
@@ -167,7 +167,7 @@ def yield_curve(trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spe
 
 
 def nominal_power(trial: Trial) -> dict[str, float]:
-    """Mean power of every block of the circuit without deviations, W."""
+    """Compute the mean power of every block of the circuit without deviations, W."""
     trace = run_behavioral(trial.design, trial.test_set.x, trial.condition)
     blocks = behavioral_power(trial.design, trace, trial.timing, trial.condition)
     lengths = trial.test_set.lengths
@@ -233,7 +233,8 @@ def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> WrongSamp
 
 
 def _contributions(folder: Path, chips: int) -> Mapping[str, Contribution] | None:
-    """Shares of variance of the run as it stands; None where there are none, or those of fewer chips."""
+    """Read the shares of variance of the run in a folder; None where there are none, or those of another number of
+    chips."""
     path = folder / CONTRIBUTIONS_FILE
     content = _read(path)
     if content is None or content.get("chips") != chips:

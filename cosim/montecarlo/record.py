@@ -83,6 +83,6 @@ def unpack_certainty(record: ChipRecord, samples: int) -> Array:
 
 
 def unpack_draws(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """vt_shift in V and beta_factor, (devices,) each, as `pack_draws` wrote them."""
+    """Return vt_shift in V and beta_factor, (devices,) each, as `pack_draws` wrote them."""
     values = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)
     return values[: len(values) // 2], values[len(values) // 2 :]

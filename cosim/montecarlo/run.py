@@ -158,12 +158,12 @@ def summarize_run(
 
 
 def default_spec(trial: Trial) -> Spec:
-    """Accuracy near that of the nominal circuit."""
+    """Return the spec of an accuracy near that of the nominal circuit."""
     return spec_near(run_behavioral_chip(trial, nominal_chip(trial)).accuracy, "the nominal circuit")
 
 
 def check_specs(trial: Trial, specs: Sequence[Spec]) -> None:
-    """Raises InputError where a spec is on a figure that these chips do not have."""
+    """Raise InputError where a spec is on a figure that these chips do not have."""
     nominal = run_behavioral_chip(trial, nominal_chip(trial))
     for spec in specs:
         spec.holds(nominal)
@@ -195,7 +195,7 @@ def check_contributions(trial: Trial) -> Trial:
 
 
 def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, Contribution]:
-    """Shares of variance by block and by kind of transistor, of local mismatch, by the behavioral model."""
+    """Compute shares of variance by block and by kind of transistor, of local mismatch, by the behavioral model."""
     local, pairs = check_contributions(trial), trial.plan.chips // 2
     found: dict[str, list[list[float]]] = {metric: [] for metric in CHIP_METRICS}
     for done, figures in enumerate(map_chips(chip_figures, local, range(pairs), jobs), start=1):

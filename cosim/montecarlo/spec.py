@@ -68,7 +68,8 @@ def parse_spec(text: str, where: str = "--spec") -> Spec:
 
 
 def spec_near(right: float, what: str) -> Spec:
-    """Accuracy at most TOLERATED below `right`, of `what` is named. Raises InputError where anything would do."""
+    """Return the spec of an accuracy at most TOLERATED below `right`, which is that of `what`. Raises InputError where
+    anything would do."""
     if right <= TOLERATED:
         raise InputError(
             f"{what} answers {100 * right:.3g} % right, and anything is within {100 * TOLERATED:g} points of that; say "

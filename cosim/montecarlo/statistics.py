@@ -4,8 +4,8 @@ Yield is a binomial fraction of independent chips: Clopper and Pearson, Biometri
 (Latin hypercube, scrambled Sobol) chips of one replicate are not independent, replicates are: Student's t over their
 yields; A. B. Owen, SIAM J. Numer. Anal. 34 (1997) 1884. With fewer than FEW replicates, or fewer than two working and
 two failing chips in each on average, t covers too little (half, with two replicates of 50 chips at 99 %). There Clopper
-and Pearson's interval stands, too, which stratification does not make too narrow. A chip whose simulation failed is no
-working chip, and the yield without such chips stands beside it; nor is one with a cell that does not reset.
+and Pearson's interval is used, too, which stratification does not make too narrow. A chip whose simulation failed is no
+working chip, and the yield without such chips is given beside it; nor is one with a cell that does not reset.
 """
 
 from collections import Counter
@@ -111,7 +111,7 @@ def count_unreset(good: Sequence[Figures], specs: Sequence[Spec]) -> Unreset:
 
 
 def describe_metrics(good: Sequence[Figures]) -> dict[str, Statistic]:
-    """Metric -> its statistic over chips that were simulated; none without such."""
+    """Return metric -> its statistic over chips that were simulated; none without such."""
     metrics = (*CHIP_METRICS, RMSE) if good and good[0].rmse is not None else CHIP_METRICS
     return {
         metric: describe([found[metric] for found in good], share=metric in AGREEMENTS) for metric in metrics if good
@@ -151,7 +151,7 @@ def pair(behavioral: NDArray[np.float64], simulated: NDArray[np.float64]) -> Pai
 
 
 def checkpoints(chips: int) -> list[int]:
-    """Numbers of chips after which a run may look whether it knows enough; the last is `chips`."""
+    """Return the numbers of chips after which a run may look whether it knows enough; the last is `chips`."""
     return [*(count for count in CHECKPOINTS if count < chips), chips]
 
 

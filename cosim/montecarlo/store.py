@@ -47,7 +47,7 @@ R = TypeVar("R", bound=Numbered)
 class RecordFormat(Generic[R]):
     """Format of a verb's records as lines of its store.
 
-    read: (content of a line, the run's settings, where it stands) -> record, or InputError. write: the inverse.
+    read: (content of a line, the run's settings, where it is) -> record, or InputError. write: the inverse.
     """
 
     verb: str
@@ -167,7 +167,7 @@ class _Run:
 
 
 def read_store(folder: Path) -> tuple[Settings, dict[int, ChipRecord]]:
-    """Settings and records by chip. Raises InputError for a folder that is no run, and for what is damaged."""
+    """Read settings and records by chip. Raises InputError for a folder that is no run, and for what is damaged."""
     try:
         settings = read_sealed(folder / RUN_FILE)
     except FileNotFoundError:
@@ -184,7 +184,7 @@ def read_store(folder: Path) -> tuple[Settings, dict[int, ChipRecord]]:
 
 
 def check_run(folder: Path, settings: Settings) -> None:
-    """Raises InputError where the settings in a store lack a field that every run has, or have one of another type."""
+    """Raise InputError where the settings in a store lack a field that every run has, or have one of another type."""
     typed(settings, _Run, str(folder / RUN_FILE), "the command that made the run writes it again")
 
 
@@ -235,7 +235,7 @@ def run_key(settings: Settings) -> str:
 
 
 def check_settings(folder: Path, known: Settings, settings: Settings) -> None:
-    """Raises InputError that names what differs between a store's settings and those asked for."""
+    """Raise InputError that names what differs between a store's settings and those asked for."""
     difference = find_difference(_without_versions(known), _without_versions(settings))
     if difference is not None:
         key, old, new = difference

@@ -208,7 +208,7 @@ def failed(record: ChipRecord, reason: str, detail: str) -> ChipRecord:
 
 
 def trial_samples_hash(trial: Trial) -> str:
-    """Hash of the samples that every chip sees."""
+    """Return a hash of the samples that every chip sees."""
     digest = hashlib.sha256()
     for array in (trial.test_set.x, trial.test_set.y, trial.test_set.lengths, trial.test_set.indices):
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
@@ -218,7 +218,7 @@ def trial_samples_hash(trial: Trial) -> str:
 
 
 def _padded(samples: Sequence[NDArray[T]], steps: int) -> NDArray[T]:
-    """Samples (time, ...) as one array (n, steps, ...); zeros behind their ends."""
+    """Return samples (time, ...) as one array (n, steps, ...), with zeros behind their ends."""
     found = np.zeros((len(samples), steps, *samples[0].shape[1:]), dtype=samples[0].dtype)
     for row, values in zip(found, samples, strict=True):
         row[: len(values)] = values

@@ -47,7 +47,7 @@ Measure = Callable[[Trial, Chip], Mapping[str, CellPoints]]
 
 
 def check_trimmable(design: Design, origin: str) -> None:
-    """Raises InputError for a network whose cells are not all 9T cells of constant thresholds."""
+    """Raise InputError for a network whose cells are not all 9T cells of constant thresholds."""
     cells = list(design.graph.of(Schmitt))
     if other := next((name for name in design.assembly.decisions if name not in {cell.name for cell in cells}), None):
         raise InputError(
@@ -159,7 +159,8 @@ def trim_codes(
     bits: int,
     ranges: tuple[float, float, float],
 ) -> dict[str, float]:
-    """Factor of every bias pin that the measured cells hang on; the best codes of converters of `bits` bits."""
+    """Return the factor of every bias pin of the measured cells: those of the best codes of converters of `bits`
+    bits."""
     thresh_pins, width_pins, gain_pins = (_cells_of(design, place) for place in range(3))
     steps = np.arange(-(2 ** (bits - 1)), 2 ** (bits - 1)) / 2 ** (bits - 1)
     thresh, width, gain = (1 + span * steps for span in ranges)
@@ -182,7 +183,7 @@ def trim_codes(
 
 
 def _cells_of(design: Design, place: int) -> dict[str, list[str]]:
-    """Bias pin -> the cells on it; place 0: threshold pins, 1: width pins, 2: gain pins."""
+    """Return bias pin -> the cells on it; place 0: threshold pins, 1: width pins, 2: gain pins."""
     found: dict[str, list[str]] = defaultdict(list)
     for cell, pins in design.assembly.cell_bias.items():
         found[pins[place]].append(cell)

@@ -60,8 +60,8 @@ def symbols_between(automaton: Automaton) -> dict[Pair, list[int]]:
 
 
 def short_symbols(automaton: Automaton, places: Sequence[int]) -> str:
-    """Symbols of an arrow: three or more in a row by their ends, most of them by the others, how many where there is no
-    room."""
+    """Return the symbols of an arrow as text: three or more in a row by their ends, most of them by the others, how
+    many where there is no room."""
     text, others = _runs(automaton, places), [one for one in range(len(automaton.symbols)) if one not in places]
     if len(places) >= _RUN and (len(others) < 2 or len(f"not {_runs(automaton, others)}") < len(text)):
         text = f"not {_runs(automaton, others)}" if others else "any"
@@ -98,7 +98,7 @@ def describe_automaton(automaton: Automaton) -> str:
 
 
 def _styles(automaton: Automaton, found: Transitions | None) -> tuple[dict[Pair, str], set[Pair]]:
-    """Colours of arrows, and those that were never taken."""
+    """Return the colours of arrows, and those that were never taken."""
     joined = symbols_between(automaton)
     if found is None:
         return dict.fromkeys(joined, _INK), set()
@@ -109,7 +109,7 @@ def _styles(automaton: Automaton, found: Transitions | None) -> tuple[dict[Pair,
 
 
 def _canvas(placed: AutomatonDrawing, texts: dict[Pair, str]) -> tuple[Figure, Axes]:
-    """Inches to inches, all of the graph in the middle."""
+    """Return a figure in which an inch of the drawing is an inch, with all of the graph in the middle."""
     ends = [placed.states - placed.radius, placed.states + placed.radius, *placed.arrows.values(), placed.entry]
     for state, (curve, at) in placed.loops.items():
         half = np.array([_LETTER * len(texts[state, state]) / 2, 0.07])
@@ -138,7 +138,8 @@ def _draw_arrow(axis: Axes, curve: Array, color: str, *, dashed: bool = False) -
 
 
 def _label_places(placed: AutomatonDrawing) -> dict[Pair, NDArray[np.float64]]:
-    """On its arrow, as far from other arrows and labels as it gets; of a loop, beyond it."""
+    """Return where each label is: on its arrow, as far from other arrows and labels as it gets; for a loop, beyond
+    it."""
     found = {(state, state): at for state, (_, at) in placed.loops.items()}
     curves = {**placed.arrows, **{(state, state): curve for state, (curve, _) in placed.loops.items()}}
     for pair, curve in placed.arrows.items():

@@ -1,7 +1,8 @@
 """Placement of states and arrows in an automaton's graph: circles that do not touch, curves that leave them free.
 
-All lengths in inches of the picture. States stand on a ring, in the order in which strings reach them, or as T. Kamada
-and S. Kawai place them (Inf. Process. Lett. 31 (1989) 7): where fewer arrows are across states and each other.
+All lengths are in inches of the picture. States are on a ring, in the order in which strings reach them, or as
+T. Kamada and S. Kawai place them (Inf. Process. Lett. 31 (1989) 7): where fewer arrows are across states and each
+other.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ _DIRECTIONS = np.linspace(-np.pi, np.pi, 24, endpoint=False)
 @dataclass(frozen=True)
 class AutomatonDrawing:
     """states: their centres, (states, 2), and radius. arrows: (from, to) -> curve (points, 2) from rim to rim; loops:
-    state -> likewise, and where its label stands; entry: the arrow to the start, (points, 2)."""
+    state -> likewise, and where its label is; entry: the arrow to the start, (points, 2)."""
 
     states: Array
     radius: float
@@ -64,7 +65,7 @@ def place(count: int, labels: Mapping[Pair, float], start: int) -> AutomatonDraw
 
 
 def _placements(count: int, pairs: Sequence[Pair], start: int) -> Iterator[Array]:
-    """Centres, (states, 2), in any scale."""
+    """Yield placements of the centres, (states, 2), in any scale."""
     ways: nx.DiGraph[int] = nx.DiGraph()
     ways.add_nodes_from(range(count))
     ways.add_edges_from(pairs)
@@ -83,7 +84,7 @@ def _placements(count: int, pairs: Sequence[Pair], start: int) -> Iterator[Array
 
 
 def _scale(places: Array, apart: float, room: float, wide: float) -> Array:
-    """So that neighbours are `apart`, and the whole at least `wide`, but in no case beyond `room`."""
+    """Scale centres so that neighbours are `apart`, and the whole at least `wide`, but in no case beyond `room`."""
     if len(places) == 1:
         return np.zeros((1, 2))
     nearest = min(np.hypot(*(places[i] - places[j])) for i, j in combinations(range(len(places)), 2))
@@ -117,7 +118,7 @@ def _hits(states: Array, pair: Pair, curve: Array, radius: float) -> int:
 
 
 def _faults(states: Array, arrows: dict[Pair, Array], radius: float) -> int:
-    """Arrows across states, across each other, and states that nearly touch."""
+    """Count the faults of a placement: arrows across states, across each other, and states that nearly touch."""
     near = sum(bool(np.hypot(*(one - other)) < 3.2 * radius) for one, other in combinations(states, 2))
     hits = sum(_hits(states, pair, curve, radius) for pair, curve in arrows.items())
     ways = sorted({(min(pair), max(pair)) for pair in arrows})
@@ -160,7 +161,7 @@ def _unit(angles: Array) -> Array:
 
 
 def _loop(state: Array, way: Array, radius: float) -> Array:
-    """Most of a circle, from rim to rim."""
+    """Return most of a circle, from rim to rim, (POINTS, 2)."""
     centre = state + (radius + 0.7 * _LOOP) * way
     turn = _angle(-way) + np.linspace(0, 2 * np.pi, 401)
     curve = centre + _LOOP * _unit(turn)

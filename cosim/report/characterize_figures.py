@@ -59,8 +59,8 @@ def draw_characterisation(cell: str, found: Characterisation) -> Figure:
 
 
 def draw_hysteresis(curves: Sequence[FigureLine], rows: Sequence[CellFigure]) -> Figure:
-    """Output over candidate, one panel a set-point: arrows along the slow sweep, thresholds as measured in numbers and
-    as asked for dashed."""
+    """Draw output over candidate, one panel a set-point: arrows along the slow sweep, thresholds as measured in numbers
+    and as asked for dashed."""
     groups = _groups(curves)
     figure, axes = _panels(groups, (DOUBLE, 1.0 + 2.1 * -(-len(groups) // 3)), 3)
     for axis, group in zip(axes, groups, strict=False):
@@ -88,7 +88,7 @@ def draw_hysteresis(curves: Sequence[FigureLine], rows: Sequence[CellFigure]) ->
 
 
 def _draw_sweep(axis: Axes, points: NDArray[np.float64]) -> None:
-    """Arrows along the calibrated loop; points: upper and lower threshold and level, as the axis has them."""
+    """Draw arrows along the calibrated loop; points: upper and lower threshold and level, as the axis has them."""
     rise, fall, high = points.tolist()
     if not np.isfinite(points).all():
         return
@@ -123,7 +123,8 @@ def _name_threshold(axis: Axes, factor: float, row: CellFigure, side: str) -> No
 
 
 def draw_step_responses(curves: Sequence[FigureLine]) -> Figure:
-    """Output over time since the step, one column an alpha: the rise above, the fall below on a logarithmic scale."""
+    """Draw output over time since the step, one column an alpha: the rise above, the fall below on a logarithmic
+    scale."""
     groups = _groups(curves)
     figure, axes = _panels((*groups, *groups), (DOUBLE, 4.4), len(groups))
     for k, group in enumerate(groups):
@@ -144,7 +145,7 @@ def draw_step_responses(curves: Sequence[FigureLine]) -> Figure:
 
 
 def draw_mirror(curves: Sequence[FigureLine]) -> Figure:
-    """Output over input of both gate lines, and how far their gains are from 1. Line p has nothing to trim."""
+    """Draw output over input of both gate lines, and how far their gains are from 1. Line p has nothing to trim."""
     figure, (left, right) = _panels((0, 1), (DOUBLE, 3.0), 2)
     x = _NANO * curves[0].x
     left.loglog(x, x, **_STYLES["ideal"])
@@ -169,7 +170,7 @@ def draw_mirror(curves: Sequence[FigureLine]) -> Figure:
 
 
 def draw_rectifier(curves: Sequence[FigureLine]) -> Figure:
-    """Output over pull, one column a push, and below it how far it is from the ideal corner."""
+    """Draw output over pull, one column a push, and below it how far it is from the ideal corner."""
     groups = _groups(curves)
     figure, axes = _panels((*groups, *groups), (DOUBLE, 4.2), len(groups))
     for k, group in enumerate(groups):
@@ -188,7 +189,7 @@ def draw_rectifier(curves: Sequence[FigureLine]) -> Figure:
 
 
 def draw_steering(curves: Sequence[FigureLine]) -> Figure:
-    """Output over the signal, one column a level, and below it how far it is from the level of what is on."""
+    """Draw output over the signal, one column a level, and below it how far it is from the level of what is on."""
     groups = _groups(curves)
     figure, axes = _panels((*groups, *groups), (DOUBLE, 4.2), len(groups))
     for k, group in enumerate(groups):
@@ -209,7 +210,8 @@ def draw_steering(curves: Sequence[FigureLine]) -> Figure:
 
 @styled
 def draw_staircase(study: LadderStudy, traces: Sequence[LadderTrace], title: str) -> Figure:
-    """Input, output and supply power of a ladder that climbs to its top and comes down, one pulse beyond either end."""
+    """Draw input, output and supply power of a ladder that climbs to its top and comes down, one pulse beyond either
+    end."""
     figure = Figure(figsize=(DOUBLE, 5.4), layout="constrained")
     top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(1, 2, 1))
     plain, stairs = (next(trace for trace in traces if trace.run.kind == kind) for kind in ("plain", "stairs"))
@@ -234,7 +236,7 @@ def draw_staircase(study: LadderStudy, traces: Sequence[LadderTrace], title: str
 
 
 def draw_input(axis: Axes, trace: LadderTrace, study: LadderStudy) -> None:
-    """I_in as it was applied, with the thresholds of rung 1."""
+    """Draw I_in as it was applied, with the thresholds of rung 1."""
     points = np.array(pulse_train(trace.run.updates, study.currents, study.timing, 0.0))
     end = study.timing.step * len(trace.run.updates)
     points = np.concatenate([points, [[end, points[-1, 1]]]])

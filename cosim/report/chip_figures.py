@@ -103,7 +103,7 @@ def draw_spread(spread: ChipDistribution) -> Figure:
 
 
 def _mark_sigmas(axis: Axes, values: Array) -> None:
-    """Mean and whole standard deviations, on an axis above and as lines."""
+    """Mark the mean and whole standard deviations, on an axis above and as lines."""
     mean, sd = float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
     low, high = axis.get_xlim()
     if sd < 1e-9 * (high - low):
@@ -164,7 +164,7 @@ def draw_pairs(name: str, behavioral: Array, other: Array, engine: str) -> Figur
 
 @styled
 def draw_shares(divisions: Mapping[str, Division]) -> Figure:
-    """Shares of variance, a panel per division."""
+    """Draw shares of variance, a panel per division."""
     counts = [len(division.shares) for division in divisions.values()]
     figure = Figure(figsize=(SINGLE, 1.1 + 0.24 * sum(counts)), layout="constrained")
     panels = figure.subplots(len(divisions), 1, height_ratios=counts, sharex=True, squeeze=False)[:, 0]
@@ -185,7 +185,7 @@ def draw_shares(divisions: Mapping[str, Division]) -> Figure:
 
 @styled
 def draw_blocks(blocks: Mapping[str, float], factor: float, unit: str) -> Figure:
-    """Power of each block, W; `factor` makes it `unit`."""
+    """Draw the power of each block, W; `factor` makes it `unit`."""
     figure, axis = panel((5.0, 0.7 + 0.26 * len(blocks)))
     colors = [COLORS.get(name, GREY) for name in blocks]
     bars = axis.barh(

@@ -195,7 +195,7 @@ def _pairs(study: ChipStudy) -> Blocks:
 
 
 def _contributions(study: ChipStudy) -> Blocks:
-    """Shares of the variance; empty where the store has none."""
+    """Return the shares of the variance as blocks; none where the store has none."""
     if not study.contributions:
         return ()
     pictures, few = [], []
@@ -263,7 +263,7 @@ def _failure_text(failure: WrongSample) -> str:
 
 
 def _blocks(study: ChipStudy) -> Blocks:
-    """Power of each block of the nominal circuit."""
+    """Return the power of each block of the nominal circuit, as a picture and a table."""
     total = sum(study.blocks.values())
     factor, unit = watts_of(total)
     rows = [

@@ -93,7 +93,8 @@ def watts_of(power: float) -> tuple[float, str]:
 
 
 def format_spec(texts: Sequence[str]) -> str:
-    """Specs in words, shares in per cent: accuracy>=0.8 becomes accuracy at least 80 %, with the sign for that."""
+    """Format specs in words, shares in per cent: accuracy>=0.8 becomes accuracy at least 80 %, with the sign for
+    that."""
     return " and ".join(map(_format_limit, texts))
 
 

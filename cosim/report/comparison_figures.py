@@ -61,7 +61,7 @@ def draw_confusion(comparison: Comparison, labels: Sequence[str]) -> Figure:
 
 
 def _write_counts(axis: Axes, found: Confusion) -> None:
-    """Counts in the fields, and in the colour of each engine what it adds or takes away."""
+    """Write counts into the fields, and in the colour of each engine what it adds or takes away."""
     colors = engine_colors([*found.changes])
     changed = np.any([change != 0 for change in found.changes.values()], axis=0)
     for row, column in np.argwhere((found.counts > 0) | changed):
@@ -114,7 +114,7 @@ class _Layer:
 
 @styled
 def draw_pvt(sweep: Sweep) -> Figure:
-    """Wrong states, changed decisions and power of each condition, a column of panels for a corner.
+    """Draw wrong states, changed decisions and power of each condition, a column of panels for a corner.
 
     Wrong states are on a logarithmic scale, on which one in a thousand can be seen beside one in ten; power is per cent
     of the nominal condition's, which has a frame. A condition in which every simulation failed is crossed out.
@@ -142,7 +142,7 @@ def draw_pvt(sweep: Sweep) -> Figure:
 
 
 def _mark_bar(axis: Axes, layer: _Layer) -> None:
-    """Numbers beside a colour bar, none of them as a power of ten."""
+    """Write numbers beside a colour bar, none of them as a power of ten."""
     if isinstance(layer.norm, LogNorm):
         low, high = axis.get_ylim()
         found = [digit * 10.0**power for power in range(-6, 3) for digit in (1, 2, 5)]

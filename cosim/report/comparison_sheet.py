@@ -118,7 +118,8 @@ def say_sample(compared: ComparisonSubject) -> str:
 
 
 def _draw_first(compared: ComparisonSubject) -> Figure:
-    """Waveforms of the first compared sample; raises SimulationError when it fails with more probes, or has none."""
+    """Draw waveforms of the first compared sample; raises SimulationError when it fails with more probes, or has
+    none."""
     comparison = compared.comparison
     position = int(np.flatnonzero(compared.test_set.indices == comparison.indices[0])[0])
     states = comparison.engines[comparison.simulator].states[0]

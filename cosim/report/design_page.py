@@ -84,7 +84,7 @@ def _cards(design: Design, summary: Mapping[str, object], lost: list[MappingRow]
 
 
 def _areas(design: Design) -> Table:
-    """Drawn area by block, which is where transistors are, not wires."""
+    """Return a table of drawn area by block, which is where transistors are, not wires."""
     areas = block_areas(design)
     total = sum(gates for gates, _ in areas.values())
     rows = tuple(

@@ -8,7 +8,7 @@ from cosim.study.difference import Scatter
 
 
 def draw_runs(scatter: Scatter) -> Figure:
-    """Points above the line are larger in B; the area of a point is how many are there."""
+    """Draw B over A: points above the line are larger in B; the area of a point is how many are there."""
     factor, unit = (100.0, "%") if scatter.unit == "%" else watts_of(float(np.mean([scatter.a, scatter.b])))
     points, counts = np.unique(factor * np.array([scatter.a, scatter.b]).T, axis=0, return_counts=True)
     low, high = float(points.min()), float(points.max())

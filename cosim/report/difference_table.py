@@ -39,7 +39,7 @@ def format_difference(difference: Difference) -> list[str]:
 
 
 def say_verdict(difference: Difference) -> str:
-    """In one line, whether anything differs: set, found, or both."""
+    """Say in one line whether anything differs: set, found, or both."""
     if difference.nothing:
         return NOTHING
     if difference.unchanged:

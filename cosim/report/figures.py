@@ -52,25 +52,25 @@ styled = matplotlib.style.context(["default", _STYLE])  # decorates what draws: 
 
 
 def engine_colors(engines: Sequence[str]) -> Mapping[str, str]:
-    """Engine -> colour; whichever simulator stands for the transistors has the same one."""
+    """Return engine -> colour; every simulator has the same one, that of the transistors."""
     known = {"software": SOFTWARE, "behavioral": BEHAVIORAL}
     return {engine: known.get(engine, SIMULATOR) for engine in engines}
 
 
 def line_of(k: int) -> tuple[str, str]:
-    """Colour and dashes of the k-th of many lines: all colours solid, then dashed, then dotted."""
+    """Return colour and dashes of the k-th of many lines: all colours solid, then dashed, then dotted."""
     return CYCLE[k % len(CYCLE)], ("-", "--", ":", "-.")[k // len(CYCLE) % 4]
 
 
 def plain(*axes: Axes, size: float = FONT) -> None:
-    """Without the spines at top and right; few numbers, as large as they are read in print."""
+    """Make axes plain, without the spines at top and right; numbers are as large as they are read in print."""
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(labelsize=size)
 
 
 def few_ticks(axis: Axes, which: Literal["x", "y", "both"], most: int = 5, *, integer: bool = False) -> None:
-    """At most so many numbers on an axis."""
+    """Limit an axis to so many numbers at most."""
     for name in "xy" if which == "both" else which:
         getattr(axis, f"{name}axis").set_major_locator(MaxNLocator(most, integer=integer, steps=[1, 2, 2.5, 5, 10]))
 
@@ -86,14 +86,14 @@ def log_axis(axis: Axes, which: Literal["x", "y"], low: float, high: float) -> N
 
 
 def legend_beside(axis: Axes, title: str | None = None, columns: int = 1) -> None:
-    """To the right of the axes, where no trace can be under it."""
+    """Put a legend to the right of the axes, where no trace can be under it."""
     if axis.get_legend_handles_labels()[1]:
         axis.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), title=title, ncols=columns, alignment="left")
 
 
 def legend_above(figure: Figure, columns: int = 3, *, axis: Axes | None = None, below: bool = False) -> None:
-    """Above all axes of a figure, or below, where a title stands above; with the lines of one of the axes, by default
-    of the first that has names."""
+    """Put a legend above all axes of a figure, or below, where a title is above; with the lines of one of the axes, by
+    default of the first that has names."""
     found = (one.get_legend_handles_labels() for one in ([axis] if axis else figure.axes))
     handles, labels = next((pair for pair in found if pair[1]), ([], []))
     if labels:

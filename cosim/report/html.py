@@ -74,7 +74,7 @@ def _zoomed(picture: Picture) -> str:
 
 
 def format_cards(cards: Sequence[tuple[str, str]]) -> str:
-    """Large figures, each with what it is."""
+    """Return HTML of large figures, each with what it is."""
     found = (f'<div class="card"><b>{hold(value)}</b><span>{hold(label)}</span></div>' for value, label in cards)
     return f'<div class="cards">{"".join(found)}</div>'
 
@@ -103,13 +103,13 @@ def format_table(
 
 
 def format_facts(rows: Sequence[tuple[str, str]]) -> str:
-    """Names and what they are, one under the other; long ones wrap."""
+    """Return HTML of names and what they are, one under the other; long ones wrap."""
     body = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
     return f'<table class="facts"><tbody>{body}</tbody></table>'
 
 
 def format_fold(summary: str, content: str, *, unfolded: bool = False) -> str:
-    """Content, HTML already, that is shown when its summary is clicked, and on paper."""
+    """Return HTML of content, HTML already, that is shown when its summary is clicked, and on paper."""
     return f"<details{' open' * unfolded}><summary>{escape(summary)}</summary>{content}</details>"
 
 
@@ -133,7 +133,7 @@ def show(value: object) -> str:
 
 
 def escape(value: object) -> str:
-    """Text as HTML text or as the value of an attribute."""
+    """Return text as HTML text or as the value of an attribute."""
     return html.escape(str(value))
 
 

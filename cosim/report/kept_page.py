@@ -107,7 +107,7 @@ def read_page(folder: Path) -> Page:
 
 
 def check_same(pages: Sequence[tuple[Path, Page]]) -> None:
-    """Raises InputError that names two folders whose pages are about different subjects."""
+    """Raise InputError that names two folders whose pages are about different subjects."""
     (first, wanted), *others = pages
     for folder, page in others:
         if page.subject != wanted.subject:
@@ -148,7 +148,7 @@ def _kept(block: Block) -> _Block:
 
 
 def _block(kept: _Block, where: str) -> Block:
-    """Raises InputError where a part is none that there is."""
+    """Return the block of a page that was kept. Raises InputError for a part of no kind that there is."""
     if kept.picture is not None:
         one = kept.picture
         return Picture(one.kind, _content(one.content, where), one.alt, one.caption, one.least, one.zoom)

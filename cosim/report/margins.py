@@ -15,7 +15,7 @@ _SAID = (
 
 
 def format_margins(found: Margins) -> list[str]:
-    """Lines of the terminal."""
+    """Return the margins as lines of the terminal."""
     lines = [f"{found.samples} samples; the fewest sigma of a decision, and how many stand within {NEAR:g}"]
     for one in found.layers:
         lines.append(f"{one.layer}: circuit {_said(one.circuit)}; chips {_said(one.chips)}")

@@ -103,7 +103,7 @@ class _Layout:
 
     @property
     def floor(self) -> float:
-        """Below all boxes."""
+        """Return the lowest edge of all boxes, in pixels from the top."""
         return max(place.top + place.height for place in self.places)
 
     @property

@@ -55,7 +55,7 @@ class Wire:
 @dataclass(frozen=True)
 class NetworkDrawing:
     """boxes: column by column, from top to bottom; wires: those into a box in the order of their sources; heads: what
-    stands over each column; grouped: the most nodes that are one box."""
+    is over each column; grouped: the most nodes that are one box."""
 
     boxes: tuple[Box, ...]
     wires: tuple[Wire, ...]
@@ -95,7 +95,7 @@ def _built(graph: Sized, edge: Edge) -> bool:
 
 
 def _columns(graph: Lowered) -> list[list[str]]:
-    """Names by column: each right of all that it reads at once, the cells of a stage together, outputs last."""
+    """Return names by column: each right of all that it reads at once, the cells of a stage together, outputs last."""
     depth = dict.fromkeys(graph.nodes, 0)
     reads = defaultdict[str, list[str]](list)
     for (source, target), weight in graph.weights.items():
@@ -119,7 +119,7 @@ def _columns(graph: Lowered) -> list[list[str]]:
 
 
 def _groups(graph: Lowered, column: Sequence[str], most: int) -> Iterator[tuple[str, ...]]:
-    """Neighbours of one layer together, where there are more than `most`."""
+    """Yield the groups of a column: neighbours of one layer together, where there are more than `most`."""
     size = -(-len(column) // most)
     family = [_family(graph.nodes[name]) for name in column]
     start = 0
@@ -158,7 +158,7 @@ def _box(design: Design, group: tuple[str, ...], column: int) -> Box:
 
 
 def _describe(design: Design, node: Node) -> tuple[str, tuple[str, ...], str]:
-    """Kind, lines and title of one node's box."""
+    """Return kind, lines and title of one node's box."""
     match node:
         case InputCurrent(name, index, step):
             encoding = design.network.encoding

@@ -17,7 +17,7 @@ _SAID = (
 
 
 def format_noise(found: NoiseSummary | None) -> list[str]:
-    """Lines of the terminal; nothing without noise."""
+    """Return a noise study as lines of the terminal; nothing without noise."""
     if found is None:
         return []
     said = [f"sigma {say_sigma(found)}; {found.draws} runs, seed {found.seed}"]
@@ -34,7 +34,7 @@ def format_noise(found: NoiseSummary | None) -> list[str]:
 
 
 def format_chip_noise(found: ChipNoise | None) -> list[str]:
-    """Lines of the terminal of a run of chips; nothing without noise."""
+    """Return the noise of a run of chips as lines of the terminal; nothing without noise."""
     if found is None:
         return []
     said = [f"{name} {_points(change)} points" for name, change in _changes(found)]

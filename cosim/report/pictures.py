@@ -15,7 +15,7 @@ _ENDINGS = {"svg+xml": "svg", "png": "png"}
 
 
 def name_pictures(pages: Sequence[Page]) -> dict[str, Picture]:
-    """File name -> picture, in the pages' order: verb, section and, from the second one there on, a number."""
+    """Return file name -> picture, in the pages' order: verb, section and, from the second one there on, a number."""
     found: dict[str, Picture] = {}
     for page in pages:
         for section in page.sections:

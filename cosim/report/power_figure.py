@@ -41,7 +41,7 @@ def _draw_stacks(axis: Axes, summary: PowerSummary) -> None:
 
 
 def _draw_dynamic(axis: Axes, summary: PowerSummary) -> None:
-    """Energy per frame beyond the static one: blocks, and the drivers of clocks and pulses."""
+    """Draw the energy per frame beyond the static one: blocks, and the drivers of clocks and pulses."""
     drivers = {rail: row.energy_frame_j for rail, row in summary.rails.items() if rail in DRIVERS}
     lags = {block: row.dynamic_frame_j for block, row in summary.blocks.items() if row.dynamic_frame_j is not None}
     parts = lags | drivers

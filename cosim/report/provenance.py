@@ -17,7 +17,7 @@ def subject_of(design: Design) -> PageSubject:
 
 
 def origins(design: Design, made_with: Mapping[str, str] = {}) -> dict[str, str]:
-    """Hashes and versions. made_with: name of what else ran -> its version."""
+    """Return hashes and versions of a design. made_with: name of what else ran -> its version."""
     calibration = design.calibration
     return {
         "network": network_hash(design),

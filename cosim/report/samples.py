@@ -48,7 +48,7 @@ def write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome])
 
 
 def check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
-    """Raises SimulationError when every simulation failed."""
+    """Raise SimulationError when every simulation failed."""
     if any(isinstance(outcome, Inference) for outcome in outcomes):
         return
     failure = next(outcome for outcome in outcomes if isinstance(outcome, Failure))

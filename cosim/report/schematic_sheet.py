@@ -47,7 +47,7 @@ class Sheet:
         self.drawing.config(fontsize=_SIZE, lw=_WIDTH, font=_FONT, color=_INK, margin=0.3)
 
     def mos(self, polarity: Polarity, at: Point, name: str, gate: Side = "left", key: str = "") -> TransistorEnds:
-        """Draw a transistor that stands below `at`, or with its gate at top or bottom lies to the right of it.
+        """Draw a transistor below `at`, or with its gate at top or bottom to the right of that point.
 
         The source of an upright p transistor is its upper end, that of an n transistor its lower one. key: its name in
         `sizes` where that is another one.
@@ -104,7 +104,7 @@ class Sheet:
         return drawn
 
     def wire(self, *points: Point) -> None:
-        """Straight lines from point to point."""
+        """Draw straight lines from point to point."""
         for start, end in pairwise(points):
             self.drawing.add(parts.Line().endpoints(start, end))
 
@@ -124,7 +124,7 @@ class Sheet:
             self.text((point[0], point[1] + 0.45), "vdd", "top")
 
     def ground(self, *points: Point) -> None:
-        """Ground at each point."""
+        """Draw a ground at each point."""
         for point in points:
             self.drawing.add(parts.Ground().at(point))
 

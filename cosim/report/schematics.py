@@ -14,7 +14,7 @@ from cosim.units.table import unit_of
 
 
 def draw_mirror(sizes: Sizes = NO_SIZES) -> bytes:
-    """Signal diode, its copy into gate line n, and a weight of either sign."""
+    """Draw a signal diode, its copy into gate line n, and a weight of either sign, as SVG."""
     sheet = Sheet(sizes)
     low, node = -2.9, -2.5
     diode = sheet.mos("p", (0, 0), "diode", "right", "diode p")
@@ -210,7 +210,7 @@ def draw_quantiser(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_ladder(sizes: Sizes = NO_SIZES) -> bytes:
-    """Three rungs of a ladder in blocks: low-passed states open the windows of both neighbours."""
+    """Draw three rungs of a ladder in blocks, as SVG: low-passed states open the windows of both neighbours."""
     sheet = Sheet(sizes)
     width, gap = 3.2, 2.8
     centres = [k * (width + gap) for k in range(3)]
@@ -235,7 +235,7 @@ def draw_ladder(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_toggle(sizes: Sizes = NO_SIZES) -> bytes:
-    """Master and slave of the toggle in blocks."""
+    """Draw master and slave of the toggle in blocks, as SVG."""
     sheet = Sheet(sizes)
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.box((6.2, 0), 3.2, 1.6, "comparator", key="comparator")
@@ -376,7 +376,7 @@ def draw_ratio_gate(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_steering(sizes: Sizes = NO_SIZES) -> bytes:
-    """Symbol comparator, and a current source below a switch for each of two bits."""
+    """Draw a symbol comparator, and a current source below a switch for each of two bits, as SVG."""
     sheet = Sheet(sizes)
     upper, middle, lower = 0.0, -HEIGHT, -2 * HEIGHT
     m1, m2 = sheet.mos("p", (0, upper), "M1"), sheet.mos("n", (0, middle - 0.6), "M2")

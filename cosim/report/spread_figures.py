@@ -36,7 +36,7 @@ _NANO, _PICO = 1e9, 1e12
 
 @styled
 def draw_quantiles(name: str, found: Quantiles) -> Figure:
-    """Sorted values of all chips, in what `name` says, against the standard normal distribution, with its band."""
+    """Draw sorted values of all chips, in what `name` says, against the standard normal distribution, with its band."""
     figure, axis = panel((SINGLE, 2.9))
     axis.fill_between(found.theory, found.low, found.high, color=GREY, alpha=0.25, lw=0, label="95 % band")
     ends = found.theory[[0, -1]]
@@ -56,7 +56,10 @@ def draw_quantiles(name: str, found: Quantiles) -> Figure:
 
 @styled
 def draw_running_yield(running: Array, confidence: float) -> Figure:
-    """running (n, 3): yield of the first 1, 2, ... n chips with its interval, as `running_intervals` gives it."""
+    """Draw the yield over the number of chips.
+
+    running (n, 3): yield of the first 1, 2, ... n chips with its interval, as `running_intervals` gives it.
+    """
     figure, axis = panel()
     count = len(running)
     places = np.unique(np.round(np.geomspace(1, count, _MOST_STEPS)).astype(int)) - 1
@@ -81,7 +84,7 @@ def draw_running_yield(running: Array, confidence: float) -> Figure:
 
 @styled
 def draw_thresholds(spread: CellSpread, cells: Sequence[int]) -> Figure:
-    """Histograms of both thresholds of some cells, by their places; asked ones as lines."""
+    """Draw histograms of both thresholds of some cells, by their places; asked ones as lines."""
     figure, axes = _multiples(len(cells))
     factor, unit = _scale(spread.asked[list(cells), :2])
     for axis, cell in zip(axes, cells, strict=False):
@@ -98,7 +101,7 @@ def draw_thresholds(spread: CellSpread, cells: Sequence[int]) -> Figure:
 
 @styled
 def draw_levels(spread: CellSpread, cells: Sequence[int]) -> Figure:
-    """Histograms of the levels of some cells, by their places; asked ones as lines."""
+    """Draw histograms of the levels of some cells, by their places; asked ones as lines."""
     figure, axes = _multiples(len(cells))
     factor, unit = _scale(spread.asked[list(cells), 2])
     for axis, cell in zip(axes, cells, strict=False):
@@ -111,7 +114,7 @@ def draw_levels(spread: CellSpread, cells: Sequence[int]) -> Figure:
 
 @styled
 def draw_weak(weak: Sequence[Weak], accuracy: Array, passes: NDArray[np.bool_]) -> Figure:
-    """Accuracy (chips,) as a fraction against the deviation of each of some thresholds and levels, a panel for each;
+    """Draw accuracy (chips,), a fraction, over the deviation of each of some thresholds and levels, a panel for each;
     steps are the means of the fifths of all chips."""
     columns = min(len(weak), 3)
     width = 5.0 if columns == 1 else DOUBLE

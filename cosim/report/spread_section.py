@@ -31,7 +31,7 @@ _LEAST_WIDE = 672  # pixels of seven inches, under which a wide picture's words 
 
 
 def format_spreads(study: ChipStudy) -> Blocks:
-    """Histograms over chips, and how far accuracy and power are from a normal distribution."""
+    """Return histograms over chips, and how far accuracy and power are from a normal distribution."""
     found = study.summary.figures
     pictures = [_spread(study, metric) for metric in found]
     pictures += [_quantiles(study, metric) for metric in NORMAL if metric in found and study.summary.chips >= LEAST]
@@ -88,7 +88,8 @@ def picture_running_yield(study: ChipStudy) -> Picture:
 
 
 def format_cells(study: ChipStudy) -> Blocks:
-    """Thresholds and levels of each cell over chips, and those that the accuracy goes with; empty without such."""
+    """Return thresholds and levels of each cell over chips, and those that the accuracy goes with; empty without
+    such."""
     spread = study.cells
     if spread is None or len(spread.measured) < LEAST or not spread.deviations().any():
         return ()
@@ -120,7 +121,7 @@ def format_cells(study: ChipStudy) -> Blocks:
 
 
 def _shown_cells(spread: CellSpread, ranked: tuple[Weak, ...]) -> list[int]:
-    """Places of the cells that are drawn: all, or of many those that accuracy goes with most."""
+    """Return the places of the cells that are drawn: all, or of many those that accuracy goes with most."""
     names = list(dict.fromkeys([*(one.cell for one in ranked), *spread.cells]))[:MOST_CELLS]
     return [place for place, cell in enumerate(spread.cells) if cell in names]
 

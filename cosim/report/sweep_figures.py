@@ -73,7 +73,7 @@ def _draw_curves(panel: Axes, summary: SweepSummary, name: str) -> None:
 
 
 def _moved(place: dict[float | str, float], share: float, *, log: bool) -> dict[float | str, float]:
-    """Places moved by a share of their span, so that bars of several curves stand beside each other."""
+    """Return places moved by a share of their span, so that bars of several curves are beside each other."""
     low, high = min(place.values()), max(place.values())
     if log:
         return {value: x * (high / low) ** share for value, x in place.items()}
@@ -132,7 +132,7 @@ def _largest(points: Sequence[SweptPoint], name: str) -> float:
 
 
 def _draw_map(panel: Axes, summary: SweepSummary, name: str) -> None:
-    """Values in colours and as numbers, the first axis to the right and the second upwards."""
+    """Draw values in colours and as numbers, the first axis to the right and the second upwards."""
     first, second = summary.axes
     by_place = {(point.values[first.option], point.values[second.option]): point for point in summary.points}
     values = np.full((len(second.values), len(first.values)), np.nan)

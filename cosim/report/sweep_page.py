@@ -64,7 +64,7 @@ def _picture(figure: Figure, alt: str, caption: str) -> Picture:
 
 
 def _answer(summary: SweepSummary) -> str:
-    """Least and largest value of the first figure, and where they are."""
+    """Say the least and largest value of the first figure, and where they are."""
     name = summary.figures[0] if summary.figures else ""
     found = extremes(summary.points, name)
     if not found:

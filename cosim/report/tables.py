@@ -133,7 +133,7 @@ def format_pvt(sweep: Sweep) -> list[str]:
 
 
 def say_basis(sweep: Sweep) -> str:
-    """Return what bias currents the figures of a sweep stand on; of ideal ones also how to see others."""
+    """Return what bias currents the figures of a sweep rest on; of ideal ones also how to see others."""
     ideal = sweep.stands_on == WORDS["constant"]
     return sweep.stands_on + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
 
@@ -218,7 +218,7 @@ def _beside_yield(summary: ChipSummary) -> list[str]:
 
 
 def format_unreset(summary: ChipCount) -> list[str]:
-    """Chips with a cell that does not reset, and which cells; nothing without such chips."""
+    """Return lines on chips with a cell that does not reset, and which cells; nothing without such chips."""
     found = summary.unreset
     if not found.chips:
         return []
@@ -232,7 +232,7 @@ def format_unreset(summary: ChipCount) -> list[str]:
 
 
 def format_contributions(contributions: Mapping[str, Contribution], metric: str = "accuracy") -> list[str]:
-    """Shares of the variance of one figure, by block and by kind of transistor."""
+    """Return lines with shares of the variance of one figure, by block and by kind of transistor."""
     lines = []
     for name, division in contributions[metric].divisions.items():
         lines += ["", f"share of the variance of {METRICS[metric].title} by {name}:"]
@@ -271,7 +271,7 @@ def format_trim(summary: TrimSummary) -> list[str]:
 
 
 def format_bias(metric: str, pair: Pair) -> str:
-    """Behavioral minus the other engine over chips, with its interval."""
+    """Format behavioral minus the other engine over chips, with its interval."""
     mean, low, high = (METRICS[metric].format(value, 2) for value in (pair.bias, *pair.bias_interval))
     return f"{mean} [{low}, {high}]"
 

@@ -25,7 +25,7 @@ class TrainingCurve:
 
 
 def curve_paths(checkpoint: Path) -> tuple[Path, Path]:
-    """Table and picture of a checkpoint's training."""
+    """Return the paths of table and picture of a checkpoint's training."""
     beside = checkpoint.with_name(f"{checkpoint.stem}_curve")
     return beside.with_suffix(".csv"), beside.with_suffix(".svg")
 
@@ -55,7 +55,7 @@ def _format_csv(columns: Columns) -> bytes:
 
 
 def draw_curve(columns: Columns) -> Figure:
-    """Loss, score, epsilon and learning rate over the iterations; the first seed dark, the others pale."""
+    """Draw loss, score, epsilon and learning rate over the iterations; the first seed dark, the others pale."""
     figure = Figure(figsize=(7.0, 6.4), layout="constrained")
     loss, scored, annealed, rated = axes = figure.subplots(4, 1, sharex=True, height_ratios=(2, 2, 1, 1))
     arrays = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}

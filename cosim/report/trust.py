@@ -103,7 +103,7 @@ def say_audit(audit: Audit | None) -> list[str]:
 
 
 def _block(name: str, said: Sequence[str]) -> list[str]:
-    """Statements as lines of the terminal, the name in front of the first."""
+    """Return statements as lines of the terminal, the name in front of the first."""
     return [line for k, text in enumerate(said) for line in _lines("" if k else name, text)]
 
 

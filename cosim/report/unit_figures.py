@@ -63,7 +63,7 @@ def draw_units(
 
 
 def _draw_unit(axis: Axes, design: Design, recorded: ProbedInference, which: tuple[str, Timing]) -> None:
-    """Currents of one name, and where it compares its thresholds."""
+    """Draw the currents of one name, and its thresholds where it compares."""
     name, timing = which
     after = recorded.time >= timing.start
     time = _MILLI * (recorded.time[after] - timing.start)

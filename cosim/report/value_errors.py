@@ -12,7 +12,7 @@ HEAD = ("rms error", "95 % interval", "NRMSE", "R2", "95 % interval")
 
 
 def format_errors(errors: ValueErrors | None) -> list[str]:
-    """Under 80 columns; nothing for classes."""
+    """Return the errors of real answers as lines under 80 columns; nothing for classes."""
     if errors is None:
         return []
     rows = {"": HEAD, **{name: _cells(found) for name, found in errors.engines.items()}}
@@ -54,7 +54,8 @@ def _ends(bounds: IntervalEnds | None) -> str:
 
 
 def draw_values(comparison: Comparison) -> Figure:
-    """Answers over targets for each engine, all outputs, with the equal line and the tolerance on both sides of it."""
+    """Draw answers over targets for each engine, all outputs, with the equal line and the tolerance on both sides of
+    it."""
     figure, errors, y = Figure(figsize=(9.6, 3.5), layout="constrained"), comparison.errors(), comparison.y
     assert errors is not None
     answers = [one.decisions for one in comparison.engines.values()]

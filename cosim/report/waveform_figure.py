@@ -131,7 +131,7 @@ def draw_clocks(axis: Axes, labels: WaveLabels, timing: Timing, frames: int) -> 
 
 
 def shade_decisions(axes: Sequence[Axes], labels: WaveLabels, timing: Timing, frames: int) -> None:
-    """Grey behind the traces while the unit's own stage decides."""
+    """Draw grey behind the traces while the unit's own stage decides."""
     if frames > _MOST_FRAMES:
         return
     close, step = timing.closes(labels.stages)[labels.stage], _MILLI * timing.t_step
@@ -141,7 +141,8 @@ def shade_decisions(axes: Sequence[Axes], labels: WaveLabels, timing: Timing, fr
 
 
 def mark_frames(axes: Sequence[Axes], timing: Timing, frames: int) -> None:
-    """Time in ms under the last of them, the numbers of frames above the first, a line at every frame that has one."""
+    """Mark time in ms under the last of the axes, the numbers of frames above the first, a line at every frame that has
+    one."""
     step = _MILLI * timing.t_step
     edges = step * np.arange(0, frames + 1, max(1, round(frames / 10)))
     for axis in axes:
@@ -158,7 +159,7 @@ def mark_frames(axes: Sequence[Axes], timing: Timing, frames: int) -> None:
 
 
 def _draw_inputs(figure: Figure, axis: Axes, time: Array, waves: Waves, names: Sequence[str]) -> None:
-    """Lines in named colours; of many inputs an image."""
+    """Draw inputs as lines in named colours, or many of them as an image."""
     places = sorted(int(name.split(".")[1]) for name in waves if name.startswith("input."))
     names = names or [str(place) for place in places]
     if len(places) <= _MOST_LINES:
@@ -181,7 +182,7 @@ def _draw_inputs(figure: Figure, axis: Axes, time: Array, waves: Waves, names: S
 
 
 def _draw_outputs(axis: Axes, time: Array, waves: Waves, labels: WaveLabels) -> None:
-    """Currents of the class, of what was decided and of the largest others in colour, the rest grey."""
+    """Draw currents of the class, of what was decided and of the largest others in colour, the rest grey."""
     names = labels.outputs
     order = sorted(range(len(names)), key=lambda k: -float(np.trapezoid(waves[f"output.{k}"], time)))
     shown = {k: (color, names[k]) for k, color in zip(order[:4], _OTHERS, strict=False)}
@@ -205,7 +206,7 @@ def _draw_outputs(axis: Axes, time: Array, waves: Waves, labels: WaveLabels) -> 
 
 
 def mark_reads(axis: Axes, timing: Timing, frames: int) -> None:
-    """Small triangles on top, at the moments at which the readout is read."""
+    """Draw small triangles on top, at the moments at which the readout is read."""
     if frames <= _MOST_FRAMES:
         moments = _MILLI * timing.t_step * (np.arange(frames) + SAMPLE_AT)
         axis.plot(moments, np.ones(frames), "v", color=GREY, ms=4, transform=axis.get_xaxis_transform(), clip_on=False)

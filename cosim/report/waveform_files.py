@@ -36,7 +36,7 @@ def format_npz(recorded: ProbedInference) -> bytes:
 
 
 def format_raw(recorded: ProbedInference, title: str) -> bytes:
-    """Time first, then vectors, states and clocks; names as `plain_names` writes them."""
+    """Return a raw file of ngspice: time first, then vectors, states and clocks; names as `plain_names` writes them."""
     columns: dict[str, tuple[str, NDArray[np.float64]]] = {"time": ("time", recorded.time)}
     columns |= {name: (_KINDS[recorded.units[name]], values) for name, values in recorded.vectors.items()}
     columns |= {f"{name} s": (_KINDS["1"], values.astype(float)) for name, values in recorded.states.items()}
@@ -58,7 +58,7 @@ def format_raw(recorded: ProbedInference, title: str) -> bytes:
 
 
 def format_vcd(recorded: ProbedInference) -> str:
-    """States and clocks in steps of a nanosecond, each change once."""
+    """Return a VCD file with states and clocks in steps of a nanosecond, each change once."""
     signals = {**recorded.logic, **recorded.states}
     names = plain_names(tuple(signals))
     codes = {name: _code(k) for k, name in enumerate(signals)}
@@ -78,8 +78,8 @@ def format_vcd(recorded: ProbedInference) -> str:
 
 
 def plain_names(names: Sequence[str]) -> Mapping[str, str]:
-    """Names in letters, digits and _, as ngspice can take them in an expression: `layer1.weight[0,3]` is
-    `layer1_weight_0_3`; what would be one name is numbered."""
+    """Return names in letters, digits and _, as ngspice can take them in an expression: `layer1.weight[0,3]` is
+    `layer1_weight_0_3`; those that would be one name are numbered."""
     found: dict[str, str] = {}
     used: set[str] = set()
     for name in names:
@@ -98,7 +98,7 @@ def _value(value: int, width: int, code: str) -> str:
 
 
 def _code(number: int) -> str:
-    """Short identifiers: !, ", ... then two characters."""
+    """Return the short identifier of a number: !, ", ... then two characters."""
     code = chr(_FIRST + number % _CODES)
     return code if number < _CODES else _code(number // _CODES - 1) + code
 

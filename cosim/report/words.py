@@ -25,7 +25,7 @@ class Word:
 
 
 def _in(unit: str, factor: float = 1.0) -> Callable[[object], str]:
-    """Written with an SI prefix; with a factor, in a unit that has none."""
+    """Return a function that writes a value with an SI prefix or, with a factor, in a unit that has none."""
 
     def shown(value: object) -> str:
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -44,7 +44,7 @@ def _celsius(value: object) -> str:
 
 
 def _slopes(value: object) -> str:
-    """Pairs of a current and a slope factor."""
+    """Format pairs of a current and a slope factor."""
     pairs = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
     return ", ".join(f"{slope:.4g} at {format_quantity(current, 'A')}" for current, slope in pairs) or "none"
 
@@ -151,7 +151,7 @@ def say_constant(states: Mapping[str, int]) -> str:
 
 
 def say_conditions(technology: Technology) -> str:
-    """Corner, temperature and supply."""
+    """Return corner, temperature and supply as text."""
     return f"{technology.corner}, {technology.celsius:g} °C, {technology.supply:g} V"
 
 

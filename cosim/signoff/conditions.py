@@ -94,7 +94,7 @@ def _of_sweep(subject: SignoffSubject, sweep: Sweep) -> tuple[Sequence[Finding],
 
 
 def _worst(specs: Iterable[Spec], rows: Iterable[PvtCondition]) -> Iterable[Finding]:
-    """For each spec the condition that is worst for it."""
+    """Yield for each spec the finding in the condition that is worst for it."""
     known = [row for row in rows if row.measured]
     for spec in specs:
 
@@ -111,7 +111,7 @@ def _where(row: PvtCondition) -> str:
 
 
 def check_mismatch(subject: SignoffSubject) -> Check:
-    """Chips with mismatch, in a store that goes on where it was."""
+    """Check chips with mismatch, in a store that goes on where it was."""
     wanted = subject.plan.settings.mismatch
     draws = VariationPlan(wanted.variation, subject.seed, wanted.chips, area=wanted.device_area)
     technology = subject.run.standing(subject.design).technology
@@ -147,7 +147,7 @@ def check_mismatch(subject: SignoffSubject) -> Check:
 
 
 def check_noise(subject: SignoffSubject) -> Check:
-    """Noise of the devices at every decision of the behavioral model, against the same circuit without."""
+    """Check noise of the devices at every decision of the behavioral model, against the same circuit without."""
     wanted = subject.plan.settings.noise
     draws = wanted.draws
     with where_modelled():

@@ -131,7 +131,7 @@ class Start:
 @dataclass(frozen=True)
 class Decisions:
     """samples: looked at by adjoint; distance: of the weakest, at least, in standard deviations of mismatch; 0: not
-    judged. within: share of all samples' decisions that stand within three sigma of noise and what calibration leaves,
+    judged. within: share of all samples' decisions that are within three sigma of noise and what calibration leaves,
     at most; 1: not judged."""
 
     samples: int = 8
@@ -190,7 +190,7 @@ class SignoffPlan:
 
     @property
     def grid(self) -> PvtGrid:
-        """The conditions that are looked at."""
+        """The grid of conditions that the check of corners looks at."""
         one = self.settings.corners
         return PvtGrid(one.corners, one.celsius, one.supplies)
 
@@ -243,7 +243,7 @@ def _limits(table: Mapping[str, object], where: str) -> dict[str, str]:
 
 
 def _check(plan: SignoffPlan, where: str) -> None:
-    """Raises InputError for a number that no check could use."""
+    """Raise InputError for a number that no check could use."""
     for name, bounds in _BOUNDS.items():
         check, setting = name.split(".")
         value = getattr(getattr(plan.settings, check), setting)

@@ -87,7 +87,7 @@ def _bound(subject: SignoffSubject, figure: str, share: float | None, condition:
 
 
 def check_supply(subject: SignoffSubject) -> Check:
-    """Ripple at several frequencies, and a step up and down that lasts a third of a sample."""
+    """Check ripple at several frequencies, and a step up and down that lasts a third of a sample."""
     wanted, timing = subject.plan.settings.supply, subject.run.timing
     found: list[Finding] = []
     for hertz in wanted.frequencies_hz:
@@ -110,7 +110,7 @@ def check_supply(subject: SignoffSubject) -> Check:
 
 
 def check_clocks(subject: SignoffSubject) -> Check:
-    """Sharp and slow clock edges, and clocks that come late or early, each net by its own delay."""
+    """Check sharp and slow clock edges, and clocks that come late or early, each net by its own delay."""
     wanted, timing = subject.plan.settings.clocks, subject.run.timing
     found: list[Finding] = []
     for edge in wanted.edges:

@@ -28,7 +28,7 @@ class NotModelledError(Exception):
 
 @contextmanager
 def where_modelled() -> Generator[None, None, None]:
-    """Around what refuses a network or a technology, and nothing else: that the refusal is a check that is not made."""
+    """Turn a refusal of a network or a technology into a check that is not made; nothing else belongs inside."""
     try:
         yield
     except InputError as reason:

@@ -74,7 +74,8 @@ def _weakest(found: Sequence[Sensitivities], indices: NDArray[np.int64], limit: 
 
 
 def _margins(subject: SignoffSubject, most: float) -> Iterator[Finding]:
-    """Layer by layer, of all samples and decisions; nothing where noise has no model, which its own check says."""
+    """Yield the findings of each layer, of all samples and decisions; nothing where noise has no model, which its own
+    check says."""
     run = subject.run
     try:
         with where_modelled():

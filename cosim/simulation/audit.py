@@ -63,7 +63,7 @@ def least_margin(found: Outcome) -> float:
 
 
 def choose(certainty: Array, count: int, seed: int) -> NDArray[np.int64]:
-    """Places of `count` instances, or all that there are: the least certain ones, then as many at random.
+    """Return the places of `count` instances, or of all that there are: the least certain ones, then as many at random.
 
     certainty: (n,), ampere, by `least_margin`; nan for what cannot be audited.
     """
@@ -120,7 +120,7 @@ def audit_conditions(runs: Sequence[AuditableRun], count: int, progress: Progres
 
 
 def merge(audits: Sequence[Audit]) -> Audit:
-    """Several audits as one; its limit is the largest of theirs."""
+    """Merge several audits into one; its limit is the largest of theirs."""
     counts = Counter[str]()
     for one in audits:
         counts.update({name: getattr(one, name) for name in _COUNTS})
@@ -145,7 +145,7 @@ def reference_run(run: Run) -> Run:
 
 
 def judge(design: Design, found: Sequence[Outcome], others: Sequence[Outcome], bias_scale: float = 1.0) -> Audit:
-    """Hold outcomes against those of ngspice for the same benches."""
+    """Compare outcomes with those of ngspice for the same benches."""
     limit, allowed = TIE * bias_scale * design.i_unit, tolerances(design.graph)
     near = HOVERING * design.nominal.technology.supply
     pairs = [

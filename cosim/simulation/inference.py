@@ -98,7 +98,7 @@ def _read(simulator: Simulator, tile: BenchGroup, ran: Sequence[SimulationResult
 def run_inferences(
     benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run = Run(), progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
-    """Outcomes in the order of the benches. In a folder, finished ones are read back instead of run again.
+    """Return outcomes in the order of the benches. In a folder, finished ones are read back instead of run again.
 
     A bench that fails, exceeds the time-out or loses its process twice is a Failure; the others go on. What a simulator
     has no model for runs in its fallback, one by one behind all others. Raises InputError when the folder cannot be
@@ -139,14 +139,14 @@ def run_inferences(
 def _tiles(
     todo: Sequence[int], benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run, simulator: Simulator
 ) -> list[BenchGroup]:
-    """Full ones, unless that leaves a process without."""
+    """Return full groups of benches, or smaller ones where full ones would leave a process without."""
     size = min(simulator.lanes, -(-len(todo) // max(run.jobs, 1)))
     few = (todo[at : at + size] for at in range(0, len(todo), size))
     return [BenchGroup(tuple(one), tuple(benches[k] for k in one), tuple(plans[k] for k in one)) for one in few]
 
 
 def _run_pool(tiles: list[BenchGroup], run: Run, simulator: Simulator) -> Iterator[tuple[BenchGroup, list[Outcome]]]:
-    """Outcomes as they finish, so that a slow tile does not keep the others from the store."""
+    """Yield outcomes as they finish, so that a slow tile does not keep the others from the store."""
     jobs = max(run.jobs, 1)
     with WorkerPool(jobs) as pool:
         found = run_tasks(

@@ -4,7 +4,7 @@
           +-- vground source               becomes        vdd_rails ---- copies, ...
                                                           vdd_readout -- weights of the readout, vground source
 
-Every terminal on `vdd`, bulks and gates included, moves to the net of its device's block. All of these nets stand at
+Every terminal on `vdd`, bulks and gates included, moves to the net of its device's block. All of these nets are at
 the same voltage, so currents stay what they were and their sum is what `vdd` delivered.
 """
 
@@ -85,15 +85,15 @@ def meters_of(assembly: Assembly) -> dict[str, Meter]:
 
 
 def pushed_by(assembly: Assembly) -> dict[str, Meter]:
-    """Output pin -> the current that it pushes into the virtual ground, while it does; the chip's own decision sinks it
-    to ground."""
+    """Return output pin -> the current that it pushes into the virtual ground, while it does; there is none where the
+    chip's own decision sinks it to ground."""
     if assembly.around.lines:
         return {}
     return {pin: Meter(pin, one_way=True) for pin in assembly.outputs}
 
 
 def frame_windows(timing: Timing, frames: int) -> Array:
-    """Begin and end of each frame, (frames, 2), second."""
+    """Return begin and end of each frame, (frames, 2), second."""
     frame = np.arange(frames, dtype=np.float64)[:, None]
     return np.asarray(timing.start + timing.t_step * (frame + np.array([0.0, 1.0])), dtype=np.float64)
 

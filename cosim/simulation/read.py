@@ -135,7 +135,7 @@ class _At:
         self._within = self._times < time[-1]
 
     def read(self, values: Array) -> Array:
-        """np.interp of values (..., time): (..., times); beyond an end the value there."""
+        """Interpolate values (..., time) linearly, as np.interp does: (..., times); beyond an end the value there."""
         here, then = values[..., self._left], values[..., self._left + 1]
         return np.where(self._within, (then - here) / self._step * self._from + here, values[..., -1:])
 
@@ -154,7 +154,7 @@ def _latch(shown: Shown, volts: Mapping[str, Array], plan: ReadPlan) -> Array:
 
 
 def drawn_power(waves: Waveforms, supplies: Sequence[tuple[Meter, float]]) -> Array:
-    """Power that these sources deliver at each of the solver's steps, watt."""
+    """Compute the power that these sources deliver at each of the solver's steps, watt."""
     shape = next(iter(waves.probes.values())).shape
     return sum((volt * _current(waves, meter) for meter, volt in supplies), np.zeros(shape))
 
@@ -165,7 +165,8 @@ def _current(waves: Waveforms, meter: Meter) -> Array:
 
 
 def _mean(time: Array, values: Array, window: tuple[float, float]) -> Array:
-    """Time mean (...) of values (..., time) over a window, by the trapezoidal rule on the solver's own steps."""
+    """Compute the time mean (...) of values (..., time) over a window, by the trapezoidal rule on the solver's own
+    steps."""
     first, end = np.searchsorted(time, window[0], side="right"), np.searchsorted(time, window[1])
     at = np.concatenate([window[:1], time[first:end], window[1:]])
     ends = _At(np.array(window), time).read(values)

@@ -45,7 +45,7 @@ class SimulatorEngine:
         return self.simulator.name
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Outcome]:
-        """Outcomes in the order of the samples, of processes or, without any, as they are asked for."""
+        """Yield outcomes in the order of the samples: from processes or, without any, as they are asked for."""
         benches, there = sample_benches(design, test_set, run), run.standing(design)
         plans = (read_plan(design, int(length), run.timing, there) for length in test_set.lengths)
         if isinstance(self.simulator, Batched):
@@ -82,7 +82,7 @@ class SimulatorEngine:
         yield from map(self.simulator.write, benches)
 
     def check(self) -> None:
-        """Raises MissingToolError where the simulator is not installed."""
+        """Raise MissingToolError where the simulator is not installed."""
         self.simulator.check()
 
     def describe(self, technology: Technology) -> Description:

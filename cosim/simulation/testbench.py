@@ -41,9 +41,9 @@ LONGEST_HIGH = 0.8  # of a tick, that ck is high
 
 
 def input_elements(design: Design, condition: Condition, inputs: NDArray[np.float64], timing: Timing) -> list[Element]:
-    """Current sources that draw inputs (time, width), in units, plus the pedestal from the input pins.
+    """Return current sources that draw inputs (time, width), in units, plus the pedestal from the input pins.
 
-    Where converters do that, the bits of their codes.
+    Where converters do that, the sources are the bits of their codes.
     """
     if design.assembly.around.codes:
         return _code_elements(design, condition, inputs, timing)
@@ -55,7 +55,7 @@ def input_elements(design: Design, condition: Condition, inputs: NDArray[np.floa
 
 
 def control_elements(design: Design, condition: Condition, frames: int, timing: Timing) -> list[Element]:
-    """Supply, reset, clocks, bias pins, unit current and the readout's virtual ground with one sense each."""
+    """Return supply, reset, clocks, bias pins, unit current and the readout's virtual ground with one sense each."""
     assembly, supply = design.assembly, condition.technology.supply
     waves = (_clock if assembly.around.ticks else _phases)(design, supply, frames, timing)
     reset, *clocks = (Source(pin, "v", pin, GROUND, wave) for pin, wave in waves.items())
@@ -78,7 +78,7 @@ def control_elements(design: Design, condition: Condition, frames: int, timing: 
 
 
 def _phases(design: Design, supply: float, frames: int, timing: Timing) -> dict[str, Waveform]:
-    """Pin -> waveform of the reset and of every phase."""
+    """Return pin -> waveform of the reset and of every phase."""
     assembly, closes = design.assembly, timing.closes(len(design.assembly.clocks))
     pairs = {
         pair: clock_waveforms(supply, close, frames, timing)
@@ -118,7 +118,8 @@ def _counted(design: Design, frames: int) -> Sequence[int]:
 
 
 def _drawn_elements(design: Design, bias: float) -> list[Element]:
-    """Unit current and pedestal, whose own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more devices."""
+    """Return unit current and pedestal, whose own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more
+    devices."""
     assembly = design.assembly
     elements: list[Element] = [Source("unit", "i", assembly.unit_pin, GROUND, bias * design.i_unit)]
     if assembly.pedestal_pin is not None:
@@ -185,7 +186,7 @@ def inference_benches(
 
 
 def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Input currents in units, (time, width), of a raw sample x (time, features)."""
+    """Return input currents in units, (time, width), of a raw sample x (time, features)."""
     return encode_inputs(design.network.encoding, x[None]).units[0]
 
 
@@ -202,6 +203,7 @@ def probes_of(shown: Shown) -> tuple[Probe, ...]:
 
 
 def pulse_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
-    """pulse and pulseb: high at the beginning of the reset, low before it ends, then high once in each decision."""
+    """Return pulse and pulseb: high at the beginning of the reset, low before it ends, then high once in each
+    decision."""
     pulses = timing.moments(frames, close + PULSE_BEGIN, close + PULSE_END)
     return square(supply, 1.0, [0.4 * timing.start, *pulses], timing)

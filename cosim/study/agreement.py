@@ -78,36 +78,37 @@ class Comparison:
     blocks: tuple[str, ...] = ()
 
     def state_agreement(self, first: str, second: str) -> float:
-        """Fraction of equal states over all samples, valid frames and cells."""
+        """Return the fraction of equal states over all samples, valid frames and cells."""
         return 1.0 - self.state_errors(first, second) / (int(self.valid.sum()) * len(self.cells))
 
     def _differ(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
         return differ(first.states, second.states, self.tolerances)
 
     def state_errors(self, first: str, second: str) -> int:
-        """Number of states that differ."""
+        """Count the states that differ."""
         return int((self._differ(self.engines[first], self.engines[second]) & self.valid[:, :, None]).sum())
 
     def task_agreement(self, first: str, second: str) -> float:
-        """Fraction of samples with the same decision, or with answers within the tolerance of each other."""
+        """Return the fraction of samples with the same decision, or with answers within the tolerance of each other."""
         return float(self._same(self.engines[first], self.engines[second]).mean())
 
     def _same(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
         return self.target.same(first.decisions, second.decisions)
 
     def accuracy(self, engine: str) -> tuple[float, float, float]:
-        """Fraction of right answers with its Clopper-Pearson interval."""
+        """Return the fraction of right answers with its Clopper-Pearson interval."""
         right = int(self.target.same(self.engines[engine].decisions, self.y).sum())
         return interval(right, len(self.y))
 
     def balanced_accuracy(self) -> dict[str, float] | None:
-        """Per engine, the mean over classes of the fraction decided right; None where classes are about equal."""
+        """Return per engine the mean over classes of the fraction decided right; None where classes are about equal."""
         if not isinstance(self.target, Classes) or not is_unbalanced(self.y):
             return None
         return {engine: balanced_accuracy(self.engines[engine].decisions, self.y) for engine in self.engines}
 
     def first_divergence(self) -> NDArray[np.int64]:
-        """Per sample, the first frame in which a state of software and simulator differs; -1 where none does."""
+        """Return per sample the first frame in which a state of software and simulator differs, (n,); -1 where none
+        does."""
         frames = np.any(self.wrong(), axis=2)
         return np.where(frames.any(axis=1), frames.argmax(axis=1), -1)
 
@@ -116,13 +117,13 @@ class Comparison:
         return self._differ(self.engines["software"], self.engines[self.simulator]) & self.valid[:, :, None]
 
     def error_sources(self) -> dict[str, int]:
-        """States that each step of realism changes: rounding, statics (calibration residue), dynamics."""
+        """Count the states that each step of realism changes: rounding, statics (calibration residue), dynamics."""
         return {
             step: int((self._differ(a, b) & self.valid[:, :, None]).sum()) for step, (a, b) in self._steps().items()
         }
 
     def decision_sources(self) -> dict[str, int]:
-        """Decisions that each step of realism changes; a near tie changes without any state."""
+        """Count the decisions that each step of realism changes; a near tie changes without any state."""
         return {step: int((~self._same(a, b)).sum()) for step, (a, b) in self._steps().items()}
 
     def measured(self) -> dict[str, Estimate]:
@@ -149,7 +150,8 @@ class Comparison:
         return dict(zip(("rounding", "statics", "dynamics"), pairwise(order), strict=True))
 
     def readout_error(self) -> tuple[float | None, float]:
-        """Correlation (None where a readout is constant) and RMSE in units of the readouts, simulator and software."""
+        """Return correlation (None where a readout is constant) and RMSE in units of the readouts, simulator and
+        software."""
         software = self.engines["software"].readout[self.valid]
         simulated = self.engines[self.simulator].readout[self.valid]
         constant = np.ptp(software) == 0 or np.ptp(simulated) == 0

@@ -71,8 +71,8 @@ def _weigh(cell: str, quantity: str, deviations: Array, accuracy: Array, tried: 
 
 
 def explained_share(values: Array, groups: Sequence[NDArray[np.intp]]) -> float:
-    """Epsilon squared, the share of the variance between groups without what chance gives them: T. L. Kelley, Proc.
-    Natl. Acad. Sci. 21 (1935) 554. Below 0 where groups differ less than by chance."""
+    """Compute epsilon squared, the share of the variance between groups without what chance gives them: T. L. Kelley,
+    Proc. Natl. Acad. Sci. 21 (1935) 554. It is below 0 where groups differ less than by chance."""
     within = sum(float(((values[group] - values[group].mean()) ** 2).sum()) for group in groups)
     whole = float(((values - values.mean()) ** 2).sum())
     return 1 - (within / (len(values) - len(groups))) / (whole / (len(values) - 1))

@@ -110,7 +110,7 @@ def at_conditions(
 def characterize_schmitt(
     technology: Technology, calibration: Calibration, simulator: str = NGSPICE
 ) -> Characterisation:
-    """Thresholds and level at SCHMITT_POINTS, from slow ramps; curves: output over candidate."""
+    """Measure thresholds and level at SCHMITT_POINTS, from slow ramps; curves: output over candidate."""
     fit, units, v_node, rows, curves = calibration.schmitt, calibration.units, calibration.v_node, [], []
     for rise, fall, high in SCHMITT_POINTS:
         group = f"{1e9 * rise:g}/{1e9 * fall:g} nA"
@@ -140,7 +140,8 @@ def _hysteresis(
 
 
 def characterize_mirror(technology: Technology, calibration: Calibration, simulator: str = NGSPICE) -> Characterisation:
-    """Currents through both gate lines at MIRROR_POINTS; curves: gain over current. Calibrated means trimmed."""
+    """Measure currents through both gate lines at MIRROR_POINTS; curves: gain over current. Calibrated means
+    trimmed."""
     rows, curves = [], []
     kinds: tuple[tuple[Kind, float], ...] = (("measured", 1.0), ("calibrated", calibration.mirror.trim))
     currents = np.geomspace(MIRROR_POINTS[0], MIRROR_POINTS[-1], 21)
@@ -225,7 +226,7 @@ def characterize_steering(
 
 
 def characterize_dpi(technology: Technology, calibration: Calibration, simulator: str = NGSPICE) -> Characterisation:
-    """Steps 0 -> alpha -> 0 at DPI_POINTS with tau DPI_TAU: level, time to 1 - 1/e of it, time to 1/e of it.
+    """Measure steps 0 -> alpha -> 0 at DPI_POINTS with tau DPI_TAU: level, time to 1 - 1/e of it, time to 1/e of it.
 
     ideal: the equation of `cosim.cells.dpi` at this temperature, from the current that the calibrated DPI starts at.
     """
@@ -295,7 +296,7 @@ def _ideal_response(group: str, first: float, alpha: float, i_g: float, tau: flo
 
 
 def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> dict[str, object]:
-    """Rows of every condition, ready for JSON; currents in A, times in s."""
+    """Return the rows of every condition, ready for JSON; currents in A, times in s."""
     conditions = [
         {
             "corner": one.technology.corner,

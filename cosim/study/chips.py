@@ -177,7 +177,7 @@ class ChipCount:
 
     @property
     def figures(self) -> dict[str, Statistic]:
-        """Metric -> its statistic, of those that there are."""
+        """Metric -> its statistic over chips, of those metrics that there are."""
         return {metric: found for metric in (*CHIP_METRICS, RMSE) if (found := getattr(self, metric)) is not None}
 
 

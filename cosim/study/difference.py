@@ -128,7 +128,7 @@ class Scatter:
 class Difference:
     """Two runs, A and B, of one verb.
 
-    notes: what could not be held against each other, and why; points: by name, of a sweep.
+    notes: what could not be compared, and why; points: by name, of a sweep.
     """
 
     verb: str

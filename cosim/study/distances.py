@@ -11,7 +11,7 @@ from cosim.units.shift import Shift
 
 
 def threshold_distances(network: Network, reference: Trace) -> NDArray[np.float64]:
-    """Distance of each candidate to its nearer threshold in units, (n, time, cells)."""
+    """Compute the distance of each candidate to its nearer threshold in units, (n, time, cells)."""
     margins: list[NDArray[np.float64]] = []
     for layer in network.recurrent_layers:
         trace = reference.layers[layer.name]

@@ -49,7 +49,7 @@ def least_certain(design: Design, plan: ReadPlan, inference: Inference, waves: W
 
 
 def threshold_slopes(design: Design, run: Run, closing: Closing) -> dict[str, tuple[float, float]]:
-    """Transistor -> d threshold / d vt_shift, A/V, and d threshold / d ln beta, A."""
+    """Return transistor -> d threshold / d vt_shift, A/V, and d threshold / d ln beta, A."""
     thermal = run.standing(design).technology.thermal_voltage
     weights = {"thresh": closing.rise, "width": -closing.width, "compared": closing.width - closing.rise}
     found: dict[str, tuple[float, float]] = {}

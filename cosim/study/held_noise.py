@@ -1,6 +1,6 @@
 """Noise at the hold nodes of a whole network in ngspice, at one moment of an inference.
 
-The inference is simulated to the moment before its last stage closes. Sources then stand still, and every latch, which
+The inference is simulated to the moment before its last stage closes. Sources are then constant, and every latch, which
 floats while its cell tracks, is held on its state by 1 TOhm: that gives a defined operating point, whose small signals
 and noise are those of the moment.
 """
@@ -29,8 +29,8 @@ BEFORE = 0.005  # of a frame, before the last stage closes
 def held_noise(
     design: Design, x: Array, frame: int, band: FrequencyBand = FrequencyBand()
 ) -> tuple[dict[str, Spectrum], dict[str, float]]:
-    """Memory -> noise of its hold node, before the last decision of a frame of a raw sample x (time, features); and
-    net -> V there. Raises SimulationError where ngspice fails, MissingToolError without it."""
+    """Return memory -> noise of its hold node, before the last decision of a frame of a raw sample x (time, features);
+    and net -> V there. Raises SimulationError where ngspice fails, MissingToolError without it."""
     circuit, voltages = standing(design, x, frame)
     latches = sorted({net for shown in design.assembly.decisions.values() if isinstance(shown, tuple) for net in shown})
     rails = ["vdd" if voltages[net] > design.technology.supply / 2 else "0" for net in latches]

@@ -48,14 +48,14 @@ def running_intervals(passes: Sequence[bool], confidence: float = CONFIDENCE) ->
 
 
 def quantile_t(values: Sized, confidence: float = CONFIDENCE) -> float:
-    """Student's t of a two-sided interval of the mean of these values."""
+    """Return Student's t of a two-sided interval of the mean of these values."""
     from scipy.stats import t
 
     return float(t.ppf((1 + confidence) / 2, len(values) - 1))
 
 
 def mean_interval(values: NDArray[np.float64]) -> Interval:
-    """Mean of a sample with its interval."""
+    """Compute the mean of a sample with its interval."""
     mean, count = float(values.mean()), len(values)
     if count < 2:
         return Interval(mean, None, None)

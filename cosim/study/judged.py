@@ -12,7 +12,7 @@ Figures = dict[str, Estimate]  # by metric
 
 
 def measure_cost(design: Design, watts: NDArray[np.float64], lengths: NDArray[np.int64], t_step: float) -> Figures:
-    """power, energy of an inference, latency of the longest one and area of the gates. watts, lengths: (n,)."""
+    """Compute power, energy of an inference, latency of the longest one and area of the gates. watts, lengths: (n,)."""
     power, energy = (mean_interval(values) for values in (watts, watts * lengths * t_step))
     return {
         "power": Estimate(power.mean, power.low, power.high),
@@ -23,7 +23,7 @@ def measure_cost(design: Design, watts: NDArray[np.float64], lengths: NDArray[np
 
 
 def latency(lengths: NDArray[np.int64], t_step: float) -> float:
-    """From the first frame to the end of the last one, of the longest sample, s."""
+    """Return the time from the first frame to the end of the last one, of the longest sample, s."""
     return float(lengths.max()) * t_step
 
 

@@ -47,7 +47,7 @@ class LadderStudy:
 
 
 def check_study(study: LadderStudy, technologies: Sequence[Technology], calibration: Calibration) -> None:
-    """Raises MappingError where the ladder would skip or double a step at one of these temperatures.
+    """Raise MappingError where the ladder would skip or double a step at one of these temperatures.
 
     tau goes with the thermal voltage, and a DPI is up to DPI_SPREAD faster or slower than its equation. Raises
     OutOfMemoryError, too."""
@@ -98,18 +98,18 @@ class LadderTrace:
 
     @property
     def levels(self) -> Levels:
-        """Ones at the end of each step."""
+        """Number of rungs that are on at the end of each step, (steps,)."""
         return self.sampled.sum(axis=1).astype(np.int64)
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        """Steps at whose end any rung is not what software says."""
+        """Steps at whose end any rung is not what software says, (steps,) bool."""
         rungs = np.arange(self.states.shape[1])
         return (self.sampled != (rungs < self.expected[:, None])).any(axis=1)
 
     @property
     def wrong_updates(self) -> int:
-        """Steps that did not change the level as they should have, from wherever it stood."""
+        """Number of steps that did not change the level as they should have, from wherever it was."""
         before = np.concatenate([[self.run.start], self.levels[:-1]])
         return int((np.clip(before + self.run.updates, 0, self.states.shape[1]) != self.levels).sum())
 
@@ -124,7 +124,7 @@ def software_levels(start: int, updates: Levels, rungs: int) -> Levels:
 
 
 def ladder_runs(study: LadderStudy, calibration: Calibration) -> tuple[LadderRun, ...]:
-    """Random sequences from random levels, every level held, and the staircase without and with calibration."""
+    """Return random sequences from random levels, every level held, and the staircase without and with calibration."""
     c = study.currents
     solved = solve_ladder(c, calibration)
     width, rise = c.i_rise - c.i_fall, c.i_rise
@@ -306,7 +306,8 @@ def summarize_study(study: LadderStudy, name: str, conditions: Sequence[LadderSu
 
 
 def level_rows(study: LadderStudy, traces: Sequence[LadderTrace]) -> tuple[CellFigure, ...]:
-    """Output at every level, mean over the steps that end there; errors relative to L alpha, at level 0 to alpha."""
+    """Return the output at every level, mean over the steps that end there; errors relative to L alpha, at level 0 to
+    alpha."""
     alpha = study.currents.alpha
 
     def mean(chosen: Sequence[LadderTrace], level: int) -> float:
@@ -322,7 +323,7 @@ def level_rows(study: LadderStudy, traces: Sequence[LadderTrace]) -> tuple[CellF
 
 
 def _largest_level_error(alpha: float, traces: Sequence[LadderTrace]) -> float:
-    """|I_out - L alpha| over L alpha, or over alpha at level 0: the largest over all steps."""
+    """Compute |I_out - L alpha| over L alpha, or over alpha at level 0: the largest over all steps."""
     errors = [
         np.abs(trace.output[SAMPLE::SAMPLES_A_STEP] - alpha * trace.levels) / (alpha * np.maximum(trace.levels, 1))
         for trace in traces
@@ -331,14 +332,15 @@ def _largest_level_error(alpha: float, traces: Sequence[LadderTrace]) -> float:
 
 
 def _power_by_level(traces: Sequence[LadderTrace], rungs: int) -> tuple[float, ...]:
-    """Mean supply power at the end of a step on each level, watt."""
+    """Compute the mean supply power at the end of a step on each level, watt."""
     levels = np.concatenate([trace.levels for trace in traces])
     power = np.concatenate([trace.power[SAMPLE::SAMPLES_A_STEP] for trace in traces])
     return tuple(float(power[levels == k].mean()) for k in range(rungs + 1))
 
 
 def _update_time(trace: LadderTrace, step: float) -> float:
-    """From the beginning of a step to the last change of a state in it, the largest; resolved to one sample."""
+    """Return the longest time from the beginning of a step to the last change of a state in it, s; resolved to one
+    sample."""
     steps = trace.states.reshape(-1, SAMPLES_A_STEP, trace.states.shape[1])
     changed = (steps[:, 1:] != steps[:, :-1]).any(axis=2)
     last = np.flatnonzero(changed.any(axis=0))

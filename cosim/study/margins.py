@@ -53,7 +53,7 @@ class Margins:
 
     @property
     def fewest(self) -> float:
-        """Sigma of the nearest decision of the nominal circuit."""
+        """Fewest sigma of a decision of the nominal circuit from its threshold."""
         return min(one.circuit.fewest for one in self.layers)
 
 

@@ -122,7 +122,7 @@ def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[A
 
 
 def _threshold_lines(design: Design, node: ThresholdUnit, trace: BehavioralTrace) -> Sequence[Array]:
-    """Currents of the threshold and the width line, where beta flows into them, ampere."""
+    """Return the currents of the threshold and the width line, where beta flows into them, ampere."""
     betas = [trace.currents[source] for source, _ in design.graph.into(node.name, "beta")]
     if not betas:
         return ()

@@ -1,4 +1,4 @@
-"""Two runs' figures held against each other: the difference B - A with its 95 % interval and a test.
+"""Two runs' figures compared: the difference B - A with its 95 % interval and a test.
 
     yes or no, paired    Tango's score interval; McNemar's exact test
     shares, paired       bias-corrected and accelerated bootstrap of the mean difference; test by flipping signs
@@ -39,7 +39,7 @@ _LEAST = 10  # pairs that must move for a bootstrap: of fewer, its intervals are
 class Contrast:
     """One figure in two runs, and B - A; `interval` and `p` are None where there are too few to tell.
 
-    pairs: how many were paired, 0 where the runs stand apart; up, down: pairs in which B is larger, or A.
+    pairs: how many were paired, 0 where the runs share none; up, down: pairs in which B is larger, or A.
     """
 
     a: float
@@ -59,14 +59,15 @@ class Contrast:
 
 
 def contrast_fractions(a: Bools, b: Bools) -> Contrast:
-    """Yes or no of the same n things, (n,)."""
+    """Compare yes or no of the same n things, (n,)."""
     up, down, n = int((b & ~a).sum()), int((a & ~b).sum()), len(a)
     shares = float(a.mean()), float(b.mean())
     return Contrast(*shares, (up - down) / n, tango_interval(up, down, n), mcnemar(up, down), "tango", n, up, down)
 
 
 def contrast_shares(a: Array, b: Array) -> Contrast:
-    """Means of shares of the same n things, (n,), whose differences are skewed; by Student's t where few move."""
+    """Compare means of shares of the same n things, (n,), whose differences are skewed; by Student's t where few
+    move."""
     change = b - a
     if np.count_nonzero(change) < _LEAST or np.ptp(change) == 0:
         return contrast_means(a, b)
@@ -74,7 +75,7 @@ def contrast_shares(a: Array, b: Array) -> Contrast:
 
 
 def contrast_means(a: Array, b: Array) -> Contrast:
-    """Means of the same n things, (n,)."""
+    """Compare means of the same n things, (n,)."""
     change, interval, p = b - a, None, None
     if len(change) >= 2:
         from scipy.stats import t
@@ -87,7 +88,7 @@ def contrast_means(a: Array, b: Array) -> Contrast:
 
 
 def contrast_fractions_apart(a: Bools, b: Bools) -> Contrast:
-    """Yes or no of n and m different things."""
+    """Compare yes or no of n and m different things."""
     from scipy.stats import fisher_exact
 
     (k, n), (j, m) = (int(a.sum()), len(a)), (int(b.sum()), len(b))
@@ -96,7 +97,7 @@ def contrast_fractions_apart(a: Bools, b: Bools) -> Contrast:
 
 
 def contrast_means_apart(a: Array, b: Array) -> Contrast:
-    """Means of n and m different things."""
+    """Compare means of n and m different things."""
     interval, p = None, None
     if min(len(a), len(b)) >= 2 and max(np.ptp(a), np.ptp(b)) > 0:
         from scipy.stats import ttest_ind
@@ -108,7 +109,7 @@ def contrast_means_apart(a: Array, b: Array) -> Contrast:
 
 
 def mcnemar(up: int, down: int) -> float:
-    """p of McNemar's exact test: whether as many pairs turned one way as the other."""
+    """Compute p of McNemar's exact test: whether as many pairs turned one way as the other."""
     from scipy.stats import binomtest
 
     return float(binomtest(up, up + down).pvalue) if up + down else 1.0

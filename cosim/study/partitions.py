@@ -1,4 +1,4 @@
-"""A backbone with its cells on transistors, held against software: partition by partition, and end to end.
+"""A backbone with its cells on transistors, compared with software: partition by partition, and end to end.
 
 Four runs of the same samples. `software`: as trained. `converters`: software with the converters and the circuit's
 equations, which is what the circuit should do. `behavioral` and the simulator: whole traces go through the circuits,
@@ -138,12 +138,12 @@ class Deployed:
         return (np.arange(steps)[None, :] < self.lengths[:, None]) & self.good[:, None]
 
     def wrong(self, cell: str, first: str, second: str) -> int:
-        """States of a cell that differ between two levels."""
+        """Count the states of a cell that differ between two levels."""
         differ = self.levels[first].states[cell] != self.levels[second].states[cell]
         return int((differ & self.valid[:, :, None]).sum())
 
     def same(self, first: str, second: str) -> int:
-        """Samples with equal decisions."""
+        """Count the samples with equal decisions."""
         return int((self.levels[first].decisions == self.levels[second].decisions)[self.good].sum())
 
 
@@ -206,7 +206,7 @@ def mean_power(placed: CompiledPartition, x: Array, lengths: Integers) -> Array:
 
 
 def taken_over(states: "States", outcomes: Sequence[Outcome]) -> "States":
-    """States (n, time, units) with those of the runs that did not fail, over their frames."""
+    """Return states (n, time, units) with those of the runs that did not fail, over their frames."""
     found = states.copy()
     for k, outcome in enumerate(outcomes):
         if isinstance(outcome, Inference):

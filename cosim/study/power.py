@@ -1,7 +1,7 @@
 """Supply power by block and by rail: what a simulator measures beside what the behavioral equations say.
 
     P          mean over the frames of V_DD times what a block draws from its own supply
-    static     P where the circuit stands still, held over the span between two edges (`settled_windows`)
+    static     P where the circuit is settled, held over the span between two edges (`settled_windows`)
     dynamic    (P - static) t_step, an energy per frame: what currents that lag behind an edge take less or more
     energy     P t_step per frame, P t_step frames per inference
 
@@ -114,9 +114,10 @@ class PowerSummary:
 
 
 def study_power(design: Design, test_set: TestSet, outcomes: Sequence[Outcome] | None, run: Run = Run()) -> PowerStudy:
-    """Power of the samples from the outcomes of `meter_samples`; only those that succeeded count, on both sides.
+    """Return the power of the samples from the outcomes of `meter_samples`; only those that succeeded count, on both
+    sides.
 
-    Without outcomes, or if all failed, the behavioral side alone.
+    Without outcomes, or if all failed, it is the behavioral side alone.
     """
     good = _simulated(outcomes)
     failed = len(outcomes or ()) - len(good)

@@ -145,7 +145,7 @@ def _inputs(design: Design, x: Array, run: Run, time: Array) -> Iterator[tuple[s
 
 
 def _states(design: Design, waves: Waveforms, threshold: float) -> Iterator[tuple[str, NDArray[np.int16]]]:
-    """Whole states; an analog one is among the currents, where it is chosen."""
+    """Yield (memory, its whole states over time); an analog one is among the currents, where it is chosen."""
     for name, nets in design.assembly.decisions.items():
         if not isinstance(nets, Carried):
             high = (waves.probes[Voltage(one)] > threshold for one in nets)

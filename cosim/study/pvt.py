@@ -45,7 +45,7 @@ class PvtCondition:
 class Sweep:
     """Every condition, and the worst of them: none among conditions that are all equal.
 
-    stands_on: where the bias currents come from that every figure stands on, as a phrase.
+    stands_on: where the bias currents come from that every figure rests on, as a phrase.
     """
 
     bias: Bias

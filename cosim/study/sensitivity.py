@@ -274,7 +274,7 @@ def _frame_weights(design: Design, frames: int, asked: SensitivityTarget) -> Arr
 
 
 def _signs(pooled: Array, asked: SensitivityTarget) -> dict[int, float]:
-    """Output -> its sign."""
+    """Return output -> its sign."""
     if asked.output is not None:
         return {asked.output: 1.0}
     order = np.argsort(-pooled, kind="stable").tolist()

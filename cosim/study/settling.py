@@ -59,7 +59,7 @@ def slowest_line(design: Design, condition: Condition | None = None) -> Settling
 
 
 def gate_loads(design: Design, condition: Condition | None = None) -> dict[str, float]:
-    """Net -> capacitance of the gates on it in weak inversion, F."""
+    """Return net -> capacitance of the gates on it in weak inversion, F."""
     technology, found = (condition or design.nominal).technology, defaultdict(float)
     densities = {
         polarity: OXIDE / oxide_thickness(technology, polarity) * (1 - 1 / technology.device(polarity).slope_factor)

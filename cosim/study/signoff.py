@@ -28,7 +28,7 @@ class Finding:
 class Check:
     """name: as its table in the plan has it; looked: what it looked at, such as "360 samples in 45 conditions".
 
-    notes: what a reader must know besides; skipped: why nothing was looked at, empty where it was.
+    notes: what a reader must know as well; skipped: why nothing was looked at, empty where it was.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Basis:
-    """An assumption on bias currents that a verdict stands on. words: where the currents come from; failed: the checks
+    """An assumption on bias currents that a verdict rests on. words: where the currents come from; failed: the checks
     that miss a limit under it, or under any."""
 
     bias: str

@@ -49,7 +49,7 @@ def normal_quantiles(values: Array) -> Quantiles:
 
 
 def bin_edges(values: Array, quantum: float = 0.0) -> Array:
-    """Borders of a histogram's bins: of numpy's `auto`, the narrower of Sturges and Freedman-Diaconis.
+    """Return the borders of a histogram's bins: of numpy's `auto`, the narrower of Sturges and Freedman-Diaconis.
 
     With a quantum, the least difference of what comes in steps from 0, each bin holds the same whole number of steps,
     one where there are few of them. At most MOST_BINS.

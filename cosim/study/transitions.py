@@ -98,8 +98,8 @@ def count_transitions(coded: Coded, strings: Sequence[Frames], unit: float) -> T
 
 
 def _cells_of(design: Design, states: States) -> Array:
-    """h of a network's own cells (time, cells), layer by layer, without those that only shift, from the states of the
-    memories; of cells that are left out their constant."""
+    """Return h of a network's own cells (time, cells), layer by layer, without those that only shift, from the states
+    of the memories; of cells that are left out their constant."""
     left_out, found = design.graph.left_out, dict[tuple[str, int], Array]()
     for k, node in enumerate(design.graph.memories):
         if node.behind == 0:

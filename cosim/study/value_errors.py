@@ -40,7 +40,10 @@ class ValueErrors:
 
 
 def measure_errors(answers: Mapping[str, Answers], y: Answers, target: RealTargets) -> ValueErrors:
-    """answers, y: (n, outputs); one of the engines is the software."""
+    """Measure the errors of each engine's answers, and how far they are from the software's.
+
+    answers, y: (n, outputs); one of the engines is the software.
+    """
     return ValueErrors(
         target.tolerance,
         {name: _measure(found, y) for name, found in answers.items()},
@@ -49,7 +52,7 @@ def measure_errors(answers: Mapping[str, Answers], y: Answers, target: RealTarge
 
 
 def rms(errors: Answers) -> float:
-    """Root of the mean square over samples and outputs."""
+    """Return the root of the mean square over samples and outputs."""
     return float(np.sqrt(np.mean(errors**2)))
 
 

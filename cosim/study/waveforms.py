@@ -91,7 +91,7 @@ def ends_of(design: Design, recorded: ProbedInference) -> dict[str, NDArray[np.f
 
 
 def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
-    """Labels of a memory node's waveforms, without a verdict."""
+    """Return the labels of a memory node's waveforms, without a verdict."""
     graph, currents, shown = design.graph, design.graph.currents[cell], design.assembly.decisions[cell]
     rest = shown.rest if isinstance(shown, Carried) else graph.i_pedestal
     return WaveLabels(
@@ -108,7 +108,7 @@ def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
 
 
 def input_names(encoding: InputEncoding) -> tuple[str, ...]:
-    """Names of the input currents: features by their number, and the ramp of time."""
+    """Return the names of the input currents: features by their number, and the ramp of time."""
     names = (str(k) for k in range(encoding.features))
     return (*names, "ramp") if encoding.ramp_steps is not None else tuple(names)
 
