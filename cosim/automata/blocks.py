@@ -65,7 +65,7 @@ class BlockAutomata:
         return np.concatenate([after, np.where(written == KEEP, bits, written)], axis=1)
 
     def run(self, strings: Whole) -> Whole:
-        """The decision behind every symbol of strings (n, time), alike."""
+        """Return the decision after every symbol of equally long strings (n, time), as places of labels (n, time)."""
         states = np.zeros((len(strings), len(self.sizes)), dtype=np.int64)
         base = np.concatenate([[1], np.cumprod(self.sizes)[:-1]])
         codes = np.empty(strings.shape, dtype=np.int64)
@@ -101,8 +101,10 @@ class BlockAutomata:
         return found, np.array(follow, dtype=np.int64)
 
     def words(self, turns: NDArray[np.bool_]) -> tuple[list[tuple[int, ...]], Whole]:
-        """The shortest string to each turn and states that any string leads to, the empty one first; what is decided
-        behind each."""
+        """Return the shortest string to each turn and states that any string leads to, and what is decided after it.
+
+        The empty string comes first. Decisions are places of labels, (strings,).
+        """
         found, follow = self.reached(turns)
         led, first = np.unique(follow, return_index=True)
         words: list[tuple[int, ...]] = [()] * len(found)
@@ -112,7 +114,10 @@ class BlockAutomata:
         return words, self.decide(np.array([states for _, states in found]))
 
     def product(self, alphabet: Alphabet) -> Partial:
-        """All blocks as one automaton, open where the alphabet says so, and before the first symbol."""
+        """Return all blocks as one automaton.
+
+        OPEN are symbols that never come, decisions that do not count, and the decision before the first symbol.
+        """
         found, follow = self.reached(alphabet.turns)
         before = np.array([turn for turn, _ in found]) - 1
         output = np.where(alphabet.judged[before], self.decide(np.array([states for _, states in found])), OPEN)
@@ -122,9 +127,9 @@ class BlockAutomata:
 
 
 def side_by_side(blocks: BlockAutomata, weight: Array, alphabet: Alphabet, task: str) -> Network:
-    """The network of h automata, and a readout of weights (labels, blocks, states) on their states.
+    """Return a network of the blocks' automata, read out by weights (labels, blocks, states) on their states.
 
-    Weights are rounded to the grid, which must leave all decisions that are of concern as they are: InputError where it
+    Weights are rounded to the grid, which must leave all decisions that count as they are: raises InputError where it
     does not, and for too many cells.
     """
     found, _ = blocks.reached(alphabet.turns)

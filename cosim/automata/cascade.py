@@ -46,7 +46,7 @@ class Cascade:
 
     @cached_property
     def bits(self) -> Mask:
-        """(states, cells)."""
+        """Return which cells are on in each state of the automaton, (states, cells)."""
         return np.concatenate([level.bits for level in self.levels], axis=1)
 
     @property
@@ -64,7 +64,11 @@ class Cascade:
 
 
 def cascade_of(automaton: Automaton, codes: tuple[Mask, ...], known: dict[bytes, Level | None]) -> Cascade | None:
-    """The cascade of these bits, (states, own) for each level; None where a bit has no row. known: levels so far."""
+    """Return the cascade of these bits, or None where a bit has no row.
+
+    codes: (states, own) for each level, the front first; known: levels found so far by their bits, to which new ones
+    are added.
+    """
     levels = list[Level]()
     for k, own in enumerate(codes):
         bits = np.concatenate(codes[: k + 1], axis=1)
@@ -96,7 +100,7 @@ def readout_price(automaton: Automaton, cascade: Cascade) -> float | None:
 
 
 def network_of_cascade(automaton: Automaton, cascade: Cascade, task: str) -> Network | None:
-    """The network that follows an automaton by these bits; None where no readout tells its labels apart."""
+    """Return the network that follows an automaton by a cascade's bits; None where no readout tells labels apart."""
     weights = readout_of(automaton, cascade.bits.astype(float))
     if weights is None:
         return None

@@ -38,7 +38,10 @@ class _Step:
 
 
 def cascades(automaton: Automaton) -> list[Cascade]:
-    """The cheapest ones that were found; none for large automata."""
+    """Return the cheapest cascades that were found, the cheapest first.
+
+    There are none for an automaton of fewer than 2 or more than MOST_CASCADED states.
+    """
     if not 2 <= len(automaton.states) <= MOST_CASCADED:
         return []
     known: dict[bytes, Level | None] = {}
@@ -112,7 +115,10 @@ def _promise(automaton: Automaton, above: Whole, below: Whole) -> float:
 
 
 def _classes(automaton: Automaton, above: Whole, below: Whole, order: tuple[int, ...]) -> Whole:
-    """The class of each state; order: in which blocks are brought together for keeping, setting and outputs."""
+    """Return the class of each state, (states,).
+
+    order: in which order blocks are brought together for keeping, setting and outputs.
+    """
     parent, follow = _quotient(automaton, above, below)
     group, parents = list(range(len(parent))), [{one} for one in parent.tolist()]  # those of a group by its name
     wishes = list(_wishes(automaton, below, parent, follow))
@@ -156,7 +162,11 @@ def _alone(above: Whole, below: Whole) -> Mask:
 
 
 def _first_code(automaton: Automaton, step: _Step) -> Mask:
-    """A bit that the start has, of two classes; else of each class one."""
+    """Return the bits (states, bits) that a search begins with.
+
+    Two classes have one bit, which is on in the start's class; more have a bit each, off where the levels in front
+    already determine the class.
+    """
     every = np.eye(step.classes.max() + 1, dtype=np.bool_)[step.classes]
     if every.shape[1] == 2:
         return every[:, [step.classes[automaton.start]]]
@@ -173,7 +183,10 @@ def _codes(automaton: Automaton, step: _Step) -> Iterator[Mask]:
 
 
 def _tables(size: int, start: int) -> Iterator[Mask]:
-    """One bit for each class, or all but one; as many bits on in each; binary numbers, with none on at the start."""
+    """Yield codes (classes, bits): one-hot, one-hot without one bit, codes of equal weight, and binary numbers.
+
+    The binary number of the class `start` is 0.
+    """
     every = np.eye(size, dtype=np.bool_)
     yield every
     for without in range(size) if size <= _MOST_ONE_HOT else (start,):

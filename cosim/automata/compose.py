@@ -37,14 +37,14 @@ class _Layers:
     known: dict[str, Array] = field(default_factory=dict[str, Array])  # ranges of states
 
     def add(self, cells: Layer, zero: float = 0.0) -> None:
-        """A recurrent layer, which is read out."""
+        """Add a recurrent layer that the readout reads; zero: the value of a cell that is off."""
         self.layers.append(cells)
         self.read.append(cells.name)
         self.zeros.append(np.full(cells.width, zero))
 
 
 def network_of_product(automaton: Automaton, product: Product, task: str) -> Network | None:
-    """The network that follows an automaton by these parts; None where no readout tells its labels apart."""
+    """Return the network that follows an automaton by a product's parts; None where no readout tells labels apart."""
     latches = [part for part in product if part.kind == "latch"]
     others = [part for part in product if part.kind != "latch"]
     weights = readout_of(automaton, np.concatenate([part.features for part in (*latches, *others)], axis=1))
@@ -61,7 +61,7 @@ def network_of_product(automaton: Automaton, product: Product, task: str) -> Net
 
 
 def _latches(parts: list[AutomatonPart]) -> FirstQuadrantLayer:
-    """One cell for each part."""
+    """Return a layer with one latch for each part of two blocks."""
     one = np.stack([part.next for part in parts])  # (parts, 2, symbols)
     weight = np.where(one[:, 0] == one[:, 1], one[:, 0], _KEEP)
     ones = np.ones(len(parts))

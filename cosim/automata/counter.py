@@ -36,7 +36,10 @@ def position_code(bits: int) -> Network:
 
 
 def chain(bits: int) -> tuple[AndLayer, SignedLayer]:
-    """The carries of a chain, which read the input's one bit and COUNT a frame late (BEFORE), and its toggles."""
+    """Return the layers of a counter: the carries of its chain, and its toggles.
+
+    The carries (CARRY) read the input's one bit and the toggles (COUNT) a frame late (BEFORE).
+    """
     rows, above = list[NDArray[np.bool_]](), list[int]()
     for bit in range(bits):
         needed = np.arange(1 + bit)  # the input, then the bits below

@@ -35,9 +35,10 @@ class LearnedAutomaton:
 
 
 def network_oracle(network: Network, origin: str) -> Oracle:
-    """The decision of a network behind each symbol, symbol k being feature k at 1, the others at 0.
+    """Return an oracle that says a network's decision after each symbol.
 
-    Raises InputError for a network that decides on more than the last step; origin: its file.
+    Symbol k is feature k at 1 and the others at 0. Raises InputError for a network that decides on more than the last
+    step; origin: its file.
     """
     if network.readout.pooling != "last":
         raise InputError(
@@ -56,9 +57,10 @@ def network_oracle(network: Network, origin: str) -> Oracle:
 def learn(
     oracle: Oracle, names: tuple[Sequence[str], Sequence[str]], strings: Sequence[Word], most: int
 ) -> LearnedAutomaton:
-    """The automaton that an oracle follows, as far as `strings` can tell; names: of symbols, and of what is said.
+    """Return the automaton that an oracle follows, as far as `strings` can tell.
 
-    It ends when all strings agree, or with the first automaton of more than `most` states, for what drifts is none.
+    names: of symbols, and of what the oracle says. The search ends when all strings agree, or with the first automaton
+    of more than `most` states: an oracle that drifts is no automaton.
     """
     symbols, labels = map(tuple, names)
     asked = _Asked(oracle)
@@ -131,7 +133,7 @@ class _Table:
                     self.access.append((*word, k))
 
     def after(self, word: Word, symbol: int) -> int:
-        """The state behind a word and a symbol."""
+        """Return the state that a word leads to when a symbol is appended."""
         return self.states[self._row((*word, symbol))]
 
     def answer(self, word: Word) -> Word:

@@ -21,9 +21,10 @@ MOST_DIVIDED = MOST_BITS - 1  # bits of the counter that makes the tick
 
 
 def ring(cells: int) -> Network:
-    """A ring of so many bits; symbols ZERO, ONE, AGAIN, one-hot. Output: the bit that comes out.
+    """Return a network that is a ring of `cells` bits.
 
-    Raises ValueError for fewer than 2 cells or more than MOST_CELLS.
+    Symbols: ZERO, ONE, AGAIN, one-hot. Output: the bit that comes out. Raises ValueError for fewer than 2 cells or more
+    than MOST_CELLS.
     """
     if not 2 <= cells <= MOST_CELLS:
         raise ValueError(f"cells must lie in 2 to {MOST_CELLS}, not {cells}; a longer memory is a digital one")
@@ -51,10 +52,11 @@ def ring(cells: int) -> Network:
 
 
 def dilated_line(cells: int, divided: int) -> Network:
-    """A line of bits that moves every 2^divided frames; inputs: 1 (the clock's enable), and the bit. Outputs: its taps.
+    """Return a network that is a line of bits, which moves every 2^divided frames.
 
-    The first tick is in frame 2^divided - 1. Raises ValueError for no cell, more than MOST_CELLS, or a divider of less
-    than 1 or more than MOST_DIVIDED bits.
+    The first tick is in frame 2^divided - 1. Inputs: 1 (the clock's enable), and the bit. Outputs: the taps of the
+    line. Raises ValueError for no cell, more than MOST_CELLS, or a divider of less than 1 or more than MOST_DIVIDED
+    bits.
     """
     if not 1 <= cells <= MOST_CELLS:
         raise ValueError(f"cells must lie in 1 to {MOST_CELLS}, not {cells}; a longer memory is a digital one")

@@ -25,10 +25,10 @@ PRODUCTS, STATE, BEFORE = "products", "state", "state_1"
 
 
 def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndLayer) -> Network:
-    """The network that follows an automaton: state j of the layer `state` is its j-th.
+    """Return the network that follows an automaton: unit j of the layer `state` is on in the automaton's state j.
 
-    Its decision behind a string is the label of the state that the string leads to. products: AndLayer, or ReluLayer
-    for rectifiers. Raises InputError for more states than a circuit of this kind is worth.
+    Its decision after a string is the label of the state that the string leads to. products: AndLayer, or ReluLayer for
+    rectifiers. Raises InputError for more states than a circuit of this kind is worth.
     """
     states, symbols = automaton.next.shape
     if states > MOST_STATES:
@@ -70,7 +70,10 @@ def symbol_network(
     late: Mapping[str, DelayedSignal],
     ranges: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
 ) -> Network:
-    """A network that reads symbols, one bit each; ranges: of states that are not those of Schmitt triggers."""
+    """Return a checked network that reads symbols, one bit each.
+
+    ranges: the ranges of states that are not those of Schmitt triggers.
+    """
     symbols = len(named.symbols)
     return check_network(
         Network(

@@ -35,7 +35,7 @@ class Fewest:
 
 
 def fewest(partial: Partial) -> Fewest:
-    """An automaton that answers as `partial` wherever that is of concern, with few states."""
+    """Return an automaton of few states that answers as `partial` wherever that is not open, and a bound on them."""
     small = _equal_states(partial)
     apart = _apart(small)
     group = _merged(small, apart)
@@ -84,7 +84,7 @@ def _apart(partial: Partial) -> NDArray[np.bool_]:
 
 
 def _merged(partial: Partial, apart: NDArray[np.bool_]) -> Whole:
-    """The group of each state: the smallest of its states."""
+    """Return the group of each state, (states,), named by the smallest of its states."""
     group = np.arange(len(partial.output))
     for state in range(1, len(group)):
         if group[state] != state:

@@ -49,7 +49,7 @@ class AutomatonPart:
 
     @property
     def features(self) -> NDArray[np.float64]:
-        """(states, bits): which of its cells are on in each state of the automaton."""
+        """Return which of the part's cells are on in each state of the automaton, (states, bits), 0 or 1."""
         if self.kind == "one-hot":
             return np.eye(len(self.next))[self.block]
         return ((self.block[:, None] >> np.arange(self.bits)) & 1).astype(float)
@@ -89,7 +89,7 @@ def products(automaton: Automaton) -> list[Product]:
 
 
 def describe(product: Product) -> str:
-    """A product in words."""
+    """Return a product in words."""
     latches = sum(part.kind == "latch" for part in product)
     words = [f"{latches} latch{'es' if latches > 1 else ''}"] if latches else []
     words += [f"{part.bits} toggle{'s' if part.bits > 1 else ''}" for part in product if part.kind == "toggles"]
@@ -106,7 +106,7 @@ def _tells_apart(product: Product) -> bool:
 
 
 def _greedy(parts: list[AutomatonPart]) -> Product:
-    """The parts that tell most pairs of states apart for their cost, one after the other."""
+    """Return parts, chosen one after the other by how many pairs of states each newly tells apart for its cost."""
     together = np.ones((len(parts[0].block),) * 2, dtype=np.bool_)
     chosen: list[AutomatonPart] = []
     while (together & ~np.eye(len(together), dtype=np.bool_)).any():
@@ -118,7 +118,7 @@ def _greedy(parts: list[AutomatonPart]) -> Product:
 
 
 def _part(automaton: Automaton, partition: Partition) -> AutomatonPart:
-    """The part of a closed partition, of the kind that needs least."""
+    """Return the part that follows a closed partition, of the kind that needs least."""
     plain = _one_hot(automaton, partition)
     follow, count = plain.next, len(plain.next)
     keeps = np.arange(count)
@@ -133,7 +133,11 @@ def _part(automaton: Automaton, partition: Partition) -> AutomatonPart:
 
 
 def _ring(follow: Whole, start: int) -> Whole | None:
-    """The blocks along the ring from the start; None where symbols do anything but keep a block or move on by one."""
+    """Return the blocks along the ring from the start, (blocks,), or None without a ring.
+
+    A ring exists where every symbol either keeps all blocks or moves each block to its successor, and the successors
+    pass through all blocks.
+    """
     keeps = np.arange(len(follow))
     moves = [column for column in follow.T if (column != keeps).any()]
     if not moves or any((column != moves[0]).any() for column in moves):
@@ -185,7 +189,7 @@ def _pairs(partition: Partition) -> Iterator[tuple[int, int]]:
 
 
 def _join(automaton: Automaton, pairs: list[tuple[int, int]]) -> Partition:
-    """The finest closed partition in which these states share blocks."""
+    """Return the finest closed partition in which the states of each pair share a block."""
     above = list(range(len(automaton.states)))
 
     def top(state: int) -> int:

@@ -25,13 +25,13 @@ class Coded:
 
 
 def automaton_in(network: Network) -> Automaton | None:
-    """The automaton that a network follows, see `coded_in`."""
+    """Return the automaton that a network follows, or None where it follows none; see `coded_in`."""
     found = coded_in(network)
     return None if found is None else found.automaton
 
 
 def coded_in(network: Network) -> Coded | None:
-    """The automaton whose symbol is the one input that is on, and whose state is what a network's cells keep.
+    """Return the automaton whose symbol is the one input that is on, and whose state is what a network's cells keep.
 
     Where one cell alone is on in every state these are its states; else, where its history says that it follows an
     automaton, what strings lead to, in the order of the shortest of them. Each state by each symbol goes through the
@@ -120,7 +120,7 @@ def _automaton(network: Network, follow: Whole, start: int, said: Whole) -> Auto
 
 
 def symbols_in(encoding: InputEncoding, x: NDArray[np.float64]) -> Whole:
-    """The symbols of raw inputs (..., features): the place of the one that is on, -1 where not one alone is."""
+    """Return the symbols of raw inputs (..., features) as (...): the index of the one feature that is on, else -1."""
     units = encode_inputs(encoding, x.reshape(1, -1, x.shape[-1])).units.reshape(*x.shape[:-1], -1)
     return _place(units)
 
@@ -146,7 +146,7 @@ def check_symbols(network: Network, x: NDArray[np.float64], lengths: Whole, orig
 def _behind(
     network: Network, layer: FirstQuadrantLayer, cell: NDArray[np.float64], symbols: int
 ) -> NDArray[np.float64]:
-    """The layer's h behind one frame of each symbol, (symbols, width), from one of its cells on."""
+    """Return the layer's h after one frame of each symbol, (symbols, width); its cells start at `cell`, (width,)."""
     begun = replace(layer, initial=cell)
     layers = tuple(begun if one is layer else one for one in network.layers)
     return run_reference(replace(network, layers=layers), np.eye(symbols)[:, None]).signals[layer.name][:, 0]

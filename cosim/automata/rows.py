@@ -90,7 +90,7 @@ def terms_of(bits: Mask, symbols: int) -> Terms:
 
 
 def cheapest_row(automaton: Automaton, terms: Terms, bit: Mask) -> LogicRow | None:
-    """The row of a cell that is on in these states (states,); None where there is none on the grid of weights."""
+    """Return the cheapest row of a cell that is on in these states (states,); None without one on the weight grid."""
     before, after = np.repeat(bit[:, None], terms.symbols, axis=1), bit[automaton.next]
     follows = _row(terms, np.where(after, 1.0, -_LARGEST), np.where(after, _LARGEST, 0.0), keeps=False)
     if follows is not None and follows.price <= _CHEAP:
@@ -103,7 +103,7 @@ def cheapest_row(automaton: Automaton, terms: Terms, bit: Mask) -> LogicRow | No
 
 
 def _row(terms: Terms, low: Array, high: Array, *, keeps: bool) -> LogicRow | None:
-    """The cheapest row whose candidate lies between low and high, (states, symbols)."""
+    """Return the cheapest row whose candidate lies between low and high, (states, symbols); None without one."""
     states, symbols, count = terms.on.shape
     single = np.concatenate(
         [np.tile(np.eye(symbols), (states, 1)), np.repeat(terms.bits.astype(float), symbols, axis=0)], axis=1

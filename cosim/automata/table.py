@@ -33,14 +33,14 @@ class Automaton:
     output: Whole
 
     def run(self, string: Whole) -> Whole:
-        """The state behind every symbol of a string (time,) of symbols' places."""
+        """Return the state after every symbol of a string (time,) of symbols' places, (time,)."""
         found, state = np.empty(len(string), dtype=np.int64), self.start
         for t, symbol in enumerate(string.tolist()):
             state = found[t] = self.next[state, symbol]
         return found
 
     def places(self, string: Sequence[str]) -> Whole:
-        """A string as places of its symbols. Raises InputError for a symbol that there is not."""
+        """Return a string as places of its symbols, (time,). Raises InputError for a symbol outside the alphabet."""
         place = {symbol: k for k, symbol in enumerate(self.symbols)}
         strange = next((symbol for symbol in string if symbol not in place), None)
         if strange is not None:
@@ -62,7 +62,7 @@ class _Table:
 
 
 def read_table(path: Path) -> Automaton:
-    """The automaton in a JSON file. Raises InputError naming the state and the symbol that lack, or are not known."""
+    """Read the automaton in a JSON file. Raises InputError naming a state or symbol that is missing or unknown."""
     where = shown_path(path)
     table = typed(check_plain(read_json(path, _REPAIR), where, _REPAIR), _Table, where, _REPAIR)
     return _automaton(table, where)
@@ -110,10 +110,10 @@ def _reached(automaton: Automaton) -> list[int]:
 
 
 def minimise(automaton: Automaton) -> Automaton:
-    """The automaton of the same outputs with the fewest states, in the order in which strings reach them.
+    """Return the automaton of equal outputs with the fewest states, in the order in which strings reach them.
 
-    States that no string tells apart are one (E. F. Moore, Gedanken-experiments on sequential machines, 1956), found in
-    time n log n (J. E. Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971).
+    States that no string tells apart become one (E. F. Moore, Gedanken-experiments on sequential machines, 1956), found
+    in time n log n (J. E. Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971).
     """
     block = _blocks(automaton)
     order = list(dict.fromkeys(block[_reached(automaton)].tolist()))
@@ -156,7 +156,10 @@ def _blocks(automaton: Automaton) -> Whole:
 
 
 def modulo(count: int) -> Automaton:
-    """The sum of digits 0 to count - 1, modulo count."""
+    """Return the automaton that sums digits 0 to count - 1 modulo count.
+
+    Raises InputError for a count outside 2 to MOST_STATES.
+    """
     if not 2 <= count <= MOST_STATES:
         raise InputError(f"--modulo must lie in 2 to {MOST_STATES}, not {count}")
     digits = tuple(map(str, range(count)))

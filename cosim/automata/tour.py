@@ -28,7 +28,7 @@ def tour(automaton: Automaton, longest: int) -> list[Whole]:
 
 
 def _way(automaton: Automaton, start: int, left: set[tuple[int, int]]) -> list[int]:
-    """The shortest string from a state whose last transition is left; empty where there is none."""
+    """Return the shortest string from a state whose last transition is among those left; empty without one."""
     ways, waiting = {start: list[int]()}, deque([start])
     while waiting:
         state = waiting.popleft()

@@ -99,7 +99,7 @@ class Inference:
 
     @property
     def chosen(self) -> int | None:
-        """The class that the chip itself decided on, NO_CLASS where not one line was high; None without lines."""
+        """Return the class that the chip itself decided; NO_CLASS unless one line alone is high, None without lines."""
         if not self.lines.size:
             return None
         return int(self.lines.argmax()) if self.lines.sum() == 1 else NO_CLASS
@@ -127,12 +127,12 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """The folder, where there must be one."""
+        """Return the run's folder, which must be given."""
         assert self.folder is not None, "this needs a folder for its results"
         return self.folder
 
     def standing(self, design: Design) -> Condition:
-        """The condition of a design, and of the chip that is there."""
+        """Return the run's condition for a design, with supply and temperature of the run's chip if there is one."""
         return standing(design, self.condition, self.chip)
 
 
@@ -149,7 +149,7 @@ class Description:
 
 
 def decided_by(inferences: Sequence[Inference], answers: Answers) -> Answers:
-    """The classes of samples: those of the chip's own lines where it has a decision, else the answers themselves."""
+    """Return the classes (n,) that the chip's own lines decided, or `answers` where a sample is without such lines."""
     chosen = [one.chosen for one in inferences]
     return answers if None in chosen else np.array(chosen, dtype=np.int64)
 
@@ -202,7 +202,7 @@ class Simulator(Protocol):
         ...
 
     def write(self, bench: Bench) -> str:
-        """The deck of a bench, which needs nothing else; results are kept under its hash."""
+        """Return the deck of a bench, which needs nothing else; results are kept under its hash."""
         ...
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
@@ -243,7 +243,7 @@ class Batched(Simulator, Protocol):
 
     @property
     def fallback(self) -> str:
-        """The name of the simulator for what it cannot run."""
+        """Return the name of the simulator that runs what this engine cannot."""
         ...
 
     def run_all(self, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:

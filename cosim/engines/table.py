@@ -74,7 +74,7 @@ ENGINES: tuple[Entry, ...] = (
 
 
 def engine_entry(name: str) -> Entry:
-    """The engine of this name. Raises InputError for one that is not of ENGINES."""
+    """Return the engine of this name. Raises InputError for one that is not of ENGINES."""
     return _named(name, "engine", ENGINES)
 
 
@@ -84,7 +84,7 @@ def engines() -> tuple[Entry, ...]:
 
 
 def simulators() -> tuple[Entry, ...]:
-    """The engines that run the bench of a network."""
+    """Return the engines that run the bench of a network."""
     return tuple(entry for entry in ENGINES if entry.simulator)
 
 
@@ -100,7 +100,7 @@ def simulator_beside(name: str) -> str:
 
 
 def simulator_named(name: str) -> "Simulator":
-    """The simulator of this name. Raises InputError for one that is none of ENGINES."""
+    """Return the simulator of this name, loaded. Raises InputError for a name that is no simulator's."""
     return _named(name, "simulator", simulators()).load()
 
 

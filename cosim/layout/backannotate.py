@@ -33,7 +33,11 @@ def nets_of(circuit: Circuit) -> dict[str, str]:
 def wire_capacitors(
     parasitics: Iterable[Parasitic], names: dict[str, str], *, coupling: bool = True
 ) -> list[Capacitor]:
-    """One capacitor a pair of nets, and one from each net to ground; without `coupling` all of it is to ground."""
+    """Return one capacitor for each pair of nets, and one from each net to ground.
+
+    names: the circuit's name of each net of the layout. A pair with a supply or below SMALLEST, and every pair without
+    `coupling`, becomes capacitance to ground.
+    """
     pairs: dict[tuple[str, str], float] = defaultdict(float)
     for one in parasitics:
         pairs[names[one.a], names[one.b]] += one.farad
@@ -52,13 +56,13 @@ def wire_capacitors(
 
 
 def with_wires(design: Design, capacitors: Iterable[Capacitor]) -> Design:
-    """The design whose circuit is flat and has these capacitors."""
+    """Return the design with a flat circuit to which these capacitors are added."""
     circuit = replace(design.flat, elements=(*design.flat.elements, *capacitors))
     return replace(design, assembly=replace(design.assembly, circuit=circuit))
 
 
 def extracted(design: Design, folder: Path) -> Design:
-    """The design with the wires of a folder of `cosim layout`. Raises InputError where they are not its own."""
+    """Return the design with the wires of a folder of `cosim layout`. Raises InputError for another design's wires."""
     found, names = read_wires(folder, design), nets_of(design.flat)
     unknown = sorted({net for one in found for net in (one.a, one.b)} - names.keys())
     if unknown:

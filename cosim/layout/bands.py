@@ -69,7 +69,7 @@ def _pile(bands: Sequence[WellBand], wanted: RowGoals, drawing: DrawingRules) ->
 
 
 def _longest(bands: Sequence[WellBand], urgent: frozenset[str]) -> int:
-    """The length of the longest of some nets, nm: its trunk, and its tracks from there to its terminals."""
+    """Return the length of the longest of the urgent nets, nm: its trunk, and its tracks from there to terminals."""
     ends: dict[str, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
     for k, band in enumerate(bands):
         for terminal in terminals_of(band):

@@ -102,12 +102,12 @@ def _size(mos: Mos) -> tuple[int, int]:
 
 
 def nanometres(metres: float) -> int:
-    """A drawn length on the grid of 5 nm."""
+    """Return a drawn length in nm, rounded to the grid of 5 nm."""
     return 5 * round(metres * 2e8)
 
 
 def stack(devices: Iterable[Mos], outside: Iterable[str] = ()) -> list[TransistorBlock]:
-    """The blocks of a circuit's transistors, in their order. outside: nets that something else is on, too."""
+    """Return the blocks of a circuit's transistors, in their order; outside: nets to which other elements connect."""
     devices = list(devices)
     uses = Counter(outside)
     above: dict[str, Mos] = {}
@@ -150,7 +150,7 @@ def _with_switches(blocks: list[TransistorBlock], uses: Counter[str]) -> list[Tr
 
 
 def _fork(block: TransistorBlock, near: list[Mos], uses: Counter[str]) -> tuple[Mos, ...]:
-    """The two switches that join the top of a cascode, and nothing else does, with one other net."""
+    """Return the two switches that alone join the top of a cascode with one other net; empty without such."""
     top = block.links[0]
     if block.upper is None or len(near) != 2 or uses[top] != 3:
         return ()

@@ -107,7 +107,7 @@ class Channel:
         self.quiet: list[Terminal] = []  # what clocks keep from
 
     def fill(self, parts: list[TrackPart]) -> list[TrackPosition]:
-        """All tracks of the band. Raises NoTrunkError, and FullError where there is no room."""
+        """Find all tracks of the band. Raises NoTrunkError, and FullError where there is no room."""
         terminals = [one for part in parts for one in part.terminals]
         self.quiet = [one for one in terminals if one.net not in (*RAILS, *self.loud)]
         for terminal in terminals:
@@ -191,7 +191,7 @@ class Channel:
         return harm // tracks if harm else int(tracks == 1 and net not in self.loud)
 
     def _stub(self, terminal: Terminal, to: int, own: list[Stub]) -> tuple[int, Stub, set[TrackPosition]]:
-        """The cheapest stub from a terminal to a track, what it costs, and what it takes the place of."""
+        """Return the cost of the cheapest stub from a terminal to a track, the stub, and the tracks it displaces."""
         x1, y1, x2, y2 = terminal.box
         y, net = (y1 + y2) // 2, terminal.net
         past = y if abs(y - to) >= self.least else y + (self.least if y < self.band.y else -self.least)

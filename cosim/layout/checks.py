@@ -150,7 +150,7 @@ def _run(checker: Checker, deck: Path, options: dict[str, object], log: Path) ->
 
 
 def read_violations(report: Path, check: str) -> tuple[Violation, ...]:
-    """The places in a report database, micrometre: the middle of each marker."""
+    """Read the violations in a report database; the place of each is the middle of its marker, micrometre."""
     tree = ElementTree.parse(report)
     texts = {
         (one.findtext("name") or "").strip("'"): one.findtext("description") or "" for one in tree.iter("category")

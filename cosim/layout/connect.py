@@ -96,7 +96,7 @@ def _connect(netlist: Any, layers: Mapping[str, Any], drawing: DrawingRules) -> 
 
 
 def _boxes(region: Any) -> tuple[Box, ...]:  # noqa: ANN401 - klayout has no types of its own
-    """A region as boxes that do not overlap."""
+    """Return a region as boxes that do not overlap."""
     parts = region.merged().decompose_trapezoids_to_region()
     return tuple(sorted((b.left, b.bottom, b.right, b.top) for b in (one.bbox() for one in parts.each())))
 

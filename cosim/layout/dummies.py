@@ -15,7 +15,7 @@ _BESIDE = 460  # nm from the left edge to the diffusion, the gate's contact betw
 
 
 def dummy_of(mos: Mos, name: str) -> Mos:
-    """A unit like those of a transistor, all of it on the rail."""
+    """Return a unit device as large as a transistor's, with all its terminals on the rail."""
     rail = RAIL[mos.polarity]
     return Mos(name, rail, rail, rail, rail, mos.polarity, mos.w, mos.l)
 
@@ -26,7 +26,7 @@ def dummy_width(mos: Mos, drawing: DrawingRules) -> int:
 
 
 def draw_dummy(mos: Mos, x: int, drawing: DrawingRules) -> LayoutTile:
-    """The unit with its left edge at x."""
+    """Draw a unit device on the rail with its left edge at x, nm."""
     tile, at = LayoutTile(), heights(TransistorBlock(mos), drawing)
     w, whole = nanometres(mos.w), drawing["contact"] + 2 * drawing["contact_in"]
     a, right = x + _BESIDE, x + dummy_width(mos, drawing)

@@ -64,7 +64,10 @@ def _area(box: Box) -> int:
 
 
 def extract(drawn: ExtractedLayout, drawing: DrawingRules, drawn_before: float = 0.0) -> list[Parasitic]:
-    """All capacitances, largest kinds merged by pair. drawn_before: length of a diffusion that the models have, m."""
+    """Return all capacitances of a drawn layout, those of one pair and kind added up.
+
+    drawn_before: length of a diffusion that the models already have, m.
+    """
     grids = {layer: _Grid(_boxes(drawn, layer)) for layer in CONDUCTORS}
     total: dict[tuple[Pair, str], float] = defaultdict(float)
 

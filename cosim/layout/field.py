@@ -96,7 +96,7 @@ def _counted(upper: NDArray[np.int32], lower: NDArray[np.int32], worth: Weights,
 
 
 def _strips(drawn: ExtractedLayout, nets: list[str]) -> Iterator[dict[str, _Plane]]:
-    """The layers of a drawing, strip by strip from below, each with what lies within SEEN of it."""
+    """Yield the layers of a drawing strip by strip from below, each with everything within SEEN of the strip."""
     boxes = {layer: sorted(_numbered(drawn, nets, layer), key=lambda one: one[1][1]) for layer in CONDUCTORS}
     every = [box for found in boxes.values() for _, box in found]
     if not every:

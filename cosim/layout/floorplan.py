@@ -138,7 +138,7 @@ def piled(turns: Sequence[tuple[BlockRow, ...]], between: int) -> list[WellBand]
 
 
 def higher(bands: Sequence[WellBand], index: int) -> list[WellBand]:
-    """The bands with more room for tracks above the rows of one."""
+    """Return the bands, with more room for tracks above the rows of the one at `index`."""
     turns: list[tuple[BlockRow, ...]] = [
         tuple(replace(row, top=row.top + _MORE) for row in band.rows) if k == index else band.rows
         for k, band in enumerate(bands)

@@ -11,7 +11,7 @@ from cosim.technology.drawing import DrawingRules
 
 
 def geometry() -> Any:  # noqa: ANN401 - klayout has no types of its own
-    """The module klayout.db. Raises MissingToolError where it is not installed."""
+    """Return the module klayout.db. Raises MissingToolError where it is not installed."""
     try:
         import klayout.db
     except ImportError:
@@ -22,12 +22,12 @@ def geometry() -> Any:  # noqa: ANN401 - klayout has no types of its own
 
 
 def label_of(net: str) -> str:
-    """The name of a net in layout and LVS netlist; ground, in SPICE 0, is vss there."""
+    """Return the name of a net in layout and LVS netlist; ground, 0 in SPICE, is vss there."""
     return "vss" if net == "0" else net.replace(".", "_")
 
 
 def layout_of(chip: DrawnChip, drawing: DrawingRules) -> Any:  # noqa: ANN401 - klayout has no types of its own
-    """A klayout layout with one cell."""
+    """Return a klayout layout of a chip, with one cell."""
     db = geometry()
     layout = db.Layout()
     layout.dbu = 0.001
@@ -41,7 +41,7 @@ def layout_of(chip: DrawnChip, drawing: DrawingRules) -> Any:  # noqa: ANN401 - 
 
 
 def gds_bytes(layout: Any, *, packed: bool = False) -> bytes:  # noqa: ANN401 - klayout has no types of its own
-    """The file's content, gzipped where `packed`."""
+    """Return the GDS file of a klayout layout, gzipped where `packed`."""
     import gzip
 
     options = geometry().SaveLayoutOptions()

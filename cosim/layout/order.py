@@ -12,8 +12,10 @@ _URGENT = 20.0  # what a micrometre counts for of a net that should be short
 
 
 def shortest(piles: Sequence[Pile], ports: Sequence[str], urgent: Collection[str] = ()) -> list[Pile]:
-    """The bands' rows from bottom to top; ports: nets that reach down to the lower edge; urgent: those that should be
-    short."""
+    """Return the bands' rows from bottom to top, in the order with the shortest trunks.
+
+    ports: nets that reach down to the lower edge; urgent: nets that should be short.
+    """
     inside = [
         {one.net for row in pile for placed in row.placed for one in placed.tile.terminals} - {*RAILS} for pile in piles
     ]

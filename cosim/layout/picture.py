@@ -16,7 +16,10 @@ COLOURS = {
 
 
 def format_svg(chip: DrawnChip, layers: tuple[str, ...] = tuple(COLOURS), window: Box | None = None) -> str:
-    """The rectangles of some layers as SVG, one path a layer, a user unit a micrometre; all of them or in a window."""
+    """Return the rectangles of some layers as SVG, one path a layer; a user unit is a micrometre.
+
+    window: the part to show, nm; None shows the whole chip.
+    """
     x1, y1, x2, y2 = window or chip.box
     parts: list[str] = []
     for layer in layers:
@@ -58,7 +61,7 @@ def _meets(a: Box, b: Box) -> bool:
 
 
 def draw_png(gds: bytes, pixels: int = 1200) -> bytes:
-    """A square picture of a GDS file on white."""
+    """Return a square PNG picture of a GDS file on white."""
     import klayout.lay as lay
 
     with TemporaryDirectory() as folder:

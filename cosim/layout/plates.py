@@ -58,7 +58,7 @@ class _Columns:
 
 
 def _columns(areas: Sequence[float], height: int, drawing: DrawingRules) -> _Columns:
-    """The columns that take the least width, of those whose wires keep apart where there are such."""
+    """Return the columns that take the least width, preferably with wires that keep their distance."""
     best: tuple[float, _Columns] | None = None
     largest = max(areas)
     for each in range(1, len(areas) + 1):
@@ -117,7 +117,10 @@ def above(drawing: DrawingRules) -> int:
 
 
 def _lane(capacitor: Capacitor, span: tuple[int, int], taken: Sequence[int]) -> int:
-    """The height of a plate's wire: as far from others as counts, then as near to the middle as can be."""
+    """Return the height of a plate's wire, nm: as far from others as counts, then as near to the middle as possible.
+
+    Raises MappingError where there is no room for the wire.
+    """
     lanes = range(span[0] + _ABOVE_BAR, span[1] - 700, _LANE)
 
     def worth(y: int) -> tuple[int, int]:

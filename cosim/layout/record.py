@@ -154,7 +154,7 @@ def _rows(
 
 
 def coupling_rows(parasitics: Iterable[Parasitic], count: int = 40) -> list[tuple[str, str, float, float]]:
-    """The pairs of nets that see each other most: net, other, fF, and its share of all that the first has."""
+    """Return the pairs of nets with the largest coupling: net, other net, fF, share of the first net's total."""
     total: dict[str, float] = defaultdict(float)
     pairs: dict[tuple[str, str], float] = defaultdict(float)
     for one in parasitics:

@@ -51,12 +51,12 @@ class Resistance:
 
     @property
     def worst(self) -> float:
-        """The larger share."""
+        """Return the larger of the two shares, delay and drop."""
         return max(self.delay, self.drop)
 
 
 def supply_current(design: Design) -> float:
-    """The largest of the circuit's frames with all inputs off, and with all on, ampere."""
+    """Return the largest supply current of the circuit over frames with all inputs off and with all on, ampere."""
     encoding = design.network.encoding
     ends = [np.broadcast_to(encoding.offset + k * encoding.scale, (FRAMES, encoding.features)) for k in (0, 1)]
     blocks = behavioral_power(design, run_behavioral(design, np.stack(ends)))
@@ -64,7 +64,7 @@ def supply_current(design: Design) -> float:
 
 
 def resistances(chip: DrawnChip, design: Design, wires: Iterable[Parasitic]) -> list[Resistance]:
-    """All nets that have a wire, the worst first."""
+    """Return the resistance of every net that has a wire, the worst first."""
     drawing, supply = drawing_of(design.technology), supply_current(design)
     ohms, gates = signal_ohms(chip, drawing), gate_ohms(chip, drawing)
     ohms |= supply_ohms(chip, ohms, drawing)

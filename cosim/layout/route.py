@@ -76,7 +76,7 @@ class RoutingLanes:
         return not any(a < high + self.clear and low < b + self.clear and other != net for a, b, other in near)
 
     def near(self, lane: int, reach: int, pitch: int) -> Iterator[tuple[int, list[tuple[int, int, str]]]]:
-        """The other lanes nearer than `reach`, and what lies there; from the nearest on."""
+        """Yield the other lanes nearer than `reach`, nearest first, with the stretches on each."""
         for away in range(pitch, reach, pitch):
             for other in (lane - away, lane + away):
                 if other in self.held:
@@ -115,7 +115,7 @@ class RoutingPlan:
 
 
 def terminals_of(band: WellBand) -> Iterable[Terminal]:
-    """The terminals of a band, as they lie on the chip."""
+    """Yield the terminals of a band at their places on the chip, nm."""
     for k, row in enumerate(band.rows):
         for placed in row.placed:
             for terminal in placed.tile.terminals:
@@ -130,7 +130,10 @@ def flipped(y1: int, y2: int, y: int, k: int) -> tuple[int, int]:
 
 
 def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
-    """All wires. Raises FullError with the index of a band that must be higher, NoRoomError for a trunk."""
+    """Return all wires of a plan.
+
+    Raises FullError with the index of a band that must be higher, NoRoomError for a trunk without a place.
+    """
     ends = [defaultdict[str, list[Terminal]](list) for _ in plan.bands]
     for k, band in enumerate(plan.bands):
         for terminal in terminals_of(band):

@@ -101,8 +101,10 @@ def _apart(drawing: DrawingRules) -> _Apart:
 
 
 def _make_row(items: list[_Item], widest: int, drawing: DrawingRules, start: int = 0) -> BlockRow:
-    """A row as wide as the widest one: gate lines move apart, so that a cell's transistors stand above each other. It
-    begins at `start`."""
+    """Return a row from `start` to the width of the widest row, nm.
+
+    Gate lines move apart evenly, so that the transistors of one cell line up from row to row.
+    """
     placed: list[PlacedTile] = []
     spots, right = _spots(items, _apart(drawing))
     last = max(spot for _, spot, first in spots if first)
@@ -129,7 +131,7 @@ def _end(items: list[_Item], apart: _Apart, drawing: DrawingRules) -> int:
 
 
 def _make_mirrors(items: list[_Item], widest: int, drawing: DrawingRules, number: int) -> BlockRow:
-    """A row of mirrors between units on the rail."""
+    """Return a row of mirrors between unit devices on the rail."""
     end = _end(items, _apart(drawing), drawing)
     row = _make_row(items, widest - 2 * end, drawing, end)
     ends: list[PlacedTile] = []
@@ -252,7 +254,7 @@ def _merged(classes: dict[_Class, list[_Item]], limit: int, apart: _Apart) -> di
 def arrange(
     blocks: Sequence[TransistorBlock], order: dict[str, float], limit: int, drawing: DrawingRules
 ) -> list[BlockRow]:
-    """All rows, those of one polarity and height behind one another."""
+    """Return all rows, those of one polarity and height behind one another; limit: the width of a row, nm."""
     rows: list[tuple[bool, list[_Item]]] = []
     apart = _apart(drawing)
     classes: dict[_Class, list[_Item]] = {}

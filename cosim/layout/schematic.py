@@ -13,8 +13,11 @@ from cosim.technology.drawing import DrawingRules
 def format_schematic(
     circuit: Circuit, plates: Sequence[Plate], ports: Sequence[str], name: str, drawing: DrawingRules
 ) -> str:
-    """One line a unit: `m` units of a transistor are m lines, each with its own width and length. circuit: a flat one,
-    with the units that are drawn beside it."""
+    """Return the netlist for LVS, one line a unit device.
+
+    `m` units of a transistor are m lines of equal width and length. circuit: a flat one, with the units that are drawn
+    as well as its own.
+    """
     lines = [f"* {name}, unit by unit", *fold(f".subckt {name} {' '.join(map(label_of, ports))}")]
     for element in circuit.elements:
         if not isinstance(element, Mos):

@@ -57,7 +57,7 @@ class LayoutTile:
     top: int = 0
 
     def add(self, layer: str, *box: int) -> None:
-        """One more rectangle."""
+        """Add one rectangle to a layer: left, bottom, right, top, nm."""
         self.shapes.append((layer, (box[0], box[1], box[2], box[3])))
 
 
@@ -87,7 +87,7 @@ class Heights:
 
 
 def heights(block: TransistorBlock, drawing: DrawingRules) -> Heights:
-    """The heights of a block."""
+    """Return the heights at which the parts of a block begin, nm."""
     w, l = block.shape[:2]  # noqa: E741 - a length
     reach = _reach(w, drawing)
     gate = BOTTOM + reach
@@ -142,7 +142,7 @@ def _shared(drawing: DrawingRules) -> int:
 
 
 def contacts(box: Box, drawing: DrawingRules, layer: str = "contact", size: str = "contact") -> Iterator[Shape]:
-    """One row or column of contacts in the middle of a box, as many as fit."""
+    """Yield one row or column of contacts in the middle of a box, as many as fit and at least one."""
     one, space = drawing[size], max(drawing["contact_space"], 280)
     x1, y1, x2, y2 = box
     across = x2 - x1 >= y2 - y1
@@ -158,7 +158,7 @@ def contacts(box: Box, drawing: DrawingRules, layer: str = "contact", size: str 
 
 
 def draw(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
-    """The block with its left edge at x, without the head of its gate line."""
+    """Draw the block with its left edge at x, nm, without the head of its gate line."""
     tile, at = LayoutTile(), heights(block, drawing)
     wide = width(block, drawing)
     tile.right, tile.top = x + wide, at.top
@@ -261,7 +261,10 @@ def head_width(block: TransistorBlock, drawing: DrawingRules) -> int:
 
 
 def head(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
-    """The head of a gate line: poly that joins lower and upper units, contact, metal; a block begins at `right`."""
+    """Draw the head of a gate line: poly that joins lower and upper units, contact, metal.
+
+    x: where its poly begins, nm; the block begins at the tile's `right`.
+    """
     tile, at = LayoutTile(), heights(block, drawing)
     pad = STRIP
     tile.right = x + head_width(block, drawing)

@@ -12,7 +12,7 @@ from cosim.technology.drawing import DrawingRules
 
 
 def draw_wells(band: WellBand, drawing: DrawingRules) -> list[Shape]:
-    """The wells of a row of them, each with its tap. Raises MappingError for one that none of its sources is on."""
+    """Return the wells of a row, each with its tap. Raises MappingError for a well whose net no source in it is on."""
     shapes: list[Shape] = []
     for _, members in groupby(band.rows[0].placed, key=lambda placed: placed.block.bulk):
         shapes += _well(list(members), band.y, drawing)

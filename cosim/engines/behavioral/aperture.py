@@ -116,7 +116,10 @@ class _Model:
         self.window, self.decide_time = close * cells.timing.t_step, DECIDE * cells.timing.t_step
 
     def threshold(self, more: Array) -> Array:
-        """The excess (cells,) from which on cells are on; more: (cells,), by how much what is frozen is higher; A."""
+        """Return the excess (cells,) above which cells are on, A; nan where none is found.
+
+        more: (cells,), by how much the frozen part of the candidate is higher, A.
+        """
         low, high = -_SPAN * self.i_thresh[:, 0], _SPAN * self.i_thresh[:, 0]
         rows, found = np.arange(len(low)), np.ones(len(low), dtype=np.bool_)
         for _ in range(_ROUNDS):

@@ -86,7 +86,7 @@ def evaluate_held(
     states: Mapping[str, States],
     deviations: Deviations = Deviations(),
 ) -> BehavioralTrace:
-    """A trace's inputs with every memory held on states (n, time): how the circuit stands between its decisions."""
+    """Evaluate a trace's inputs with every memory held on states (n, time), as the circuit is between two decisions."""
     sources = {node.name: trace.currents[node.name] for node in graph.of(InputCurrent, UnitCurrent, Pedestal)}
     return _Engine(graph, calibration, deviations, states, ideal=trace.ideal).run(sources)
 
@@ -123,7 +123,7 @@ def cell_of(
     ideal: bool = False,
     beta: tuple[Array, Array] = (np.zeros(()), np.zeros(())),
 ) -> CellEquations[Any, Any, Any]:
-    """A memory as its unit's equations see it; factors None for those of no deviation."""
+    """Return a memory in the form that its unit's equations read; factors None for a memory that does not deviate."""
     asked = graph.currents[node.name]
     factors = unit_of(node).factors_type() if factors is None else factors
     currents = (asked.i_rise, asked.i_fall, asked.i_high)
@@ -131,7 +131,7 @@ def cell_of(
 
 
 def unreset_cells(graph: Sized, calibration: Calibration, deviations: Deviations) -> tuple[str, ...]:
-    """The 9T cells that stay on at a candidate of 0; not those whose thresholds depend on the input."""
+    """Return the 9T cells that stay on at a candidate of 0, without those whose thresholds depend on the input."""
     fixed = (node for node in graph.memories if not graph.into(node.name, "beta"))
     cells = ((node, cell_of(graph, node, calibration, deviations.cells.get(node.name))) for node in fixed)
     return tuple(node.name for node, cell in cells if unit_of(node).stays_on_through_reset(cell))
@@ -178,7 +178,10 @@ class _Engine:
         return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal, *noisy)
 
     def run_frames(self, sources: Mapping[str, Array], first: Mapping[str, tuple[Array, Array]]) -> None:
-        """All frames of each node; first: what those that are read late deliver in front of them, (n, 1)."""
+        """Evaluate all frames of each node, node after node.
+
+        sources: currents (n, time), A; first: what signals that are read late deliver before the first frame, (n, 1).
+        """
         shape = next(iter(sources.values())).shape
         for name in self.graph.order:
             node = self.graph.nodes[name]
@@ -201,7 +204,7 @@ class _Engine:
                 self.late[name] = later(n, 1, first_n), later(p, 1, first_p)
 
     def run_stepwise(self, sources: Mapping[str, Array]) -> None:
-        """One frame after the other, where a state depends on itself."""
+        """Evaluate one frame after the other, which a graph needs where a state depends on itself."""
         shape = next(iter(sources.values())).shape
         late, frames = self.reset(shape[0]), list["_Engine"]()
         for t in range(shape[1]):
@@ -286,13 +289,13 @@ class _Engine:
         return self.current(node, cell, states)
 
     def drawn(self, node: Memory, candidate: Array, noise: Candidates) -> Array:
-        """The noise of what a memory decides by, one number a decision, ampere."""
+        """Return the noise of what a memory decides by, (n, time), one number a decision, ampere."""
         self.frozen[node.name] = frozen = noise.frozen(node, candidate)
         self.sigmas[node.name] = sigma = noise.decided(node, candidate, frozen)
         return sigma * noise.model.noise.normals(node.name, candidate.shape, self.first)
 
     def arriving(self, source: str, *, late: bool) -> Array:
-        """The current of a signal, or of what a row reads of it late, ampere."""
+        """Return the current of a signal, or with `late` that of the frame before, (n, time), ampere."""
         return self.late[source][1] if late else self.currents[source]
 
     def values(self, node: Memory) -> tuple[Array, ...]:
@@ -308,8 +311,10 @@ class _Engine:
         )
 
     def betas(self, node: Memory) -> tuple[Array, Array]:
-        """The sum of the beta edges as it arrives in the threshold line and, once, in the width line; that of the
-        rate edges in place of the first, where it has such; ampere."""
+        """Return the sum of a memory's beta edges as it arrives in the threshold line, and in the width line, ampere.
+
+        A memory with rate edges has their sum in place of the first.
+        """
         thresh: Array = np.zeros(())
         width: Array = np.zeros(())
         for source, _ in self.graph.into(node.name, "beta"):

@@ -66,7 +66,7 @@ def loads_of(design: Design, fit: NoiseFit) -> Loads:
 
 
 def _carriers(devices: Sequence[Mos]) -> list[Mos]:
-    """The transistors that make a current, a self-cascode as one."""
+    """Return the transistors that make a current, a self-cascode as one."""
     uppers = {mos.name: mos for mos in devices if mos.match.endswith(".upper")}
     return [
         replace(mos, drain=uppers[f"{mos.name}c"].drain) if f"{mos.name}c" in uppers else mos
@@ -76,7 +76,7 @@ def _carriers(devices: Sequence[Mos]) -> list[Mos]:
 
 
 def _kinds(technology: Technology) -> dict[tuple[Polarity, float], tuple[str, float]]:
-    """(polarity, width) of a device that carries a current -> its kind and length."""
+    """Return (polarity, width) of a device that carries a current -> its kind and length; metre."""
     sizing = technology.sizing
     drawn: dict[Polarity, dict[str, Geometry]] = {
         "n": {"mirror_n": sizing.mirror_n, "cell_n": sizing.cell_n},
@@ -91,7 +91,7 @@ def _kind(mos: Mos, kinds: Mapping[tuple[Polarity, float], tuple[str, float]]) -
 
 
 def _ends(mos: Mos, device: DeviceNoise) -> list[tuple[str, float]]:
-    """The nets that a device loads, and with what; a diode both with one."""
+    """Return the nets that a device loads, and each one's load, F; a diode's net has the load of gate and drain."""
     return [(mos.gate, device.diode)] if mos.gate == mos.drain else [(mos.gate, device.gate), (mos.drain, device.drain)]
 
 

@@ -30,9 +30,9 @@ Array = NDArray[np.float64]
 def run_behavioral(
     design: Design, x: Array, condition: Condition | None = None, chip: Chip | None = None, *, ideal: bool = False
 ) -> BehavioralTrace:
-    """The design's equations on raw inputs x (n, time, features); `ideal` leaves rounding as the only error.
+    """Evaluate the design's equations on raw inputs x (n, time, features); `ideal` leaves rounding as the only error.
 
-    All currents of the trace are over the condition's `bias_scale`.
+    All currents of the trace are divided by the condition's `bias_scale`.
     """
     there = standing(design, condition, chip)
     inputs = encode_inputs(design.network.encoding, x).scaled(1.0 if ideal else there.input_scale / there.bias_scale)
@@ -107,7 +107,7 @@ class Behavioral:
             yield Inference(states[k, :length], readout[k, :length], float(power[k]))
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...]:
-        """The 9T cells that stay on at a candidate of 0."""
+        """Return the 9T cells that stay on at a candidate of 0."""
         deviations = deviations_of(design, run.standing(design), run.chip)
         return unreset_cells(design.graph, design.calibration, deviations)
 
@@ -119,5 +119,5 @@ class Behavioral:
         """Do nothing: the engine needs no tool."""
 
     def describe(self, technology: Technology) -> Description:
-        """The version of cosim."""
+        """Return the version of cosim, without options."""
         return Description(__version__, {})

@@ -48,7 +48,7 @@ class SignalNoise(Protocol):
     """A function that returns the current of a signal."""
 
     def __call__(self, source: str, *, late: bool) -> Array:
-        """The current of a signal, or of what a row reads of it late, (n, time), ampere."""
+        """Return the current of a signal, or with `late` that of the frame before, (n, time), ampere."""
         ...
 
 
@@ -186,7 +186,7 @@ class Candidates:
         return self.shared[pair]
 
     def _sources(self, key: Key) -> frozenset[Key]:
-        """The lines whose noise is in one, itself included."""
+        """Return the lines whose noise arrives in a line, itself included."""
         if key not in self.sources:
             self.sources[key] = frozenset([key]).union(*(self._sources(other) for other, _ in self.line(key).into))
         return self.sources[key]
@@ -203,7 +203,7 @@ class Candidates:
         return arriving(target)
 
     def line(self, key: Key) -> NoiseNode:
-        """A line, its noise and what feeds it."""
+        """Return a line with its noise and what feeds it; lines that were asked for are kept."""
         if key not in self.lines:
             name, end, late = key
             if end == "bias":
@@ -241,7 +241,7 @@ class Candidates:
         )
 
     def _row(self, target: str) -> tuple[list[Flow], list[tuple[Key, Array | float]]]:
-        """The weights of a row."""
+        """Return the currents that the weights of a row make, and the lines that arrive in it, each with its gain."""
         flows, into = list[Flow](), list[tuple[Key, Array | float]]()
         for source, weight in self.graph.into(target):
             mirror, current = self.graph.mirrors[source, target], self._current(source, late=weight.late)
@@ -289,7 +289,7 @@ class Candidates:
 
 
 def _over(end: Array, exponent: float) -> Array:
-    """The integral of f^-exponent from FLICKER_FROM to `end`, Hz."""
+    """Return the integral of f^-exponent from FLICKER_FROM to `end`, Hz."""
     if abs(exponent - 1) < 1e-6:
         return np.log(end / FLICKER_FROM)
     power = 1 - exponent

@@ -169,7 +169,7 @@ class _Study:
 
 
 def _nearest(candidate: Array, thresholds: Sequence[Array]) -> tuple[Array, Array]:
-    """The distance to the nearest of some thresholds, inf to none, and that threshold, ampere."""
+    """Return the distance to the nearest of some thresholds, inf without one, and that threshold, ampere."""
     distance, edge = np.full(candidate.shape, np.inf), np.zeros(candidate.shape)
     for threshold in thresholds:
         away = np.abs(candidate - threshold)

@@ -150,7 +150,7 @@ def _block_currents(graph: Sized, trace: BehavioralTrace, push: float, feed: Fee
 
 
 def _compared(graph: Sized, trace: BehavioralTrace, push: float) -> Array:
-    """The symbol comparators, ampere, (n, time)."""
+    """Return the supply current of the symbol comparators, ampere, (n, time)."""
     total = np.zeros(trace.readout.shape[:2])
     for name in graph.nodes:
         if (half := graph.half(name)) is not None:
@@ -159,7 +159,7 @@ def _compared(graph: Sized, trace: BehavioralTrace, push: float) -> Array:
 
 
 def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
-    """The positive terms of a row, ampere, (n, time)."""
+    """Return the sum of the positive terms of a row, ampere, (n, time)."""
     total = np.zeros(trace.readout.shape[:2])
     for source, _ in graph.into(name):
         mirror = graph.mirrors[source, name]

@@ -63,7 +63,7 @@ def start_environment() -> dict[str, str]:
 
 
 def find_ngspice_library() -> Path:
-    """The libngspice to load.
+    """Return the path of the libngspice to load.
 
     Raises MissingToolError when there is none, or when NGSPICE_LIBRARY_PATH names something that is not a file.
     """
@@ -91,7 +91,7 @@ def format_install_hint() -> str:
 
 @lru_cache
 def ngspice_version(path: Path, timeout: float = 20.0) -> str:
-    """The version that a libngspice reports, such as `39` or `44.2`; the library is loaded in a child process.
+    """Return the version that a libngspice reports, such as `39` or `44.2`; a child process loads the library.
 
     `timeout` is in seconds. Raises MissingToolError when the file does not load or does not answer.
     """
@@ -100,9 +100,9 @@ def ngspice_version(path: Path, timeout: float = 20.0) -> str:
 
 @lru_cache
 def effective_options(path: Path, deck: str, timeout: float = 20.0) -> dict[str, str]:
-    """Every option of ngspice's that is in effect after a deck's run, by name, as ngspice writes it.
+    """Return every option of ngspice's that is in effect after a deck's run, by name, as ngspice writes it.
 
-    Raises MissingToolError as `ngspice_version`.
+    Raises MissingToolError when the library does not load or does not answer within `timeout` seconds.
     """
     lines = _ask(path, tuple(deck.splitlines()), "option", timeout)
     found = (re.match(r"(?:stdout )?([A-Za-z]\w*(?: \w+)?)\s*(?:\(.*\))?\s*= (\S+)\s*$", line) for line in lines)

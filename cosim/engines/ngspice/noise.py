@@ -65,7 +65,7 @@ def net_noise(
     nets: Sequence[str],
     band: FrequencyBand = FrequencyBand(),
 ) -> tuple[dict[str, float], dict[str, Spectrum]]:
-    """The operating point, net -> V, and the noise of each of these nets. Raises as `analyse`."""
+    """Return a circuit's operating point, net -> V, and the noise of each of `nets`, V^2/Hz. Raises as `analyse`."""
     asked = ["op", *(f"noise v({net}) vstimulus {band}" for net in nets)]
     point, *spectra = analyse(circuit, technology, [_STIMULUS.rstrip(), *lines], asked)
     voltages = {name: float(values[0]) for name, values in point.items() if "#" not in name}

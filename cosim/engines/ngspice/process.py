@@ -57,7 +57,7 @@ class Request:
 
     @property
     def title(self) -> str:
-        """The first line of the deck."""
+        """Return the title of the deck, which is its first line."""
         return self.deck.partition("\n")[0].lstrip("* ").strip()
 
     def encode(self, seconds: float) -> bytes:

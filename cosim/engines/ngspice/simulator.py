@@ -32,7 +32,7 @@ class Ngspice:
     lanes: int = 1
 
     def write(self, bench: Bench) -> str:
-        """The deck of a bench."""
+        """Return the deck of a bench for ngspice."""
         return format_bench(bench)
 
     def begun(self, bench: Bench) -> Bench:

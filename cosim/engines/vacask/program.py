@@ -13,7 +13,10 @@ INSTALL_VACASK = install_command("vacask")
 
 
 def find_vacask() -> Path:
-    """The program: the Python package's, else the one in PATH. Raises MissingToolError when there is neither."""
+    """Return the path of VACASK's program: the Python package's, else the one in PATH.
+
+    Raises MissingToolError when there is neither.
+    """
     package = importlib.util.find_spec(PACKAGE)
     if package is not None and package.origin is not None:
         program = Path(package.origin).parent / "data" / "bin" / PROGRAM
@@ -28,6 +31,6 @@ def find_vacask() -> Path:
 
 
 def vacask_version() -> str:
-    """The package's version; `in PATH` of one that no package brought. Raises MissingToolError without VACASK."""
+    """Return the version of VACASK's package, or `in PATH` without one. Raises MissingToolError without VACASK."""
     program = find_vacask()
     return metadata.version(DISTRIBUTION) if PACKAGE in program.parts else "in PATH"

@@ -40,7 +40,7 @@ class Vacask:
     lanes: int = 1
 
     def write(self, bench: Bench) -> str:
-        """The deck of a bench."""
+        """Return the deck of a bench for VACASK."""
         return format_bench(bench)
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
@@ -100,7 +100,7 @@ def run_deck(deck: str, timeout: float) -> Vectors | Failure:
 
 
 def read_raw(content: bytes) -> dict[str, NDArray[np.float64]]:
-    """The vectors of a binary raw file of real numbers, by name."""
+    """Return the vectors of a binary raw file of real numbers, by name."""
     head, _, body = content.partition(b"Binary:\n")
     lines = head.decode("ascii").splitlines()
     count = int(next(line for line in lines if line.startswith("No. Points:")).split(":")[1])
