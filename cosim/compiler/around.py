@@ -37,7 +37,7 @@ LEVEL_PIN, REST_PIN = "level", "level_rest"
 
 
 def surround(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
-    """The assembly with the blocks of `job.settings.around`. Raises MappingError where a network has no use for one."""
+    """Return the assembly with the blocks of `job.settings.around`. Raises MappingError for a block without a use."""
     wanted = job.settings.around
     if "inputs" in wanted:
         assembly = _with_converters(assembly, graph, job)
@@ -51,7 +51,10 @@ def surround(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
 
 
 def _with_converters(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
-    """A converter on each input pin; one line of the level and one of the pedestal for all of them."""
+    """Add a converter on each input pin, and one line of the level and one of the pedestal for all of them.
+
+    Raises MappingError for inputs without levels.
+    """
     levels, inputs = job.network.encoding.levels, list(graph.of(InputCurrent))
     if levels is None:
         raise MappingError(
@@ -121,7 +124,7 @@ def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
 
 
 def _with_clock(assembly: Assembly, job: Target) -> Assembly:
-    """The generator, on the pins of all phases and on the network's reset."""
+    """Add the clock generator, on the pins of all phases and on the network's reset."""
     stages, fit = len(assembly.clocks), job.settings.fit
     assert fit is not None, "blocks around a network need what was measured of them"
     ticks = ticks_of(stages)
@@ -160,7 +163,7 @@ def _with_clock(assembly: Assembly, job: Target) -> Assembly:
 
 
 def _with_tree(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
-    """The reference, its tree, and a source on each pin; the unit current and the pedestal are drawn by sinks."""
+    """Add the reference, its tree and a source on each bias pin; sinks draw the unit current and the pedestal."""
     technology, fit, sink = job.technology, job.settings.fit, job.calibration.mirror.sink
     assert fit is not None, "blocks around a network need what was measured of them"
     drawn = {UNIT_LINE: (assembly.unit_pin, graph.i_unit)}
@@ -200,7 +203,7 @@ def _capacitance(assembly: Assembly, graph: Sized, job: Target) -> float:
 
 
 def _level(graph: Sized, source: str) -> float:
-    """The largest current of a signal in units."""
+    """Return the largest current of a signal, units."""
     node = graph.nodes[source]
     return node.level * node.most if isinstance(node, Memory) else 1.0
 

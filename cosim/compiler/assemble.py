@@ -14,7 +14,7 @@ from cosim.units.table import unit_of
 
 
 def assemble(graph: Sized, technology: Technology, calibration: Calibration, tau: float) -> Assembly:
-    """The whole network as one circuit; tau of slow units, second."""
+    """Return the whole network as one circuit; tau: time constant of slow units, second."""
     builder = Builder(graph, technology, calibration, tau)
     _add_sources(builder)
     for node in graph.of(Rectifier, Memory, Output):
@@ -33,7 +33,7 @@ def assemble(graph: Sized, technology: Technology, calibration: Calibration, tau
 
 
 def _add_sources(builder: Builder) -> None:
-    """The diodes of inputs, of the unit current and of the pedestal, each with the line n that it drives."""
+    """Add the diodes of inputs, of the unit current and of the pedestal, each with the line n that it drives."""
     for node in builder.graph.of(InputCurrent, UnitCurrent, Pedestal):
         stem = net(node.name)
         diode = input_diode(builder.technology, builder.units_of(node.name))
@@ -43,7 +43,7 @@ def _add_sources(builder: Builder) -> None:
 
 
 def _finish(builder: Builder) -> Assembly:
-    """The subcircuit with its pins."""
+    """Return the assembly: the subcircuit of what was built, with its pins."""
     graph, technology = builder.graph, builder.technology
     cells = list(graph.memories)
     stages = sorted({node.stage for node in cells})

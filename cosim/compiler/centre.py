@@ -18,7 +18,7 @@ _SAME = 1e-9  # relative; how exactly a float must be the fraction
 
 
 def centre(graph: Lowered) -> Lowered:
-    """The graph with centred `rise` and `fall`; decides exactly like the graph itself.
+    """Return the graph with centred `rise` and `fall`, which decides exactly like the given one.
 
     A set needs u - beta >= rise, a reset u + beta <= fall, a turn v >= turn. Thresholds that lie within one gap, a
     comparator without hysteresis, stay as they are.
@@ -43,7 +43,7 @@ def centre(graph: Lowered) -> Lowered:
 
 
 def _output_step(graph: Lowered, node: Node, steps: dict[str, Fraction | None]) -> Fraction | None:
-    """Every value of a node is a multiple of this, in units; None for a continuous one."""
+    """Return a step of which every value of a node is a multiple, units; None for a node with continuous values."""
     match node:
         case InputCurrent(step=step):
             return None if step is None else _fraction(step)

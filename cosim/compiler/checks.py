@@ -14,7 +14,7 @@ from cosim.units.timing import PULSE_END
 
 
 def check_weights(graph: Lowered, job: CompilationJob) -> None:
-    """No weight is beyond the largest mirror, unless it may saturate; the worst one is named."""
+    """Raise MappingError where a weight is beyond the largest mirror and may not saturate; names the worst one."""
     if job.settings.saturate:
         return
     units = job.units
@@ -45,7 +45,7 @@ def check_pulls(graph: Lowered, job: CompilationJob) -> None:
 
 
 def check_stages(graph: Lowered, job: CompilationJob) -> None:
-    """The pulse of every unit is over when the stage behind it decides."""
+    """Raise MappingError where a unit's pulse is not over when the stage behind it decides."""
     stages = 1 + max(node.stage for node in graph.memories)
     early = next((node for node in graph.memories if unit_of(node).updates_in_pulse and node.stage < stages - 1), None)
     if early is not None and LAST_CLOSE / stages < PULSE_END:
@@ -60,7 +60,7 @@ def check_stages(graph: Lowered, job: CompilationJob) -> None:
 
 
 def check_feedback(graph: Lowered, job: CompilationJob) -> None:
-    """A state that depends on itself is one of a unit whose equations go on from a state."""
+    """Raise MappingError where a state depends on itself, but its unit's equations cannot go on from a state."""
     deaf = (
         next((node for node in graph.memories if not unit_of(node).resumes_from_state), None)
         if graph.feeds_back
@@ -96,7 +96,7 @@ def check_set_points(graph: Scaled, job: CompilationJob) -> None:
 
 
 def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
-    """The currents of all memories that have limits."""
+    """Yield the currents that have limits, each with its memory, ampere."""
     for node in graph.memories:
         moving = bool(graph.into(node.name, "beta"))
         for point in unit_of(node).set_points(node, graph.currents[node.name], moving=moving):

@@ -23,7 +23,7 @@ _WHOLE = 1e-6  # unit devices; how exactly a weight must be a whole number of th
 
 
 def leave_out_constants(graph: Lowered, units: int) -> Lowered:
-    """The graph without its constant cells, which `left_out` names; itself where all cells are constant, or none.
+    """Return the graph without its constant cells, which `left_out` names; itself where all cells are constant or none.
 
     units: unit devices per weight 1.0.
     """
@@ -44,7 +44,7 @@ def leave_out_constants(graph: Lowered, units: int) -> Lowered:
 
 
 def _constant_currents(graph: Lowered) -> dict[str, float]:
-    """The nodes whose current is constant from the first frame on, and that current in units."""
+    """Return the nodes whose current is constant from the first frame on, and that current, units."""
     found: dict[str, float] = {}
     for name in graph.order:
         node = graph.nodes[name]
@@ -62,7 +62,7 @@ def _constant_currents(graph: Lowered) -> dict[str, float]:
 
 
 def _constant_drive(graph: Lowered, name: str, known: Mapping[str, float]) -> float | None:
-    """The sum into a node, in units; None where something that moves is among it."""
+    """Return the sum into a node, units; None where a source of it is not among the constant ones, `known`."""
     terms = [(source, weight.target) for source, weight in graph.into(name) if weight.target]
     if any(source not in known for source, _ in terms):
         return None
@@ -70,7 +70,7 @@ def _constant_drive(graph: Lowered, name: str, known: Mapping[str, float]) -> fl
 
 
 def _state(graph: Lowered, node: Memory, candidate: float) -> int | None:
-    """The state of a cell with this constant candidate; None where it is not the same in all frames.
+    """Return the state of a cell with this constant candidate; None where the state is not the same in all frames.
 
     Thresholds that move with the input may decide anything; a row that reads it late sees the reset's state first.
     """
@@ -84,7 +84,7 @@ def _state(graph: Lowered, node: Memory, candidate: float) -> int | None:
 def _folded(
     graph: Lowered, weights: dict[Edge, Weight], node: Memory, current: float, units: int
 ) -> dict[Edge, Weight] | None:
-    """The biases of a constant cell's readers with what it delivers in them; None where they cannot take it."""
+    """Return the biases of a constant cell's readers with the cell's part added; None where one cannot take it."""
     folded: dict[Edge, Weight] = {}
     for edge in graph.out_of(node.name):
         weight, bias = weights[edge], (UNIT_CURRENT, edge[1])
@@ -111,7 +111,7 @@ def _unread(graph: Lowered, states: Mapping[str, int]) -> set[str]:
 
 
 def _restaged(nodes: Mapping[str, Node]) -> dict[str, Node]:
-    """The nodes, their stages numbered without gaps."""
+    """Return the nodes, their stages numbered without gaps."""
     stages = sorted({node.stage for node in nodes.values() if isinstance(node, Memory)})
     place = {stage: k for k, stage in enumerate(stages)}
     return {

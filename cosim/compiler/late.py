@@ -55,9 +55,9 @@ class Taps:
         return Tap(self._cell(node, (stage, at), frames - (at == stage)), late=True)
 
     def _cell(self, node: Node, stages: tuple[int, int], count: int) -> str:
-        """The last of `count` shift cells in a row, by name; stages: of the source, and of the cells.
+        """Return the name of the last of `count` shift cells in a row, and add the cells that are missing.
 
-        Those that lack are added.
+        stages: of the source, and of the cells.
         """
         source, (stage, at), name = self._bit(node), stages, node.name
         for k in range(1, count + 1):
@@ -70,7 +70,7 @@ class Taps:
         return name
 
     def _bit(self, node: Node) -> InputCurrent | Memory:
-        """The node itself, if it has two values."""
+        """Return the node itself, if it has two values; else raise MappingError."""
         where = f"{self.origin}: {node.name} is read late, through shift cells, which hold one bit each"
         match node:
             case InputCurrent(step=1.0) | Memory(tolerance=0.0, most=1):

@@ -21,7 +21,7 @@ MOST_ZEROS = 10_000  # weights of 0 that have an edge each: no device is made of
 
 
 def lower(network: Network, origin: str = "network", cell: Circuit = "auto", headroom: int = HEADROOM) -> Lowered:
-    """The graph of a network; every learned weight has its edge, those of 0 while there are at most MOST_ZEROS.
+    """Return the graph of a network; weights of 0 have edges only while there are at most MOST_ZEROS.
 
     `cell`: what recurrent units become, auto chooses by epsilon; `headroom`: rungs of a ladder beyond the network's
     state ranges. Raises MappingError for units that have no circuit, with the reason and the repair.
@@ -81,7 +81,7 @@ def count_zeros(network: Network) -> int:
 
 
 def _without_late(network: Network) -> Network:
-    """The network without its late sources: what its nodes are does not depend on them."""
+    """Return the network without its late sources, on which the kinds of its nodes do not depend."""
     widths = {INPUT: network.encoding.width, **{layer.name: layer.width for layer in network.layers}}
     widths |= {name: widths[late.signal] for name, late in network.late.items()}
 

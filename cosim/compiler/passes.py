@@ -77,7 +77,7 @@ def check_sizes(network: Network, technology: Technology, calibration: Calibrati
 
 
 def _size(target: Target) -> object:
-    """The sized graph. Raises MappingError, with the unit current that would do where another one would."""
+    """Return the sized graph. Raises MappingError, with a unit current that suits where there is one."""
     first, end = _place(FOR_TECHNOLOGY), _place(AFTER_SIZES)
     found, sizing = _run(PASSES[:first], target, target.network), PASSES[first:end]
 

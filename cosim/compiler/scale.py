@@ -5,7 +5,7 @@ from cosim.ir.nodes import MemoryCurrents, ThresholdUnit
 
 
 def scale(graph: Lowered, i_unit: float) -> Scaled:
-    """The graph with i_unit, ampere per software 1.0, and the set-points of its memories in ampere."""
+    """Return the graph with i_unit, ampere per software 1.0, and the set-points of its memories in ampere."""
     currents: dict[str, MemoryCurrents] = {}
     for node in graph.memories:
         rise, fall = (node.rise, node.fall) if isinstance(node, ThresholdUnit) else (0.0, 0.0)

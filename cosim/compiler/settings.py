@@ -53,7 +53,7 @@ class CompilerSettings:
 
 
 def parse_around(text: str | None) -> tuple[str, ...]:
-    """The blocks that a list such as `inputs,decision` names, in the order of AROUND. Raises InputError."""
+    """Return the blocks that a list such as `inputs,decision` names, in the order of AROUND. Raises InputError."""
     if text is None:
         return ()
     words = [word.strip() for word in text.split(",")]

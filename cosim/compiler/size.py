@@ -26,7 +26,7 @@ from cosim.units.table import unit_of
 def size(
     graph: Scaled, calibration: Calibration, *, origin: str = "network", pedestal: float = PEDESTAL_UNITS
 ) -> Sized:
-    """The graph with whole unit devices for its weights, and bias currents for its memories.
+    """Return the graph with whole unit devices for its weights, and bias currents for its memories.
 
     `pedestal`, in units of i_unit, is what a signal of 0 carries; see `Pedestal`. A weight beyond MAX_COUNT
     (MAX_BIAS_COUNT) unit devices is cut. Raises MappingError that names the parameter, its value, the limit and the
@@ -53,7 +53,7 @@ def size(
 
 
 def _bias(node: Memory, sizing: SizingInput) -> object:
-    """The bias currents of a memory. Raises UnitCurrentError that names it."""
+    """Return the bias currents of a memory. Raises UnitCurrentError that names it."""
     try:
         return unit_of(node).solve_bias(node, sizing)
     except UnitCurrentError as error:
@@ -72,7 +72,10 @@ def _pedestals(source: Node) -> int:
 
 
 def _with_pedestal(graph: Sized) -> Sized:
-    """One weight more per row that takes the pedestals of its sources out again, exactly: counts are integers."""
+    """Return the graph with one weight more per row, which subtracts the pedestals of the row's sources exactly.
+
+    It is exact because counts of unit devices are integers.
+    """
     weights, mirrors = dict(graph.weights), dict(graph.mirrors)
     for node in graph.of(Rectifier, Memory, Output):
         count = -sum(

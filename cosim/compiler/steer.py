@@ -17,7 +17,7 @@ _SAME = 1e-9
 
 
 def lower_and(layer: AndLayer, placement: LayerPlacement) -> None:
-    """An And for each row. Raises MappingError where a row is no product of bits that stand as voltages on the chip."""
+    """Add an And for each row of the layer. Raises MappingError where a row is no product of bits that are voltages."""
     nodes, taps = {**placement.later_nodes, **placement.graph.nodes}, placement.sources.taps
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for i in range(layer.width):
@@ -42,7 +42,7 @@ def lower_and(layer: AndLayer, placement: LayerPlacement) -> None:
 
 
 def steer(graph: Scaled, calibration: Calibration, origin: str) -> dict[Edge, float]:
-    """The bias current of each weight on an And, ampere. Raises UnitCurrentError beyond the calibrated range."""
+    """Return the bias current of each weight on an And, ampere. Raises UnitCurrentError beyond the calibrated range."""
     found: dict[Edge, float] = {}
     for (source, target), weight in graph.weights.items():
         if isinstance(graph.nodes[source], And) and weight.target:
@@ -58,7 +58,7 @@ def steer(graph: Scaled, calibration: Calibration, origin: str) -> dict[Edge, fl
 
 
 def _level(node: Node, where: str) -> float:
-    """The level of a bit."""
+    """Return the level of a bit, units. Raises MappingError for a node that is no bit."""
     match node:
         case InputCurrent(step=1.0):
             return 1.0

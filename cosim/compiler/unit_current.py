@@ -38,8 +38,10 @@ def advise_unit_current(graph: Lowered, asked: float, refused: Callable[[float],
 
 
 def _bounds(graph: Lowered) -> tuple[float, float]:
-    """The smallest and the largest i_unit at which all set-points can be built, three digits, ampere; in this order
-    only where there is one."""
+    """Return the smallest and the largest i_unit at which all set-points can be built, three digits, ampere.
+
+    The first is the larger one where no i_unit suits all of them.
+    """
     least, most = 0.0, math.inf
     for _, point in set_points(scale(graph, 1.0)):
         if point.current > 0:  # others are refused at any
@@ -48,7 +50,7 @@ def _bounds(graph: Lowered) -> tuple[float, float]:
 
 
 def _rounded(value: float, whole: Callable[[float], int]) -> float:
-    """A value with three digits, to its side."""
+    """Return a positive value rounded to three digits by `whole`, which is floor or ceil; others as they are."""
     if not 0 < value < math.inf:
         return value
     digit = math.floor(math.log10(value)) - 2
@@ -56,7 +58,7 @@ def _rounded(value: float, whole: Callable[[float], int]) -> float:
 
 
 def _between(least: float, most: float) -> float:
-    """A current between two, three digits, ampere."""
+    """Return a current of three digits between two, their geometric mean within the range of the series, ampere."""
     ends = max(least, _series()[0]), min(most, _series()[-1])
     return _rounded(math.sqrt(ends[0] * ends[1]), math.floor)
 

@@ -94,7 +94,7 @@ class Backbone(nn.Module):
 
     @property
     def hysteresis(self) -> dict[str, HysteresisCell]:
-        """The cells with thresholds, by their names in the state dict."""
+        """Return the cells with thresholds, by their names in the state dict."""
         return {name: part for name, part in self.named_modules() if isinstance(part, HysteresisCell)}
 
     def set_epsilon(self, epsilon: float) -> None:
@@ -129,7 +129,7 @@ class Backbone(nn.Module):
 
 
 def make_cell(shape: BackboneShape, block: int) -> SoftwareCell:
-    """The cell of block 0, 1, ..."""
+    """Return the cell of block 0, 1, ..."""
     kinds = shape.cells_of(block)
     cells = [_cell(kind, shape, shape.state // len(kinds)) for kind in kinds]
     return cells[0] if len(cells) == 1 else Parallel(cells)

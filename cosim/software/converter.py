@@ -77,7 +77,7 @@ def steps_of(bits: int) -> int:
 
 
 def step_of(bits: int) -> float:
-    """The current of one step, units."""
+    """Return the current of one step of a converter, units."""
     return FULL_SCALE / 2**bits
 
 
@@ -91,7 +91,7 @@ def compared(candidate: np.ndarray, threshold: np.ndarray) -> Array:
 
 
 def calibrate(cell: str, g: Array, bits: int = BITS) -> Partition:
-    """The partition of a cell, with converters for what it was seen to get: g (frames, units)."""
+    """Return the partition of a cell, with converters for the drives g (frames, units) that the cell has seen."""
     half, step = steps_of(bits) // 2, step_of(bits)
     reach = np.maximum(np.quantile(np.abs(g), COVER, axis=0), 1e-9)
     j = np.clip(np.floor(half / reach - 0.5), 0, half - 1)

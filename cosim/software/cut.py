@@ -51,7 +51,7 @@ class CutTrace:
 
     @property
     def decisions(self) -> NDArray[np.int64]:
-        """The largest score of each sample."""
+        """Return the class with the largest score of each sample, (n,)."""
         return self.scores.argmax(axis=1)
 
 
@@ -63,9 +63,9 @@ class PartitionedBackbone:
     partitions: tuple[Partition, ...]
 
     def run(self, samples: Samples, memory: Memory | None = None) -> CutTrace:
-        """The backbone on samples, with `memory` in place of the cut cells' own; without one as it was trained.
+        """Run the backbone on samples, with `memory` in place of the cut cells' own; without one as it was trained.
 
-        `memory` hears of CHUNK samples at a time, of one partition after the other.
+        `memory` is called with CHUNK samples at a time, for one partition after the other.
         """
         n, longest = len(samples.lengths), int(samples.lengths.max())
         samples = Samples(samples.x[:, :longest], samples.y, samples.lengths)
@@ -148,7 +148,7 @@ def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "b
 
 
 def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
-    """The cells that have a circuit, in order; raises MappingError where there is none, saying why."""
+    """Return the cells that have a circuit, in order; raises MappingError where there is none, saying why."""
     backbone = model.backbone
     kinds = [why for kind in backbone.shape.cells if (why := why_software(kind))]
     ending = {name: _epsilon(cell) for name, cell in backbone.hysteresis.items() if cell.scale is None}

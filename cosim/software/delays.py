@@ -25,7 +25,7 @@ ANNEALED = 0.5  # share of the training over which sigma falls
 
 
 def whole_taps(weight: Tensor, positions: Tensor, reach: int) -> Tensor:
-    """The kernel (H, reach + 1) with weight (H, K) at whole positions (H, K); taps that fall together add up."""
+    """Return the kernel (H, reach + 1) with weight (H, K) at whole positions (H, K); taps at one position add up."""
     return torch.zeros(len(weight), reach + 1, dtype=weight.dtype).scatter_add(1, positions, weight)
 
 
@@ -47,11 +47,11 @@ class FixedDelays(nn.Module):
 
     @property
     def reach(self) -> int:
-        """The largest delay."""
+        """Return the largest delay, steps."""
         return self.dilation * (self.taps - 1)
 
     def used(self) -> Tensor:
-        """The largest delay of each channel, (H,)."""
+        """Return the largest delay of each channel, (H,), steps."""
         return torch.full((len(self.weight),), self.reach)
 
     def kernel(self) -> Tensor:
@@ -81,11 +81,11 @@ class LearnedDelays(nn.Module):
         self.positions = nn.Parameter(dilated.clone() if start == "dilated" else reach * torch.rand(width, taps))
 
     def whole_positions(self) -> Tensor:
-        """The positions as deployed, (H, K) int64."""
+        """Return the positions as deployed, (H, K) int64, steps."""
         return self.positions.detach().clamp(0, self.reach).round().long()
 
     def used(self) -> Tensor:
-        """The largest delay of each channel, as deployed, (H,)."""
+        """Return the largest delay of each channel as deployed, (H,), steps."""
         return self.whole_positions().amax(dim=1)
 
     def kernel(self) -> Tensor:

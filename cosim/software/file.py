@@ -57,7 +57,7 @@ class _File:
 
 
 def model_bytes(model: Model) -> bytes:
-    """The content of a model's file."""
+    """Return the content of a model's file."""
     meta = {
         "format": SOFTWARE_FORMAT,
         "version": VERSION,
@@ -84,7 +84,7 @@ def save_model(path: Path, model: Model) -> None:
 
 
 def load_model(path: Path) -> Model:
-    """The model in a file, on the CPU, for evaluation. Raises InputError that names the file, field and repair."""
+    """Read the model in a file, on the CPU, for evaluation. Raises InputError that names the file, field and repair."""
     where = shown_path(path)
     found = read_torch(path, _REPAIR)
     if not isinstance(found, dict) or found.keys() != {"meta", "arrays"}:

@@ -45,7 +45,7 @@ def loss_of(scores: Tensor, y: Tensor, *, classes: bool) -> Tensor:
 
 @torch.no_grad()
 def measure(model: Backbone, samples: Samples, *, classes: bool, mixed: bool = False) -> dict[str, float]:
-    """`loss`, and `accuracy` of classes or `mae`, the mean absolute error: means over rows, in evaluation."""
+    """Measure `loss`, and `accuracy` of classes or `mae`, the mean absolute error: means over rows, in evaluation."""
     device, training = model.output.weight.device, model.training
     model.eval()
     sums, rows = torch.zeros(2, dtype=torch.float64), 0

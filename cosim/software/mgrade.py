@@ -115,7 +115,7 @@ class MgradeLayer(nn.Module):
         return self.cell(x).h if isinstance(self.cell, SignedCell) else self.cell(x)
 
     def forward(self, u: Tensor) -> tuple[Tensor, Tensor]:
-        """The output and the states of the cell, (n, time, H) each."""
+        """Return the output of the layer and the states of its cell, (n, time, H) each."""
         x = u if self.convolution is None else self.convolution(u)
         h = self.recur(x)
         y = x + h if self.cell is not None else h
@@ -143,13 +143,13 @@ class Mgrade(nn.Module):
 
     @property
     def cells(self) -> list[SignedCell]:
-        """The bistable cells."""
+        """Return the bistable cells."""
         return [
             layer.cell for layer in self.layers if isinstance(layer, MgradeLayer) and isinstance(layer.cell, SignedCell)
         ]
 
     def states(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The last layer's output and the states of its cell, (n, time, H) each."""
+        """Return the last layer's output and the states of its cell, (n, time, H) each."""
         y = h = self.encoder(x)
         for layer in self.layers:
             y, h = layer(y)

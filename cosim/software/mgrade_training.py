@@ -34,7 +34,7 @@ class Fit:
 
 
 def train_mgrade(shape: MgradeShape, draw: Callable[[np.random.Generator], StepTargets], fit: Fit) -> Mgrade:
-    """A network fitted on a new batch in each iteration, in eval mode. The same for the same seed.
+    """Train a network on a new batch in each iteration and return it in eval mode; a seed determines the result.
 
     The loss is the cross entropy of classes, or the mean absolute error of targets.
     """
@@ -89,9 +89,10 @@ class Reconstruction:
 
 @torch.no_grad()
 def reconstruct(model: Mgrade, train: Lorenz, test: Lorenz, skip: int, points: int = 4000) -> Reconstruction:
-    """The readout is fitted on `train`. The first `skip` steps of each trajectory do not count.
+    """Measure how well a network follows the system, with a readout of its states that is fitted on `train`.
 
-    Overlap: of as many points of the test trajectories, evenly taken.
+    The first `skip` steps of each trajectory do not count. The overlap is that of `points` points of the test
+    trajectories, evenly taken.
     """
     hidden = [model.states(torch.from_numpy(one.steps.x))[1][:, skip:].double().numpy() for one in (train, test)]
     after = [one.states[:, skip + 1 :].reshape(-1, 3).astype(float) for one in (train, test)]

@@ -67,7 +67,7 @@ def each(act: Callable[[Tensor], Tensor], x: Steps) -> Steps:
 
 
 def project(layer: nn.Linear, x: Steps) -> Tensor:
-    """A linear layer of each step, (n, time, outputs)."""
+    """Apply a linear layer to each step; returns (n, time, outputs)."""
     return layer(x) if isinstance(x, Tensor) else x.project(layer.weight, layer.bias)
 
 
@@ -96,12 +96,12 @@ def _in_full(x: Tensor) -> Tensor:
 
 
 def whole(x: Steps) -> Tensor:
-    """Every step, (n, time, features), of a sequence without places."""
+    """Return every step, (n, time, features), of a sequence without places."""
     return x if isinstance(x, Tensor) else embedding(x.index, x.rows)
 
 
 def take_step(x: Steps, step: Tensor) -> Tensor:
-    """One step of each sample: step (n,), to (n, 1, features); of a sequence without places."""
+    """Return step (n,) of each sample, (n, 1, features), of a sequence without places."""
     if isinstance(x, Repeated):
         return x.rows[take_step(x.index, step)]
     return x[torch.arange(len(x), device=x.device), step][:, None]

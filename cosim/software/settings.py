@@ -47,6 +47,6 @@ class Training:
 
 
 def check_training(training: Training) -> Training:
-    """The settings themselves; raises InputError that names the option without a usable value."""
+    """Return the settings themselves; raises InputError that names the option without a usable value."""
     check_bounds(training, BOUNDS)
     return training

@@ -48,7 +48,7 @@ class SeedSelection:
 
     @property
     def metric(self) -> str:
-        """The figure that the task is judged by."""
+        """Return the name of the figure that the task is judged by."""
         return "test_accuracy" if self.model.labels else "test_mae"
 
     def spread(self, figure: str | None = None) -> SeedSpread:

@@ -48,7 +48,7 @@ class BackboneShape:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The kinds of cells that the name joins."""
+        """Return the kinds of cells that the name joins."""
         return tuple(self.cell.split("+"))
 
     @property
@@ -57,12 +57,15 @@ class BackboneShape:
         return any(cell in ("cmru", "alphacmru") for cell in self.cells)
 
     def cells_of(self, block: int) -> tuple[str, ...]:
-        """The kinds of cells in block 0, 1, ..."""
+        """Return the kinds of cells in block 0, 1, ..."""
         return self.cells if self.wiring == "parallel" else (self.cells[block % len(self.cells)],)
 
 
 def check_shape(shape: BackboneShape, origin: str = "") -> BackboneShape:
-    """The shape itself; raises InputError that names what has no usable value, as an option or a field of `origin`."""
+    """Return the shape itself.
+
+    Raises InputError that names the option, or the field of `origin`, without a usable value.
+    """
 
     def fail(name: str, rest: str) -> InputError:
         return InputError(f"{origin}: {name} {rest}" if origin else f"--{name} {rest}")

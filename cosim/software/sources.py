@@ -70,7 +70,7 @@ class BackboneData(Protocol):
         ...
 
     def test(self) -> Samples:
-        """The test samples, always the same."""
+        """Return the test samples, which are always the same."""
         ...
 
     def fingerprint(self) -> str:
@@ -104,7 +104,7 @@ class ArraySource:
         return self._held.take(default_rng(seed).permutation(len(self._held.y))[:count])
 
     def test(self) -> Samples:
-        """The task's own."""
+        """Return the task's own test samples."""
         return self._test
 
     def fingerprint(self) -> str:
@@ -180,7 +180,7 @@ class ParitySource:
 
 
 def load_source(name: str | None, data: Path | None = None) -> BackboneData:
-    """The source called `name`, of one of the tasks of `cosim.tasks.load`; `data` as for these.
+    """Return the source called `name`, of one of the tasks of `cosim.tasks.load`; `data` as for these.
 
     Parity as published is drawn anew for every batch. Raises InputError for an unknown name, and for data that are
     missing or not asked for.

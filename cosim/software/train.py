@@ -94,7 +94,7 @@ def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume:
 
 
 def _of(figures: Figures, prefix: str) -> Figures:
-    """The figures of one set of samples, without its name."""
+    """Return the figures of one set of samples, without the set's name."""
     return {name.removeprefix(prefix): value for name, value in figures.items() if name.startswith(prefix)}
 
 
@@ -152,7 +152,7 @@ class _Run:
         return self.iteration >= self.training.iterations or self.streak >= self.training.patience
 
     def step(self) -> Figures:
-        """One iteration; validates when due."""
+        """Run one iteration, validate when due, and return the figures so far."""
         i, total = self.iteration, self.training.iterations
         rate = learning_rate_at(i, total, self.training.learning_rate)
         for group in self.optimiser.param_groups:
@@ -203,7 +203,7 @@ class _Run:
         return measure(self.model, samples, classes=self.classes, mixed=self.training.mixed)
 
     def best_model(self) -> Model:
-        """The best one by validation, with its figures on held-out and test samples."""
+        """Return the best model by validation, with its figures on held-out and test samples."""
         assert self.best is not None  # the last iteration always validates
         self.model.load_state_dict(self.best)
         epsilon = epsilon_at(self.training.iterations, self.training.iterations, self.epsilon)

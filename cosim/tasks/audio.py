@@ -35,9 +35,11 @@ def read_wav(path: Path, rate: int, seconds: float) -> np.ndarray:
 
 
 def varied(clip: np.ndarray, rate: int, noises: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """A recording (samples,) as another voice might say it elsewhere: slower or faster, which changes its pitch as well
-    (T. Ko et al., Audio augmentation for speech recognition, Interspeech 2015), sooner or later, louder or softer, and
-    with one of `noises` (samples,) behind it."""
+    """Return a recording (samples,) as another voice might say it elsewhere, float32.
+
+    It is slower or faster, which changes its pitch as well (T. Ko et al., Audio augmentation for speech recognition,
+    Interspeech 2015), sooner or later, louder or softer, and with one of `noises` (samples,) behind it.
+    """
     steps, speed = np.arange(len(clip)), rng.uniform(*SPEEDS)
     middle, most = (len(clip) - 1) / 2, round(SHIFT * rate)
     place = (steps - middle) * speed + middle - rng.integers(-most, most + 1)
@@ -68,7 +70,7 @@ def mfcc(clips: Iterable[np.ndarray], rate: int, hop: int) -> list[np.ndarray]:
 
 
 def list_folder(folder: Path, pattern: str) -> list[Path]:
-    """The matching files in order of name; InputError when the folder or every match is missing."""
+    """Return the matching files in order of name; raises InputError when the folder or every match is missing."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give the data folder with --data")
     found = sorted(folder.glob(pattern))

@@ -18,7 +18,7 @@ _REPAIR = "give a text in UTF-8 with --data"
 
 
 def load_characters_task(path: Path | None = None, window: int = WINDOW) -> StepTask:
-    """The task of a text file, or of Python's help topics. Raises InputError for a file that is no UTF-8 text."""
+    """Return the task of a text file, or of Python's help topics. Raises InputError for a file that is not UTF-8."""
     if path is None:
         from pydoc_data.topics import topics
 

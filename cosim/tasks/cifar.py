@@ -40,7 +40,7 @@ def _read(folder: Path, names: tuple[str, ...], *, grey: bool) -> tuple[np.ndarr
 
 
 def _records(path: Path) -> np.ndarray:
-    """(n, 3073) uint8, class and pixels."""
+    """Read the records of a file, (n, 3073) uint8: class and pixels."""
     if not is_file(path):
         raise InputError(f"{path.parent}: {path.name} is missing; give the folder of the binary version with --data")
     content = np.frombuffer(read_bytes(path, _LIMIT, _REPAIR), dtype=np.uint8)

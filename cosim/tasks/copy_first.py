@@ -41,8 +41,10 @@ def copy_sets(steps: int, features: int, *, published: bool = False) -> tuple[in
 def generate_copy_first_task(
     steps: int = STEPS, n_train: int = 4096, n_test: int = 1024, seed: int = 0, *, noise: bool = True
 ) -> Task:
-    """A regression (G.2.3). x (n, steps, 2): a value uniform in [-1, 1], and 1 at the first step, else 0; y (n, 1) the
-    value at that step. Without `noise` the later values are 0 (G.2.2). The same for the same seed.
+    """Generate the regression of appendix G.2.3; without `noise` the later values are 0 (G.2.2).
+
+    x (n, steps, 2): a value uniform in [-1, 1], and 1 at the first step, else 0; y (n, 1): the value at the first step.
+    A seed determines the data.
     """
     x = np.zeros((n_train + n_test, steps, 2), dtype=np.float32)
     rng = np.random.default_rng(seed)
@@ -72,8 +74,10 @@ def generate_copy_value_task(
 
 
 def generate_copy_item_task(steps: int = STEPS, n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:
-    """A classification (G.2.1). x (n, steps, 15): one of 15 inputs is 1 at the first step, all are 0 afterwards; y (n,)
-    which. The same for the same seed.
+    """Generate the classification of appendix G.2.1.
+
+    x (n, steps, 15): one of 15 inputs is 1 at the first step, all are 0 afterwards; y (n,): which one. A seed
+    determines the data.
     """
     y = np.random.default_rng(seed).integers(ITEMS, size=n_train + n_test)
     x = np.zeros((len(y), steps, ITEMS), dtype=np.float32)

@@ -20,7 +20,7 @@ REQUIRED = ("x_train", "y_train", "x_test", "y_test")
 
 
 def load_npz_task(path: Path) -> Task:
-    """The task in an .npz file; raises InputError naming file, key, value and repair."""
+    """Read the task in an .npz file; raises InputError naming file, key, value and repair."""
     arrays = _read(path)
     x_train, x_test = (_samples(arrays[key], path, key) for key in ("x_train", "x_test"))
     if x_train.shape[2] != x_test.shape[2]:
@@ -79,7 +79,7 @@ def _without_padding(x: np.ndarray, lengths: np.ndarray, path: Path, part: str) 
 
 
 def _class_names(y: np.ndarray, path: Path) -> tuple[str, ...] | None:
-    """The classes' names in order, where y_train has names; empty for other classes, None for regression."""
+    """Return the classes' names in order, where y_train has names; empty for other classes, None for regression."""
     if y.ndim == 2 and y.dtype.kind == "f" and y.shape[1] > 0 and not is_one_hot(y):
         return None
     if not (y.ndim == 1 and y.dtype.kind in "iuU") and not is_one_hot(y):

@@ -51,7 +51,7 @@ def load_keywords_task(folder: Path, kind: str, fold: int = 0) -> Task:
 
 
 def _features(paths: Sequence[Path], noises: Sequence[Path]) -> np.ndarray:
-    """(paths, 101, 13); a recording that comes again comes in another form."""
+    """Compute the features of recordings, (paths, 101, 13); a recording that is listed again is varied."""
     return np.stack(mfcc(_forms(paths, [_second(path) for path in noises]), RATE, HOP))
 
 
@@ -64,13 +64,13 @@ def _forms(paths: Sequence[Path], noises: Sequence[np.ndarray]) -> Iterator[np.n
 
 
 def _second(path: Path) -> np.ndarray:
-    """(RATE,): a recording of one second, or with silence behind it."""
+    """Read a recording of one second, (RATE,); a shorter one ends in silence."""
     clip = read_wav(path, RATE, 1.0)
     return np.pad(clip, (0, RATE - len(clip)))
 
 
 def _classes(folder: Path, kind: str) -> tuple[tuple[str, ...], list[str]]:
-    """The labels of a kind and the words whose recordings are read."""
+    """Return the labels of a kind, and the words whose recordings are read."""
     named = {"all": (), "words-all": (), "digits": DIGITS}.get(kind, ("yes",))
     check_words(folder, named)
     words = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("_"))
@@ -92,7 +92,7 @@ def _label(word: str, labels: tuple[str, ...]) -> str:
 def _heard(
     folder: Path, labels: tuple[str, ...], by_class: list[list[Path]], fold: int, *, test: bool
 ) -> list[list[Path]]:
-    """The recordings of each class by the speakers of one part."""
+    """Return the recordings of each class by the speakers of one part. Raises InputError for a class without any."""
     tested = [[_fold(path) == fold for path in paths] for paths in by_class]
     found = [
         [path for path, its in zip(paths, which, strict=True) if its == test]
@@ -106,7 +106,7 @@ def _heard(
 
 
 def _fold(path: Path) -> int:
-    """The tenth of the speakers that a recording's is of."""
+    """Return the number of the tenth of all speakers to which a recording's speaker belongs."""
     return int(speaker_hash(speaker_of(path)) // TEST_SHARE)
 
 
@@ -121,6 +121,6 @@ def _balanced(found: list[list[Path]], rng: np.random.Generator) -> list[tuple[P
 
 
 def _repeated(found: list[list[Path]]) -> list[tuple[Path, int]]:
-    """All recordings of each class, with its number, as often as the largest class has room for."""
+    """Return all recordings of each class with its number, as often as fits into the size of the largest class."""
     most = max(map(len, found))
     return [(path, label) for label, paths in enumerate(found) for path in paths * (most // len(paths))]

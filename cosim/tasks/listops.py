@@ -82,7 +82,7 @@ def _flat(node: Any) -> list[int]:  # noqa: ANN401 - a digit, or a list of an op
 
 
 def evaluate(tokens: list[int]) -> int:
-    """The value of an expression; for a list of TOKENS' places that is well formed."""
+    """Return the value of a well-formed expression, a list of TOKENS' places."""
     stack: list[list[int]] = [[]]
     for token in tokens:
         if token == _CLOSE:

@@ -90,7 +90,7 @@ def is_published_copy(name: str) -> bool:
 
 
 def check_task(name: str | None, *, steps: bool = False) -> str:
-    """The name itself if there is such a task; else, or for None, InputError with the names of all.
+    """Return the name itself if there is such a task; else, or for None, raise InputError with the names of all.
 
     steps: those with a target at each step are among them.
     """
@@ -123,7 +123,7 @@ def _refuse_path(path: Path) -> NoReturn:
 
 
 def load_task(name: str, data: Path | None = None) -> Task:
-    """The task called `name`; `data` is its folder, or the file for `npz` and `pathfinder`.
+    """Load the task called `name`; `data` is its folder, or the file for `npz` and `pathfinder`.
 
     Raises InputError for an unknown name, and for data that is missing or not asked for.
     """
@@ -141,7 +141,7 @@ def load_task(name: str, data: Path | None = None) -> Task:
 
 
 def load_step_task(name: str, data: Path | None = None) -> StepTask:
-    """The task called `name` with a target at each step; `data` is a text for `characters`, which has one of its own.
+    """Load the task called `name` with a target at each step; `data`: a text for `characters`, which has a default.
 
     Raises InputError for an unknown name, and for data that is not asked for.
     """

@@ -71,7 +71,7 @@ def generate_lorenz_task(n: int = TRAJECTORIES, steps: int = STEPS, seed: int = 
 
 
 def advance(point: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The states (..., 3) one interval later."""
+    """Return the states (..., 3) one interval later, by the fourth-order Runge-Kutta method."""
     h = INTERVAL / _SUBSTEPS
     for _ in range(_SUBSTEPS):
         k1 = _rate(point)

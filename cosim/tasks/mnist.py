@@ -56,7 +56,7 @@ def load_mnist_task(folder: Path, *, by_pixel: bool = False) -> Task:
 
 
 def read_idx(folder: Path, name: str, axes: int) -> np.ndarray:
-    """The uint8 array in folder/name or folder/name.gz; InputError when it is missing, cut off or another kind."""
+    """Read the uint8 array in folder/name or folder/name.gz; raises InputError if missing, cut off or another kind."""
     path = next((path for path in (folder / f"{name}.gz", folder / name) if is_file(path)), None)
     if path is None:
         raise InputError(f"{folder}: {name}.gz is missing; give the folder of the four MNIST files with --data")

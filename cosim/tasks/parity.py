@@ -22,7 +22,7 @@ def generate_parity_task(steps: int = 50, n_train: int = 4096, n_test: int = 102
 
 
 def generate_published_parity_task(n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:
-    """The task with the seed paper's lengths, uniform in 50 .. 400 for training and 50 .. 1000 for the test.
+    """Generate the task with the seed paper's lengths, uniform in 50 .. 400 for training and 50 .. 1000 for the test.
 
     x_train (n, 400, 1) and x_test (n, 1000, 1), 0 beyond each length. The paper draws new sequences at every iteration.
     """

@@ -15,7 +15,7 @@ _KEYS = ("x_train", "y_train", "x_test", "y_test")
 
 
 def load_pathfinder_task(path: Path) -> Task:
-    """The file's x (n, 32, 32) of bytes, y (n,) of 0 and 1, become x (n, 1024, 1), row after row, values 0 to 255.
+    """Read images x (n, 32, 32) of bytes, y (n,) of 0 and 1, as x (n, 1024, 1), row after row, values 0 to 255.
 
     Raises InputError naming file, array and repair.
     """

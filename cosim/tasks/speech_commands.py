@@ -25,7 +25,7 @@ NEGATIVES = ("_silence_", "no", "up", "down", "left", "right")
 
 
 def load_speech_commands_task(folder: Path, positive: str = "yes", negatives: tuple[str, ...] = NEGATIVES) -> Task:
-    """`positive` against all `negatives`: x (n, 32, 13), labels ("other", positive); short clips end in silence.
+    """Load `positive` against all `negatives`: x (n, 32, 13), labels ("other", positive); short clips end in silence.
 
     Training recordings come in len(SHIFTS) copies, see `varied_copies`; validation is by speaker as well.
 
@@ -82,7 +82,7 @@ def check_words(folder: Path, words: tuple[str, ...]) -> None:
 
 
 def speaker_of(path: Path) -> str:
-    """The text before `_nohash_`, or the whole stem."""
+    """Return the text before `_nohash_` in a file's name, or the whole stem."""
     return path.stem.split("_nohash_")[0]
 
 
@@ -92,5 +92,5 @@ def in_test_split(speaker: str) -> bool:
 
 
 def speaker_hash(speaker: str) -> float:
-    """A number in [0, 1) that depends on nothing but the name."""
+    """Return a number in [0, 1) that depends on nothing but the speaker's name."""
     return int.from_bytes(hashlib.sha256(speaker.encode()).digest()[:8], "big") / 2**64

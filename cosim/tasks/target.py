@@ -21,7 +21,7 @@ class Classes:
     """Targets (n,) are class indices."""
 
     def answers(self, pooled: NDArray[np.float64]) -> Answers:
-        """(n,) classes, of outputs (n, outputs) in units."""
+        """Return the classes (n,) with the largest of the outputs (n, outputs)."""
         return pooled.argmax(axis=1)
 
     def same(self, first: Answers, second: Answers) -> NDArray[np.bool_]:
@@ -36,7 +36,7 @@ class RealTargets:
     tolerance: float
 
     def answers(self, pooled: NDArray[np.float64]) -> Answers:
-        """The outputs (n, outputs) themselves."""
+        """Return the outputs (n, outputs) themselves."""
         return pooled
 
     def same(self, first: Answers, second: Answers) -> NDArray[np.bool_]:
@@ -53,7 +53,7 @@ def default_tolerance(y: NDArray[np.float64]) -> float:
 
 
 def check_tolerance(tolerance: float, where: str) -> float:
-    """The tolerance itself; raises InputError where it is not positive and finite."""
+    """Return the tolerance itself; raises InputError where it is not positive and finite."""
     if not 0 < tolerance < np.inf:
         raise InputError(f"{where} must be positive and finite, in the unit of the targets, not {tolerance:g}")
     return tolerance

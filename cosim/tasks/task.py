@@ -37,7 +37,10 @@ class Task:
         return len(self.labels) or self.y_train.shape[1]
 
     def encoding(self, *, ramp: bool, levels: int | None) -> InputEncoding:
-        """The input encoding, with a time ramp over the longest sequence if `ramp`, on `levels` steps if not None."""
+        """Return the input encoding, with a time ramp over the longest sequence if `ramp`.
+
+        levels: steps of an input; None for a continuous one.
+        """
         steps = self.x_train.shape[1] if ramp else None
         return InputEncoding(self.offset.astype(np.float64), self.scale.astype(np.float64), steps, levels)
 
@@ -50,7 +53,7 @@ def constant_features(task: Task) -> dict[int, float]:
 
 
 def full_lengths(x: np.ndarray) -> np.ndarray:
-    """All steps valid: (n,) int64."""
+    """Return the lengths of samples all of whose steps are valid, (n,) int64."""
     return np.full(len(x), x.shape[1], dtype=np.int64)
 
 

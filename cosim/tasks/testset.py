@@ -46,20 +46,20 @@ class TestSet:
         return replace(self, tolerance=check_tolerance(tolerance, "--tolerance"))
 
     def take(self, count: int | None, seed: int) -> "TestSet":
-        """`count` samples drawn without replacement by a seeded permutation; all of them for None."""
+        """Draw `count` samples without replacement by a seeded permutation; all of them for None."""
         if count is None or count >= len(self.y):
             return self
         return self.select(np.random.default_rng(seed).permutation(len(self.y))[:count])
 
     def select(self, places: NDArray[np.int64]) -> "TestSet":
-        """The samples at these places, in this order."""
+        """Return the samples at these places, in this order."""
         return replace(
             self, x=self.x[places], y=self.y[places], lengths=self.lengths[places], indices=self.indices[places]
         )
 
     @property
     def sums(self) -> NDArray[np.str_]:
-        """(n,) a hash of each sample's valid steps and its class: by it two runs know that a sample is the same."""
+        """Return a hash of each sample's valid steps and its class, (n,): two runs recognise equal samples by it."""
         rows = zip(self.x, self.y, self.lengths, strict=True)
         return np.array([checksum(x[:length].tobytes(), str(y).encode()) for x, y, length in rows])
 
@@ -71,9 +71,9 @@ class TestSet:
 
 
 def load_test_set(network: Network, data: str | Path | None) -> TestSet:
-    """`data`: an .npz with x_test y_test (and len_test), a task's folder, or None for a task that needs no files.
+    """Load a test set. Raises InputError that names the file, the key and the repair.
 
-    Raises InputError that names the file, the key and the repair.
+    data: an .npz with x_test y_test (and len_test), a task's folder, or None for a task that needs no files.
     """
     data = None if data is None else Path(data)
     if data is not None and data.suffix == ".npz":
@@ -134,7 +134,10 @@ def _test_set(x: np.ndarray, y: np.ndarray, lengths: np.ndarray | None) -> TestS
 
 
 def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
-    """The samples with 0 for their padding, if the network can read them; raises InputError that names `origin`."""
+    """Return the samples with 0 for their padding.
+
+    Raises InputError, naming `origin`, for what the network cannot read.
+    """
     outputs = network.readout.width
     if len(test_set.y) == 0:
         raise InputError(f"{origin}: the test set is empty; give at least one sample")

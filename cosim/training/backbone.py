@@ -89,7 +89,7 @@ class HardwareNetwork(nn.Module):
 
     @property
     def cells(self) -> dict[str, RecurrentCell]:
-        """The recurrent layers by name."""
+        """Return the recurrent layers by name."""
         return {name: layer for name, layer in self.layers.items() if isinstance(layer, RecurrentCell)}
 
     def set_epsilon(self, epsilon: float) -> None:
@@ -149,7 +149,10 @@ class HardwareNetwork(nn.Module):
         drawn: _Drawn,
         before: dict[str, Tensor] | None = None,
     ) -> Found:
-        """All steps of each layer at once, and distances; `lines` gets theirs. before: states in front of them."""
+        """Compute all steps of each layer at once, and distances from thresholds; `lines` gets the layers' gate lines.
+
+        before: state of each recurrent layer in front of the first step, (n, width); None for the start.
+        """
         signals, distances, sigmas = dict(signals), dict[str, Tensor](), dict[str, Tensor]()
         for name, layer in self.layers.items():
             inputs, mirrors = _read(self.sources[name], signals, lines)
@@ -173,7 +176,7 @@ class HardwareNetwork(nn.Module):
         lines: dict[str, Lines],
         drawn: _Drawn,
     ) -> Found:
-        """All layers of each step at once, on the same noise."""
+        """Compute all layers of each step at once, step by step; the noise is equal in all steps."""
         kept = None if drawn.rng is None else drawn.rng.get_state()
         n, steps = signals[INPUT].shape[:2]
         before = {name: cell.start.expand(n, -1) for name, cell in self.cells.items()}
@@ -261,7 +264,7 @@ def pool(readout: Tensor, lengths: Tensor, pooling: Pooling) -> Tensor:
 
 
 def _cell(architecture: Architecture, inputs: int) -> RecurrentCell:
-    """The cell that trains the architecture's kind of unit, from the module that its layer names."""
+    """Return the cell that trains the architecture's kind of unit, from the module that the unit's layer names."""
     layer = next(kind for kind in recurrent_kinds() if kind.kind == architecture.unit)
     module, _, name = layer.torch.partition(":")
     return getattr(import_module(module), name)(inputs, architecture)

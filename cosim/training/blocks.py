@@ -63,7 +63,10 @@ def one_hot_columns(logits: Tensor) -> Tensor:
 
 
 def recur(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
-    """All x_k of x_k = A_k x_{k-1} + c_k, step by step; a (n, time, h, b, b), c (n, time, h, b), start (h, b)."""
+    """Compute all x_k of x_k = A_k x_{k-1} + c_k, step by step, (n, time, h, b).
+
+    a: (n, time, h, b, b), c: (n, time, h, b), start: (h, b).
+    """
     x, found = start.expand_as(c[:, 0]), list[Tensor]()
     for k in range(a.shape[1]):
         x = (a[:, k] @ x[..., None])[..., 0] + c[:, k]
@@ -120,7 +123,10 @@ class _Follow(torch.autograd.Function):
 
 
 def follow_hard(table: Tensor, u: Tensor) -> Tensor:
-    """`recur` of the one-hot matrices table[u], table (symbols, h, b, b), from e_1 without input; u (n, time)."""
+    """Compute `recur` of the one-hot matrices table[u], without input and from e_1; returns (n, time, h, b).
+
+    table: (symbols, h, b, b), u: (n, time).
+    """
     return _Follow.apply(table, u)  # type: ignore[no-any-return]
 
 
@@ -151,7 +157,7 @@ class BlockRecurrence(nn.Module):
             self.bits = FirstQuadrantCell(symbols + width, Architecture(cells=shape.bits, grid=None))
 
     def matrices(self) -> Tensor:
-        """A of each symbol, (symbols, h, b, b)."""
+        """Return the matrix A of each symbol, (symbols, h, b, b)."""
         a = self.perceptron(torch.eye(self.symbols)).view(self.symbols, *self.start.shape, self.shape.states)
         match self.shape.form:
             case "hard":
@@ -178,7 +184,7 @@ class BlockRecurrence(nn.Module):
 
     @torch.no_grad()
     def automata(self) -> BlockAutomata:
-        """The automata that hard blocks are."""
+        """Return the automata that hard blocks are. Raises ValueError for blocks of another form."""
         if self.shape.form != "hard":
             raise ValueError(f"blocks must be hard to be automata, not {self.shape.form}")
         follow = self.matrices().argmax(dim=2).permute(1, 2, 0).numpy()

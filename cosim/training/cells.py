@@ -69,7 +69,7 @@ class RecurrentCell(nn.Module, ABC):
 
     @abstractmethod
     def to_layer(self, name: str, sources: tuple[str, ...]) -> RecurrentLayer:
-        """The layer as numpy data, float64."""
+        """Return the layer as numpy data, float64."""
 
 
 class FirstQuadrantCell(RecurrentCell):
@@ -132,7 +132,7 @@ class FirstQuadrantCell(RecurrentCell):
         return CellOutput((1.0 + q) / 2.0, _deciding_distance(_away(u, lo, hi), kept), decided.sigmas(lo, hi, kept))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> FirstQuadrantLayer:
-        """The layer as numpy data, float64."""
+        """Return the layer as numpy data, float64."""
         weight, bias = map(as_array, self.linear.rounded())
         lo, hi = map(as_array, self.thresholds())
         return FirstQuadrantLayer(name, sources, weight, bias, lo, hi, np.ones(len(bias)), float(self.epsilon))
@@ -217,7 +217,7 @@ class SignedCell(RecurrentCell):
         return CellOutput(h, distance, decided.sigmas(-beta, beta, kept))
 
     def offset(self) -> Tensor:
-        """The common-mode offset that a cell with constant thresholds rides on, (width,)."""
+        """Return the common-mode offset of a cell with constant thresholds, (width,), units."""
         return torch.from_numpy(common_mode_offset(self.bias_beta().detach().numpy()))
 
     def _on_chips(self, x: Tensor, noise: float, rng: torch.Generator | None, lines: Lines) -> CellOutput:
@@ -235,7 +235,7 @@ class SignedCell(RecurrentCell):
         return CellOutput(h, _deciding_distance(_away(candidate, lo, hi), kept), decided.sigmas(lo, hi, kept))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> SignedLayer:
-        """The layer as numpy data, float64."""
+        """Return the layer as numpy data, float64."""
         weight, bias = map(as_array, self.linear.rounded())
         beta, alpha = (None if linear is None else as_array(linear.rounded()[0]) for linear in (self.beta, self.alpha))
         return SignedLayer(
@@ -253,7 +253,7 @@ def _start_on_chips(lower: Tensor) -> Tensor:
 
 
 def _on_levels(value: Tensor, levels: int) -> Tensor:
-    """`cosim.network.layers.on_levels`; the gradient passes straight through."""
+    """Return the nearest of the levels, as `cosim.network.layers.on_levels`; the gradient passes straight through."""
     steps = torch.floor((value.detach() + FULL_SCALE) * levels / (2 * FULL_SCALE) + 0.5)
     return value + (steps.clamp(0, levels) * (2 * FULL_SCALE / levels) - FULL_SCALE - value.detach())
 
@@ -318,7 +318,10 @@ def _deciding_distance(away: Away, kept: Tensor, step: Tensor | float = 1.0) -> 
 
 
 def _before(states: Tensor, start: Tensor) -> Tensor:
-    """The state before each step, without gradient, from those after it; `start`: broadcastable to (n, width)."""
+    """Return the state before each step, (n, time, width), without gradient, from those after it.
+
+    start: broadcastable to (n, width).
+    """
     first = start.expand(len(states), states.shape[2])[:, None]
     return torch.cat([first, states[:, :-1]], dim=1).detach()
 

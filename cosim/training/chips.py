@@ -37,7 +37,7 @@ class Lines:
 
     @staticmethod
     def join(parts: "list[Lines]") -> "Lines":
-        """The lines of several groups of signals, side by side."""
+        """Join the lines of several groups of signals, side by side."""
         return Lines(
             parts[0].chips,
             torch.cat([part.p for part in parts], dim=1),
@@ -60,14 +60,14 @@ class Chips:
         return sigma * torch.randn((self.count, *shape), generator=self.rng)
 
     def draw_lines(self, width: int) -> Lines:
-        """The diodes and copies of `width` signals."""
+        """Draw the diodes and copies of `width` signals."""
         model, root = self.model, self.model.units**0.5
         diode, copy = (self.draw(model.mirror_p / root, width) for _ in range(2))
         negative, positive = -diode, copy - diode - self.draw(model.mirror_n / root, width)
         return Lines(self, negative, positive, torch.zeros(width))
 
     def draw_state_lines(self, zero: Tensor) -> Lines:
-        """The lines of states, the level of each included; zero (width,): see `Lines`."""
+        """Draw the lines of states, the level of each included; zero (width,): see `Lines`."""
         width = len(zero)
         level = self.draw(self.model.cell_n, width) - self.gain_diode
         lines = self.draw_lines(width)

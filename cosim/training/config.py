@@ -124,7 +124,7 @@ def seed_path(path: Path, seed: int) -> Path:
 
 
 def describe_config(config: TrainingConfig) -> dict[str, Any]:
-    """The settings as plain values, for files; without mismatch, taps and the like they do not mention them."""
+    """Return the settings as plain values, for files, without mismatch, taps and the like where they are not used."""
     settings = asdict(config)
     for option in ("taps", "lines", "feedback", "levels"):
         if not settings["architecture"][option]:

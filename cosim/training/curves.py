@@ -54,15 +54,15 @@ def _near(layers: Sequence[RecurrentLayer], trace: Trace, *, deciding: bool) -> 
 
 
 def _valid(trace: Trace) -> np.ndarray:
-    """(n, time), which steps lie within a sample's length."""
+    """Return which steps lie within a sample's length, (n, time) bool."""
     return np.arange(trace.readout.shape[1])[None, :] < trace.lengths[:, None]
 
 
 def _distance(layer: RecurrentLayer, trace: Trace, *, deciding: bool) -> np.ndarray:
-    """(n, time, width) of the candidate to the nearer threshold; or, `deciding`, to the nearest that decides.
+    """Return the distance of the candidate to the nearer threshold, or to the nearest that decides, (n, time, width).
 
-    A threshold decides where crossing it changes the next state by more than half a step, see cosim.training.cells.
-    Infinite for a layer that compares nothing.
+    A threshold decides where crossing it changes the next state by more than half a step, see cosim.training.cells;
+    only those count with `deciding`. Infinite for a layer that compares nothing.
     """
     found = trace.layers[layer.name]
     if found.window is None or not isinstance(layer, EpsilonLayer):

@@ -59,6 +59,6 @@ class GammaCell(RecurrentCell):
         return CellOutput(h, torch.full_like(h, math.inf))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> GammaLayer:
-        """The layer as numpy data, float64."""
+        """Return the layer as numpy data, float64."""
         weight, bias = map(as_array, self.linear.rounded())
         return GammaLayer(name, sources, weight, bias, as_array(self.positions), np.full(len(bias), float(ORDER)))

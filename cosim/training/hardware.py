@@ -92,7 +92,11 @@ class GridLinear(nn.Module):
         lines: Lines | None = None,
         offset: Tensor | None = None,
     ) -> Tensor:
-        """`lines`: of the signals x on chips that vary; `offset`, only with them, joins the bias current."""
+        """Compute weight x + bias on the grid, (n, time, outputs), with relative noise on each parameter.
+
+        x: (n, time, inputs). lines: of the signals x on chips that vary; offset: joins the bias current, only with
+        `lines`.
+        """
         weight, bias = (perturb(value, noise, rng) for value in self.rounded())
         if lines is None:
             return nn.functional.linear(x, weight, bias)

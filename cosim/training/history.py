@@ -55,7 +55,7 @@ class Recorder:
             self._passing(self._seed, point)
 
     def columns(self, score: str) -> Columns:
-        """The points so far by column, the seed before them, as JSON; `score`: what the validation score is called."""
+        """Return the points so far as lists by column, the seed first; score: the name of the validation score."""
         found = self.rows[self.rows[:, 0] > 0]
         names = [f"validation_{score}" if name == "validation_score" else name for name in Point._fields]
         columns: Columns = {name: found[:, k].tolist() for k, name in enumerate(names)}
@@ -67,7 +67,7 @@ class Recorder:
 
 
 def join_columns(curves: Iterable[Columns]) -> Columns:
-    """The points of several trainings below each other."""
+    """Return the points of several trainings, one training below the other."""
     joined: Columns = {}
     for curve in curves:
         for name, values in curve.items():

@@ -51,7 +51,7 @@ class MinGruCell(RecurrentCell):
         return CellOutput(h, torch.full_like(h, math.inf))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> MinGruLayer:
-        """The layer as numpy data, float64."""
+        """Return the layer as numpy data, float64."""
         (weight, bias), (weight_gate, bias_gate) = (map(as_array, one.rounded()) for one in (self.linear, self.gate))
         top = None if self.top is None else np.full(len(self.linear.bias), self.top)
         return MinGruLayer(name, sources, weight, bias, weight_gate, bias_gate, top)

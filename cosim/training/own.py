@@ -146,7 +146,7 @@ def export(
     pooling: Pooling = "mean",
     sources: Mapping[str, Sequence[str]] | None = None,
 ) -> Network:
-    """The modules as a checked network: parts by name in the order in which they are called, the last one `readout`.
+    """Return the modules as a checked network: parts by name in the order of their calls, the last one `readout`.
 
     Each reads the one in front of it, the first the input; `sources` names what those read that read anything else, in
     the order in which it is joined along the last axis. The grid of the network is that of its parts, where they agree.

@@ -78,7 +78,7 @@ def _rank(figures: Figures, seed: int) -> tuple[bool, float, int]:
 
 
 def _with_all(network: Network, found: dict[int, TrainingResult]) -> Network:
-    """The network with the figures and curves of all seeds in its history."""
+    """Return the network with the figures and curves of all seeds in its history."""
     joined = join_columns(one.network.history["curve"] for one in found.values())
     figures = {str(seed): one.figures for seed, one in found.items()}
     return replace(network, history={**network.history, "seeds": figures, "curve": joined})

@@ -40,7 +40,7 @@ def _state_bytes(state: State) -> bytes:
 
 
 def read_state(path: Path, own: State, parameters: Sequence[Tensor]) -> State:
-    """The state in a file, if it has the settings, data, parts, types and shapes of `own`, that of the run that asks.
+    """Read the state in a file, if it has the settings, data, parts, types and shapes of `own`, the state of this run.
 
     parameters: what the optimiser moves, in order. Raises InputError that says what differs.
     """
@@ -77,7 +77,10 @@ def read_state(path: Path, own: State, parameters: Sequence[Tensor]) -> State:
 
 
 def _fitted(found: object, wanted: object, where: str, name: str = "") -> object:
-    """A copy of what was found, if it is built as what is wanted: keys, lengths, types, shapes; not values."""
+    """Return a copy of what was found, if keys, lengths, types and shapes are those of `wanted`; values may differ.
+
+    Raises InputError that names the part.
+    """
     fault = _misfit(found, wanted)
     if fault:
         raise InputError(f"{where}: {name} must {fault}; {_REPAIR}")

@@ -123,7 +123,7 @@ def say(model: BlockRecurrence, strings: np.ndarray) -> np.ndarray:
 
 
 def extract(trained: TrainedBlocks, task: StringTask) -> Fewest:
-    """The automaton that hard blocks follow, with few states. Raises InputError for blocks that have not learned."""
+    """Return an automaton of few states that hard blocks follow. Raises InputError for blocks that have not learned."""
     if not trained.learned:
         raise InputError(
             f"{task.name}: blocks must answer strings of {LONG} symbols without an error, and are right on "
@@ -134,7 +134,7 @@ def extract(trained: TrainedBlocks, task: StringTask) -> Fewest:
 
 
 def blocks_oracle(model: BlockRecurrence) -> Oracle:
-    """The decision of a model behind each symbol, for `cosim.automata.learn`."""
+    """Return an oracle for `cosim.automata.learn` that says a model's decision after each symbol."""
 
     def answer(words: Sequence[Word]) -> list[Word]:
         decided = say(model, _padded(words))

@@ -70,7 +70,7 @@ class TrainingJob:
 def train(
     config: TrainingConfig, task: Task, path: Path, progress: Progress | None = None, *, resume: bool = False
 ) -> TrainingResult:
-    """`run_job` that nobody listens to."""
+    """Train a network for a task, see `run_job`; `progress` gets its figures."""
     return run_job(TrainingJob(config, task), path, progress, resume=resume)
 
 
@@ -164,7 +164,7 @@ class _Run:
         self.recorder = Recorder(config.iterations, config.seed, job.passing)
 
     def step(self) -> dict[str, float]:
-        """One iteration; validates when due."""
+        """Run one iteration, validate when due, and return the figures so far."""
         config, i = self.config, self.iteration
         rate = learning_rate_at(i, config.iterations, config.learning_rate)
         for group in self.optimiser.param_groups:
@@ -227,9 +227,9 @@ class _Run:
         return (output.scores - y).abs().mean().item()
 
     def run_chips(self, x: Tensor, lengths: Tensor, count: int, seed: int) -> Iterator[BackboneOutput]:
-        """All samples on each of `count` chips, the same ones in every call; once on nominal devices without mismatch.
+        """Yield the outputs of all samples on each of `count` chips, which are equal in every call with one seed.
 
-        One chip at a time, for the sake of memory.
+        Without mismatch there is one output, on nominal devices. Chips are run one at a time to save memory.
         """
         if self.config.mismatch is None:
             yield self.backbone(x, lengths)
@@ -258,13 +258,13 @@ class _Run:
         return loss + self.config.weight_cost * self.backbone.total_weight() + BOUND_COST * self.backbone.excess()
 
     def best_network(self) -> Network:
-        """The network with the smallest validation loss."""
+        """Return the network with the smallest validation loss."""
         assert self.best is not None  # the last iteration always validates
         self.backbone.load_state_dict(self.best)
         return self._network()
 
     def _network(self) -> Network:
-        """The network as it is now, with the final epsilon."""
+        """Return the network as it is now, with the final epsilon."""
         self.backbone.set_epsilon(epsilon_at(self.config.iterations, self.config.iterations, self.config.epsilon))
         return self.backbone.to_network(self.task.name, self.task.labels, regression=not self.task.labels)
 

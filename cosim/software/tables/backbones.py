@@ -60,7 +60,7 @@ class BackbonePlan:
 
     @property
     def settings(self) -> str:
-        """The rest."""
+        """Return the settings that the row's name does not say, in words."""
         shape, training = self.shape, self.training
         return (
             f"m {shape.width}, r {shape.blocks}, {shape.pooling} pooling, batch {training.batch}, rate "
@@ -117,7 +117,7 @@ def _reduced(size: Size, task: str, cell: str, epsilon: float) -> BackbonePlan:
 
 
 def copies(size: Size) -> Iterator[Experiment]:
-    """An item, a value before zeros, a value in noise; d 4."""
+    """Yield the copy experiments: an item, a value before zeros, and a value in noise, with d 4."""
     for kind, cells in COPIES.items():
         error = kind != "copy-item"
         if size.reduced:

@@ -45,7 +45,7 @@ class Size:
 
 
 def check_tables(names: Sequence[str]) -> tuple[str, ...]:
-    """The names themselves, each once; raises InputError for one that is no table's."""
+    """Return the names themselves, each once; raises InputError for one that is no table's."""
     for name in names:
         if name not in TABLES:
             raise InputError(f"TABLE must be one of {', '.join(TABLES)}, not {shown_name(name)!r}")

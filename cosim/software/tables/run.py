@@ -76,7 +76,7 @@ class _Kept:
 
 
 def make_table(name: str, size: Size) -> PaperTable:
-    """The table of one of TABLES; raises InputError where it needs a data set that is not there."""
+    """Return the table of one of TABLES; raises InputError where it needs a data set that is not there."""
     full_name = f"{name}-reduced" if size.reduced and name not in ONE_SIZE else name
     return PaperTable(full_name, TABLES[name], tuple(_ROWS[name](size)))
 
@@ -87,7 +87,7 @@ def seeds_of(row: Experiment, seeds: int) -> range:
 
 
 def kept_path(folder: Path, table: PaperTable, row: Experiment, seed: int) -> Path:
-    """The file of one finished network."""
+    """Return the file of one finished network."""
     slug = re.sub(r"[^a-z0-9.]+", "-", row.name.lower().replace("epsilon -", "epsilon minus "))
     return folder / KEPT / table.name / f"{slug}.seed{seed}.json"
 
@@ -159,7 +159,7 @@ def _found(row: Experiment, outcomes: list[Outcome]) -> FinishedExperiment:
 
 
 def table_json(table: PaperTable, command: str, rows: list[FinishedExperiment]) -> dict[str, object]:
-    """A table as a JSON object."""
+    """Return a table as a JSON object."""
     return json_object({"table": table.name, "title": table.title, "command": command, "rows": list(map(asdict, rows))})
 
 

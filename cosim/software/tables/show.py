@@ -35,7 +35,7 @@ def table_page(table: PaperTable, command: str, rows: Sequence[FinishedExperimen
 
 
 def _lines(row: FinishedExperiment) -> list[tuple[str, ...]]:
-    """The figures of a row, one a line."""
+    """Return the figures of a row as cells of text, one line for each figure."""
     seeds = str(len(row.seeds)) if row.seeds else "-"
     facts = (seeds, f"{row.parameters}", _range(row.iterations), _range([round(one) for one in row.seconds]))
     if not any(row.iterations):

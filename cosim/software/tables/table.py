@@ -21,7 +21,7 @@ class PaperFigure:
     digits: int = 1
 
     def shown(self, value: float) -> str:
-        """A value of it."""
+        """Return a value of the figure as text, in per cent if it is a share."""
         return f"{100 * value if self.percent else value:.{self.digits}f}"
 
 
