@@ -37,7 +37,7 @@ def u_t(celsius: float) -> float:
 
 
 def parse_quantity(text: str, unit: str, field: str = "value") -> float:
-    """The SI value of text such as `10n`, `10 nA` or `1e-8`.
+    """Parse text such as `10n`, `10 nA` or `1e-8` to its SI value.
 
     Raises InputError that names the field when the text is no number or carries another unit.
     """

@@ -25,7 +25,7 @@ def install_command(extra: str) -> str:
 
 
 def models_path() -> Path:
-    """The folder that holds `devices/` and `trained/`. Raises InputError when the installation lost it."""
+    """Return the folder that holds `devices/` and `trained/`. Raises InputError when the installation lost it."""
     candidates = (_PACKAGE.parent / "models", _PACKAGE / "_data" / "models")
     for folder in candidates:
         if (folder / "devices").is_dir() or (folder / "trained").is_dir():
@@ -35,7 +35,7 @@ def models_path() -> Path:
 
 
 def device_model_path(name: str) -> Path:
-    """The file of a device model that comes with the package: `generic180`, `generic180.lib` or `folder/name.json`.
+    """Return the file of a device model in the package: `generic180`, `generic180.lib` or `folder/name.json`.
 
     A name without suffix means the device card. Raises InputError that lists the names there are.
     """
@@ -43,7 +43,7 @@ def device_model_path(name: str) -> Path:
 
 
 def trained_network_path(name: str) -> Path:
-    """The checkpoint file or folder of a trained network that comes with the package, with or without its suffix.
+    """Return the checkpoint file or folder of a trained network in the package; its suffix may be left out.
 
     Raises InputError that lists the names there are.
     """

@@ -57,7 +57,10 @@ def measure_decision(technology: Technology, slope: float) -> DecisionNode:
 
 
 def _circuit(technology: Technology, current: float, width: float, clocks: tuple[float, float] | None) -> Circuit:
-    """The cell with its candidate and its bias lines; clocks: clk and clkb in volt, None for sources of one's own."""
+    """Return the cell with its candidate and its bias lines.
+
+    clocks: clk and clkb in volt; None where the caller adds their sources.
+    """
     pins = {"thresh": current, "width": width, "gain": current}
     gates = zip(("clk", "clkb"), clocks or (), strict=False)
     elements = (

@@ -38,7 +38,7 @@ F = TypeVar("F", bound=CalibrationFit)
 
 
 def first_fitting(paths: Iterable[Path], load: Callable[[Path], F], fingerprint: str) -> F | None:
-    """The first file with this fingerprint; one that is absent, damaged or of another format is passed over."""
+    """Return the first file with this fingerprint, or None; absent, damaged and foreign files are skipped."""
     for path in paths:
         with suppress(InputError):
             if (found := load(path)).fingerprint == fingerprint:
@@ -53,10 +53,10 @@ def known_calibration(technology: Technology, units: int) -> Calibration | None:
 
 
 def find_calibration(technology: Technology, units: int, progress: Progress = lambda text: None) -> Calibration:
-    """A calibration that fits these device models, sizes, cells and options; measured and cached if there is none.
+    """Return a calibration that fits these device models, sizes, cells and options; without one, measure and cache it.
 
-    Where the cache cannot be written, `progress` hears of it and the calibration serves this once.
-    Raises MissingToolError when one must be measured and ngspice is missing.
+    Where the cache cannot be written, `progress` is told and the calibration serves this once. Raises MissingToolError
+    when one must be measured and ngspice is missing.
     """
     if (kept := known_calibration(technology, units)) is not None:
         return kept

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def fit_level(technology: Technology, units: int, simulator: str) -> Own:
-    """The fields of `cosim.units.register.LevelFit`, measured: the mean of coming from far below and far above."""
+    """Measure the fields of `cosim.units.register.LevelFit`: means of coming from far below and from far above."""
     shifts = [
         float(np.mean([measure_turn(technology, units, i_turn, far, simulator) for far in (0.0, 2.0)]))
         for i_turn in POINTS.level_turns

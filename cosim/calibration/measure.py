@@ -161,9 +161,10 @@ def _node_swing(technology: Technology, units: int, simulator: str) -> float:
 
 
 def _find_trim(technology: Technology, units: int, v_node: float, simulator: str) -> float:
-    """The trim at which line n has the gain of line p, averaged over POINTS.trim_currents, for a length on the grid.
+    """Find the trim of line n's length at which its gain is that of line p, averaged over POINTS.trim_currents.
 
-    By a secant of ln gain over ln trim: where the threshold voltage depends on the length, gain is not 1 / trim.
+    The trimmed length is on the layout grid. A secant of ln gain over ln trim finds it: where the threshold voltage
+    depends on the length, gain is not 1 / trim.
     """
 
     length, grid = technology.sizing.mirror_n.l, technology.grid
@@ -200,10 +201,10 @@ def measure_schmitt(
     vary: Callable[[Circuit], Circuit] = lambda circuit: circuit,
     simulator: str = NGSPICE,
 ) -> tuple[float, float, float]:
-    """(upper threshold, lower threshold, level) of one 9T cell in ampere, from one slow ramp up and down.
+    """Measure upper threshold, lower threshold and level of one 9T cell, ampere, by one slow ramp up and down.
 
     The level is seen through a weight of -1, that is, times `MirrorFit.gain_p`. `vary` makes a chip's circuit of the
-    nominal one.
+    nominal one. Raises SimulationError where the cell does not switch twice.
     """
     i_peak = 1.3 * bias[0] if i_peak is None else i_peak
     bench = schmitt_bench(technology, units, bias, i_peak, v_node)
@@ -306,7 +307,10 @@ def measure_frame_shift(
 def _usable_currents(
     technology: Technology, units: int, trim: float, v_node: float, simulator: str
 ) -> tuple[float, float]:
-    """The smallest and the largest of `range_currents` around 1 nA with gains within `range_spread` of those there."""
+    """Find the smallest and the largest usable current around 1 nA, ampere.
+
+    From 1 nA to there all `range_currents` have gains within the share `range_spread` of those at 1 nA.
+    """
     wanted = np.array(_gains(technology, units, trim, 1e-9, v_node, simulator)[:2])
 
     def usable(current: float) -> bool:

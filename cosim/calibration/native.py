@@ -22,7 +22,7 @@ BENCH = "calibration bench"  # what failed, in messages
 
 
 def fit_comparator(technology: Technology, simulator: str, *, upper: bool) -> ComparatorFit:
-    """The upper or the lower comparator of a quantiser."""
+    """Measure the upper or the lower comparator of a quantiser."""
     currents = POINTS.comparator_currents
     ratios = tuple(measure_comparator(technology, current, simulator, upper=upper) / current for current in currents)
     return ComparatorFit(currents, ratios)
@@ -45,7 +45,7 @@ def measure_comparator(
 
 
 def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str, *, upper: bool) -> float:
-    """The candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
+    """Measure the candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
     timing, currents = Timing(), ladder_currents(1e-9)
     base, pulse = currents.i_reset, (CLOSE + PULSE_BEGIN, CLOSE + PULSE_END)
     for span in POINTS.comparator_spans:

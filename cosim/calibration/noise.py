@@ -116,7 +116,7 @@ def _parts(densities: Array, fast: float) -> tuple[float, float, float]:
 
 
 def _circuit(technology: Technology, kind: str, drain: str = "d", gate: str = "d") -> Circuit:
-    """One device between drain, gate and its rail, and the supply."""
+    """Return a circuit of one device between drain, gate and its rail, and the supply."""
     polarity = "n" if kind.endswith("_n") else "p"
     devices = transistor("device", TransistorDesign("inner", polarity, getattr(technology.sizing, kind)), drain, gate)
     supply = Source("dd", "v", "vdd", GROUND, technology.supply)
@@ -124,7 +124,7 @@ def _circuit(technology: Technology, kind: str, drain: str = "d", gate: str = "d
 
 
 def _drive(kind: str, technology: Technology, current: float, start: Point) -> list[str]:
-    """The current source of a diode, with an `ac` value, and where its nets are about."""
+    """Return lines of a deck: a diode's current source with an `ac` value, and a first guess of its nets' voltages."""
     ends = "vdd d" if kind.endswith("_n") else "d 0"
     return [
         *_rail(kind, technology),

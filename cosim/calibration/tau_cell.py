@@ -24,7 +24,7 @@ Cell = tuple[float, float]  # capacitance, trim
 
 
 def fit_tau_cell(technology: Technology, units: int, simulator: str) -> Own:
-    """The fields of `cosim.units.mingru.TauFit`, measured."""
+    """Measure the fields of `cosim.units.mingru.TauFit`."""
     nominal = technology.pfet.slope_factor * technology.thermal_voltage
     charge = gate_charge(_UNIT, units, GATED_SHARE * Timing().t_step)
     trim = float(measure_gains(technology, units, (charge / nominal, 1.0), np.array([_UNIT]), simulator)[0])
@@ -74,7 +74,7 @@ def measure_leak(technology: Technology, units: int, cell: tuple[float, float, f
 
 
 def _states(technology: Technology, units: int, cell: Cell, currents: tuple[Array, Array], simulator: str) -> Array:
-    """The state's current in every frame, ampere."""
+    """Measure the state's current in every frame, (frames,), ampere."""
     waves = run_bench(tau_cell_bench(technology, units, TauDrive(*cell, *currents, PULSE)), "tau-cell", simulator)
     return _current(waves, Timing().sample_times(len(currents[0])))
 

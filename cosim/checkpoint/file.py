@@ -77,7 +77,7 @@ class _File:
 
 
 def load_network(path: str | os.PathLike[str]) -> Network:
-    """The checked network in a .pt or .npz file.
+    """Read the checked network in a .pt or .npz file.
 
     Raises InputError when the file cannot be read, NetworkError when what it holds is no sound network, MappingError
     for a model that stays software, and MissingToolError for a .pt without torch installed; each names the file and the
@@ -106,7 +106,7 @@ def is_written_here(path: Path) -> bool:
 
 
 def _format_of(path: Path) -> object:
-    """The format that a file says it has; None where it says nothing of the kind."""
+    """Return the format that a file says it has; None where it says none."""
     if not is_file(path) or path.stat().st_size == 0:
         return None
     try:
@@ -132,7 +132,7 @@ def save_checkpoint(path: str | os.PathLike[str], network: Network, extra: Mappi
 
 
 def checkpoint_bytes(network: Network, suffix: str, origin: str) -> bytes:
-    """The content of a checkpoint's file; errors as in `save_checkpoint`, naming `origin`."""
+    """Return the content of a checkpoint's file; errors as in `save_checkpoint`, naming `origin`."""
     check_network(network, origin)
     arrays, meta = network_to_arrays(network)
     if suffix == ".pt":
@@ -172,7 +172,7 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
 
 
 def _version(layers: object, *, late: bool) -> int:
-    """The version of a file with these layers, as they are described."""
+    """Return the version that a file has when its meta describes these layers."""
     described = layers if isinstance(layers, list | tuple) else ()
     if any(isinstance(layer, dict) and layer.get("levels") is not None for layer in described):
         return LEVELS_VERSION
@@ -180,7 +180,10 @@ def _version(layers: object, *, late: bool) -> int:
 
 
 def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], origin: str) -> Network:
-    """The network in named arrays and meta; raises InputError, where it is unsound NetworkError, naming the key."""
+    """Return the network in named arrays and meta.
+
+    Raises InputError for meta of a wrong form, NetworkError for an unsound network, naming the key.
+    """
     version = _version(meta.get("layers"), late=bool(meta.get("late")))
     for key, wanted, repair in (("format", FORMAT, "train it with cosim train"), ("version", version, "use its cosim")):
         if meta.get(key) != wanted:
@@ -217,12 +220,12 @@ class _Arrays:
         self._read: set[str] = set()
 
     def get(self, key: str) -> np.ndarray | None:
-        """The array, or None where it is left out."""
+        """Return the array, or None where it is left out."""
         self._read.add(key)
         return self._arrays.get(key)
 
     def need(self, key: str) -> np.ndarray:
-        """The array; raises NetworkError where it is missing."""
+        """Return the array; raises NetworkError where it is missing."""
         if (array := self.get(key)) is None:
             raise NetworkError(f"{self._origin}: array {key!r} is missing; the file has {listed(self._arrays)}")
         return array

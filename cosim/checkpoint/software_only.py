@@ -53,7 +53,7 @@ _CELLS = {
 
 
 def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
-    """The parts of a backbone that have no circuit here, the largest first."""
+    """Return the parts of a backbone that have no circuit here, the largest first."""
     parts = [
         Unmapped(
             f"LayerNorm over {width} features",

@@ -100,7 +100,7 @@ def _check_has_layers(arrays: Arrays, origin: str) -> None:
 
 
 def network_from_state_dict(arrays: Arrays, origin: str) -> Network:
-    """The checked network behind the documented keys; raises NetworkError naming `origin`, key and repair."""
+    """Return the checked network in the documented keys; raises NetworkError naming `origin`, key and repair."""
     arrays = without_prefix(arrays, origin)
     _check_has_layers(arrays, origin)
     groups = _layer_groups(arrays, origin)
@@ -162,7 +162,10 @@ def _layer(i: int, group: Arrays, sources: tuple[str, ...], epsilon: float, orig
 def _fitting_sources(
     choices: list[tuple[str, ...]], widths: Mapping[str, int], columns: int, where: str
 ) -> tuple[str, ...]:
-    """The choice that has this many columns; each choice contains the one before it, so at most one fits."""
+    """Return the choice that has this many columns; each contains the one before it, so at most one fits.
+
+    Raises NetworkError where none fits.
+    """
     tried = {
         tuple(dict.fromkeys(choice)): sum(widths[source] for source in dict.fromkeys(choice)) for choice in choices
     }

@@ -129,25 +129,25 @@ class Bench:
 
 
 def held(bench: Bench, seconds: float) -> Bench:
-    """The bench whose sources stay for so many second what they are at time 0."""
+    """Return the bench with sources that stay for `seconds` s at their values of time 0."""
     return replace(_still(bench), analysis=replace(bench.transient, end=seconds))
 
 
 def resting(bench: Bench) -> Bench:
-    """The bench that asks for all voltages at time 0: the same one for all samples of a network.
+    """Return the bench that finds all voltages at time 0, which is one and the same for all samples of a network.
 
-    A transient, because `preset` holds nets in its operating point alone.
+    It is a transient, because `preset` holds nets in its operating point alone.
     """
     return replace(_still(bench), analysis=Tran(_AT_ONCE, _AT_ONCE), probes=(), from_rest=False)
 
 
 def started(bench: Bench, start: tuple[tuple[str, float], ...]) -> Bench:
-    """The bench that begins at these voltages, and evaluates no device that stands still."""
+    """Return the bench with these voltages, net -> V, as its start; it skips devices whose voltages do not move."""
     return replace(bench, start=start, skip_still=True, from_rest=False)
 
 
 def relaxed(bench: Bench) -> Bench:
-    """The bench with a charge tolerance ten times larger, for a run whose time step collapsed.
+    """Return the bench with a charge tolerance ten times larger, for a run whose time step collapsed.
 
     At a clock edge a node of a few femtofarad may otherwise ask for steps under 1 fs, the more so the smaller chgtol.
     """
@@ -159,7 +159,7 @@ def _still(bench: Bench) -> Bench:
 
 
 def _frozen(element: Element) -> Element:
-    """A source that stays what it is at time 0."""
+    """Return a source as a constant, its value at time 0; any other element as it is."""
     match element:
         case Source(value=tuple() as points):
             return replace(element, value=points[0][1])

@@ -37,15 +37,15 @@ class Language:
     quoted: bool = False
 
     def named(self, name: str) -> str:
-        """A net, or an element with its letter."""
+        """Return the name of a net, or of an element with its letter, as the language writes it."""
         return f"'{name.replace('.', ':')}'" if self.quoted and "." in name else name
 
     def joined(self, *nets: str) -> str:
-        """The nets of an element or of a block."""
+        """Return the nets of an element or of a block as the language writes them."""
         return self.nets.format(" ".join(map(self.named, nets)))
 
     def fold(self, line: str) -> list[str]:
-        """A statement on lines of bearable length."""
+        """Fold a statement into lines of a width that simulators accept."""
         first, *more = fold(line)
         if not self.escaped:
             return [first, *more]
@@ -75,7 +75,7 @@ def format_number(value: float) -> str:
 
 
 def format_circuit(circuit: Circuit, technology: Technology, language: Language = SPICE) -> str:
-    """The netlist of a circuit: title, subcircuits, top level. No device models, no analysis."""
+    """Format the netlist of a circuit: title, subcircuits, top level. It has no device models and no analysis."""
     lines = [f"{language.comment} {circuit.title}", *language.opening]
     for block in circuit.subcircuits:
         lines += ["", *_format_subcircuit(block, technology, language)]
@@ -91,7 +91,7 @@ def device_sizes(circuit: Circuit) -> set[Size]:
 
 
 def format_elements(elements: Iterable[Element], technology: Technology, language: Language = SPICE) -> list[str]:
-    """One folded line per element, behind its origin as a comment line where it has one."""
+    """Format one folded line per element, behind its origin as a comment line where it has one."""
     lines: list[str] = []
     for element in elements:
         if element.origin:

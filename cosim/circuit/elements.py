@@ -190,11 +190,11 @@ class Circuit:
             )
 
     def flatten(self) -> Iterator[Mos]:
-        """Every transistor with its hierarchical name, in netlist order; nets as a simulator names them, see `flat`."""
+        """Yield every transistor with its hierarchical name, in netlist order; nets are named as in `flat`."""
         return (element for element in self.flat().elements if isinstance(element, Mos))
 
     def roles(self) -> dict[tuple[str, Role], str]:
-        """(path of an instance, role) -> the first transistor of that role in it or below it, by its name."""
+        """Return (path of an instance, role) -> the name of the first transistor of that role in it or below it."""
         found: dict[tuple[str, Role], str] = {}
         for mos in self.flatten():
             path = mos.name

@@ -56,7 +56,7 @@ Stress = Ripple | Step | PowerUp | Skew
 
 
 def stressed(bench: Bench, stress: Stress) -> Bench:
-    """The bench under the stress; its analysis, what it saves and its tolerances are as before."""
+    """Return the bench under the stress; its analysis, what it saves and its tolerances are unchanged."""
     elements = tuple(_bent(element, stress, bench) for element in bench.circuit.elements)
     return replace(bench, circuit=replace(bench.circuit, elements=elements))
 
@@ -104,7 +104,10 @@ def _course(stress: Ripple | Step | PowerUp, bench: Bench) -> tuple[Array, Array
 def _product(
     value: float | Iterable[tuple[float, float]], times: Array, factors: Array
 ) -> tuple[tuple[float, float], ...]:
-    """A course times a source's own, with the corners of both."""
+    """Return a source's own course times another one as (s, value), with the corners of both.
+
+    value: the source's own, constant or (s, value); times, s, and factors: the other course.
+    """
     if isinstance(value, float | int):
         return tuple(zip(times.tolist(), (value * factors).tolist(), strict=True))
     own = np.array(list(value))

@@ -70,7 +70,10 @@ class Timing:
 
 
 def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -> Waveform:
-    """The pedestal during reset, then one level a frame, each reached after an edge; a number where it never moves."""
+    """Return the pedestal during reset, then one level a frame, each reached after an edge, A; a number if constant.
+
+    currents: (frames,), A, without the pedestal.
+    """
     points, previous = [(0.0, pedestal)], pedestal
     for k, level in enumerate((currents + pedestal).tolist()):
         if level != previous:
@@ -142,7 +145,10 @@ def decision_waveforms(supply: float, close: float, frames: int, timing: Timing)
 
 
 def square(supply: float, value: float, moments: list[float], timing: Timing) -> tuple[Waveform, Waveform]:
-    """A logic signal and its complement: `value` until the first moment, then the other, and so on."""
+    """Return a logic signal and its complement, V: `value` until the first moment, then the other, and so on.
+
+    value: 0 or 1; moments: s.
+    """
     edge, points = timing.clock_edge * timing.t_step, [(0.0, value)]
     for moment in moments:
         points += [(moment, value), (moment + edge, 1.0 - value)]

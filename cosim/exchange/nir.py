@@ -24,7 +24,7 @@ _SHAPES = {"Input": ("input_type", "input"), "Output": ("output_type", "output")
 
 
 def network_to_nir(network: Network, package: ModuleType | None = None) -> Any:  # noqa: ANN401 - a class of `nir`
-    """A nir.NIRGraph of the network behind its encoding, see `network_to_graph`; `package`: None imports `nir`.
+    """Return a nir.NIRGraph of the network behind its encoding, see `network_to_graph`; `package`: None imports `nir`.
 
     Raises MappingError for a layer that NIR has no nodes for, MissingToolError without the package.
     """
@@ -42,16 +42,16 @@ def network_from_nir(
     pooling: Pooling = "mean",
     labels: tuple[str, ...] = (),
 ) -> Network:
-    """The checked network in a nir.NIRGraph; encoding, pooling, labels: what NIR does not hold, see
-    `network_from_graph`.
+    """Return the checked network in a nir.NIRGraph.
 
-    Raises NetworkError naming the node, why it has no equivalent, and what comes nearest.
+    encoding, pooling, labels: what NIR does not hold, see `network_from_graph`. Raises NetworkError naming the node,
+    why it has no equivalent, and what comes nearest.
     """
     return network_from_graph(graph_of(graph), encoding, pooling, labels)
 
 
 def graph_of(graph: Any, origin: str = "NIR graph") -> Graph:  # noqa: ANN401 - a class of `nir`
-    """A nir.NIRGraph as plain data, float64. Raises NetworkError for nodes without an equivalent."""
+    """Return a nir.NIRGraph as plain data, float64. Raises NetworkError for nodes without an equivalent."""
     nodes, edges = getattr(graph, "nodes", None), getattr(graph, "edges", None)
     if not isinstance(nodes, Mapping) or not isinstance(edges, list | tuple):
         raise NetworkError(

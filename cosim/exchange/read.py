@@ -38,10 +38,11 @@ def network_from_graph(
     labels: tuple[str, ...] = (),
     origin: str = "NIR graph",
 ) -> Network:
-    """The checked network in a graph. encoding: what makes the graph's inputs of raw ones, None for inputs in [0, 1] as
-    they are; pooling and labels: what becomes of its outputs. NIR holds none of the three.
+    """Return the checked network in a graph.
 
-    Raises NetworkError naming the node, why it has no equivalent, and what comes nearest.
+    encoding: what makes the graph's inputs of raw ones, None for inputs in [0, 1] as they are; pooling and labels: what
+    becomes of its outputs. NIR holds none of the three. Raises NetworkError naming the node, why it has no equivalent,
+    and what comes nearest.
     """
     return _Reader(CheckedGraph(graph, origin), encoding).read(pooling, labels)
 
@@ -157,7 +158,7 @@ class _Reader:
         return SignedLayer(name, sources, weight, drive.bias - middle, (latch.high - latch.low) / 2, levels.alpha)
 
     def _and(self, node: str) -> AndLayer:
-        """A Threshold that keeps nothing: an AND of bits, or there is no such layer."""
+        """Return the AND of bits that a Threshold without memory is; raises NetworkError where it is no AND."""
         drive = self._sum(self.wiring.before[node], node)
         theta = self.wiring.nodes[node].values["threshold"]
         bits = [part != 0 for part in drive.parts.values()]

@@ -92,7 +92,7 @@ class CheckedGraph:
         return np.diag(weight) if plain and is_diagonal(weight) else None
 
     def latches(self) -> dict[str, Latch]:
-        """Every Threshold with a way back to itself, by its name."""
+        """Return every Threshold with a way back to itself, by its name."""
         loops = {name: self._loop(name) for name in self.of_kind("Threshold")}
         plain = {name for name, loop in loops.items() if loop is None}
         return {name: self._latch(name, *loop, plain) for name, loop in loops.items() if loop is not None}
@@ -120,7 +120,10 @@ class CheckedGraph:
         return alike and bool(((theta >= 1) & (theta < 2)).all())
 
     def _loop(self, name: str) -> tuple[frozenset[str], Array] | None:
-        """The nodes of a Threshold's way back to itself, and its weight; None without one."""
+        """Return the nodes of a Threshold's way back to itself, and its weight; None without one.
+
+        Raises NetworkError for several ways, or one without a Delay.
+        """
         found = list[tuple[frozenset[str], Array]]()
         for last in self.before[name]:
             way = [last]

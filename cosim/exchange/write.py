@@ -26,10 +26,10 @@ HALF = 0.5  # of an AND, which is 1 or at most 0
 
 
 def network_to_graph(network: Network, origin: str = "network") -> Graph:
-    """The network behind its input encoding: Input takes encoded inputs (units, ramp included), Output gives the
-    readout of every frame, before pooling; Delays count frames.
+    """Return the network behind its input encoding as a graph of NIR's nodes.
 
-    Raises MappingError for a layer that NIR has no nodes for, naming it.
+    Input takes encoded inputs (units, ramp included), Output gives the readout of every frame, before pooling; Delays
+    count frames. Raises MappingError for a layer that NIR has no nodes for, naming it.
     """
     check_network(network, origin)
     for layer in network.layers:
@@ -102,7 +102,10 @@ class _Writer:
         self.edges += [(source, name) for source in sources]
 
     def _level(self, name: str, layer: Layer | None) -> str:
-        """The node that delivers what the bits of `name` stand for: itself where that is 0 and 1."""
+        """Return the node that delivers the values of the bits of `name`: itself where these are 0 and 1.
+
+        Other values need a new node, which is added.
+        """
         if isinstance(layer, SignedLayer):
             node = Node("Affine", {"weight": np.diag(2.0 * layer.alpha), "bias": -layer.alpha})
         elif isinstance(layer, FirstQuadrantLayer) and not (layer.alpha == 1).all():
@@ -115,7 +118,7 @@ class _Writer:
         return level
 
     def _new(self, wanted: str) -> str:
-        """A name that no signal has."""
+        """Return a name that no signal has, and reserve it."""
         name, k = wanted, 2
         while name in self.taken:
             name, k = f"{wanted}_{k}", k + 1

@@ -161,7 +161,10 @@ def owner_of(folder: Path) -> str | None:
 
 
 def _mark_of(folder: Path) -> str | None:
-    """The verb in a folder's marker; None without a marker, or where a crash left it empty."""
+    """Return the verb in a folder's marker; None without a marker, or where a crash left it empty.
+
+    Raises InputError for a marker that holds anything else.
+    """
     marker = folder / MARKER
     try:
         content = marker.read_bytes()[:100]
@@ -176,7 +179,7 @@ def _mark_of(folder: Path) -> str | None:
 
 
 def _holds(folder: Path) -> list[str]:
-    """The names in a folder; none where it is not there."""
+    """Return the names in a folder; none where it does not exist."""
     try:
         return sorted(os.listdir(folder))
     except (OSError, ValueError):
@@ -184,8 +187,10 @@ def _holds(folder: Path) -> list[str]:
 
 
 def _claim(folder: Path, owner: str, refusal: str) -> int:
-    """An open descriptor that holds a folder, which is made and marked. Raises InputError, with `refusal` where another
-    process holds it."""
+    """Make and mark a folder and return an open descriptor that holds it.
+
+    Raises InputError, with `refusal` where another process holds it.
+    """
     while True:
         make_folder(folder)
         with writing_into(folder), suppress(FileNotFoundError):  # its holder has removed the folder meanwhile
@@ -203,7 +208,7 @@ def _claim(folder: Path, owner: str, refusal: str) -> int:
 
 
 def _lock(path: Path, refusal: str) -> int:
-    """An open descriptor that holds the lock. Raises InputError with `refusal` where another process has it."""
+    """Return an open descriptor that holds the lock. Raises InputError with `refusal` where another process has it."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:

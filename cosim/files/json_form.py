@@ -6,10 +6,10 @@ from typing import Any
 
 
 def json_object(record: object) -> dict[str, Any]:
-    """A dataclass or a mapping as a JSON object, its fields in order; what it holds likewise, tuples as lists.
+    """Return a dataclass or a mapping as a JSON object, its fields in order.
 
-    A field whose default is None is left out where it is None. An underscore at the end of a name keeps that from being
-    a word of Python, and is no part of the key.
+    What it holds is converted likewise, tuples to lists. A field whose default is None is left out where it is None. An
+    underscore at the end of a name keeps that from being a word of Python, and is no part of the key.
     """
     found = _plain(record)
     assert isinstance(found, dict)

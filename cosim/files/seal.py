@@ -34,22 +34,22 @@ def checksum(*parts: bytes) -> str:
 
 
 def seal_json(content: object) -> bytes:
-    """A `json_object`, not empty, as the content of a file; its last entry is the checksum."""
+    """Return the content of a file for a `json_object`, not empty, whose last entry is the checksum."""
     return _seal(json.dumps(json_object(content), indent=2).removesuffix("\n}").encode(), _FILE, "")
 
 
 def unseal_json(content: bytes) -> bytes:
-    """The object's text without the checksum; raises ValueError when that does not fit."""
+    """Return the object's text without the checksum; raises ValueError when that does not fit."""
     return _unseal(content, _FILE, "") + b"}"
 
 
 def seal_line(content: object, key: str) -> bytes:
-    """A `json_object` on one line; its last entry is the checksum."""
+    """Return a `json_object` on one line, whose last entry is the checksum."""
     return _seal(json.dumps(json_object(content), separators=(",", ":")).removesuffix("}").encode(), _LINE, key)
 
 
 def unseal_line(line: bytes, key: str) -> bytes:
-    """The text of a line, given with its end, without the checksum; raises ValueError when that does not fit."""
+    """Return the text of a line, given with its end, without the checksum; raises ValueError when that does not fit."""
     return _unseal(line, _LINE, key) + b"}"
 
 
@@ -84,7 +84,7 @@ def seal_npz(arrays: Mapping[str, NDArray[Any]], key: str = "") -> bytes:
 
 
 def seal_zip(archive: bytes, key: str = "") -> bytes:
-    """A zip archive with the checksum as its comment."""
+    """Return a zip archive with the checksum as its comment."""
     content = io.BytesIO(archive)
     with zipfile.ZipFile(content, "a") as file:
         file.comment = _COMMENT + DIGITS * b"0"

@@ -65,7 +65,7 @@ def write_settings(place: Path, settings: RunSettings) -> None:
 
 
 def format_settings(settings: RunSettings) -> str:
-    """The settings as TOML. What is no text, such as some names of files, has backslashes in its place."""
+    """Format the settings as TOML; bytes that are no text, as in some names of files, become backslash escapes."""
     lines = [f"{name} = {_format(getattr(settings, name))}" for name in ("verb", "version", "command")]
     for name in ("arguments", "options", "inputs"):
         table: Mapping[str, Value] = getattr(settings, name)

@@ -164,7 +164,10 @@ def _naming(path: Path) -> Generator[None, None, None]:
 
 
 def _replaceable(path: Path) -> Path | None:
-    """The file that takes the content, behind all links; None for what is written into instead."""
+    """Return the file that takes the content, behind all links; None for a device or a pipe, which is written into.
+
+    Raises InputError without the folder, OSError for a folder or a read-only file in its place.
+    """
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -238,7 +241,10 @@ def _is_plain(path: Path) -> bool:
 
 
 def _stage(target: Path, content: bytes) -> Path:
-    """The content on the disk under another name beside its target, with the target's owner and mode if it exists."""
+    """Write the content under another name beside its target, to the disk, and return the path.
+
+    The file has the target's owner and mode if the target exists.
+    """
     temporary, handle = _open_new(target)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -257,7 +263,7 @@ def _stage(target: Path, content: bytes) -> Path:
 
 
 def _open_new(target: Path) -> tuple[Path, int]:
-    """A new file for the content of a target, open for writing; one that is there is another process's, or a user's."""
+    """Open a new file for a target's content; names that exist are skipped, as other processes or users own them."""
     number = 0
     while True:
         path = partial_path(target, number)

@@ -54,7 +54,7 @@ class Lowered:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """All names, each behind those of its sources; where that feeds back, behind those that it reads at once."""
+        """Return all names, each behind those of its sources; with feedback, behind those that it reads at once."""
         return self._sorted(late=False) if self.feeds_back else self._with_late
 
     @cached_property
@@ -68,7 +68,7 @@ class Lowered:
 
     @cached_property
     def read_late(self) -> frozenset[int]:
-        """The stages that have a memory which a row reads late."""
+        """Return the stages that have a memory which a row reads late."""
         sources = (self.nodes[source] for (source, _), weight in self.weights.items() if weight.late)
         return frozenset(node.stage for node in sources if isinstance(node, Memory))
 
@@ -92,20 +92,20 @@ class Lowered:
         return tuple(found)
 
     def into(self, name: str, role: Role = "drive") -> list[tuple[str, Weight]]:
-        """(source, weight) of one role into a node."""
+        """Return (source, weight) of each edge of one role into a node."""
         return list(self._arriving.get((name, role), ()))
 
     def out_of(self, name: str) -> tuple[Edge, ...]:
-        """The edges out of a node."""
+        """Return the edges out of a node."""
         return self._leaving[name]
 
     def of(self, *kinds: type[Kind]) -> Iterator[Kind]:
-        """The nodes of the given types, in order."""
+        """Yield the nodes of the given types, in order."""
         return (node for node in self.nodes.values() if isinstance(node, kinds))
 
     @property
     def memories(self) -> Iterator[Memory]:
-        """The recurrent units, in order."""
+        """Yield the recurrent units, in order."""
         return self.of(Memory)
 
 
@@ -129,7 +129,10 @@ class Sized(Scaled):
     steered: Mapping[Edge, float]
 
     def half(self, name: str) -> float | None:
-        """The threshold of a signal's symbol comparator, half of its level over the pedestal, ampere; None without."""
+        """Return the threshold of a signal's symbol comparator, ampere; None for a signal without one.
+
+        It is half of the signal's level, over the pedestal.
+        """
         if not any(self.weights[edge].role == "gate" for edge in self.out_of(name)):
             return None
         node = self.nodes[name]
@@ -137,7 +140,7 @@ class Sized(Scaled):
         return level * self.i_unit / 2 + self.i_pedestal
 
     def bias(self, name: str, kind: type[Bias]) -> Bias:
-        """The bias currents of a memory, which are of this kind."""
+        """Return the bias currents of a memory, which must be of this kind."""
         found = self.biases[name]
         assert isinstance(found, kind), f"{name}: {type(found).__name__} is no {kind.__name__}"
         return found
@@ -157,16 +160,16 @@ class GraphBuilder:
         self.nodes |= {node.name: node for node in nodes}
 
     def connect(self, source: str, target: str, weight: Weight) -> None:
-        """One edge between nodes that are there."""
+        """Add one edge between nodes that are in the graph; an edge that is there is replaced."""
         if (source, target) not in self.weights:
             self._sources.setdefault(target, []).append(source)
         self.weights[source, target] = weight
 
     def terms(self, name: str) -> list[tuple[str, float]]:
-        """(source, weight) into a node, so far."""
+        """Return (source, weight) of each edge into a node, so far."""
         return [(source, self.weights[source, name].target) for source in self._sources.get(name, ())]
 
     def lowered(self) -> Lowered:
-        """The graph, its edges in the order of their sources."""
+        """Return the graph, with its edges in the order of their sources."""
         place = {name: k for k, name in enumerate(self.nodes)}
         return Lowered(self.nodes, dict(sorted(self.weights.items(), key=lambda edge: place[edge[0][0]])))

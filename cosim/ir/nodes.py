@@ -87,12 +87,12 @@ class Memory:
 
     @property
     def most(self) -> int:
-        """The highest state."""
+        """Return the highest state."""
         return 1
 
     @property
     def start(self) -> int:
-        """The state onto which the reset puts it."""
+        """Return the state to which the reset takes the unit."""
         return 0
 
     @property
@@ -124,7 +124,7 @@ class Storing(ThresholdUnit):
 
     @property
     def most(self) -> int:
-        """The highest state: a value above all turns."""
+        """Return the highest state, which a value above all turns has."""
         return len(self.turns)
 
 

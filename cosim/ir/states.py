@@ -15,7 +15,7 @@ OFF_LEVEL = -999
 
 
 def software_states(graph: Lowered, reference: Trace) -> States:
-    """The state that each memory should have, (n, time, cells), s = (h - zero) / step; not limited to its rungs.
+    """Return the state that each memory should have, (n, time, cells), s = (h - zero) / step, not limited to its rungs.
 
     Where h is between the levels of a whole state, as an update of the other sign leaves a toggle, it is OFF_LEVEL: no
     circuit has it.

@@ -37,7 +37,7 @@ def label_repair(y: NDArray) -> str:
 
 
 def class_indices(y: NDArray, names: Sequence[str], where: str) -> NDArray[np.int64]:
-    """(n,) class indices from integers (n,), from one-hot rows (n, classes), or from texts (n,) among `names`.
+    """Return (n,) class indices from integers (n,), from one-hot rows (n, classes), or from texts (n,) among `names`.
 
     Raises InputError that says what y is instead.
     """

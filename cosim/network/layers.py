@@ -63,7 +63,7 @@ class Layer(ABC):
         return tuple(field.name for field in fields(cls) if field.name not in ("name", "sources", "epsilon"))
 
     def arrays(self) -> dict[str, Array]:
-        """The learned arrays by name; absent ones left out."""
+        """Return the learned arrays by name, without those that the layer does not have."""
         found = {name: getattr(self, name) for name in self.array_fields()}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -115,7 +115,10 @@ class RecurrentLayer(Layer):
 
     @abstractmethod
     def run(self, x: Array, before: Array | None = None) -> LayerTrace:
-        """All steps of x (n, time, inputs); before: `LayerTrace.last` of the steps in front, None for the start."""
+        """Compute all steps of x (n, time, inputs).
+
+        before: `LayerTrace.last` of the steps in front, None for the start.
+        """
 
     def thresholds(self, index: int) -> tuple[float, float]:
         """Upper and lower threshold of a unit; of an input-dependent one the constant part."""
@@ -288,7 +291,7 @@ class SignedLayer(EpsilonLayer):
 
 
 def on_levels(value: Array, levels: int) -> Array:
-    """The nearest of the levels + 1 values -1, -1 + 2 / levels ... 1; the upper one where it lies between two."""
+    """Return the nearest of the levels + 1 values -1, -1 + 2 / levels ... 1, the upper one halfway between two."""
     steps = np.floor((value + FULL_SCALE) * levels / (2 * FULL_SCALE) + 0.5)
     return np.clip(steps, 0, levels) * (2 * FULL_SCALE / levels) - FULL_SCALE
 

@@ -14,5 +14,5 @@ def common_mode_offset(beta: ArrayLike) -> NDArray[np.floating]:
 
 
 def largest_beta(upper: float) -> float:
-    """The largest constant beta of a unit whose upper threshold, offset included, may be `upper`, in software units."""
+    """Return the largest constant beta of a unit whose upper threshold, offset included, may be `upper`, units."""
     return (upper - OFFSET_MARGIN - OFFSET_STEP) / 2

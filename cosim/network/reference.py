@@ -159,7 +159,7 @@ def _run_frames(network: Network, encoded: EncodedInputs) -> _Found:
 
 
 def _start(network: Network, signal: str) -> Array:
-    """A signal before the first step, (width,)."""
+    """Return a signal before the first step, (width,), or 0."""
     layers = {layer.name: layer.start for layer in network.recurrent_layers}
     return layers.get(signal, np.zeros(()))
 

@@ -77,7 +77,7 @@ class Readout:
         return len(self.bias)
 
     def arrays(self) -> dict[str, Array]:
-        """The learned arrays by name."""
+        """Return the learned arrays by name."""
         return {"weight": self.weight, "bias": self.bias}
 
 
@@ -119,7 +119,10 @@ class Network:
 
 
 def check_network(network: Network, origin: str = "network") -> Network:
-    """The network itself if shapes, values and names are sound; else NetworkError naming origin, field and repair."""
+    """Return the network itself if shapes, values and names are sound; else raise NetworkError.
+
+    The error names origin, field and repair.
+    """
     encoding = network.encoding
     if encoding.offset.ndim != 1 or encoding.features == 0 or encoding.offset.shape != encoding.scale.shape:
         raise NetworkError(

@@ -58,7 +58,7 @@ def is_whole(path: Path, key: str = "") -> bool:
 
 
 def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz, or those of them that are in `names`, by name; not to be written into.
+    """Read the arrays of an .npz, or those of them that are in `names`, by name; they are read-only.
 
     Raises InputError that names the file, the array, the limit and `repair` for what is no .npz of plain arrays.
     """
@@ -102,7 +102,7 @@ def check_forms(arrays: Mapping[str, NDArray[Any]], forms: Mapping[str, str], wh
 
 
 def check_members(archive: zipfile.ZipFile, where: str, repair: str) -> list[zipfile.ZipInfo]:
-    """The files in a zip, if each is there once, plain or deflated; raises InputError."""
+    """Return the files in a zip; raises InputError unless each is there once, plain or deflated."""
     members = archive.infolist()
     if len(members) > MEMBERS:
         raise InputError(f"{where}: must hold at most {MEMBERS} arrays, not {len(members)}; {repair}")
@@ -118,7 +118,10 @@ def check_members(archive: zipfile.ZipFile, where: str, repair: str) -> list[zip
 
 
 def _read_array(content: IO[bytes], size: int, limit: int, where: str, repair: str) -> NDArray:
-    """One array, its header held against the `size` bytes that the zip says it has, before any of them is read."""
+    """Read one array, after its header is compared with the `size` bytes that the zip says it has.
+
+    Raises InputError that begins with `where`, before any memory is taken for the numbers.
+    """
     version = np.lib.format.read_magic(content)
     if version not in _HEADERS:
         raise InputError(f"{where} must be of npy format 1.0 or 2.0, not {version}; {repair}")

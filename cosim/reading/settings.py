@@ -11,7 +11,7 @@ _REPAIR = "correct it, or let the verb that made it write it again"
 
 
 def read_settings(place: Path) -> RunSettings | None:
-    """The settings of the run in a folder, or of the one that wrote a file; None where none are kept.
+    """Read the settings of the run in a folder, or of the one that wrote a file; None where none are kept.
 
     Raises InputError that names file and field where they are damaged or of a wrong type.
     """
@@ -29,7 +29,7 @@ def is_settings(path: Path) -> bool:
 
 
 def load_settings(path: Path) -> RunSettings:
-    """The settings in a file. Raises InputError that names file and field where it is missing or holds others."""
+    """Read the settings in a file. Raises InputError that names file and field where it is missing or holds others."""
     where, content = shown_path(path), read_toml(path, _REPAIR)
     check_known(content, RunSettings, where, _REPAIR)
     for table in ("arguments", "options"):

@@ -55,7 +55,7 @@ def _check_archive(path: Path, where: str, repair: str) -> None:
 
 
 def tensor_array(tensor: "Tensor", where: str, limit: int) -> NDArray[np.float64]:
-    """A copy of a tensor's numbers, at most `limit` bytes of them; raises InputError where it has no plain ones."""
+    """Copy a tensor's numbers into an array of at most `limit` bytes; raises InputError for any but a plain tensor."""
     import torch
 
     layout, dtype = (str(word).removeprefix("torch.") for word in (tensor.layout, tensor.dtype))

@@ -69,7 +69,7 @@ def matched_filter(patterns: Patterns) -> Network:
 
 
 def _register(signal: str, length: int) -> tuple[tuple[str, ...], dict[str, DelayedSignal]]:
-    """A signal of one bit and its taps, the oldest first, and what they stand for."""
+    """Return a signal of one bit and its taps, the oldest first, and the delayed signals that the taps are, by name."""
     late = {f"{signal}_{k}": DelayedSignal(signal, k) for k in range(length - 1, 0, -1)}
     return (*late, signal), late
 

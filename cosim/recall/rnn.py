@@ -67,7 +67,7 @@ def draw(
     activation: str = "tanh",
     initial: Initial = "uniform",
 ) -> RecallNetwork:
-    """A network of D = width and K = symbols in float64; `cast` makes one of another type of it."""
+    """Draw a network of D = width and K = symbols in float64; `cast` converts it to another type."""
     fill, bound = INITIAL[initial], 1.0 / np.sqrt(width)
     return RecallNetwork(
         fill(rng, (width, width)),
@@ -107,7 +107,7 @@ class DelayLineState:
         self._rows[self._newest] = h
 
     def blocks(self) -> Values:
-        """The state (L, D), newest block first, as a copy."""
+        """Return the state (L, D), newest block first, as a copy."""
         return np.roll(self._rows, -self._newest, axis=0)
 
 
@@ -129,10 +129,10 @@ class Recalled:
 
 
 def recall(network: RecallNetwork, blocks: Values) -> Recalled:
-    """All symbols of a state (T, D), newest block first, of which the oldest block is h_1.
+    """Recall all symbols of a state (T, D), newest block first, of which the oldest block is h_1.
 
-    Of a line that has been written more often than it has blocks the oldest symbol is not known: its e_t takes the
-    state in front of it for 0.
+    Of a line that has been written more often than it has blocks the oldest symbol is not known: its e_t is computed
+    with 0 for the state in front of it.
     """
     states = blocks.copy()
     _sweep(states, network.activation.undo)

@@ -52,11 +52,11 @@ class SchmittFit:
     reset_shift: tuple[float, ...]
 
     def set_in_frame(self, i_rise: ArrayLike) -> Array:
-        """The candidate at which the clocked cell is set, ampere, from its static upper threshold."""
+        """Return the candidate at which the clocked cell is set, ampere, from its static upper threshold."""
         return np.asarray(i_rise) * (1 + self.set_shift[1]) + _NANO * self.set_shift[0]
 
     def reset_in_frame(self, i_fall: ArrayLike) -> Array:
-        """The candidate at which the clocked cell is reset, ampere, from its static lower threshold."""
+        """Return the candidate at which the clocked cell is reset, ampere, from its static lower threshold."""
         return np.asarray(i_fall) * (1 - self.reset_shift[1]) - _NANO * self.reset_shift[0]
 
     def i_rise(self, i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
@@ -73,7 +73,7 @@ class SchmittFit:
         return _NANO * (self.level[0] + self.level[1] * z + self.level[2] * z * z)
 
     def solve_thresholds(self, i_rise: float, i_fall: float) -> tuple[float, float]:
-        """(I_thresh, I_width) that give both thresholds.
+        """Return the I_thresh and I_width that give both thresholds, ampere.
 
         Raises UnitCurrentError where no positive pair exists, that is, where the hysteresis is wider than the rise.
         """
@@ -94,7 +94,10 @@ class SchmittFit:
         return i_thresh, i_width
 
     def solve_clocked(self, i_set: float, i_reset: float) -> tuple[float, float]:
-        """(I_thresh, I_width) for which the clocked cell is set at i_set and reset at i_reset; see solve_thresholds."""
+        """Return the I_thresh and I_width for which the clocked cell is set at i_set and reset at i_reset, ampere.
+
+        Raises UnitCurrentError as `solve_thresholds`.
+        """
         i_rise = (i_set - _NANO * self.set_shift[0]) / (1 + self.set_shift[1])
         i_fall = (i_reset + _NANO * self.reset_shift[0]) / (1 - self.reset_shift[1])
         return self.solve_thresholds(i_rise, i_fall)
@@ -137,7 +140,7 @@ class MirrorFit:
         return self.swing * np.log(np.maximum(current, self.currents[0]) / _NANO) - self.relu_above * relu
 
     def interpolate(self, gains: tuple[float, ...], current: ArrayLike) -> Array:
-        """A gain at other currents: linear over log current, flat outside the measured range."""
+        """Return a gain at other currents: linear over log current, flat outside the measured range."""
         low, high = self.currents[0], self.currents[-1]
         return np.interp(np.log(np.clip(current, low, high)), np.log(self.currents), gains)
 

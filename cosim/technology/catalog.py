@@ -14,14 +14,14 @@ _REPAIR = "docs/technologies.md says what a technology is"
 
 
 def technology_names() -> tuple[str, ...]:
-    """The technologies that come with cosim."""
+    """Return the names of the technologies that come with cosim."""
     return tuple(sorted(path.stem for path in (models_path() / "devices").glob("*.toml")))
 
 
 def load_technology(name: str, pdk_root: Path | None = None) -> Technology:
-    """The technology of a name, or of a TOML file of one's own (a name that ends in .toml).
+    """Load the technology of a name, or of a TOML file of one's own (a name that ends in .toml).
 
-    `pdk_root`: where foundry kits stand, default $PDK_ROOT. Raises InputError for an unknown name, a file that is no
+    `pdk_root`: where foundry kits are, default $PDK_ROOT. Raises InputError for an unknown name, a file that is no
     technology or a wrong root, MissingToolError when the kit is not installed.
     """
     if name.endswith(".toml"):
@@ -34,7 +34,7 @@ def load_technology(name: str, pdk_root: Path | None = None) -> Technology:
 
 
 def _read(path: Path, pdk_root: Path | None) -> Technology:
-    """A file of one's own, or one that says what it changes of another technology, its `base`."""
+    """Read a file of one's own: a whole technology, or what it changes of another one, its `base`."""
     content = read_toml(path, _REPAIR)
     base = content.get("base")
     if base is None:

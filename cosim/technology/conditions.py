@@ -11,10 +11,10 @@ from cosim.technology.types import Flicker, Technology
 def at(
     technology: Technology, corner: str | None = None, celsius: float | None = None, supply: float | None = None
 ) -> Technology:
-    """The technology under other conditions; None keeps one. A corner goes by our name (tt) or by the library's own.
+    """Return the technology under other conditions, of which None keeps one; supply in V.
 
-    Raises InputError for a corner that it does not have, and for a supply or temperature that its devices are not made
-    for.
+    A corner goes by our name (tt) or by the library's own. Raises InputError for a corner that it does not have, and
+    for a supply or temperature that its devices are not made for.
     """
     celsius = technology.celsius if celsius is None else celsius
     supply = technology.supply if supply is None else supply
@@ -33,7 +33,7 @@ def at(
 
 
 def with_flicker(technology: Technology, flicker: Flicker) -> Technology:
-    """The technology whose flicker noise is typical or the worst case. Raises InputError where it knows no worst."""
+    """Return the technology with typical or worst-case flicker noise. Raises InputError where it has no worst case."""
     if flicker == "worst" and not technology.library.flicker_worst:
         raise InputError(
             f"{technology.name} knows no worst case of flicker noise; leave it typical, or name the library's "
@@ -43,7 +43,7 @@ def with_flicker(technology: Technology, flicker: Flicker) -> Technology:
 
 
 def nominal(technology: Technology, calibration: Calibration) -> Technology:
-    """The technology where it was calibrated: what a network is compiled and capacitances are drawn for."""
+    """Return the technology as calibrated: networks are compiled and capacitances are drawn for these conditions."""
     return replace(technology, corner="tt", celsius=calibration.celsius, supply=calibration.supply)
 
 

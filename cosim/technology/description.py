@@ -184,7 +184,7 @@ def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | No
 
 
 def find_kit(file: str, package: str, install: str, pdk_root: Path | None) -> Path:
-    """The main file of a foundry kit: under --pdk-root, under $PDK_ROOT, or in an installed Python package.
+    """Return the main file of a foundry kit: under --pdk-root, under $PDK_ROOT, or in an installed Python package.
 
     Raises InputError for a wrong --pdk-root, MissingToolError with `install`, what to type, when it is nowhere.
     """
@@ -236,11 +236,11 @@ class _Table:
         return tuple(value)
 
     def length(self, key: str) -> float:
-        """A drawn length in m."""
+        """Return a drawn length, m. Raises InputError."""
         return self.number(key, *_LENGTHS)
 
     def number(self, key: str, least: float | None = None, most: float = sys.float_info.max) -> float:
-        """A number in SI: positive, or not below `least`; not above `most`."""
+        """Return a number in SI: positive, or at least `least`; at most `most`. Raises InputError for another value."""
         value = self._get(key)
         number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
         if not -most <= number <= most or (number <= 0 if least is None else number < least):
@@ -266,7 +266,7 @@ class _Table:
         return found
 
     def layer(self, key: str) -> Layer:
-        """A GDS layer and datatype."""
+        """Return a GDS layer and datatype. Raises InputError for another value."""
         value: Any = self._get(key)
         if (
             not isinstance(value, list)
@@ -277,14 +277,14 @@ class _Table:
         return value[0], value[1]
 
     def pair(self, key: str) -> tuple[float, float]:
-        """Two numbers."""
+        """Return two numbers. Raises InputError for another value."""
         value: Any = self._get(key)
         if not isinstance(value, list) or len(value) != 2 or not all(type(one) in (int, float) for one in value):
             raise InputError(f"{self.path}: {self._full(key)} must be two numbers, not {shown(value)}")
         return float(value[0]), float(value[1])
 
     def rule(self, key: str, scale: float) -> Rule:
-        """The foundry's name of a rule and its value, which times `scale` is a whole number."""
+        """Return a rule: its name at the foundry, and its value times `scale`, rounded. Raises InputError."""
         value: Any = self._get(key)
         try:
             name, length = value

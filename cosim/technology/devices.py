@@ -29,7 +29,7 @@ class DeviceCards:
 
 
 def device_cards(technology: Technology, sizes: Iterable[Size]) -> DeviceCards:
-    """The cards of these sizes. Raises InputError when the library does not have a device or a size."""
+    """Return the cards of these sizes. Raises InputError when the library does not have a device or a size."""
     section, library = _section(technology), technology.library
     cards = {
         (name := card_name(technology, *size)): _card(

@@ -75,5 +75,5 @@ class DrawingRules:
     gradient: tuple[float, float]
 
     def __getitem__(self, rule: str) -> int:
-        """The value of a rule, nanometre, square nanometre or percent."""
+        """Return the value of a rule, nanometre, square nanometre or percent."""
         return self.rules[rule].value

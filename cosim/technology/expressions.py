@@ -74,7 +74,7 @@ class Parameters:
         return self.values[name]
 
     def evaluate(self, text: str) -> float:
-        """The number that an expression stands for."""
+        """Evaluate an expression to a number. Raises InputError where it is no finite one."""
         value = self._evaluate(text)
         if isinstance(value, complex) or not math.isfinite(value):
             raise InputError(f"cannot evaluate {shown(text.strip())}: {value} is no finite number")

@@ -151,7 +151,7 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = (), given: str 
 
 
 def model_card(section: LibrarySection, device: str, drawn: DrawnTransistor, name: str) -> ModelCard:
-    """The card called `name` of one `device` as it is drawn.
+    """Return the card called `name` of one `device` as it is drawn.
 
     Raises InputError when the library does not have the device, or not in this size, and when what it has is not one
     BSIM4 transistor of the drawn size.
@@ -209,7 +209,10 @@ def is_sized(section: LibrarySection, device: str) -> bool:
 
 
 def _find(section: LibrarySection, device: str) -> tuple[_Device, list[_Model]]:
-    """The device, which for a bare model is nothing but it, and its bins: of its own subcircuit or of the section."""
+    """Return a device and its bins, which are those of its own subcircuit or of the section.
+
+    A bare model is a device without a subcircuit.
+    """
     wrapped = section.devices.get(device.lower()) or _Device(model=device.lower())
     own = [model for model in wrapped.models if _stem(model.name) == wrapped.model]
     return wrapped, own or section.models.get(wrapped.model, [])
@@ -250,7 +253,10 @@ def _check_subcircuit(where: str, wrapped: _Device) -> None:
 
 
 def _check_instance(instance: dict[str, str], values: Parameters, drawn: DrawnTransistor) -> None:
-    """A subcircuit may give its transistor the drawn size, in its own unit or in metre, a shift and a mobility."""
+    """Raise InputError where a subcircuit gives its transistor anything but the drawn size, a shift and a mobility.
+
+    The size may be in the subcircuit's own unit or in metre.
+    """
     for key, text in instance.items():
         if key not in _DRAWN and (other := values.evaluate(text)) != 0:
             raise InputError(f"the transistor's {key} must be 0, what it does is not read, not {text} = {other:g}")
@@ -264,7 +270,10 @@ def _check_instance(instance: dict[str, str], values: Parameters, drawn: DrawnTr
 
 
 def _bin(where: str, bins: list[_Model], values: Parameters, drawn: DrawnTransistor) -> _Model | None:
-    """The bin of a size; where two meet the upper one, and at the end of the last one that."""
+    """Return the bin of a size, or None without one.
+
+    A size on the border of two bins is in the upper one; at the end of the last bin it is in that one.
+    """
     for slack in (-_TOLERANCE, _TOLERANCE):
         for model in bins:
             if _covers(f"{where}, model {model.name}", model, values, drawn, slack):
@@ -285,14 +294,14 @@ def _covers(where: str, model: _Model, values: Parameters, drawn: DrawnTransisto
 
 
 def _read_model(text: str) -> _Model:
-    """`name kind a=1 b=2`, or the same with the parameters in parentheses."""
+    """Parse `name kind a=1 b=2`, where parentheses may enclose the parameters."""
     found = _MODEL.match(text)
     name, kind, body = found.groups() if found else (text.strip(), "", "")
     return _Model(name, kind, _assignments(body[1:-1] if body.startswith("(") and body.endswith(")") else body))
 
 
 def _assignments(text: str) -> dict[str, str]:
-    """`a = 1 b = {c + 2}` -> {a: 1, b: {c + 2}}; a value reaches to the next name."""
+    """Parse `a = 1 b = {c + 2}` into {a: 1, b: {c + 2}}; a value reaches to the next name."""
     found = list(_ASSIGNMENT.finditer(text))
     ends = [match.start() for match in found[1:]] + [len(text)]
     return {match[1]: text[match.end() : end].strip() for match, end in zip(found, ends, strict=False)}

@@ -97,7 +97,10 @@ def _plain(word: str) -> str:
 
 
 def _beside(path: Path, word: str) -> Path:
-    """A file that a library includes; its own name is searched without regard to case, as simulators do."""
+    """Return the path of a file that a library includes; the file's name is found without regard to case.
+
+    Simulators ignore case there, too. Raises InputError for what cannot be the name of a file.
+    """
     try:
         wanted = (path.parent / _plain(word)).resolve()
     except (ValueError, OSError, RuntimeError) as error:  # a null byte, links in a circle

@@ -135,9 +135,9 @@ class Technology:
         return 8.617333e-5 * (self.celsius + 273.15)
 
     def device(self, polarity: Polarity) -> DeviceModel:
-        """The transistor type of a polarity."""
+        """Return the transistor type of a polarity."""
         return self.nfet if polarity == "n" else self.pfet
 
     def snap(self, length: float) -> float:
-        """A drawn dimension on the layout grid."""
+        """Round a drawn dimension, m, to the layout grid."""
         return round(length / self.grid) * self.grid

@@ -16,7 +16,7 @@ Drawn = Mapping[str, tuple[float, float]]  # transistor -> its threshold shift i
 
 
 def standing(design: Design, condition: Condition | None, chip: Chip | None) -> Condition:
-    """The condition, by default the nominal one, with the supply and temperature of the chip that is there."""
+    """Return the condition, by default the nominal one, with the chip's supply and temperature if there is a chip."""
     condition = condition or design.nominal
     if chip is None:
         return condition
@@ -54,12 +54,12 @@ def drawn_values(chip: Chip) -> Drawn:
 
 @lru_cache(maxsize=1)
 def chip_circuit(design: Design, chip: Chip) -> Circuit:
-    """A chip's circuit, without subcircuits, because two instances of a cell differ."""
+    """Return a chip's circuit, without subcircuits, because two instances of a cell differ."""
     return vary(design.flat, drawn_values(chip))
 
 
 def vary(flat: Circuit, drawn: Drawn) -> Circuit:
-    """A flat circuit whose transistors carry what is drawn for them."""
+    """Return a flat circuit whose transistors have the shifts, V, and factors that are drawn for them."""
     elements = []
     for element in flat.elements:
         if isinstance(element, Mos) and (pair := drawn.get(element.name)) is not None:

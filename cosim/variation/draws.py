@@ -93,7 +93,7 @@ class VariationPlan:
 
 
 def varying_devices(circuit: Circuit, technology: Technology, plan: VariationPlan) -> tuple[VaryingDevice, ...]:
-    """Every transistor with its sigmas, in order of name.
+    """Return every transistor with its sigmas, in order of name.
 
     Raises InputError where the technology lacks a coefficient.
     """
@@ -151,7 +151,7 @@ def draw_chip(devices: Sequence[VaryingDevice], technology: Technology, plan: Va
 
 
 def uniforms(plan: VariationPlan, number: int, names: tuple[str, ...]) -> Array:
-    """One number in (0, 1) for each name, for one chip."""
+    """Draw one number in (0, 1) for each name, for the chip of this number, (names,)."""
     if plan.sampling == "random":
         return np.array([_hashed(f"{plan.seed} {number} {name}") for name in names])
     size = -(-plan.chips // plan.replicates)
@@ -166,7 +166,7 @@ def _hashed(text: str) -> float:
 
 @lru_cache(maxsize=4)
 def _cube(sampling: Sampling, seed: int, replicate: int, size: int, names: tuple[str, ...]) -> Array:
-    """The points (size, names) of one replicate."""
+    """Draw the points of one replicate, (size, names), in (0, 1)."""
     if sampling == "sobol":
         from scipy.stats import qmc  # a second to load, which most workers can do without
 

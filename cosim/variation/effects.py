@@ -54,7 +54,7 @@ Factor = float | tuple[float, ...]
 
 @lru_cache(maxsize=2)
 def effects_of(design: Design) -> tuple[Effect, ...]:
-    """Every factor of a compiled network, with the transistors that make it."""
+    """Return every factor of a compiled network, with the transistors that make it."""
     technology = design.technology
     found = {element.name: element for element in design.flat.elements if isinstance(element, Mos)}
 
@@ -99,7 +99,7 @@ def _typical(node: Node, design: Design) -> float:
 
 
 def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technology) -> Deviations:
-    """One chip's factors; `technology` stands at the chip's temperature."""
+    """Return one chip's factors; `technology` must have the chip's temperature."""
     names = [device.name for device in chip.devices]
     factors = dict(zip(names, np.log(chip.beta_factor).tolist(), strict=True))
     shifts = dict(zip(names, (chip.vt_shift / technology.thermal_voltage).tolist(), strict=True))
@@ -121,7 +121,7 @@ def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technol
 
 
 def _put(values: dict[Any, Factor], key: Key, place: int | None, factor: float) -> None:
-    """A number, or with a place the next of several, which come in order."""
+    """Put a factor into `values`, or with a place append it to the factors under its key, which come in order."""
     earlier = values.get(key, ())
     values[key] = (*earlier, factor) if place is not None and isinstance(earlier, tuple) else factor
 

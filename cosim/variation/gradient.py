@@ -42,7 +42,7 @@ class Gradient:
 
 
 def graded(chip: Chip, gradient: Gradient, plan: VariationPlan) -> Chip:
-    """The chip with its gradients; every one of its transistors must have a place."""
+    """Return the chip with its gradients; every one of its transistors must have a place."""
     places = np.array([gradient.places[device.name] for device in chip.devices])
     away = places - (places.min(axis=0) + places.max(axis=0)) / 2
     normal = ndtri(uniforms(plan, chip.number, SLOPES)).reshape(2, 2, 2)  # side, what, axis

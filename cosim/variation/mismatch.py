@@ -41,10 +41,11 @@ class MismatchModel:
 
 
 def derive_mismatch(technology: Technology, grid: float | None, area: float = 1.0) -> MismatchModel:
-    """The deviations of a technology for weights on `grid` (None: continuous); `area` scales gate areas and nothing
-    else, 1 / sqrt(area) on every deviation. Of a self-cascode the lower device counts, which sets the current.
+    """Derive the deviations of a technology for weights on `grid` (None: continuous).
 
-    Raises InputError for an area that is not positive and finite, or a technology without a_vt.
+    `area` scales gate areas and nothing else, 1 / sqrt(area) on every deviation. Of a self-cascode the lower device
+    counts, which sets the current. Raises InputError for an area that is not positive and finite, or a technology
+    without a_vt.
     """
     if not 0 < area < math.inf:
         raise InputError(f"--area must be positive and finite, not {area:g}; 1 takes the devices as drawn")

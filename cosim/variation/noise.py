@@ -47,7 +47,7 @@ class NoiseSimulation:
         return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 
     def normals(self, cell: str, shape: tuple[int, int], first: int = 0) -> Array:
-        """A standard normal number for each decision of a cell, (n, time); first: the number of the first frame."""
+        """Return a standard normal number for each decision of a cell, (n, time); first: the first frame's number."""
         n, time = shape
         samples = self.samples if len(self.samples) else np.arange(n)
         digest = blake2b(f"{self.seed} {self.chip} {self.draw} {cell} noise".encode(), digest_size=8).digest()

@@ -153,7 +153,7 @@ def noise_variance(row: WeightedRows, u: Values, units: int, noise: RowNoise) ->
 
 
 def without_noise(spread: SigmaParts) -> SigmaParts:
-    """The other parts: the behavioral model has noise of its own."""
+    """Return the parts without noise, for the behavioral model, which has noise of its own."""
     return replace(spread, noise=None)
 
 

@@ -39,11 +39,11 @@ class Dialect:
     files: FileNames = FileNames()
 
     def network(self, circuit: Circuit, technology: Technology) -> str:
-        """The netlist of a circuit."""
+        """Format the netlist of a circuit."""
         return format_circuit(circuit, technology, self.language)
 
     def format_testbench(self, bench: Bench) -> str:
-        """A complete input file of a transient beside netlist and cards."""
+        """Format a complete input file of a transient, which includes netlist and cards as files."""
         return "\n".join(self.testbench(bench)) + "\n"
 
 
@@ -58,7 +58,7 @@ def spice_probe(probe: Voltage | Current) -> str:
 
 
 def transistor_name(probe: DrainCurrent) -> str:
-    """The transistor whose current is saved, by the names that netlists have: instances on the way begin with x."""
+    """Return the transistor whose current is saved, by its name in netlists: instances on the way begin with x."""
     *path, name = probe.device.split(".")
     return ".".join((*(f"x{instance}" for instance in path), f"m{name}"))
 
@@ -87,7 +87,7 @@ class CardForm:
     include: str = ".lib 'FILE' {}"
 
     def format_devices(self, technology: Technology, sizes: Iterable[Size]) -> str:
-        """The cards of these sizes, and how to use the foundry's own library."""
+        """Format the cards of these sizes, and comments on how to use the foundry's own library."""
         sizes = set(sizes)
         devices, comment = device_cards(technology, sizes), self.language.comment
         lines = [f"{comment} {devices.source}", *self.opening]
@@ -97,7 +97,7 @@ class CardForm:
         return "\n".join(lines) + "\n"
 
     def _format_card(self, card: ModelCard) -> list[str]:
-        """One card as lines, behind comments on what is not ngspice's."""
+        """Format one card as lines, behind comments on what only ngspice knows."""
         known = {key: value for key, value in card.parameters.items() if key != "level"}
         unknown = [key for key in known if _NGSPICE_ONLY.fullmatch(key)]
         numbers = {**known, **{key: value for key, value in self.defaults if key not in known}}

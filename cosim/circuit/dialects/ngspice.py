@@ -15,7 +15,7 @@ _SEEDS = 2**31 - 2  # of its generator
 
 
 def format_bench(bench: Bench) -> str:
-    """One self-contained deck of a bench."""
+    """Format a bench as one self-contained deck for ngspice."""
     nested = bool(bench.circuit.subcircuits)
     saved = " ".join(saved_name(probe, nested=nested) for probe in bench.probes) or "all"
     lines: list[str] = []
@@ -49,7 +49,7 @@ def format_deck(circuit: Circuit, technology: Technology, options: str, analysis
 
 
 def format_devices(technology: Technology, sizes: Iterable[Size]) -> str:
-    """The cards of these sizes. Raises InputError when the library does not have a device or a size."""
+    """Format the cards of these sizes. Raises InputError when the library does not have a device or a size."""
     devices = device_cards(technology, sizes)
     lines = [f"* {devices.source}"]
     for card in devices.cards:
@@ -70,7 +70,7 @@ def format_options(tolerances: Tolerances, technology: Technology, *, skip_still
 
 
 def format_point(voltages: tuple[tuple[str, float], ...]) -> list[str]:
-    """The statement with which ngspice begins to look for an operating point at these (net, V), folded."""
+    """Format the statement that gives ngspice these (net, V) as a first guess of an operating point, folded."""
     return fold(f".nodeset {' '.join(f'v({net})={format_number(value)}' for net, value in voltages)}")
 
 

@@ -46,7 +46,7 @@ def _testbench(bench: Bench) -> list[str]:
 
 
 def _printed(probe: Probe) -> str:
-    """A net, a source's first terminal, or a transistor's drain."""
+    """Return the name that Spectre prints for a probe: a net, a source's first terminal, or a transistor's drain."""
     if isinstance(probe, DrainCurrent):
         return f"{transistor_name(probe)}:d"
     name = spice_probe(probe)[2:-1]

@@ -42,5 +42,5 @@ DIALECTS: tuple[Dialect, ...] = (NGSPICE, SPECTRE, HSPICE, XYCE, VACASK)
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect of this name, which is one of DIALECTS."""
+    """Return the dialect of this name, which must be one of DIALECTS."""
     return next(dialect for dialect in DIALECTS if dialect.name == name)
