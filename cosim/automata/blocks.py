@@ -55,7 +55,7 @@ class BlockAutomata:
         return np.array([self.next.shape[1]] * len(self.next) + [2] * self.bits)
 
     def step(self, states: Whole, symbols: Whole) -> Whole:
-        """States (n, blocks + bits) behind symbols (n,)."""
+        """Return the states (n, blocks + bits) after symbols (n,)."""
         count = len(self.next)
         blocks, bits = states[:, :count], states[:, count:]
         after = self.next[np.arange(count), blocks, symbols[:, None]]

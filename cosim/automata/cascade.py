@@ -94,7 +94,7 @@ def _level(automaton: Automaton, own: Mask, bits: Mask) -> Level | None:
 
 
 def readout_price(automaton: Automaton, cascade: Cascade) -> float | None:
-    """Area of the weights of a readout, um2, roughly; None where there is no readout."""
+    """Return the area of the weights of a readout, um2, roughly; None where there is no readout."""
     weights = readout_of(automaton, cascade.bits.astype(float))
     return None if weights is None else _MIRROR * sum(float(np.abs(one).sum()) for one in weights)
 

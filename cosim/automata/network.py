@@ -52,8 +52,10 @@ class Names:
 
 
 def names_by_strings(automaton: Automaton) -> Names:
-    """Names of an automaton, states in the order of the shortest strings that lead to them: that in which they are
-    found again in a network whose cells are not states (`cosim.automata.read`)."""
+    """Return the names of an automaton, with states in the order of the shortest strings that lead to them.
+
+    It is the order in which they are found again in a network whose cells are not states (`cosim.automata.read`).
+    """
     order, waiting = [automaton.start], [automaton.start]
     while waiting:
         after = automaton.next[waiting].ravel().tolist()
@@ -93,7 +95,7 @@ def symbol_network(
 def one_hot_layers(
     follow: Whole, on: NDArray[np.bool_], names: tuple[str, str] = (PRODUCTS, STATE), kind: type[ReluLayer] = AndLayer
 ) -> tuple[ReluLayer, FirstQuadrantLayer]:
-    """Products of states and symbols, and the cells that they set; names of both layers.
+    """Return a layer of products of states and symbols, and the layer of cells that they set, under these names.
 
     follow: (states, symbols), the state that each leads to, of no concern where it is negative; on: (states,), those
     that are on at the start. Products read the states a frame late, as NAME_1.
@@ -108,7 +110,7 @@ def one_hot_layers(
 
 
 def one_hot(symbols: int, strings: Sequence[Sequence[int] | Whole]) -> tuple[NDArray[np.float64], Whole]:
-    """Inputs (n, longest, symbols) of strings of symbols' places, and their lengths (n,)."""
+    """Return inputs (n, longest, symbols) of strings of symbols' places, and the strings' lengths (n,)."""
     lengths = np.array([len(string) for string in strings])
     x = np.zeros((len(strings), lengths.max(), symbols))
     for row, string in zip(x, strings, strict=True):

@@ -71,7 +71,7 @@ Product = tuple[AutomatonPart, ...]
 
 
 def products(automaton: Automaton) -> list[Product]:
-    """Ways to build an automaton: the one-hot form first, then what may be smaller, the most promising first."""
+    """Return ways to build an automaton: the one-hot form first, then smaller ones, the most promising first."""
     whole = tuple(range(len(automaton.states)))
     found: list[Product] = [(_one_hot(automaton, whole),)]
     if len(whole) < 2 or len(whole) > MOST_SEARCHED:
@@ -156,8 +156,11 @@ def _one_hot(automaton: Automaton, partition: Partition) -> AutomatonPart:
 
 
 def closed_partitions(automaton: Automaton) -> list[Partition]:
-    """Closed partitions of more than one block: those that pairs of states make, all states but one, bits of a code,
-    states that lead to each other, and their joins."""
+    """Return closed partitions of more than one block.
+
+    They are those that pairs of states make, all states but one, bits of a code, states that lead to each other, and
+    their joins.
+    """
     count = len(automaton.states)
     found = dict.fromkeys(_join(automaton, [pair]) for pair in combinations(range(count), 2))
     apart = [tuple(int(k == alone) for k in range(count)) for alone in range(count)]

@@ -67,7 +67,7 @@ class LogicRow:
 
 
 def terms_of(bits: Mask, symbols: int) -> Terms:
-    """Products of at most one symbol and some bits; those that are never 1, or alike with fewer literals, left out."""
+    """Return products of at most one symbol and some bits, without those that are never 1 or repeat others."""
     count = bits.shape[1]
     groups: list[tuple[int, ...]] = [()]
     for size in range(1, MOST_TOGETHER + 1):

@@ -8,7 +8,7 @@ from cosim.automata.table import Automaton, Whole
 
 
 def tour(automaton: Automaton, longest: int) -> list[Whole]:
-    """Strings of at most `longest` symbols that together take every transition; each begins at the start.
+    """Return strings of at most `longest` symbols that together take every transition; each begins at the start.
 
     A string goes on to the nearest transition that is left, and ends where none can be reached or it would be too long.
     A transition that is farther than `longest` from the start is taken by a string of its own, as long as it must be.

@@ -35,7 +35,7 @@ def _among(count: int) -> str:
 
 
 def check_pulls(graph: Lowered, job: CompilationJob) -> None:
-    """Weights on an AND are current sources, which pull."""
+    """Raise MappingError where a weight on an AND is negative: ANDs are current sources, which only pull."""
     for (source, _), weight in graph.weights.items():
         if isinstance(graph.nodes[source], And) and weight.target < 0:
             raise MappingError(
@@ -86,7 +86,7 @@ def check_units_work(graph: Scaled, target: Target) -> None:
 
 
 def check_set_points(graph: Scaled, job: CompilationJob) -> None:
-    """Thresholds, widths and levels are currents that can be built; the worst of all memories is named."""
+    """Raise MappingError where a threshold, width or level is no current that can be built; names the worst one."""
     beyond = [(node.name, point) for node, point in set_points(graph) if point.excess > 1]
     if beyond:
         name, worst = max(beyond, key=lambda one: one[1].excess)
@@ -104,7 +104,7 @@ def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
 
 
 def check_signals(graph: Scaled, target: Target) -> None:
-    """Signals stay within the currents for which the mirrors were found usable."""
+    """Raise UnitCurrentError where signals leave the currents for which the mirrors were found usable."""
     origin, calibration, i_unit, pedestal = target.origin, target.calibration, graph.i_unit, target.settings.pedestal
     low, high = calibration.current_min, calibration.current_max
     if pedestal and pedestal * i_unit < low:

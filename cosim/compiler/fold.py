@@ -59,7 +59,7 @@ def explain_threshold(wanted: float, learned: float, offset: float) -> str:
 
 
 def row_sign(graph: Lowered, target: str, learned: Arrays) -> int:
-    """-1 where a row stands for the negative of what was learned."""
+    """Return -1 where a row is the negative of what was learned, else 1."""
     for source, weight in graph.into(target):
         if source != UNIT_CURRENT and weight.target and (value := _learned(weight, learned)):
             return 1 if value * weight.target > 0 else -1

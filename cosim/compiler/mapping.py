@@ -36,7 +36,7 @@ class MappingRow:
 
 @once_per_design
 def map_parameters(design: Design) -> Sequence[MappingRow]:
-    """Rows for all weights, biases, thresholds and levels, in graph order; weights of 0 where they have edges."""
+    """Return rows for all weights, biases, thresholds and levels, in graph order; of weights of 0 those with edges."""
     network, graph, weights = design.network, design.graph, design.assembly.weights
     learned = learned_arrays(network)
     # Once a row, not once a weight: a row of n weights that are zero is searched to its end.

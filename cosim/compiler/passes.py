@@ -56,7 +56,7 @@ def compile_network(
     settings: CompilerSettings = CompilerSettings(),
     origin: str = "network",
 ) -> Design:
-    """From trained weights to a circuit.
+    """Compile trained weights to a circuit.
 
     Raises MappingError where the network cannot be put on the technology, or its grid of weights not on the
     calibration's unit devices.

@@ -17,7 +17,7 @@ SMALLEST = 5e-17  # F; what is smaller between two nets is put to ground at both
 
 
 def nets_of(circuit: Circuit) -> dict[str, str]:
-    """Label in the layout -> net of a flat circuit."""
+    """Return label in the layout -> net of a flat circuit."""
     nets = dict.fromkeys((GROUND, "vdd"))
     for element in circuit.elements:
         match element:

@@ -77,7 +77,7 @@ def find_checker(technology: Technology, drawing: DrawingRules, jobs: int = 2) -
 
 
 def find_application() -> tuple[str, str]:
-    """Path and version of the klayout application. Raises MissingToolError where it is missing or too old."""
+    """Return path and version of the klayout application. Raises MissingToolError where it is missing or too old."""
     install = "install it with: apt-get install klayout procps, or from klayout.de"
     path = shutil.which("klayout")
     if path is None:

@@ -44,7 +44,7 @@ class _Grid:
                 self.cells[key].append((net, box))
 
     def near(self, box: Box) -> set[tuple[str, Box]]:
-        """Boxes that may meet another."""
+        """Return the boxes that may meet another one."""
         return {one for key in _keys(box) for one in self.cells.get(key, ())}
 
 
@@ -144,7 +144,7 @@ def _junctions(drawn: ExtractedLayout, drawing: DrawingRules, before: float) -> 
 
 
 def by_net(parasitics: list[Parasitic]) -> dict[str, dict[str, float]]:
-    """Net -> kind -> farad."""
+    """Return net -> kind -> capacitance, farad."""
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for one in parasitics:
         for net in (one.a, one.b):

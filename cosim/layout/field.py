@@ -45,7 +45,7 @@ class _Plane:
 
 
 def between_layers(drawn: ExtractedLayout, wires: WireTable, substrate: str) -> dict[Pair, float]:
-    """Upper net and lower net or substrate -> farad. Gates have what lies over them, and nothing to the substrate."""
+    """Return upper net and lower net or substrate -> farad; a gate has no capacitance to the substrate."""
     nets = sorted(drawn.boxes)
     others = [*nets, substrate]
     farads: dict[Pair, float] = defaultdict(float)

@@ -35,7 +35,7 @@ class Filled:
 
 
 def fill(chip: DrawnChip, circuit: Circuit, drawn: ExtractedLayout, drawing: DrawingRules) -> Filled:
-    """Squares for a drawn chip; its metals that cover enough are left as they are."""
+    """Draw fill squares for a drawn chip; metals that cover enough stay as they are."""
     db = geometry()
     x1, y1, x2, y2 = chip.box
     whole, wanted = (x2 - x1) * (y2 - y1), (drawing["metal_share"] + _MORE) / 100

@@ -66,7 +66,7 @@ class WellBand:
 
 
 def net_order(blocks: Sequence[TransistorBlock], ports: Sequence[str], drawing: DrawingRules) -> dict[str, float]:
-    """Net -> where it belongs between 0, left, and 1, right: in order of appearance, as wide as what feeds it."""
+    """Return net -> its place from 0, left, to 1, right: in order of appearance, as wide as what feeds it."""
     weight: dict[str, float] = {}
     for block in blocks:
         for net in block.nets:
@@ -87,7 +87,10 @@ def net_order(blocks: Sequence[TransistorBlock], ports: Sequence[str], drawing: 
 
 
 def stack_rows(rows: Sequence[BlockRow], between: int) -> list[WellBand]:
-    """Bands from bottom to top, n and p in turn, `between` apart; rows of one well are paired, first of like height."""
+    """Return bands from bottom to top, n and p in turn, `between` nm apart.
+
+    Rows of one well are paired, first those of like height.
+    """
     n, p = (_paired([row for row in rows if row.polarity == polarity]) for polarity in ("n", "p"))
     turns = [pair for k in range(max(len(n), len(p))) for pair in (*n[k : k + 1], *p[k : k + 1])]
     return piled(turns, between)
@@ -128,7 +131,7 @@ def spaced(turns: Sequence[tuple[BlockRow, ...]], space: int) -> list[tuple[Bloc
 
 
 def piled(turns: Sequence[tuple[BlockRow, ...]], between: int) -> list[WellBand]:
-    """Bands of these rows, from y = 0 upwards."""
+    """Return the bands of these rows, from y = 0 upwards, `between` nm apart."""
     bands: list[WellBand] = []
     y = 0
     for pair in turns:

@@ -112,7 +112,7 @@ def place(capacitors: Sequence[Capacitor], density: float, drawing: DrawingRules
 
 
 def above(drawing: DrawingRules) -> int:
-    """From the lower edge of the rows to that of the top plates, nm: the bar below keeps from the bottom plate."""
+    """Return the distance from the lower edge of the rows to that of the top plates, nm; a bar lies between."""
     return drawing["plate_metal"] + drawing["plate_in"] + _EDGE - _UNDER_ROWS
 
 
@@ -134,7 +134,7 @@ def _lane(capacitor: Capacitor, span: tuple[int, int], taken: Sequence[int]) -> 
 
 
 def bottoms(plates: Sequence[Plate], drawing: DrawingRules) -> list[tuple[str, Box]]:
-    """Bottom plates, each with its rail; they hold the vias to metal5 at their outer edge."""
+    """Return the bottom plates, each with its rail; they hold the vias to metal5 at their outer edge."""
     found: list[tuple[str, Box]] = []
     for rail, group in dict.fromkeys((plate.rail, plate.group) for plate in plates):
         boxes = [plate.box for plate in plates if (plate.rail, plate.group) == (rail, group)]
@@ -148,7 +148,7 @@ def bottoms(plates: Sequence[Plate], drawing: DrawingRules) -> list[tuple[str, B
 def draw_plates(
     plates: Sequence[Plate], trunks: dict[str, int], straps: dict[str, int], drawing: DrawingRules
 ) -> list[Shape]:
-    """Shapes of all capacitors, their wires to the trunks (net -> x) and of the bottom plates to the straps."""
+    """Draw all capacitors, their wires to the trunks (net -> x) and those of the bottom plates to the straps."""
     shapes: list[Shape] = []
     half, via = WIRE // 2, drawing["via"]
     for plate in plates:

@@ -32,7 +32,7 @@ _AGAIN = "draw this network again with cosim layout"
 
 
 def table(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """CSV, numbers at 6 digits."""
+    """Format rows as CSV, numbers at 6 digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(fields)
@@ -41,7 +41,7 @@ def table(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def area_rows(chip: DrawnChip, design: Design) -> list[tuple[str, float, float, float]]:
-    """Block, um2 of gates, um2 of capacitors as estimated, and um2 of rows and top plates as drawn."""
+    """Return for each block its name, um2 of gates, of capacitors as estimated, and of rows and plates as drawn."""
     drawn: dict[str, float] = defaultdict(float)
     for band in chip.bands:
         for row in band.rows:

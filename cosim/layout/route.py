@@ -125,7 +125,7 @@ def terminals_of(band: WellBand) -> Iterable[Terminal]:
 
 
 def flipped(y1: int, y2: int, y: int, k: int) -> tuple[int, int]:
-    """Heights of a row's shape on the chip: row 0 stands on its tap, row 1 hangs below it."""
+    """Return the heights of a row's shape on the chip, nm: row 0 rises from its tap, row 1 hangs below it."""
     return (y + y1, y + y2) if k == 0 else (y - y2, y - y1)
 
 

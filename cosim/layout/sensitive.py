@@ -67,7 +67,7 @@ def manners(circuit: Circuit, ports: Iterable[str]) -> Manners:
 
 
 def clocks(devices: Iterable[Mos], ports: Iterable[str]) -> frozenset[str]:
-    """Ports that turn switches on and off, and drive nothing else: they swing from rail to rail."""
+    """Return the ports that turn switches on and off, and drive nothing else: they swing from rail to rail."""
     devices = list(devices)
     ends = {net for mos in devices for net in (mos.drain, mos.source)}
     return frozenset(({mos.gate for mos in devices if mos.role == "switch"} & set(ports)) - ends)
@@ -87,11 +87,11 @@ def unclocked(circuit: Circuit) -> frozenset[str]:
 
 
 def candidates(devices: Iterable[Mos]) -> frozenset[str]:
-    """Lines of a current that is compared: drains of candidate diodes."""
+    """Return the lines of currents that are compared: drains of candidate diodes."""
     return frozenset(mos.gate for mos in devices if mos.role == "candidate")
 
 
 def sensitive(circuit: Circuit, ports: Iterable[str]) -> frozenset[str]:
-    """Clocks, candidates, and what capacitors hold."""
+    """Return the nets of clocks and candidates, and those with capacitors."""
     devices = [one for one in circuit.elements if isinstance(one, Mos)]
     return clocks(devices, ports) | held(circuit) | candidates(devices)

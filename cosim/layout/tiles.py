@@ -116,7 +116,7 @@ def _reach(w: int, drawing: DrawingRules) -> int:
 
 
 def width(block: TransistorBlock, drawing: DrawingRules) -> int:
-    """Width of a block's diffusions, which its metal spans."""
+    """Return the width of a block's diffusions, which its metal spans, nm."""
     return max(_lower_width(block, drawing), _upper_width(block, drawing), 2500 if block.upper is None else 1280)
 
 
@@ -256,7 +256,7 @@ def _draw_upper(tile: LayoutTile, block: TransistorBlock, x: int, drawing: Drawi
 
 
 def head_width(block: TransistorBlock, drawing: DrawingRules) -> int:
-    """From the left edge of a head to the block behind it."""
+    """Return the distance from the left edge of a head to the block behind it, nm."""
     return STRIP + (250 if block.upper is None else drawing["poly_active"] + 5)
 
 

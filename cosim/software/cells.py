@@ -85,11 +85,11 @@ class Lru(SoftwareCell):
         self.d = nn.Linear(inputs, self.outputs, bias=False)
 
     def decay(self) -> Tensor:
-        """-ln |L|, (state,)."""
+        """Return the decay -ln |L| of each state, (state,)."""
         return self.nu.exp() + LEAST_DECAY
 
     def eigenvalues(self) -> Tensor:
-        """L, (state,), complex."""
+        """Return the eigenvalues L, (state,), complex."""
         return torch.polar((-self.decay()).exp(), self.theta.exp())
 
     def recurrence(self, x: Steps) -> Recurrence:

@@ -67,7 +67,7 @@ class Partition:
 
 
 def steps_of(bits: int) -> int:
-    """L. Raises InputError for a converter that cannot be built here."""
+    """Return the number of steps L of a converter. Raises InputError for one that cannot be built here."""
     if bits not in CONVERTER_BITS:
         raise InputError(
             f"--bits {CONVERTER_BITS.refuse(bits)}: three codes tell set, hold and reset apart, "
@@ -82,8 +82,11 @@ def step_of(bits: int) -> float:
 
 
 def compared(candidate: np.ndarray, threshold: np.ndarray) -> Array:
-    """g = h^ / beta, the same decisions with a threshold of 1: in double precision a quotient of single ones is at
-    least 1 exactly where h^ >= beta. Where beta is 0, g has the sign that decides."""
+    """Return g = h^ / beta, with which a threshold of 1 decides as beta does with h^.
+
+    In double precision a quotient of single ones is at least 1 exactly where h^ >= beta. Where beta is 0, g has the
+    sign that decides.
+    """
     h, beta = np.asarray(candidate, np.float64), np.asarray(threshold, np.float64)
     ratio = np.where(h >= 0, _LARGEST, -_LARGEST)
     np.divide(h, beta, out=ratio, where=beta > 0)

@@ -160,7 +160,7 @@ def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
 
 
 def training_samples(source: BackboneData, count: int = SEEN) -> Samples:
-    """Samples to calibrate with, of those that are trained with; always the same."""
+    """Return samples to calibrate with, of those of the training; they are always the same."""
     return source.batch(np.random.default_rng([3, 0]), count)
 
 

@@ -29,14 +29,14 @@ class TrainedUnit:
 
     @torch.no_grad()
     def accuracy(self, cut: GatePruning = ALL) -> float:
-        """Share of right answers on sequences of their own, with these gates."""
+        """Return the share of right answers on sequences of their own, with these gates."""
         x, y, counts = _batch(np.random.default_rng(_TEST_SEED), TESTED)
         said = self.readout(self.unit(x, cut))[..., 0] > 0
         return float((said == (y == 1))[counts].double().mean())
 
 
 def train_delayed_product(cell: Inner, delays: int, seed: int, iterations: int = 800, width: int = 24) -> TrainedUnit:
-    """Adam, cross entropy from the first step that has an answer on; the same for the same seed."""
+    """Train by Adam and cross entropy from the first step that has an answer on; a seed determines the result."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in `cosim.training.trainer.train`
     try:

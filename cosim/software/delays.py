@@ -30,7 +30,10 @@ def whole_taps(weight: Tensor, positions: Tensor, reach: int) -> Tensor:
 
 
 def sigma_at(iteration: int, total: int, reach: float) -> float:
-    """Width of a learned tap in iteration 0 .. total - 1: from reach / 2 geometrically to 1/2 over the first half."""
+    """Return the width of a learned tap in iteration 0 .. total - 1, steps.
+
+    It falls geometrically from reach / 2 to 1/2 over the first half.
+    """
     first = max(reach / 2, SIGMA_LAST)
     return first * (SIGMA_LAST / first) ** min(iteration / (ANNEALED * total), 1.0)
 
@@ -55,12 +58,12 @@ class FixedDelays(nn.Module):
         return torch.full((len(self.weight),), self.reach)
 
     def kernel(self) -> Tensor:
-        """k, (H, reach + 1)."""
+        """Return the kernel k, (H, reach + 1)."""
         positions = self.dilation * torch.arange(self.taps).expand(len(self.weight), -1)
         return whole_taps(self.weight, positions, self.reach)
 
     def forward(self, u: Tensor) -> Tensor:
-        """u, x (n, time, H). Only the taps are computed."""
+        """Convolve u (n, time, H) to x (n, time, H); only the taps are computed."""
         padded = nn.functional.pad(u.transpose(1, 2), (self.reach, 0))
         weight = self.weight.flip(1)[:, None]
         return nn.functional.conv1d(padded, weight, dilation=self.dilation, groups=len(weight)).transpose(1, 2)
@@ -89,7 +92,7 @@ class LearnedDelays(nn.Module):
         return self.whole_positions().amax(dim=1)
 
     def kernel(self) -> Tensor:
-        """k, (H, reach + 1): in training smooth in the positions, deployed not."""
+        """Return the kernel k, (H, reach + 1), which is smooth in the positions in training and not when deployed."""
         if self.rounded or not self.training:
             return whole_taps(self.weight, self.whole_positions(), self.reach)
         distance = torch.arange(self.reach + 1) - self.positions[..., None]
@@ -97,7 +100,7 @@ class LearnedDelays(nn.Module):
         return (self.weight[..., None] * taps).sum(dim=1)
 
     def forward(self, u: Tensor) -> Tensor:
-        """u, x (n, time, H)."""
+        """Convolve u (n, time, H) to x (n, time, H)."""
         return convolve(u, self.kernel())
 
     @torch.no_grad()

@@ -42,7 +42,10 @@ ALL = GatePruning()
 
 
 def parameters_of(inputs: int, width: int, delays: int, cell: Inner = "rnn") -> int:
-    """N^2 + M N + N for each row of the cell (IndRNN: M N + 2 N), and M n + n^2 + n for the gate (Table I)."""
+    """Return the number of parameters of a unit (Table I).
+
+    There are N^2 + M N + N for each row of the cell (IndRNN: M N + 2 N), and M n + n^2 + n for the gate.
+    """
     recurrent = width if cell == "indrnn" else width * width
     return _ROWS[cell] * (recurrent + inputs * width + width) + delays * (inputs + delays + 1)
 
@@ -59,7 +62,7 @@ class InnerCell(nn.Module):
         self.b = nn.Parameter(torch.zeros(rows))
 
     def forward(self, drive: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        """h~ and its memory c, both (batch, N), from W x + b (batch, rows N), h and c of the step before.
+        """Compute h~ and its memory c, both (batch, N), from W x + b (batch, rows N), h and c of the step before.
 
         c of a GRU is h~ itself: what has arrived is seen by rows, and does not go round once more.
         """

@@ -89,7 +89,10 @@ class TrainedBits:
 
 
 def train_bits(draw: Draw, shape: BitShape, seed: int, how: BitTraining = BitTraining()) -> TrainedBits:
-    """Adam, cross entropy behind every step that counts, until all answers on 200 strings are right, or to the end."""
+    """Train by Adam and cross entropy at every step that counts.
+
+    Training ends when all answers on 200 strings are right, or with the last iteration.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in `cosim.training.trainer.train`
     try:
@@ -121,7 +124,7 @@ def train_bits(draw: Draw, shape: BitShape, seed: int, how: BitTraining = BitTra
 
 
 def accuracy_of(unit: SteeredLine, draw: Draw, count: int = 200, seed: int = 2**32) -> float:
-    """Share of right answers, of those that count, on strings of their own."""
+    """Return the share of right answers, of those that count, on strings of their own."""
     given = draw(np.random.default_rng(seed), count)
     said = run_steered(unit, given.x.astype(float)).scores.argmax(axis=2)
     return float((said == given.y)[given.mask].mean())

@@ -100,7 +100,7 @@ def silicon_footprint(model: Mgrade, unit_current: float, filter_capacitance: fl
 
 
 def parameters_by_part(model: Mgrade) -> dict[str, int]:
-    """Numbers of encoder, convolutions, recurrence, MLP, norm and decoder, over all layers."""
+    """Return the numbers of parameters of encoder, convolutions, recurrence, MLP, norm and decoder, over all layers."""
     found: dict[str, int] = dict.fromkeys(PARTS, 0)
     for name, value in model.named_parameters():
         part = next(part for part in found if part in name.split("."))

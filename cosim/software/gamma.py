@@ -18,14 +18,17 @@ SHORTEST = 0.5  # frames; of a position
 
 
 def order_of(position: float, width: float) -> int:
-    """Filters of a line whose delay is `position` and spreads by `width`, in the same unit; at least 1."""
+    """Return the number of filters of a line whose delay is `position` and spreads by `width`, alike in unit.
+
+    It is at least 1. Raises InputError where one of both is not positive.
+    """
     if not (position > 0 and width > 0):
         raise InputError(f"position and width of a dispersive delay must be positive, not {position:g} and {width:g}")
     return max(1, round((position / width) ** 2))
 
 
 def gamma_kernel(positions: Tensor, order: int, reach: int) -> Tensor:
-    """k (..., reach + 1) of positions (...), frames, cut behind `reach` frames and then divided by its sum."""
+    """Return k (..., reach + 1) of positions (...), frames, cut after `reach` frames and then divided by its sum."""
     edges = torch.arange(reach + 2, dtype=positions.dtype) * (order / positions[..., None])
     below = torch.special.gammainc(torch.full_like(edges, order), edges)
     kernel = below.diff(dim=-1)
@@ -44,12 +47,12 @@ class GammaDelays(nn.Module):
         self.positions = nn.Parameter(SHORTEST + (reach / 2 - SHORTEST) * torch.rand(width, taps))
 
     def kernel(self) -> Tensor:
-        """k, (H, reach + 1)."""
+        """Return the kernel k, (H, reach + 1)."""
         positions = self.positions.clamp(SHORTEST, self.reach / 2)
         return (self.weight[..., None] * gamma_kernel(positions, self.order, self.reach)).sum(dim=1)
 
     def forward(self, u: Tensor) -> Tensor:
-        """u, x (n, time, H)."""
+        """Convolve u (n, time, H) to x (n, time, H)."""
         return convolve(u, self.kernel())
 
     @torch.no_grad()

@@ -56,7 +56,7 @@ class HysteresisCell(SoftwareCell):
         self.alpha = None if scaled else nn.Parameter(torch.ones(state))
 
     def drive(self, x: Steps) -> Drive:
-        """Candidate, threshold and level at each step, from x (n, time, inputs)."""
+        """Compute candidate, threshold and level at each step, from x (n, time, inputs)."""
         candidate = project(self.candidate, x)
         free = self.bias if self.threshold is None else project(self.threshold, x)
         level = self.alpha if self.scale is None else project(self.scale, x)
@@ -65,12 +65,12 @@ class HysteresisCell(SoftwareCell):
         return Drive(candidate, free.abs().expand_as(candidate), level.expand_as(candidate))
 
     def updates(self, drive: Drive) -> Recurrence:
-        """Eq. (7) as a recurrence."""
+        """Return eq. (7) as a linear recurrence."""
         z = heaviside(drive.candidate.abs() - drive.threshold)
         return Recurrence(1.0 - (1.0 - self.epsilon) * z, z * sign(drive.candidate) * drive.level)
 
     def decide(self, drive: Drive) -> Tensor:
-        """States (n, time, state)."""
+        """Compute the states, (n, time, state)."""
         step = self.updates(drive)
         start = -drive.level[:, 0] if self.start == "low" else step.b.new_zeros(self.state)
         return linear_scan(step.a, step.b, start)

@@ -23,12 +23,12 @@ class TensorBatch:
     mask: Tensor | None
 
     def rows(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores and targets as rows: of scores at every step those of the steps that count."""
+        """Return scores and targets as rows; of scores at every step those of the steps that count."""
         return (scores, self.y) if self.mask is None else (scores[self.mask], self.y[self.mask])
 
 
 def to_tensors(samples: Samples, device: torch.device) -> TensorBatch:
-    """Samples on a device, cut after the longest of them; their values are numbers, or whole numbers for tokens."""
+    """Return samples on a device, cut after the longest of them; values are numbers, or whole numbers for tokens."""
     longest = int(samples.lengths.max())
     steps = [samples.x[:, :longest], samples.y, samples.lengths]
     if samples.mask is not None:
@@ -38,7 +38,7 @@ def to_tensors(samples: Samples, device: torch.device) -> TensorBatch:
 
 
 def loss_of(scores: Tensor, y: Tensor, *, classes: bool) -> Tensor:
-    """Cross entropy of classes, else mean squared error; of rows."""
+    """Compute the cross entropy of classes, else the mean squared error, over rows."""
     scores = scores.float() if scores.dtype in (torch.bfloat16, torch.float16) else scores
     return cross_entropy(scores, y) if classes else mse_loss(scores, y.to(scores.dtype))
 

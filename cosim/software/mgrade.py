@@ -63,7 +63,7 @@ class MgradeShape:
 
 
 def dilation_of(convolving: Convolving, layer: int) -> int:
-    """Steps between the taps of layer 0, 1, ...; of constant and exponential delays."""
+    """Return the steps between the taps of layer 0, 1, ..., for constant and exponential delays."""
     doublings = layer if convolving.delays == "exponential" else 0
     span = convolving.dilation * max(convolving.taps - 1, 1)
     while doublings and convolving.reach and span * 2**doublings > convolving.reach:
@@ -72,7 +72,7 @@ def dilation_of(convolving: Convolving, layer: int) -> int:
 
 
 def receptive_field(reaches: Sequence[int]) -> int:
-    """Steps of the input that an output sees, R = 1 + sum of the largest delays (eq. 2, with G_l - 1 the delay).
+    """Return how many steps of the input an output sees: R = 1 + sum of the largest delays (eq. 2, delays G_l - 1).
 
     Constant delays make it 1 + L (K - 1) d (eq. 3), exponential ones 1 + d_b (K - 1) (2^L - 1) (eq. 4).
     """
@@ -109,7 +109,7 @@ class MgradeLayer(nn.Module):
             self.norm = nn.LayerNorm(width)
 
     def recur(self, x: Tensor) -> Tensor:
-        """States of the cell, (n, time, H); without one what it would read."""
+        """Compute the states of the cell, (n, time, H); without a cell they are what it would read."""
         if self.cell is None:
             return x
         return self.cell(x).h if isinstance(self.cell, SignedCell) else self.cell(x)
@@ -156,7 +156,7 @@ class Mgrade(nn.Module):
         return y, h
 
     def forward(self, x: Tensor) -> Tensor:
-        """Outputs at every step."""
+        """Compute the outputs at every step, (n, time, outputs)."""
         y, _ = self.states(x)
         return self.decoder(nn.functional.gelu(y) if self.shape.deep else y)
 

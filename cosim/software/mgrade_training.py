@@ -61,7 +61,7 @@ def train_mgrade(shape: MgradeShape, draw: Callable[[np.random.Generator], StepT
 
 
 def loss_of(outputs: Tensor, batch: StepTargets) -> Tensor:
-    """Over the steps that count."""
+    """Compute the loss over the steps that count: cross entropy of classes, else mean absolute error."""
     mask = torch.from_numpy(batch.mask)
     wanted = torch.from_numpy(batch.y)[mask]
     if batch.y.ndim == 2:
@@ -71,7 +71,7 @@ def loss_of(outputs: Tensor, batch: StepTargets) -> Tensor:
 
 @torch.no_grad()
 def accuracy_of(model: Mgrade, steps: StepTargets) -> float:
-    """Share of the steps that count whose class is right."""
+    """Return the share of the steps that count whose class is right."""
     found = model(torch.from_numpy(steps.x)).argmax(dim=2).numpy()
     return float((found == steps.y)[steps.mask].mean())
 

@@ -34,7 +34,7 @@ class Repeated:
         return (*self.index.shape, self.rows.shape[1])  # type: ignore[return-value]
 
     def project(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        """W x + b, (n, time, outputs)."""
+        """Compute W x + b of each step, (n, time, outputs)."""
         found = embedding(self.index, linear(self.rows, weight, bias))
         return found if self.places is None else found + linear(self.places, weight)
 
@@ -44,7 +44,7 @@ Steps = Tensor | Repeated
 
 
 def repeated(x: Tensor) -> Repeated | None:
-    """x (n, time, features), or tokens (n, time), as few rows; None where more than a quarter of its steps differ."""
+    """Return x (n, time, features), or tokens (n, time), as few rows; None where over a quarter of its steps differ."""
     flat = x.reshape(-1, *x.shape[2:])
     keys = flat if flat.ndim == 1 else flat[:, 0] if flat.shape[1] == 1 else flat.double() @ _mixture(flat)
     found, index = torch.unique(keys, return_inverse=True)
@@ -72,12 +72,12 @@ def project(layer: nn.Linear, x: Steps) -> Tensor:
 
 
 def times(weight: Tensor, x: Steps) -> Tensor:
-    """weight x of each step, (n, time, outputs)."""
+    """Compute weight x of each step, (n, time, outputs)."""
     return x @ weight.T if isinstance(x, Tensor) else x.project(weight)
 
 
 def joined(layer: nn.Linear, x: Steps, places: Tensor) -> Steps:
-    """layer([x ; places]) at each step, of a sequence without places; places (time, features)."""
+    """Compute layer([x ; places]) at each step, of a sequence without places; places (time, features)."""
     if isinstance(x, Tensor):
         return layer(torch.cat([x, places.expand(len(x), -1, -1)], dim=2))
     of_step, of_place = layer.weight.split([x.shape[2], places.shape[1]], dim=1)

@@ -52,7 +52,7 @@ class SeedSelection:
         return "test_accuracy" if self.model.labels else "test_mae"
 
     def spread(self, figure: str | None = None) -> SeedSpread:
-        """Mean, smallest and largest of a figure, by default the task's own, over the seeds."""
+        """Return mean, smallest and largest of a figure, by default the task's own, over the seeds."""
         values = [figures[figure or self.metric] for figures in self.seeds.values()]
         return SeedSpread(float(np.mean(values)), min(values), max(values))
 

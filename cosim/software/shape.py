@@ -91,7 +91,7 @@ def check_shape(shape: BackboneShape, origin: str = "") -> BackboneShape:
 
 
 def count_parameters(shape: BackboneShape) -> int:
-    """Learned numbers of a backbone, by formula."""
+    """Return how many numbers a backbone learns, by formula."""
     m, d = shape.width, shape.state
     mlp = 12 * m * m + 9 * m
     encoder = (shape.inputs if shape.tokens else shape.inputs + 1) * m + mlp
@@ -106,7 +106,7 @@ def count_parameters(shape: BackboneShape) -> int:
 
 
 def count_cell(cell: str, m: int, d: int, threshold: str = "input") -> int:
-    """Learned numbers of a cell on m features with a state of d."""
+    """Return how many numbers a cell on m features with a state of d learns."""
     linear = (m + 1) * d
     match cell:
         case "lru":

@@ -30,7 +30,7 @@ class Samples:
     mask: np.ndarray | None = None
 
     def take(self, chosen: np.ndarray) -> "Samples":
-        """Some of the samples."""
+        """Return the samples at these places."""
         mask = None if self.mask is None else self.mask[chosen]
         return Samples(self.x[chosen], self.y[chosen], self.lengths[chosen], mask)
 
@@ -62,11 +62,11 @@ class BackboneData(Protocol):
     scale: np.ndarray
 
     def batch(self, rng: Generator, count: int) -> Samples:
-        """Samples to train with."""
+        """Draw samples to train with."""
         ...
 
     def validation(self, count: int, seed: int) -> Samples:
-        """At most `count` samples, the same for the same seed, none of which is trained with but by chance."""
+        """Return at most `count` samples by a seed, none of which is trained with but by chance."""
         ...
 
     def test(self) -> Samples:
@@ -74,7 +74,7 @@ class BackboneData(Protocol):
         ...
 
     def fingerprint(self) -> str:
-        """Differs where another source draws other batches."""
+        """Return a text that differs where another source draws other batches."""
         ...
 
 
@@ -96,11 +96,11 @@ class ArraySource:
         self._fit, self._held, self._test = fit, held, test
 
     def batch(self, rng: Generator, count: int) -> Samples:
-        """Drawn with replacement, every sample equally likely."""
+        """Draw samples with replacement, every one equally likely."""
         return self._fit.take(rng.integers(len(self._fit.y), size=count))
 
     def validation(self, count: int, seed: int) -> Samples:
-        """Held-out samples, all if there are no more."""
+        """Return held-out samples, all of them if there are fewer than `count`."""
         return self._held.take(default_rng(seed).permutation(len(self._held.y))[:count])
 
     def test(self) -> Samples:
@@ -108,7 +108,7 @@ class ArraySource:
         return self._test
 
     def fingerprint(self) -> str:
-        """Hash of what is trained and validated with."""
+        """Return a hash of the samples that are trained and validated with."""
         digest = hashlib.sha256(self.name.encode())
         for part in (self._fit, self._held):
             for array in (part.x, part.y, part.lengths if part.mask is None else part.mask):

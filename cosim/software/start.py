@@ -28,5 +28,5 @@ def begin(model: Backbone, start: Model) -> None:
 
 
 def start_fingerprint(start: Model) -> str:
-    """Differs where another start makes another training."""
+    """Return a text that differs where another start makes another training."""
     return hashlib.sha256(model_bytes(start)).hexdigest()

@@ -18,7 +18,7 @@ BACKGROUND = -40.0, 6.0  # dB, of a background as it was recorded
 
 
 def read_wav(path: Path, rate: int, seconds: float) -> np.ndarray:
-    """Samples in [-1, 1), float32, at most `seconds` of them.
+    """Read samples in [-1, 1), float32, at most `seconds` of them.
 
     Raises InputError naming the file when it is no wav file, holds no samples, or is not 16-bit mono at `rate` Hz.
     """
@@ -54,7 +54,9 @@ def _gain(decibel: float) -> float:
 
 
 def mfcc(clips: Iterable[np.ndarray], rate: int, hop: int) -> list[np.ndarray]:
-    """Per clip (frames, 13) float32, frames = 1 + samples // hop, from windows of 2 hop samples.
+    """Compute the coefficients of each clip, (frames, 13) float32, from windows of 2 hop samples.
+
+    There are 1 + samples // hop frames.
 
     Raises MissingToolError without librosa.
     """

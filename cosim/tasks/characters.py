@@ -33,7 +33,7 @@ def load_characters_task(path: Path | None = None, window: int = WINDOW) -> Step
 
 
 def characters_task(name: str, text: str, window: int = WINDOW) -> StepTask:
-    """Windows one after the other of the first 90 % of a text (training), the next 5 % (validation) and the last 5 %.
+    """Cut a text into windows: the first 90 % for training, the next 5 % for validation and the last 5 % for the test.
 
     x (n, window, 1): places of characters in the sorted characters of the whole text, which are the labels; y (n,
     window): the next one's. What fills no window is left out. Raises InputError for a text that is too short.

@@ -12,7 +12,9 @@ COMMANDS = 0.2  # share of steps with a new command
 def generate_chosen_lag(
     n: int, lags: tuple[int, ...], steps: int = STEPS, seed: int | np.random.Generator = 0
 ) -> StepTargets:
-    """x (n, steps, 1 + commands): a fair bit, and a bit for each of `lags`, one on where it is chosen, as at step 0.
+    """Generate x (n, steps, 1 + commands): a fair bit, and a bit for each of `lags`, one on where it is chosen.
+
+    A lag is chosen at step 0 in any case.
 
     A bit that is on arrives so many steps later as was chosen last when it came; y (n, steps) is 1 where a bit that is
     on meets one that arrives, else 0. All steps count. A generator as `seed` gives new sequences at each call.

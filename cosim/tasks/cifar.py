@@ -22,7 +22,9 @@ _REPAIR = "unpack the binary version of CIFAR-10 again"
 
 
 def load_cifar_task(folder: Path, *, grey: bool = False) -> Task:
-    """x (n, 1024, 3), or (n, 1024, 1) if `grey`, values 0 to 255, row after row; the test images are the data set's.
+    """Load images x (n, 1024, 3), or (n, 1024, 1) if `grey`, values 0 to 255, row after row.
+
+    The test images are the data set's.
 
     Raises InputError naming the file that is missing or holds no such records.
     """

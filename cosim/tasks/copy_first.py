@@ -20,7 +20,7 @@ _BLOCK = 256  # sequences drawn at once, in double precision
 
 
 def copy_sets(steps: int, features: int, *, published: bool = False) -> tuple[int, int]:
-    """Sequences to train with and to test, so many that they take at most 1 GiB: the longest are fewer.
+    """Return how many sequences to train with and to test, so many that they take at most 1 GiB: the longest are fewer.
 
     The seed paper's 10,000, 2,000 (validation) and 2,000 are never cut: InputError beyond 2 GiB, and for a length that
     is none.

@@ -10,7 +10,7 @@ LAGS = (9, 17)
 
 
 def generate_delayed_product(n: int, steps: int = STEPS, seed: int | np.random.Generator = 0) -> StepTargets:
-    """x (n, steps, 1) fair -1 or 1; y (n, steps) 1 where x[t - 9] x[t - 17] is positive, else 0.
+    """Generate x (n, steps, 1) of fair -1 or 1, and y (n, steps), 1 where x[t - 9] x[t - 17] is positive, else 0.
 
     Counted are the steps from 17 on. A generator as `seed` gives new sequences at each call. Raises InputError for
     fewer steps than have a target.

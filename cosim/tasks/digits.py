@@ -12,7 +12,7 @@ GREY_LEVELS = 16.0
 
 
 def load_digits_task(*, by_pixel: bool = False) -> Task:
-    """1437 training and 360 test images, x (n, 8, 8) with values 0 to 16; the split is fixed and stratified.
+    """Load 1437 training and 360 test images, x (n, 8, 8) with values 0 to 16; the split is fixed and stratified.
 
     With `by_pixel` x is (n, 64, 1), row after row.
 

@@ -70,7 +70,7 @@ def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -
 def generate_flip_flop_reads_task(
     tokens: int = 512, n_train: int = 4096, n_valid: int = 512, n_test: int = 1024, seed: int = 0
 ) -> StepTask:
-    """Dense strings to train and validate, sparse ones to test, all of one length. The same for the same seed."""
+    """Generate dense strings to train and validate, sparse ones to test, all of one length; a seed determines them."""
     rng = np.random.default_rng(seed)
     train, valid = (generate_flip_flop_steps(n, tokens, DENSE, rng) for n in (n_train, n_valid))
     test = generate_flip_flop_steps(n_test, tokens, SPARSE, rng)

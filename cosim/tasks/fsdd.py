@@ -20,7 +20,7 @@ _NAME = re.compile(r"^(\d)_(\w+)_(\d+)$")
 
 
 def load_fsdd_task(folder: Path) -> Task:
-    """x (n, time, 13) padded with zeros after each sample's valid steps; labels 0 to 9.
+    """Load x (n, time, 13), padded with zeros after each sample's valid steps; labels 0 to 9.
 
     Raises InputError for a folder without recordings, a name of another form, or a split that lacks samples.
     """

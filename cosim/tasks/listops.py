@@ -52,7 +52,7 @@ def generate_listops_task(longest: int = LONGEST, n_train: int = 4096, n_test: i
 
 
 def grow_expression(length: int, rng: np.random.Generator) -> list[int]:
-    """Places in TOKENS of one expression, at most `length` of them and at least `length` - 2."""
+    """Return the places in TOKENS of one expression, at most `length` of them and at least `length` - 2."""
     draws = iter(rng.random(4 * length).tolist())
 
     def pick(first: int, last: int) -> int:

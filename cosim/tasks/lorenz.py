@@ -63,7 +63,7 @@ def generate_lorenz(
 
 
 def generate_lorenz_task(n: int = TRAJECTORIES, steps: int = STEPS, seed: int = 0) -> StepTask:
-    """8 of 10 trajectories to train with, 1 to validate, 1 to test."""
+    """Generate trajectories: 8 of 10 to train with, 1 to validate, 1 to test."""
     lorenz = generate_lorenz(n, steps, seed)
     first, second = n * 8 // 10, n * 9 // 10
     train, valid, test = (lorenz.select(part).steps for part in (slice(first), slice(first, second), slice(second, n)))

@@ -98,7 +98,7 @@ class HardwareNetwork(nn.Module):
             cell.epsilon = epsilon
 
     def set_devices(self, spread: SigmaParts | None, drawn: SigmaParts | None) -> None:
-        """From now on count distances in standard deviations of `spread`, draw the noise of `drawn` at decisions."""
+        """Count distances from now on in standard deviations of `spread`; decisions have the noise of `drawn`."""
         starts = {name: cell.start for name, cell in self.cells.items()}
         starts |= {name: torch.zeros(self.encoding.width) for name in self.late}
         for name, cell in self.cells.items():
@@ -115,7 +115,7 @@ class HardwareNetwork(nn.Module):
         return len(layer.start) if isinstance(layer, RecurrentCell) else self.encoding.width
 
     def encode(self, x: Tensor) -> Tensor:
-        """Raw (n, time, features) to input currents (n, time, width), as cosim.network.reference.encode_inputs."""
+        """Encode raw x (n, time, features) as currents (n, time, width), as cosim.network.reference.encode_inputs."""
         return encode(x, self.offset, self.scale, self.encoding)
 
     def forward(
@@ -240,7 +240,7 @@ def _join(steps: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def encode(x: Tensor, offset: Tensor, scale: Tensor, encoding: InputEncoding) -> Tensor:
-    """Raw (n, time, features) to input currents (n, time, width); offset, scale: those of the encoding, as tensors."""
+    """Encode raw x (n, time, features) as currents (n, time, width), units; offset, scale: the encoding's tensors."""
     encoded = ((x - offset) / scale).clamp(0.0, 1.0)
     if encoding.ramp_steps is not None:
         ramp = torch.arange(1, x.shape[1] + 1, dtype=encoded.dtype).div(encoding.ramp_steps).clamp(max=1.0)
@@ -249,7 +249,7 @@ def encode(x: Tensor, offset: Tensor, scale: Tensor, encoding: InputEncoding) ->
 
 
 def delayed(x: Tensor, frames: int) -> Tensor:
-    """x (n, time, width) so many time steps later, zeros in front."""
+    """Return x (n, time, width) delayed by so many time steps, with zeros in front."""
     return nn.functional.pad(x, (0, 0, frames, 0))[:, : x.shape[1]]
 
 

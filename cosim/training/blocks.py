@@ -44,19 +44,19 @@ class BlockShape:
 
 
 def unit_columns(a: Tensor) -> Tensor:
-    """Columns of (..., b, b) with a p-norm of at most 1, as (6) is printed."""
+    """Divide columns of (..., b, b) so that their p-norm is at most 1, as (6) is printed."""
     return a / torch.linalg.vector_norm(a, P_NORM, dim=-2, keepdim=True).clamp(min=1.0)
 
 
 def unit_blocks(a: Tensor) -> Tensor:
-    """Blocks (..., b, b) with columns of mean 0, the largest p-norm of which is 1, as in the authors' code."""
+    """Scale blocks (..., b, b) to columns of mean 0, the largest p-norm of which is 1, as in the authors' code."""
     centred = a - a.mean(dim=-2, keepdim=True)
     norms = torch.linalg.vector_norm(centred, P_NORM, dim=-2, keepdim=True)
     return centred / norms.amax(dim=-1, keepdim=True).clamp(min=_TINY)
 
 
 def one_hot_columns(logits: Tensor) -> Tensor:
-    """Columns of (..., b, b) one-hot at their largest logit; backward as softmax."""
+    """Return columns of (..., b, b) one-hot at their largest logit; the gradient is that of softmax."""
     soft = logits.softmax(dim=-2)
     hard = torch.zeros_like(soft).scatter(-2, soft.argmax(dim=-2, keepdim=True), 1.0)
     return hard + (soft - soft.detach())
@@ -213,7 +213,10 @@ class BlockRecurrence(nn.Module):
 
     @torch.no_grad()
     def weights(self) -> Array:
-        """Weights (labels, blocks, states) of a linear decoder, its bias in those of the first block."""
+        """Return weights (labels, blocks, states) of a linear decoder, its bias added to those of the first block.
+
+        Raises ValueError for another decoder.
+        """
         if not isinstance(self.decoder, nn.Linear) or self.bits is not None:
             raise ValueError("the decoder must be linear, which it is with hidden 0, and read blocks alone")
         weight = self.decoder.weight.double().view(-1, self.shape.blocks, self.shape.states).clone()

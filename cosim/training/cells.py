@@ -94,7 +94,7 @@ class FirstQuadrantCell(RecurrentCell):
         return torch.zeros_like(self.lo_free)
 
     def thresholds(self, noise: float = 0.0, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-        """beta_lo and beta_hi, (width,) each. Noise falls on beta_lo and on the width between them: the order stays."""
+        """Return beta_lo and beta_hi, (width,) each; noise on beta_lo and the width between them keeps their order."""
         lo, width = BETA_MIN + _positive(self.lo_free), self.width_min + _positive(self.width_free)
         lo, width = (perturb(value, noise, rng) for value in (lo, width))
         return lo, lo + width
@@ -166,7 +166,7 @@ class SignedCell(RecurrentCell):
         return self.stored(-self.bias_alpha())
 
     def bias_alpha(self) -> Tensor:
-        """b_alpha, (width,), a constant alpha of 1 included."""
+        """Return b_alpha, (width,), a constant alpha of 1 included."""
         return torch.ones_like(self.linear.bias) if self.alpha is None else self.alpha.rounded()[1]
 
     def stored(self, value: Tensor) -> Tensor:
@@ -174,7 +174,7 @@ class SignedCell(RecurrentCell):
         return value if self.levels is None else _on_levels(value, self.levels)
 
     def bias_beta(self) -> Tensor:
-        """b_beta, (width,)."""
+        """Return b_beta, (width,)."""
         if self.beta is not None:
             return self.beta.rounded()[1]
         assert self.beta_free is not None

@@ -56,7 +56,7 @@ class Chips:
         self.gain_diode = self.draw(model.cell_n, 1)
 
     def draw(self, sigma: float, *shape: int) -> Tensor:
-        """ln-deviations of devices, (count, *shape)."""
+        """Draw ln-deviations of devices, (count, *shape)."""
         return sigma * torch.randn((self.count, *shape), generator=self.rng)
 
     def draw_lines(self, width: int) -> Lines:
@@ -74,7 +74,7 @@ class Chips:
         return Lines(self, lines.p + level, lines.n + level, zero)
 
     def draw_weights(self, w: Tensor, lines: Lines) -> Tensor:
-        """w (outputs, inputs) as mirrors on these lines, (count, outputs, inputs)."""
+        """Draw w (outputs, inputs) as mirrors on these lines give it, (count, outputs, inputs)."""
         model, positive = self.model, (w > 0).detach()
         counts = (w.detach().abs() * model.units).clamp(min=1.0)
         sigma = torch.where(positive, model.mirror_n, model.mirror_p) / counts.sqrt()
@@ -82,7 +82,7 @@ class Chips:
         return w * torch.exp(line + sigma * self.draw(1.0, *w.shape))
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor, lines: Lines, offset: Tensor | None = None) -> Tensor:
-        """W x + b + offset as the mirrors give it, (n, time, outputs), for x (n, time, inputs) in software values.
+        """Compute W x + b + offset as the mirrors give it, (n, time, outputs), for x (n, time, inputs) in units.
 
         n is a multiple of `count`. Currents are x - zero, and the bias carries what that takes away.
         """
@@ -94,7 +94,7 @@ class Chips:
         return torch.baddbmm(biases.mT, grouped, weights.mT).reshape(n, steps, -1)
 
     def compare(self, u: Tensor, lo: Tensor, hi: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Candidate (n, time, width) and thresholds (n, 1, width) as the cells find them, from u and lo, hi (width,).
+        """Return candidate (n, time, width) and thresholds (n, 1, width) as the cells find them, from u, lo and hi.
 
         The candidate is rectified where it matters: a lower threshold that mismatch drives below 0 is never reached.
         """

@@ -4,6 +4,6 @@ from torch import Tensor, nn
 
 
 def convolve(u: Tensor, kernel: Tensor) -> Tensor:
-    """x (n, time, H) of u (n, time, H) and one causal kernel (H, G + 1) a channel; zeros before the first step."""
+    """Convolve u (n, time, H) with one causal kernel (H, G + 1) a channel; zeros precede the first step."""
     padded = nn.functional.pad(u.transpose(1, 2), (kernel.shape[1] - 1, 0))
     return nn.functional.conv1d(padded, kernel.flip(1)[:, None], groups=len(kernel)).transpose(1, 2)

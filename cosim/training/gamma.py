@@ -46,14 +46,14 @@ class GammaCell(RecurrentCell):
         return self.log_position.clamp(math.log(SHORTEST), math.log(LONGEST)).exp()
 
     def kernel(self, steps: int) -> Tensor:
-        """k (width, steps)."""
+        """Return the kernel k, (width, steps)."""
         edges = torch.arange(steps + 1) * (ORDER / self.positions[:, None])
         return torch.special.gammainc(torch.full_like(edges, ORDER), edges).diff(dim=1)
 
     def forward(
         self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
     ) -> CellOutput:
-        """x (n, time, inputs)."""
+        """Compute the states of x (n, time, inputs)."""
         candidate = torch.relu(self.linear(x, noise, rng, lines))
         h = convolve(candidate, self.kernel(x.shape[1]))
         return CellOutput(h, torch.full_like(h, math.inf))

@@ -15,7 +15,7 @@ NEAR_BOUND = 0.875  # of a bound: beyond, a parameter costs
 
 
 def round_to_grid(w: Tensor, grid: float | None, w_max: float = W_MAX) -> Tensor:
-    """w clipped to [-w_max, w_max] and rounded to multiples of `grid`; the gradient passes straight through.
+    """Clip w to [-w_max, w_max] and round it to multiples of `grid`; the gradient passes straight through.
 
     `grid` None only clips. Any shape; w_max must be a multiple of grid.
     """
@@ -24,7 +24,7 @@ def round_to_grid(w: Tensor, grid: float | None, w_max: float = W_MAX) -> Tensor
 
 
 def perturb(w: Tensor, noise: float, rng: torch.Generator | None) -> Tensor:
-    """w times exp(noise N(0, 1)), one draw per element: a mirror's relative error, which never changes the sign.
+    """Multiply w by exp(noise N(0, 1)), one draw per element: a mirror's relative error, which never changes the sign.
 
     In weak inversion a deviation of a threshold voltage multiplies the current, see cosim.variation.mismatch. `rng`
     None or noise 0 returns w.
@@ -35,12 +35,18 @@ def perturb(w: Tensor, noise: float, rng: torch.Generator | None) -> Tensor:
 
 
 def margin_penalty(distance: Tensor, margin: float) -> Tensor:
-    """Mean of max(margin - distance, 0) / margin, in [0, 1]; distance is |candidate - threshold|, any shape."""
+    """Return the mean of max(margin - distance, 0) / margin, in [0, 1].
+
+    distance: |candidate - threshold|, any shape.
+    """
     return torch.relu(margin - distance).mean() / margin
 
 
 def range_excess(states: Tensor, start: Tensor, range_max: float) -> Tensor:
-    """Mean over units of max(highest - lowest state - range_max, 0); states (any, width); units begin at `start`."""
+    """Return the mean over units of max(highest - lowest state - range_max, 0).
+
+    states: (any, width); units begin at `start`.
+    """
     highest, lowest = states.amax(dim=0).clamp(min=start), states.amin(dim=0).clamp(max=start)
     return torch.relu(highest - lowest - range_max).mean()
 
@@ -56,7 +62,10 @@ def circuit_limits(grid: float | None) -> BuildLimits:
 
 
 def bound_excess(value: Tensor, bound: float) -> Tensor:
-    """Mean of how far values, any shape, are beyond NEAR_BOUND of a bound: what pulls them back before they are cut."""
+    """Return the mean of how far values are beyond NEAR_BOUND of a bound, to pull them back before they are cut.
+
+    value: any shape.
+    """
     return torch.relu(value - NEAR_BOUND * bound).mean()
 
 
@@ -81,7 +90,7 @@ class GridLinear(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs).uniform_(*bias_range))
 
     def rounded(self) -> tuple[Tensor, Tensor]:
-        """Weight and bias as the mirrors realise them."""
+        """Return weight and bias as the mirrors realise them."""
         return round_to_grid(self.weight, self.grid, self.w_max), round_to_grid(self.bias, self.grid, self.w_max)
 
     def forward(

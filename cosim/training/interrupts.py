@@ -9,7 +9,7 @@ from types import FrameType
 
 @contextmanager
 def deferred_signals() -> Iterator[Callable[[], bool]]:
-    """Within the context a first SIGINT or SIGTERM is only noted; yields whether one has come.
+    """Note a first SIGINT or SIGTERM within the context instead of acting on it; yields whether one has come.
 
     Afterwards it reaches the handler from before. A second one does so at once, and so does one that is ignored, or any
     outside the main thread, where Python handles no signals.

@@ -42,7 +42,7 @@ class MinGruCell(RecurrentCell):
     def forward(
         self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
     ) -> CellOutput:
-        """x (n, time, inputs)."""
+        """Compute the states of x (n, time, inputs)."""
         candidate = torch.relu(self.linear(x, noise, rng, lines))
         rate = torch.relu(self.gate(x, noise, rng, lines))
         rate = rate if self.top is None else self.top * rate / (self.top + rate)

@@ -76,7 +76,7 @@ class CMRU(nn.Module):
         return self._distance
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (n, time, inputs) to h (n, time, units)."""
+        """Compute h (n, time, units) of x (n, time, inputs)."""
         rng = torch.default_generator if self.training and self.noise else None
         output = self.cell(x, self.noise, rng)
         self._distance = output.distance
@@ -106,7 +106,7 @@ class Encode(nn.Module):
         self.register_buffer("scale", torch.as_tensor(encoding.scale, dtype=torch.get_default_dtype()))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Currents in units."""
+        """Encode raw x (n, time, features) as currents in units, (n, time, width)."""
         return encode(x, self.offset, self.scale, self.encoding)
 
 

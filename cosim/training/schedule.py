@@ -8,7 +8,7 @@ WARMUP_FRACTION = 0.01
 
 
 def epsilon_at(iteration: int, total: int, epsilon: float | None) -> float:
-    """Epsilon used in iteration 0 .. total - 1; `epsilon` None anneals from 1 to 0, a number is constant."""
+    """Return the epsilon of iteration 0 .. total - 1; `epsilon` None anneals from 1 to 0, a number is constant."""
     if epsilon is not None:
         return epsilon
     hold, decay = HOLD_FRACTION * total, DECAY_FRACTION * total
@@ -21,7 +21,10 @@ def epsilon_is_final(iteration: int, total: int, epsilon: float | None) -> bool:
 
 
 def learning_rate_at(iteration: int, total: int, peak: float, floor: float = 1e-2) -> float:
-    """Linear warm-up over 1 % of the iterations, then a cosine down to `floor` times the peak."""
+    """Return the learning rate of an iteration.
+
+    It rises linearly over 1 % of the iterations, then falls as a cosine to `floor` times the peak.
+    """
     warmup = max(1, round(WARMUP_FRACTION * total))
     if iteration < warmup:
         return peak * (iteration + 1) / warmup

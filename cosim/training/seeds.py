@@ -29,7 +29,7 @@ class Seeds:
     figures: dict[int, Figures]
 
     def spread(self, figure: str) -> tuple[float, float, float]:
-        """Mean, smallest and largest of a figure over the seeds."""
+        """Return mean, smallest and largest of a figure over the seeds."""
         values = [float(figures[figure]) for figures in self.figures.values()]
         return float(np.mean(values)), min(values), max(values)
 

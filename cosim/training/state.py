@@ -109,7 +109,7 @@ def _misfit(found: object, wanted: object) -> str:
 
 
 def data_fingerprint(task: Task) -> str:
-    """Hash of what a task trains with."""
+    """Return a hash of the arrays that a task trains with."""
     digest = hashlib.sha256(task.name.encode())
     for array in (task.x_train, task.y_train, task.len_train):
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())

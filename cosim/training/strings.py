@@ -108,7 +108,7 @@ def _step(model: BlockRecurrence, optimiser: torch.optim.Optimizer, task: String
 
 
 def accuracy_of(model: BlockRecurrence, task: StringTask, steps: int, count: int, seed: int = 2**32) -> float:
-    """Share of right answers, of those of concern, on random strings (count, steps)."""
+    """Return the share of right answers, of those that count, on random strings (count, steps)."""
     strings = task.draw(np.random.default_rng(seed), count, steps)
     counts = task.concerned(steps)
     return float((say(model, strings) == task.answers(strings))[:, counts].mean())

@@ -221,7 +221,7 @@ class _Run:
         return refusal(replace(network, state_ranges=ranges), self.check)
 
     def score(self, output: BackboneOutput, y: Tensor) -> float:
-        """Fraction decided right, or mean absolute error."""
+        """Return the fraction decided right, or the mean absolute error."""
         if self.task.labels:
             return (output.scores.argmax(dim=1) == y).double().mean().item()
         return (output.scores - y).abs().mean().item()
@@ -239,7 +239,7 @@ class _Run:
             yield self.backbone(x, lengths, chips=Chips(self.config.mismatch, 1, rng))
 
     def loss(self, output: BackboneOutput, y: Tensor, lengths: Tensor) -> Tensor:
-        """Task loss plus penalties for margins and bounds plus the cost of weights."""
+        """Return the task's loss plus penalties for margins and bounds plus the cost of weights."""
         # Votes have no gradient: a voting network is trained on its mean readout.
         voting = self.config.architecture.pooling == "vote"
         scores = pool(output.readout, lengths, "mean") if voting else output.scores
@@ -270,7 +270,7 @@ class _Run:
 
     @torch.no_grad()
     def measure_chips(self) -> dict[str, float]:
-        """Score on the test samples over chips of the best network: mean, and that of the worst chip."""
+        """Measure the score on the test samples over chips of the best network: mean, and that of the worst chip."""
         y, lengths = torch.from_numpy(self.task.y_test), torch.from_numpy(self.task.len_test)
         outputs = self.run_chips(torch.from_numpy(self.task.x_test), lengths, TEST_CHIPS, TEST_SEED)
         scores = [self.score(output, y) for output in outputs]

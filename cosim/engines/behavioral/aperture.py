@@ -33,7 +33,7 @@ _MOVED = 2e-3  # of the threshold, what the frozen candidate is moved by
 
 
 def gate_lag(fit: NoiseFit, timing: Timing, supply: float, u_t: float) -> float:
-    """In which the conductance of a closing sample gate falls to 1/e, s: n U_T over the slope of its clock.
+    """Return the time in which the conductance of a closing sample gate falls to 1/e, s: n U_T over its clock's slope.
 
     While it closes, the hold node follows the candidate's current ever more slowly, by 1 / (lag (1 + exp(t / gate))),
     so what white noise leaves on it is S / (4 lag) / (1 + 2 gate / lag): the integral of that squared, times what is
@@ -132,7 +132,7 @@ class _Model:
         return np.where(found, (low + high) / 2, np.nan)
 
     def net(self, volt: Array, first: Array, back: Array) -> tuple[Array, Array]:
-        """Current into the decision node, A, and by how much it falls with its voltage, S."""
+        """Return the current into the decision node, A, and by how much it falls with the node's voltage, S."""
         supply, u_t = self.cells.supply, self.cells.u_t
         lower, upper = np.exp(-volt / u_t), np.exp((volt - supply) / u_t)
         current = (first + back) * (1 - upper) - self.i_thresh * (1 - lower) - self.output * (volt - supply / 2)

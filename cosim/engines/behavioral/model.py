@@ -53,7 +53,7 @@ def run_noisy(
 
 
 def run_samples(design: Design, test_set: TestSet, run: Run) -> BehavioralTrace:
-    """Samples as a run has them, with its noise where it has any."""
+    """Evaluate samples as a run has them, with its noise where it has any."""
     if run.noise is None:
         return run_behavioral(design, test_set.x, run.condition, run.chip)
     noise = replace(run.noise, samples=test_set.indices, timing=run.timing)
@@ -67,7 +67,7 @@ def behavioral_power(
     condition: Condition | None = None,
     chip: Chip | None = None,
 ) -> dict[str, Array]:
-    """Mean power per frame and block, watt, (n, time)."""
+    """Compute the mean power per frame of each block, watt, (n, time)."""
     there, assembly = standing(design, condition, chip), design.assembly
     around, strength = around_currents(assembly, pins := design.bias_pins(there)), {PEDESTAL: PEDESTAL_STRENGTH}
     bias = sum(current for pin, current in pins.items() if pin not in assembly.around.pins)
@@ -79,7 +79,7 @@ def behavioral_power(
 
 
 def around_currents(assembly: Assembly, pins: Mapping[str, float]) -> dict[str, float]:
-    """Block around the network -> what it draws whatever the network does, A; pins: current of each bias pin."""
+    """Return block around the network -> its constant current, A; pins: current of each bias pin, A."""
     found = dict.fromkeys(assembly.around.blocks, 0.0) | assembly.around.constant
     for pin, block in assembly.around.pins.items():
         found[block] += pins[pin]
@@ -93,7 +93,7 @@ class Behavioral:
     name: str = "behavioral"
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Inference]:
-        """Outcomes in the order of the samples; none fails."""
+        """Yield outcomes in the order of the samples; none fails."""
         trace = run_samples(design, test_set, run)
         states: States = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
         readout = run.standing(design).bias_scale * trace.readout
@@ -112,7 +112,7 @@ class Behavioral:
         return unreset_cells(design.graph, design.calibration, deviations)
 
     def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
-        """None: no simulator reads anything."""
+        """Yield no deck, because no simulator runs."""
         yield from ()
 
     def check(self) -> None:

@@ -121,7 +121,7 @@ class Candidates:
         self.shared: dict[tuple[Key, Key], Array | float] = {}
 
     def frozen(self, node: Memory, candidate: Array) -> Array:
-        """Standard deviation of a memory's candidate while its sample gate is open, ampere, (n, time)."""
+        """Return the standard deviation of a memory's candidate while its sample gate is open, ampere, (n, time)."""
         if self.model.noise.flat:
             return np.full(candidate.shape, self.model.noise.flat)
         held, key = self.model.loads.held[node.name], (node.name, "candidate", False)

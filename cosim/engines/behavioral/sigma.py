@@ -63,7 +63,7 @@ class Decided:
 def decided_by(
     design: Design, trace: BehavioralTrace, noise: NoiseSimulation, condition: Condition | None = None
 ) -> dict[str, Decided]:
-    """Memory -> its decisions in a trace without noise, of the nominal circuit in a condition.
+    """Return memory -> its decisions in a trace without noise, of the nominal circuit in a condition.
 
     Raises InputError for a unit whose noise is not modelled, or a technology without mismatch.
     """
@@ -158,7 +158,7 @@ class _Study:
         return WeightedRows(weight, x, np.where(states, np.maximum(x - self.graph.i_pedestal / unit, 0.0), 0.0))
 
     def arriving(self, name: str, row: WeightedRows, u: Array, spread: SigmaParts) -> Array:
-        """Variance of a row's sum, that of the rectifiers it reads included, units^2."""
+        """Return the variance of a row's sum, that of the rectifiers it reads included, units^2."""
         found = candidate_variance(row, u[..., None], spread)[..., 0]
         for source, weight in self.graph.into(name):
             if isinstance(self.graph.nodes[source], Rectifier):

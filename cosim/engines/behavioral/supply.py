@@ -66,7 +66,7 @@ def estimate_power(
     feed: Feed,
     deviations: Deviations = Deviations(),
 ) -> dict[str, Array]:
-    """Mean power per frame in watt, (n, time), for each block; deviations: those of the trace."""
+    """Compute the mean power per frame of each block, watt, (n, time); deviations: those of the trace."""
     constant = dict.fromkeys(BLOCKS, 0.0) | dict(feed.around)
     total = {block: np.full(trace.readout.shape[:2], feed.supply * amp) for block, amp in constant.items()}
     total["bias"] += feed.supply * feed.bias_total

@@ -46,7 +46,7 @@ class Spectrum:
 
 
 def analyse(circuit: Circuit, technology: Technology, lines: Sequence[str], analyses: Sequence[str]) -> list[Vectors]:
-    """Analyses of a circuit with further lines of SPICE, such as sources with an `ac` value.
+    """Run analyses of a circuit with further lines of SPICE, such as sources with an `ac` value.
 
     Raises SimulationError where ngspice fails, MissingToolError without it.
     """

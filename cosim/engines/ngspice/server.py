@@ -92,7 +92,7 @@ class Session:
         self.shared._ngspice_shared.ngSpice_Command(text.encode("ascii"))
 
     def plot(self, name: str) -> dict[str, NDArray[Any]]:
-        """Copies of a plot's vectors."""
+        """Return copies of a plot's vectors, by name."""
         return {each.lower(): _plain(vector._data) for each, vector in self.shared.plot(None, name).items()}
 
     def _run_deck(self) -> list[Plot] | Refusal:

@@ -55,7 +55,7 @@ class Ngspice:
         find_ngspice_library()
 
     def describe(self, technology: Technology) -> Description:
-        """ngspice's version, and all of its options in effect as it lists them, those included that no deck sets."""
+        """Return ngspice's version, and all options in effect as it lists them, including those that no deck sets."""
         library = find_ngspice_library()
         deck = f"* options\nv1 a 0 1\nr1 a 0 1\n{format_options(Tolerances(), technology)}.op\n.end\n"
         return Description(ngspice_version(library), effective_options(library, deck))

@@ -73,7 +73,7 @@ class DelayPlan:
     prepare: Callable[[int], tuple[Draw, Judge]]
 
     def train(self, seed: int, _path: Path, progress: Progress) -> Outcome:
-        """In one piece."""
+        """Train a network in one piece and judge it."""
         began = time.process_time()
         draw, judge = self.prepare(seed)
         fit = Fit(self.fit.iterations, self.fit.learning_rate, seed, self.fit.sigma)

@@ -93,7 +93,7 @@ def kept_path(folder: Path, table: PaperTable, row: Experiment, seed: int) -> Pa
 
 
 def count_left(table: PaperTable, folder: Path, seeds: int) -> tuple[int, int]:
-    """Networks that a table asks for, and those of them that are kept."""
+    """Return how many networks a table asks for, and how many of them are kept."""
     paths = [kept_path(folder, table, row, seed) for row in table.rows for seed in seeds_of(row, seeds)]
     return len(paths), sum(path.is_file() for path in paths)
 

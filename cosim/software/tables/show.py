@@ -10,7 +10,7 @@ _FACTS = ("settings", "what differs")
 
 
 def table_text(rows: Sequence[FinishedExperiment]) -> list[str]:
-    """Columns, and below them the settings of the rows that share them."""
+    """Format rows as columns, and below them the settings of the rows that share them."""
     cells = [_HEADS, *(line for row in rows for line in _lines(row))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
@@ -24,7 +24,7 @@ def table_text(rows: Sequence[FinishedExperiment]) -> list[str]:
 
 
 def table_page(table: PaperTable, command: str, rows: Sequence[FinishedExperiment]) -> str:
-    """Markdown: what it is, the command that makes it, every row."""
+    """Format a page in Markdown: the table's title, the command that makes it, every row."""
     heads = (*_HEADS, *_FACTS)
     body = [heads, tuple("---" for _ in heads)]
     for row in rows:
