@@ -37,7 +37,7 @@ _STEPS, _SEEN = 8, 0.05  # of the separation of both parts; flicker that small h
 
 
 def find_noise(technology: Technology, progress: Progress = lambda text: None) -> NoiseFit:
-    """Figures that fit these cards and sizes: those that come with the package, kept ones, or measured and kept now.
+    """Return figures that fit these cards and sizes: shipped ones, kept ones, or new ones, measured and kept.
 
     Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
     """
@@ -62,7 +62,7 @@ def _file(technology: Technology) -> str:
 
 
 def noise_fingerprint(technology: Technology) -> str:
-    """Hash of the cards, the sizes and the conditions that the figures follow from."""
+    """Return a hash of the cards, the sizes and the conditions that the figures follow from."""
     circuits = {kind: _circuit(technology, kind) for kind in KINDS}
     cards = device_cards(technology, set().union(*map(device_sizes, circuits.values()))).cards
     content = {

@@ -42,14 +42,14 @@ def fit_tau_cell(technology: Technology, units: int, simulator: str) -> Own:
 
 
 def measure_gains(technology: Technology, units: int, cell: Cell, candidates: Array, simulator: str) -> Array:
-    """Settled state over candidate."""
+    """Measure the settled state over the candidate, for each candidate."""
     drives = np.repeat(candidates, 2)
     states = _states(technology, units, cell, (drives, np.full(len(drives), _OPEN)), simulator)
     return states[1::2] / candidates
 
 
 def measure_rates(technology: Technology, units: int, cell: Cell, gates: Array, simulator: str) -> Array:
-    """Rate of a frame over gate / 1 nA, the mean over steps up and down."""
+    """Measure the rate of a frame over gate / 1 nA, the mean over steps up and down, for each gate."""
     drives, opened = list[float](), list[float]()
     for gate in gates.tolist():
         for begin, end in POINTS.tau_steps:
@@ -62,9 +62,10 @@ def measure_rates(technology: Technology, units: int, cell: Cell, gates: Array, 
 
 
 def measure_leak(technology: Technology, units: int, cell: tuple[float, float, float], simulator: str) -> float:
-    """Current onto the capacitor while nothing gates it, ampere, from how a state of 1 nA decays.
+    """Measure the current onto the capacitor while nothing gates it, ampere, from how a state of 1 nA decays.
 
-    cell: capacitance, trim and n U_T."""
+    cell: capacitance, trim and n U_T.
+    """
     capacitance, trim, swing = cell
     timing = Timing(t_step=_HOLD)
     drive = TauDrive(capacitance, trim, np.array([_UNIT, _UNIT]), np.array([_OPEN, 0.0]), PULSE, timing)

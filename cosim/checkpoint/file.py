@@ -143,7 +143,7 @@ def checkpoint_bytes(network: Network, suffix: str, origin: str) -> bytes:
 
 
 def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Named float64 arrays and the JSON meta that together hold a network; the inverse of `network_from_arrays`."""
+    """Return named float64 arrays and the JSON meta that hold a network; the inverse of `network_from_arrays`."""
     arrays = {"input.offset": network.encoding.offset, "input.scale": network.encoding.scale}
     layers = []
     for i, layer in enumerate(network.layers):

@@ -68,7 +68,7 @@ BRACKETS = Language(
 
 
 def format_number(value: float) -> str:
-    """Shortest exponent notation that reads back as the same float at 12 digits: 1e-09, 3.5e-10, 0e+00."""
+    """Format a float in the shortest exponent notation that has the same 12 digits: 1e-09, 3.5e-10, 0e+00."""
     mantissa, exponent = f"{value:.11e}".split("e")
     mantissa = mantissa.rstrip("0").rstrip(".")
     return f"{mantissa}e{int(exponent):+03d}"
@@ -85,7 +85,7 @@ def format_circuit(circuit: Circuit, technology: Technology, language: Language 
 
 
 def device_sizes(circuit: Circuit) -> set[Size]:
-    """Polarity, width and length of every transistor in it."""
+    """Return polarity, width and length, metre, of every transistor in a circuit."""
     parts = (circuit.elements, *(block.elements for block in circuit.subcircuits))
     return {(mos.polarity, mos.w, mos.l) for elements in parts for mos in elements if isinstance(mos, Mos)}
 
@@ -143,7 +143,7 @@ def _format_deviation(mos: Mos) -> str:
 
 
 def fold(line: str, width: int = _FOLD_AT) -> list[str]:
-    """Continuation lines at word borders, so that no line exceeds what simulators and eyes take."""
+    """Fold a line at word borders, so that no line is wider than `width`, with + before each continuation."""
     lines: list[str] = []
     current = ""
     for word in line.split(" "):

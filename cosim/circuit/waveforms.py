@@ -84,13 +84,13 @@ def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) ->
 
 
 def reset_waveform(supply: float, timing: Timing) -> Waveform:
-    """resetb: low, and high before the reset ends."""
+    """Return the course of resetb, V: low, and high before the reset ends."""
     begin = 0.7 * timing.start
     return ((0.0, 0.0), (begin, 0.0), (begin + timing.clock_edge * timing.t_step, supply))
 
 
 def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
-    """clk and clkb: low during reset, then high except for DECIDE of a frame from `close` on."""
+    """Return the courses of clk and clkb, V: low during reset, then high except for DECIDE of a frame after `close`."""
     return square(supply, 0.0, [timing.reset_end, *timing.moments(frames, close, close + DECIDE)], timing)
 
 
@@ -100,7 +100,7 @@ def sampled_time(stages: int, timing: Timing) -> float:
 
 
 def sample_waveforms(supply: float, sampled: float, chosen: Sequence[int], timing: Timing) -> tuple[Waveform, Waveform]:
-    """sample and sampleb: high after each of the chosen frames, `sampled` second in all."""
+    """Return the courses of sample and sampleb, V: high after each of the chosen frames, `sampled` second in all."""
     each = sampled / len(chosen)
     begins = [timing.start + (k + 1 + AFTER) * timing.t_step for k in chosen]
     edges = replace(timing, clock_edge=min(timing.clock_edge, each / (4 * timing.t_step)))
@@ -108,7 +108,7 @@ def sample_waveforms(supply: float, sampled: float, chosen: Sequence[int], timin
 
 
 def begin_waveform(supply: float, timing: Timing) -> Waveform:
-    """begin: high in the first half of the reset."""
+    """Return the course of begin, V: high in the first half of the reset."""
     end = 0.4 * timing.start
     return ((0.0, supply), (end, supply), (end + timing.clock_edge * timing.t_step, 0.0))
 

@@ -53,7 +53,7 @@ class CheckedGraph:
         self.input, self.output = self._only("Input"), self._only("Output")
 
     def fail(self, name: str, what: str) -> NetworkError:
-        """To be raised."""
+        """Return the error that names the node and says what is wrong with it, for the caller to raise."""
         return NetworkError(f"{self.origin}: node {shown(name)} ({self.nodes[name].kind}) {what}")
 
     def of_kind(self, kind: str) -> list[str]:

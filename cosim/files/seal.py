@@ -26,7 +26,7 @@ _MISFIT = "its checksum does not fit"
 
 
 def checksum(*parts: bytes) -> str:
-    """Hash of the parts, one after the other, at DIGITS digits."""
+    """Return a hash of the parts, one after the other, at DIGITS digits."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -77,7 +77,7 @@ def unseal_bytes(content: bytes) -> bytes:
 
 
 def seal_npz(arrays: Mapping[str, NDArray[Any]], key: str = "") -> bytes:
-    """Arrays as the content of an .npz file, which ends with the checksum; the same arrays give the same bytes."""
+    """Return arrays as the content of an .npz file that ends with the checksum; equal arrays give equal bytes."""
     content = io.BytesIO()
     np.savez(content, **arrays)  # pyright: ignore[reportArgumentType] - its stub knows keywords of its own
     return seal_zip(content.getvalue(), key)

@@ -75,7 +75,7 @@ def format_settings(settings: RunSettings) -> str:
 
 
 def file_checksum(path: Path) -> str:
-    """SHA-256 of a file's bytes, at DIGITS digits. Raises OSError where it cannot be read."""
+    """Return the SHA-256 of a file's bytes, at DIGITS digits. Raises OSError where it cannot be read."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS]
 

@@ -143,7 +143,7 @@ def find_rests(folder: Path) -> list[Path]:
 
 @contextmanager
 def writing_into(folder: Path) -> Generator[None, None, None]:
-    """Around what writes into the folder of a run: raises InputError with the system's reason when it fails."""
+    """Raise InputError with the system's reason where the context fails to write into the folder of a run."""
     try:
         yield
     except OSError as error:

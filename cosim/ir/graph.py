@@ -156,7 +156,7 @@ class GraphBuilder:
         self._sources: dict[str, list[str]] = {}
 
     def add(self, *nodes: Node) -> None:
-        """Nodes, each behind its sources."""
+        """Add nodes, each behind its sources."""
         self.nodes |= {node.name: node for node in nodes}
 
     def connect(self, source: str, target: str, weight: Weight) -> None:

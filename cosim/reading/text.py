@@ -45,7 +45,7 @@ def open_file(path: Path, repair: str) -> BinaryIO:
 
 
 def read_bytes(path: Path, limit: int, repair: str) -> bytes:
-    """Content of a regular file of at most `limit` bytes."""
+    """Read a regular file of at most `limit` bytes. Raises InputError."""
     try:
         with open_file(path, repair) as file:
             content = file.read(limit + 1)  # what the system calls a regular file may still be endless
@@ -184,7 +184,7 @@ def shown(value: object) -> str:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names from outside in order, the first dozen of them."""
+    """Return names from outside as text, in order, the first dozen of them."""
     texts = sorted(shown_name(name) for name in names)
     return ", ".join(texts[:12]) + (f" and {len(texts) - 12} more" if len(texts) > 12 else "") or "nothing"
 

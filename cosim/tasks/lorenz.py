@@ -34,7 +34,7 @@ class Lorenz:
     states: NDArray[np.float32]
 
     def select(self, part: slice) -> "Lorenz":
-        """Some of the trajectories."""
+        """Return some of the trajectories."""
         return Lorenz(StepTargets(self.steps.x[part], self.steps.y[part], self.steps.mask[part]), self.states[part])
 
 
@@ -88,7 +88,7 @@ def _rate(point: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def mase(predicted: NDArray, target: NDArray, before: NDArray) -> float:
-    """Mean absolute scaled error: 1 for a prediction that the value stays `before`. All of one shape, any.
+    """Return the mean absolute scaled error: 1 for a prediction that the value stays `before`; all of one shape.
 
     Raises InputError for shapes that differ and a target that never moves.
     """
@@ -103,7 +103,7 @@ def mase(predicted: NDArray, target: NDArray, before: NDArray) -> float:
 
 
 def neighbour_overlap(states: NDArray, hidden: NDArray, count: int = NEIGHBOURS) -> float:
-    """Share of the `count` nearest of each state (n, d) that are also among the nearest of its hidden state (n, h).
+    """Return the share of the `count` nearest of each state (n, d) that are also nearest to its hidden state (n, h).
 
     Euclidean distances; a point is no neighbour of itself. By chance: count / (n - 1). Raises InputError for arrays
     that do not go together or hold too few points.

@@ -21,7 +21,7 @@ _REPAIR = "download it again"
 
 
 def load_permuted_mnist_task(folder: Path, seed: int) -> Task:
-    """x (n, 784, 1), the pixels of every image in the one order `numpy.random.default_rng(seed).permutation(784)`.
+    """Load x (n, 784, 1), the pixels of all images in the order `numpy.random.default_rng(seed).permutation(784)`.
 
     Raises InputError like `load_mnist_task`.
     """
@@ -31,7 +31,7 @@ def load_permuted_mnist_task(folder: Path, seed: int) -> Task:
 
 
 def load_mnist_task(folder: Path, *, by_pixel: bool = False) -> Task:
-    """x (n, 28, 28) by rows, or (n, 784, 1) with `by_pixel`, values 0 to 255; labels 0 to 9.
+    """Load x (n, 28, 28) by rows, or (n, 784, 1) with `by_pixel`, values 0 to 255; labels 0 to 9.
 
     Raises InputError naming the file that is missing or is no idx file.
     """

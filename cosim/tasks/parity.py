@@ -8,7 +8,7 @@ PUBLISHED_TRAIN, PUBLISHED_TEST = (50, 400), (50, 1000)  # shortest and longest 
 
 
 def generate_parity_task(steps: int = 50, n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:
-    """x (n, steps, 1) fair bits, y the parity of the valid ones; the same for the same seed.
+    """Generate x (n, steps, 1) of fair bits and y, the parity of the valid ones; a seed determines them.
 
     Training lengths are uniform in 1 .. steps (short sequences teach what one bit does), test sequences are full.
     """

@@ -15,7 +15,7 @@ _LIMIT = 1 << 20
 
 
 def load_reviews_task(folder: Path) -> Task:
-    """x (n, 4000, 1), one byte a step, 0 behind the end; the split is the data set's.
+    """Load x (n, 4000, 1), one byte a step, 0 after the end; the split is the data set's.
 
     Raises InputError for a folder that is missing or empty and for a file of more than 1 MB.
     """

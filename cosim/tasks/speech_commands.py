@@ -51,13 +51,13 @@ def load_speech_commands_task(folder: Path, positive: str = "yes", negatives: tu
 
 
 def shift_frames(x: np.ndarray, frames: int) -> np.ndarray:
-    """x (n, time, features) later by `frames` (earlier if negative); the frame at the edge is repeated."""
+    """Return x (n, time, features) later by `frames` (earlier if negative); the frame at the edge is repeated."""
     steps = x.shape[1]
     return x[:, np.clip(np.arange(steps) - frames, 0, steps - 1)]
 
 
 def varied_copies(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """len(SHIFTS) copies of x (n, time, features), one after the other; the one that is not moved is x itself.
+    """Return len(SHIFTS) copies of x (n, time, features), one after the other; the one that is not moved is x itself.
 
     scale: (features,) range of each coefficient. The same for the same x.
     """

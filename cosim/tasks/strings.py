@@ -28,7 +28,7 @@ class StringTask:
     answers: Callable[[Whole], Whole]
 
     def draw(self, rng: np.random.Generator, count: int, steps: int) -> Whole:
-        """Random strings (count, steps), each symbol that may come equally likely."""
+        """Draw random strings (count, steps), each symbol that may come equally likely."""
         allowed = self.alphabet.turns[np.arange(steps) % len(self.alphabet.turns)]
         choice = rng.integers(0, allowed.sum(axis=1), (count, steps))
         places = np.argsort(~allowed, axis=1, kind="stable")
@@ -40,7 +40,7 @@ class StringTask:
 
 
 def string_task(name: str, count: int) -> StringTask:
-    """sum, even-pair or mod-arith of `count` digits. Raises InputError for a count that they cannot have."""
+    """Return the task sum, even-pair or mod-arith of `count` digits. Raises InputError for an impossible count."""
     if not 2 <= count <= MOST_DIGITS:
         raise InputError(f"{name} must have 2 to {MOST_DIGITS} digits, not {count}; give another --modulo")
     digits = tuple(map(str, range(count)))

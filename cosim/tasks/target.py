@@ -48,7 +48,7 @@ Target = Classes | RealTargets
 
 
 def default_tolerance(y: NDArray[np.float64]) -> float:
-    """SHARE of the range of all targets; SHARE itself of targets that are all one."""
+    """Return SHARE of the range of all targets, or SHARE itself if all targets are equal."""
     return SHARE * (float(np.ptp(y)) or 1.0)
 
 

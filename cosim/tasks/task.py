@@ -46,7 +46,7 @@ class Task:
 
 
 def constant_features(task: Task) -> dict[int, float]:
-    """Index and value of every feature that is the same in all valid steps of all training samples."""
+    """Return index -> value of every feature that is constant over all valid steps of all training samples."""
     valid = task.x_train[np.arange(task.x_train.shape[1])[None, :] < task.len_train[:, None]]
     first = valid[0]
     return {int(j): float(first[j]) for j in np.flatnonzero((valid == first).all(axis=0))}
@@ -58,7 +58,10 @@ def full_lengths(x: np.ndarray) -> np.ndarray:
 
 
 def percentile_range(x: np.ndarray, low: float = 1.0, high: float = 99.0) -> tuple[np.ndarray, np.ndarray]:
-    """Per-feature offset and scale: percentiles of x (..., features) map to 0 and 1; a constant gets scale 1."""
+    """Return offset and scale of each feature, which map percentiles of x (..., features) to 0 and 1.
+
+    The scale of a constant is 1.
+    """
     flat = x.reshape(-1, x.shape[-1])
     bottom, top = np.percentile(flat, [low, high], axis=0)
     spread = top - bottom
@@ -66,7 +69,7 @@ def percentile_range(x: np.ndarray, low: float = 1.0, high: float = 99.0) -> tup
 
 
 def stratified_holdout(y: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Boolean mask (n,) with about `count` samples set, each class in proportion; the same for the same seed.
+    """Return a boolean mask (n,) with about `count` samples set, each class in proportion; a seed determines it.
 
     Regression targets (two axes) count as one class. Raises InputError when fewer than two samples are left.
     """
@@ -86,7 +89,7 @@ def stratified_holdout(y: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 def grouped_holdout(groups: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Boolean mask (n,) of whole groups, drawn until at least `count` samples are set; the same for the same seed."""
+    """Return a boolean mask (n,) of whole groups, drawn by the seed until at least `count` samples are set."""
     kinds, members = np.unique(groups, return_inverse=True)
     sizes = np.bincount(members)
     order = np.random.default_rng(seed).permutation(len(kinds))

@@ -64,7 +64,7 @@ class TestSet:
         return np.array([checksum(x[:length].tobytes(), str(y).encode()) for x, y, length in rows])
 
     def inputs(self, number: int) -> NDArray[np.float64]:
-        """x (time, features) of one sample, without what pads it; raises InputError when there is none."""
+        """Return x (time, features) of one sample, without its padding; raises InputError when there is none."""
         if not 0 <= number < len(self.y):
             raise InputError(f"no sample {number}: the test set has samples 0 to {len(self.y) - 1}; choose one of them")
         return self.x[number, : self.lengths[number]]

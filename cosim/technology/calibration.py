@@ -60,7 +60,7 @@ class SchmittFit:
         return np.asarray(i_fall) * (1 - self.reset_shift[1]) - _NANO * self.reset_shift[0]
 
     def i_rise(self, i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
-        """Upper threshold of the cell at these biases, ampere."""
+        """Return the upper threshold of the cell at these biases, ampere."""
         return _quadratic_2d(self.rise, i_thresh, i_width)
 
     def i_fall(self, i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
@@ -68,7 +68,7 @@ class SchmittFit:
         return _quadratic_2d(self.fall, i_thresh, i_width)
 
     def i_high(self, i_gain: ArrayLike) -> Array:
-        """Output of the cell in state 1 at this bias, ampere."""
+        """Return the output of the cell in state 1 at this bias, ampere."""
         z = np.asarray(i_gain) / _NANO
         return _NANO * (self.level[0] + self.level[1] * z + self.level[2] * z * z)
 
@@ -103,7 +103,7 @@ class SchmittFit:
         return self.solve_thresholds(i_rise, i_fall)
 
     def solve_gain(self, i_high: float) -> float:
-        """I_gain that gives this output level."""
+        """Return the I_gain that gives this output level, ampere."""
         i_gain = i_high
         for _ in range(_SOLVER_STEPS):
             i_gain += i_high - float(self.i_high(np.float64(i_gain)))
@@ -163,7 +163,7 @@ class MirrorFit:
         return current / float(self.interpolate(self.gain_sink, np.float64(current)))
 
     def stretch(self, gain: float) -> float:
-        """Length of a bias diode over nominal, with which its sinks take `gain` times what they take at nominal."""
+        """Return a bias diode's length over nominal at which its sinks take `gain` times their nominal current."""
         shorter, longer = self.diode_slopes
         return float(gain ** (1 / (longer if gain > 1 else shorter)))
 
@@ -179,12 +179,12 @@ class ComparatorFit:
     ratios: tuple[float, ...]
 
     def decides_at(self, i_thresh: ArrayLike) -> Array:
-        """Threshold in ampere at this bias."""
+        """Return the threshold at this bias, ampere."""
         bias = np.asarray(i_thresh, dtype=np.float64)
         return bias * np.interp(np.log(bias), np.log(self.currents), self.ratios)
 
     def solve(self, threshold: float) -> float:
-        """I_thresh in ampere for a threshold."""
+        """Return the I_thresh for a threshold, ampere."""
         i_thresh = threshold
         for _ in range(_SOLVER_STEPS):
             i_thresh += threshold - float(self.decides_at(i_thresh))
@@ -205,7 +205,7 @@ class DpiFit:
     fall: float
 
     def ratio(self, alpha: float) -> float:
-        """I_g / I_tau at another alpha: linear over log alpha."""
+        """Return I_g / I_tau at another alpha: linear over log alpha."""
         return float(np.interp(np.log(alpha), np.log(self.alphas), self.ratios))
 
 

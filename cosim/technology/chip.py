@@ -40,7 +40,7 @@ class ChipFit:
     leakage: float
 
     def units(self, current: float) -> tuple[int, int]:
-        """Coarse and fine units that come nearest to a pin's current, A."""
+        """Return the numbers of coarse and fine units that come nearest to a pin's current, A."""
         each = float(np.interp(np.log(current), np.log(self.pins), self.coarse))
         coarse = int(current / each)
         fine = round((current - coarse * each) / self.fine)

@@ -34,7 +34,7 @@ class DecisionNode:
     joins: float
 
     def output(self, i_thresh: ArrayLike) -> Array:
-        """Conductance of M1 and M2 at a threshold current, S."""
+        """Return the conductance of M1 and M2 at a threshold current, S."""
         low, high = DECISION_CURRENTS[0], DECISION_CURRENTS[-1]
         ratio = np.interp(np.log(np.clip(i_thresh, low, high)), np.log(DECISION_CURRENTS), self.outputs)
         return np.asarray(i_thresh) * ratio

@@ -56,7 +56,7 @@ def derive(path: Path, content: Mapping[str, object], base: Technology) -> Techn
 
 
 def resized(technology: Technology, factors: Mapping[str, float]) -> Technology:
-    """With the devices of some GROUPS drawn that many times as large, W and L alike, on the layout grid."""
+    """Return the technology with the devices of some GROUPS scaled by factors, W and L alike, on the layout grid."""
     sizes = {
         role: _scaled(technology, getattr(technology.sizing, role), factors[group])
         for group, roles in GROUPS.items()

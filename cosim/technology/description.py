@@ -251,7 +251,7 @@ class _Table:
         return float(number)
 
     def curve(self, key: str) -> tuple[tuple[float, float], ...]:
-        """Pairs of a positive number and one of at least 1, the first ones rising; none where the field is absent."""
+        """Return pairs of a positive number, rising, and one of at least 1; none where the field is absent."""
         rows: Any = self._get(key, [])
         try:
             found = tuple((x + 0.0, y + 0.0) for x, y in rows)

@@ -42,7 +42,7 @@ def device_cards(technology: Technology, sizes: Iterable[Size]) -> DeviceCards:
 
 
 def oxide_thickness(technology: Technology, polarity: Polarity) -> float:
-    """Electrical thickness of the gate oxide of the unit mirror's device, m: TOXE of its BSIM4 card."""
+    """Return the electrical thickness of the gate oxide of the unit mirror's device, m: TOXE of its BSIM4 card."""
     drawn = {"n": technology.sizing.mirror_n, "p": technology.sizing.mirror_p}[polarity]
     (card,) = device_cards(technology, [(polarity, drawn.w, drawn.l)]).cards
     return card.parameters.get("toxe", _DEFAULT_TOXE)

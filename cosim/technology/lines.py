@@ -37,7 +37,7 @@ class Taken:
 
 
 def read_lines(path: Path, section: str | None, taken: Taken, depth: int = 0) -> Iterator[str]:
-    """Logical lines of a file, or of one of its sections, in lower case, with what they include.
+    """Yield the logical lines of a file, or of one of its sections, in lower case, with what they include.
 
     Raises InputError that names the file and what it lacks, or which limit it exceeds.
     """
@@ -78,7 +78,7 @@ def read_lines(path: Path, section: str | None, taken: Taken, depth: int = 0) ->
 
 @lru_cache(maxsize=32)
 def read_file(path: Path) -> tuple[str, ...]:
-    """Lines joined at `+`, without comments."""
+    """Read the lines of a file, joined at `+`, without comments."""
     text = read_bytes(path, _FILE_LIMIT, "repair the device library").decode(errors="replace")
     joined: list[list[str]] = []
     for raw in text.splitlines():

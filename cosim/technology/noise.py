@@ -50,20 +50,20 @@ class DeviceNoise:
     diode: float
 
     def slope(self, current: ArrayLike) -> Array:
-        """I / (g_m U_T) at a current of a unit device."""
+        """Return I / (g_m U_T) at a current of a unit device."""
         return self._at(self.slopes, current)
 
     def physical(self, current: ArrayLike) -> Array:
-        """Thermal density over 2 q I, by physics."""
+        """Return the thermal density over 2 q I, by physics."""
         charge = np.maximum(self.slope(current) / self.slopes[0] - 1, 0.0)
         return (1 + 4 * charge / 3) / (1 + charge) ** 2
 
     def factor(self, current: ArrayLike) -> Array:
-        """Thermal density over 2 q I, by the card."""
+        """Return the thermal density over 2 q I, by the card."""
         return self._at(self.thermal, current)
 
     def drift(self, current: ArrayLike) -> Array:
-        """Flicker density at 1 Hz over 2 q I, by the card."""
+        """Return the flicker density at 1 Hz over 2 q I, by the card."""
         return np.exp(self._at(tuple(np.log(np.maximum(self.flicker, 1e-30)).tolist()), current))
 
     def _at(self, values: tuple[float, ...], current: ArrayLike) -> Array:

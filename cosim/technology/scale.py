@@ -7,7 +7,7 @@ DEFAULT_UNITS, MAX_UNITS = 8, 64  # unit devices, where weights have no grid, an
 
 
 def units_for(grid: float | None) -> int:
-    """Unit devices per 1.0 that make a grid of weights exact, as far as there are so many."""
+    """Return how many unit devices per 1.0 make a grid of weights exact, at most MAX_UNITS."""
     return DEFAULT_UNITS if grid is None else max(1, min(MAX_UNITS, round(1 / grid)))
 
 

@@ -130,7 +130,7 @@ def check_supply(technology: Technology, plan: VariationPlan) -> None:
 
 
 def draw_chip(devices: Sequence[VaryingDevice], technology: Technology, plan: VariationPlan, number: int) -> Chip:
-    """Chip `number`, 0 <= number < plan.chips; `technology` gives its nominal conditions."""
+    """Draw chip `number`, 0 <= number < plan.chips; `technology` gives its nominal conditions."""
     names = tuple(device.name for device in devices)
     vt, beta = np.zeros(len(names)), np.zeros(len(names))
     supply, celsius = technology.supply, technology.celsius

@@ -42,7 +42,7 @@ class NoiseSimulation:
         return self.fit.devices["cell_n"].slopes[0], self.fit.devices["cell_p"].slopes[0]
 
     def key(self, sample: int) -> int:
-        """64 bits for the noise of a sample's transistors."""
+        """Return 64 bits that select the noise of a sample's transistors."""
         text = f"{self.seed} {self.chip} {self.draw} {sample} transistors"
         return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 

@@ -53,7 +53,7 @@ def tolerance_texts(tolerances: Tolerances) -> dict[str, str]:
 
 
 def spice_probe(probe: Voltage | Current) -> str:
-    """v(net) or i(source), as SPICE writes it."""
+    """Return a probe as SPICE writes it: v(net) or i(source)."""
     return f"v({probe.net})" if isinstance(probe, Voltage) else f"i(v{probe.source})"
 
 
@@ -135,5 +135,8 @@ class CardForm:
 
 
 def two_numbers(version: str) -> str:
-    """4.8.1 -> 4.8: what both HSPICE and Spectre take; the third number only corrects errors."""
+    """Return the first two numbers of a version, 4.8 of 4.8.1, as HSPICE and Spectre take it.
+
+    The third number only corrects errors.
+    """
     return ".".join(version.split(".")[:2])

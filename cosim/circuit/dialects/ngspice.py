@@ -43,7 +43,7 @@ def _noise(noise: TransientNoise) -> list[str]:
 
 
 def format_deck(circuit: Circuit, technology: Technology, options: str, analysis: str, saved: str) -> str:
-    """Netlist, device models, the lines of `format_options`, what to save, one analysis."""
+    """Format a deck: netlist, device models, the lines of `format_options`, what to save, one analysis."""
     netlist, devices = format_circuit(circuit, technology), format_devices(technology, device_sizes(circuit))
     return f"{netlist}\n{devices}\n{options}.save {saved}\n{analysis}\n.end\n"
 

@@ -133,7 +133,10 @@ class Candidates:
         return np.sqrt(self.covariance(key, key) + self._drift(key) + gate) / self.model.scale
 
     def decided(self, node: Memory, candidate: Array, frozen: Array) -> Array:
-        """Standard deviation of what a memory decides by, ampere; frozen: what `frozen` says."""
+        """Return the standard deviation of what a memory decides by, ampere, (n, time).
+
+        frozen: the standard deviation of its candidate, ampere, (n, time).
+        """
         if self.model.noise.flat:
             return frozen
         line = self.lines[node.name, "candidate", False]
