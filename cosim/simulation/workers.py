@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -69,7 +70,8 @@ class WorkerPool:
         for worker in self._workers:
             worker.stop()
         for worker in self._workers:
-            worker.join()
+            with suppress(RuntimeError):  # a signal came before it was started: it has been told to end
+                worker.join()
 
 
 class PoolFuture(Future[Any]):

@@ -5,6 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import CancelledError
 from dataclasses import replace
@@ -87,6 +88,21 @@ def test_there_are_no_more_workers_than_calls():
     with WorkerPool(10**9) as pool:
         assert pool.submit(abs, -1).result() == 1
         assert len(pool._workers) == 1
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_signal_while_a_worker_is_started_is_what_ends_the_pool(monkeypatch, started):
+    """Ctrl-C between the making of its thread and its start, or in the start itself."""
+
+    def interrupted(worker):
+        if started:
+            start(worker)
+        raise KeyboardInterrupt
+
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt), WorkerPool(1) as pool:
+        pool.submit(abs, -1)
 
 
 def test_a_worker_begins_with_its_preparation():
