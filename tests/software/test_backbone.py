@@ -110,7 +110,7 @@ def test_parameter_count_of_fixed_thresholds():
 
 def test_hybrids_alternate_or_share():
     alternating = Backbone(BackboneShape(1, 1, cell="mingru+cmru", width=8, state=4, blocks=4))
-    assert [type(block.cell).__name__ for block in alternating.blocks] == ["MinGru", "HysteresisCell"] * 2
+    assert [type(block.cell).__name__ for block in alternating.blocks] == ["SoftwareMinGru", "HysteresisCell"] * 2
     shared = Backbone(BackboneShape(1, 1, cell="mingru+alphacmru", width=8, state=4, wiring="parallel"))
     assert [(type(cell).__name__, cell.state) for cell in shared.blocks[0].cell.cells] == [
         ("MinGru", 2),
