@@ -12,7 +12,7 @@ FOLDER = ROOT / "benchmarks"
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name != "smoke.py")
 # The batched engine measures tables and compiles kernels where no cache has them; the others take ten seconds or more.
 _BATCHED = "agreement", "aperture", "automata", "batch", "blocks", "dmu", "flips", "left", "register", "whole"
-_LONG = "chips", "hazard", "kill", "recall", "simulator", "speed", "yield_area"
+_LONG = "chips", "compile", "hazard", "kill", "recall", "simulator", "speed", "yield_area"
 SLOW = {f"bench_{name}.py" for name in (*_BATCHED, *_LONG)}
 
 

@@ -126,6 +126,7 @@ def test_readme_example(python):
     assert printed.count("20 chips, 0 failed; 360 samples each") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.ngspice
 def test_page_from_python(python):
     pytest.importorskip("torch")
@@ -133,6 +134,7 @@ def test_page_from_python(python):
     assert "20 chips, 0 failed; 360 samples each; engine behavioral, variation all" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.ngspice
 def test_a_training_loop_of_ones_own(python):
     """About 10 s: 600 iterations and four samples. States are printed as the page has them."""

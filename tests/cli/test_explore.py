@@ -60,6 +60,7 @@ def test_trials_are_runs_of_their_own(cosim_main, typed, tiny, tmp_path):
     assert code == 0 and "explore.json" in text and "trial-002/chips.jsonl" in text
 
 
+@pytest.mark.slow  # a sweep's test of this kind runs by default
 def test_jobs_and_interruption_change_no_byte(cosim_main, typed, tmp_path, monkeypatch):
     """Stopped in the chips of the second trial; the same command goes on, with more processes."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"

@@ -18,6 +18,7 @@ EXPECTED = {
     "from_weights_to_transistors": (4, ("upper threshold", "state bits equal, software and ngspice")),
     "native_cmru_figure_4": (1, ("nW",)),
 }
+LONG = ("from_training_to_yield",)  # a minute and more
 
 
 def _load_runner():
@@ -40,7 +41,10 @@ def test_committed_notebook_has_no_output(path):
 @pytest.mark.ngspice
 @pytest.mark.timeout(900)  # a minute of work each, on machines that do other work, too
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # jupyter_client and zmq, on the newest Python
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in LONG)) for path in NOTEBOOKS],
+)
 def test_notebook_runs(path, tmp_path):
     executed = tmp_path / path.name
     _load_runner().run_notebook(path, executed)

@@ -131,6 +131,7 @@ def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, fold
         assert (folder / "again" / name).read_bytes() == (place / name).read_bytes(), name
 
 
+@pytest.mark.slow
 @pytest.mark.ngspice
 def test_a_verdict_names_every_assumption_on_bias_currents_that_it_stands_on(folder):
     """One condition of 45, 6 digits: thresholds that move against the inputs cost states, others do not."""

@@ -113,7 +113,7 @@ def test_hybrids_alternate_or_share():
     assert [type(block.cell).__name__ for block in alternating.blocks] == ["SoftwareMinGru", "HysteresisCell"] * 2
     shared = Backbone(BackboneShape(1, 1, cell="mingru+alphacmru", width=8, state=4, wiring="parallel"))
     assert [(type(cell).__name__, cell.state) for cell in shared.blocks[0].cell.cells] == [
-        ("MinGru", 2),
+        ("SoftwareMinGru", 2),
         ("HysteresisCell", 2),
     ]
     assert list(shared.hysteresis) == ["blocks.0.cell.cells.1"]
