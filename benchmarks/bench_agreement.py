@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from smoke import shrink
 
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
 from cosim.engines.engine import Inference, Run
-from cosim.loading import compile_for, draw_samples
-from cosim.resources import trained_network_path
-from cosim.simulation.audit import judge
-from cosim.simulation.simulated import engine_named
+from cosim.engines.simulation.audit import judge
+from cosim.engines.simulation.simulated import engine_named
+from cosim.exchange.checkpoint import load_network
 from cosim.technology.catalog import load_technology
+from cosim.verbs.loading import compile_for, draw_samples
 
 DEFAULT_SAMPLES = 100
 TIMEOUT = 3600.0  # s a sample

@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 from smoke import shrink
 
-from cosim.calibration.noise import find_noise
 from cosim.cells.benches import clocked_bench
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Voltage
@@ -23,6 +22,7 @@ from cosim.engines.behavioral.aperture import Cells, apertures, turning_excess
 from cosim.engines.engine import Failure
 from cosim.engines.table import simulator_named
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.noise import find_noise
 
 TIMING, CHARGE, LATER, LENGTH = Timing(), 2e-16, 60e-6, 2e-6  # C; s, s
 CURRENTS, WIDTH, RESET = (2e-10, 1e-9, 5e-9), 0.3, 0.2  # A; of the threshold

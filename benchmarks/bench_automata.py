@@ -19,24 +19,24 @@ from cosim.automata.counter import position_code
 from cosim.automata.lines import AGAIN, dilated_line, ring
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
-from cosim.automata.table import Automaton, minimise, modulo
 from cosim.automata.tour import tour
-from cosim.calibration.find import shipped_path
+from cosim.compiler.design import Condition, Design
 from cosim.compiler.passes import compile_network
-from cosim.design import Condition, Design
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference, Run
-from cosim.ir.states import software_states
+from cosim.engines.simulation.simulated import engine_named
+from cosim.network.automaton import Automaton, minimise, modulo
+from cosim.network.ir.states import software_states
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout
-from cosim.simulation.simulated import engine_named
-from cosim.study.structure import forms, smallest
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
+from cosim.verbs.automaton.structure import forms, smallest
+from cosim.verbs.calibrate.find import shipped_path
 
 LONGEST, RANDOM = 40, 16
 EXPRESSIONS = [("(a|b)*abb", None), ("[ab]*a..", "ab"), ("[a-c]*aba[a-c]*", None), ("a*b*c*", None), ("(ab)*", None)]

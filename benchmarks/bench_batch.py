@@ -14,15 +14,15 @@ from dataclasses import replace
 import numpy as np
 from smoke import shrink
 
-from cosim.checkpoint.file import load_network
-from cosim.design import Design
+from cosim.base.resources import trained_network_path
+from cosim.compiler.design import Design
 from cosim.engines.engine import Inference, Run
-from cosim.loading import compile_for, draw_samples
-from cosim.resources import trained_network_path
-from cosim.simulation.simulated import engine_named
+from cosim.engines.simulation.simulated import engine_named
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import TestSet
 from cosim.technology.catalog import load_technology
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
+from cosim.verbs.loading import compile_for, draw_samples
 
 BATCHES, NGSPICE_SAMPLES = (1, 8, 32, 256), 3
 FRAMES = (2, 4, 8, 28, 98, 280, 784)

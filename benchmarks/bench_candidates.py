@@ -14,24 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 from smoke import few, shrink
 
-from cosim.calibration.find import find_calibration
+from cosim.base.resources import trained_network_path
 from cosim.cells.builder import NETWORK, net
-from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import Timing
+from cosim.compiler.design import Design
 from cosim.compiler.passes import compile_network
-from cosim.design import Design
 from cosim.engines.behavioral.evaluate import evaluate_held
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.resources import trained_network_path
-from cosim.simulation.plans import read_plan
-from cosim.simulation.read import read_inference
-from cosim.simulation.single import run_bench
-from cosim.simulation.testbench import inference_bench
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_inference
+from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import units_for
 from cosim.units.schmitt import Schmitt
+from cosim.verbs.calibrate.find import find_calibration
 
 SMALLEST = 0.3  # of the unit current
 

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 from smoke import shrink
 
-from cosim.calibration.find import find_calibration
-from cosim.calibration.measure import measure_schmitt
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.find import find_calibration
+from cosim.verbs.calibrate.measure import measure_schmitt
 
 SMALLEST_WIDTH = 0.02e-9  # A
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 from smoke import shrink
 
-from cosim.checkpoint.file import load_network
-from cosim.loading import compile_for
-from cosim.montecarlo.execute import run_local
-from cosim.montecarlo.trial import Trial
-from cosim.resources import trained_network_path
+from cosim.base.resources import trained_network_path
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.loading import compile_for
+from cosim.verbs.montecarlo.execute import run_local
+from cosim.verbs.montecarlo.trial import Trial
 
 WARM_UP = 100  # chips
 
@@ -28,7 +28,7 @@ WARM_UP = 100  # chips
 def workers() -> dict[int, float]:
     """Resident MiB of the child processes that run chips."""
     text = subprocess.run(["ps", "--ppid", str(os.getpid()), "-o", "pid=,rss=,args="], capture_output=True, text=True)
-    rows = (line.split(None, 2) for line in text.stdout.splitlines() if "cosim.simulation.workers" in line)
+    rows = (line.split(None, 2) for line in text.stdout.splitlines() if "cosim.engines.simulation.workers" in line)
     return {int(pid): int(rss) / 1024 for pid, rss, _ in rows}
 
 

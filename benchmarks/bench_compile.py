@@ -4,8 +4,9 @@
 
 Half of the cells read the inputs, half read the first half: FAN_IN weights a cell that are not 0, thresholds of its
 own, ten outputs on FAN_IN cells each. What is timed is `cosim compile` in a process of its own, start of Python
-included, in seconds of the processor; up to `cosim.outputs.MOST_STARTED` transistors a second time, with the operating
-point of the testbench. The exponent is the slope of log seconds over log transistors, without that point.
+included, in seconds of the processor; up to MOST_STARTED transistors of `cosim.verbs.compile.outputs` a second time,
+with the operating point of the testbench. The exponent is the slope of log seconds over log transistors, without that
+point.
 """
 
 import json
@@ -20,11 +21,11 @@ import numpy as np
 from scipy import stats
 from smoke import shrink
 
-from cosim.checkpoint.file import save_checkpoint
+from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.types import InputEncoding, Network, Readout
-from cosim.outputs import MOST_STARTED
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY
+from cosim.verbs.compile.outputs import MOST_STARTED
 
 CELLS = (100, 300, 1_000, 3_000, 10_000)
 INPUTS, OUTPUTS, FAN_IN, GRID = 16, 10, 8, 0.125

@@ -14,13 +14,13 @@ from bench_automata import measure
 from smoke import shrink
 
 from cosim.automata.steered import SteeredLine, inputs_of, lag_detector, run_steered, steered_network
-from cosim.calibration.find import shipped_path
 from cosim.compiler.passes import compile_network
 from cosim.network.reference import run_reference
-from cosim.software.dmu_bits import BitShape, chosen_lags, train_bits
+from cosim.papers.dmu_bits import BitShape, chosen_lags, train_bits
 from cosim.tasks.chosen_lag import generate_chosen_lag
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.find import shipped_path
 
 TASKS = {(1, 3): BitShape(3, 1, 4), (2, 3, 5): BitShape(4, 2, 6)}
 DETECTORS = ((4, 0), (8, 0), (4, 2))  # delays, and bits of the divider

@@ -21,7 +21,6 @@ from scipy.optimize import minimize
 from scipy.stats import binomtest, norm
 from smoke import shrink
 
-from cosim.calibration.noise import find_noise
 from cosim.cells.benches import clocked_bench
 from cosim.cells.clocked import LATCH_NODE
 from cosim.cells.schmitt import STATE_LEVEL
@@ -32,6 +31,7 @@ from cosim.engines.engine import Failure
 from cosim.engines.table import simulator_named
 from cosim.technology.catalog import load_technology
 from cosim.technology.types import HOLD_CAPACITANCE
+from cosim.verbs.calibrate.noise import find_noise
 
 CHARGE, WIDTH, UNITS, SPAN = 1.602176634e-19, 0.3, 8, 3.0  # C; of the threshold; of the output diode; sigma
 TIMING, REST, STEPS = Timing(), (0.2, 1.6), 4  # of the threshold, before either edge; of the grid in a lag of 1 nA

@@ -16,21 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 from smoke import few, shrink
 
-from cosim.calibration.find import find_calibration
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
+from cosim.compiler.design import Condition, Design
 from cosim.compiler.passes import compile_network
-from cosim.design import Condition, Design
 from cosim.engines.engine import Run
-from cosim.montecarlo.trial import Trial, run_chips
-from cosim.resources import trained_network_path
-from cosim.simulation.simulated import simulate_samples
-from cosim.study.agreement import compare_engines
-from cosim.study.pvt import pvt_grid
+from cosim.engines.simulation.simulated import simulate_samples
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import format_conditions
 from cosim.technology.scale import units_for
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.calibrate.find import find_calibration
+from cosim.verbs.compare.agreement import compare_engines
+from cosim.verbs.compare.pvt import pvt_grid
+from cosim.verbs.montecarlo.trial import Trial, run_chips
 
 SAMPLES, CHIPS, AREA, SEED = 100, 200, 100.0, 5
 

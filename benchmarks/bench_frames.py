@@ -11,17 +11,17 @@ from tempfile import TemporaryDirectory
 
 from smoke import few, shrink
 
-from cosim.calibration.find import find_calibration
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
-from cosim.resources import trained_network_path
-from cosim.simulation.simulated import simulate_samples
-from cosim.study.agreement import compare_engines
+from cosim.engines.simulation.simulated import simulate_samples
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import units_for
+from cosim.verbs.calibrate.find import find_calibration
+from cosim.verbs.compare.agreement import compare_engines
 
 FRAMES = (10e-3, 7e-3, 5e-3, 4e-3, 3e-3, 2e-3, 1.5e-3, 1e-3)
 WANTED = 0.99

@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 from smoke import shrink
 
-from cosim.calibration.find import find_calibration
 from cosim.cells.gamma_line import BEFORE, gamma_bench, gamma_line, line_bias, step_moments
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
@@ -22,16 +21,17 @@ from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
+from cosim.engines.simulation.single import run_bench as run_single
+from cosim.engines.simulation.testbench import inference_bench
 from cosim.network.gamma import GammaLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.simulation.single import run_bench as run_single
-from cosim.simulation.testbench import inference_bench
-from cosim.study.intervals import interval
+from cosim.results.intervals import interval
 from cosim.technology.catalog import load_technology
 from cosim.technology.types import Technology
 from cosim.variation.chip import drawn_values, vary
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
+from cosim.verbs.calibrate.find import find_calibration
 
 UNITS, ORDER, CAPACITANCE = 8, 4, 3e-12
 POSITIONS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)

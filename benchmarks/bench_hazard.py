@@ -9,22 +9,22 @@ from dataclasses import replace
 
 from smoke import few, shrink
 
-from cosim.calibration.find import find_calibration
+from cosim.base.resources import trained_network_path
 from cosim.cells.clocked import CLOCKED, LATCH_NODE
 from cosim.cells.schmitt import DECISION_NODE
-from cosim.checkpoint.file import load_network
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.circuit.waveforms import Timing
+from cosim.compiler.design import Design
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.compiler.size import PEDESTAL_UNITS
-from cosim.design import Design
 from cosim.engines.engine import Run
-from cosim.resources import trained_network_path
-from cosim.simulation.simulated import simulate_samples
-from cosim.study.agreement import compare_engines, summarize_comparison
+from cosim.engines.simulation.simulated import simulate_samples
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.find import find_calibration
+from cosim.verbs.compare.agreement import compare_engines, summarize_comparison
 
 SKEW = 2e-12  # F
 SHARP = 0.001  # of a frame

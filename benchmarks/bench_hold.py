@@ -15,20 +15,20 @@ from pathlib import Path
 import numpy as np
 from smoke import few, shrink
 
-from cosim.calibration.find import find_calibration
-from cosim.calibration.noise import find_noise
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.loads import loads_of
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral, run_noisy
 from cosim.engines.engine import Run
-from cosim.resources import trained_network_path
-from cosim.study.noise import study_noise
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.variation.noise import NoiseSimulation
+from cosim.verbs.calibrate.find import find_calibration
+from cosim.verbs.calibrate.noise import find_noise
+from cosim.verbs.compare.noise import study_noise
 
 DRAWN = 0.4e-12  # F
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 from smoke import shrink
 
-from cosim.software.file import Model, load_model
-from cosim.software.settings import Training
-from cosim.software.shape import BackboneShape
-from cosim.software.sources import TaskSource
-from cosim.software.train import Setup, train_backbone
+from cosim.papers.file import Model, load_model
+from cosim.papers.settings import Training
+from cosim.papers.shape import BackboneShape
+from cosim.papers.sources import TaskSource
+from cosim.papers.train import Setup, train_backbone
 from cosim.tasks.keywords import load_keywords_task
 from cosim.tasks.task import Task, full_lengths
 

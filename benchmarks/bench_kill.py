@@ -17,8 +17,8 @@ import numpy as np
 from smoke import shrink
 
 import cosim.cli
-from cosim.checkpoint.file import save_checkpoint
 from cosim.cli import VERBS, _cosim
+from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.types import InputEncoding, Network, Readout
 

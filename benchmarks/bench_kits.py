@@ -14,7 +14,7 @@ from time import perf_counter
 
 from smoke import shrink
 
-from cosim.errors import CosimError
+from cosim.base.errors import CosimError
 from cosim.technology.catalog import load_technology, technology_names
 
 REPEATS = 7

@@ -15,19 +15,19 @@ import numpy as np
 from scipy.stats import chi2, norm
 from smoke import shrink
 
-from cosim.calibration.find import find_calibration
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.evaluate import cell_of, evaluate_held
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Run
+from cosim.engines.simulation.simulated import SimulatorEngine
 from cosim.engines.table import simulator_named
+from cosim.exchange.checkpoint import load_network
 from cosim.network.late import later
-from cosim.resources import trained_network_path
-from cosim.simulation.simulated import SimulatorEngine
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.units.table import unit_of
+from cosim.verbs.calibrate.find import find_calibration
 
 NEAR, TURNING = 0.3, 0.05  # of the threshold
 

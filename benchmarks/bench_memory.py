@@ -5,16 +5,16 @@ import sys
 
 from smoke import shrink
 
-from cosim.calibration.find import find_calibration
+from cosim.base.resources import trained_network_path
 from cosim.cells.benches import mirror_bench
-from cosim.checkpoint.file import load_network
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
-from cosim.resources import trained_network_path
-from cosim.simulation.testbench import inference_bench
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.find import find_calibration
 
 RUNS = 1000
 NETWORK_EVERY = 20

@@ -10,23 +10,23 @@ import sys
 import numpy as np
 from smoke import shrink
 
-from cosim.calibration.find import find_calibration
-from cosim.calibration.tau_cell import PULSE
 from cosim.cells.tau_bench import STATE_DIODE, TauDrive, tau_cell_bench
 from cosim.cells.tau_cell import gate_charge
-from cosim.checkpoint.file import save_checkpoint
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import run_behavioral
+from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, MinGruLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.simulation.single import run_bench
-from cosim.simulation.testbench import inference_bench
 from cosim.tasks.digits import load_digits_task
 from cosim.technology.catalog import load_technology
 from cosim.units.mingru import GATED_SHARE, tau_cell_fit
+from cosim.verbs.calibrate.find import find_calibration
+from cosim.verbs.calibrate.tau_cell import PULSE
 
 CELLS, CANDIDATES, GATES, FRAMES = 4, 3, 2, 50
 

@@ -10,16 +10,16 @@ import numpy as np
 from scipy import stats
 from smoke import shrink
 
-from cosim.checkpoint.file import load_network
-from cosim.loading import compile_for
-from cosim.montecarlo.execute import map_chips
-from cosim.montecarlo.trial import Trial
-from cosim.montecarlo.trim import CellPoints, measure_behavioral, measure_cell
-from cosim.resources import models_path
+from cosim.base.resources import models_path
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.loading import compile_for
+from cosim.verbs.montecarlo.execute import map_chips
+from cosim.verbs.montecarlo.trial import Trial
+from cosim.verbs.trim.trim import CellPoints, measure_behavioral, measure_cell
 
 CELL = "layer1.2"
 

@@ -8,14 +8,14 @@ import time
 
 from smoke import few, shrink
 
-from cosim.checkpoint.file import load_network
-from cosim.loading import compile_for
-from cosim.montecarlo.execute import run_local
-from cosim.montecarlo.trial import Trial, run_chips
-from cosim.resources import trained_network_path
+from cosim.base.resources import trained_network_path
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.loading import compile_for
+from cosim.verbs.montecarlo.execute import run_local
+from cosim.verbs.montecarlo.trial import Trial, run_chips
 
 REPEATS, JOBS = 50, (1, 2, 4)
 

@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 from scipy import stats
 from smoke import shrink
 
-from cosim.calibration.find import find_calibration
+from cosim.base.resources import trained_network_path
 from cosim.cells.blocks import BLOCKS
-from cosim.checkpoint.file import load_network
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
-from cosim.ir.nodes import Memory
+from cosim.exchange.checkpoint import load_network
+from cosim.network.ir.nodes import Memory
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import encode_inputs
 from cosim.network.types import InputEncoding, Network, Readout
-from cosim.report.figures import COLORS, Figure, save_figure
-from cosim.resources import trained_network_path
+from cosim.results.figures import COLORS, Figure, save_figure
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.find import find_calibration
 
 SEEDS, SAMPLES, OUTPUTS, UNITS = 5, 40, 10, 8
 CELLS, INPUTS, LAYERS = (8, 16, 32, 64, 128), (4, 8, 16, 32, 64, 128), (1, 2, 3, 4, 6, 8)

@@ -10,9 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from smoke import shrink
 
-from cosim.calibration.find import find_calibration
+from cosim.base.resources import trained_network_path
 from cosim.cells.benches import mirror_bench
-from cosim.checkpoint.file import load_network
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
@@ -20,10 +19,11 @@ from cosim.engines.ngspice.library import find_ngspice_library
 from cosim.engines.ngspice.server import Session
 from cosim.engines.ngspice.session import run_deck
 from cosim.engines.processor import processor_time
-from cosim.resources import trained_network_path
-from cosim.simulation.testbench import inference_bench
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.find import find_calibration
 
 FRAMES = 3
 

@@ -18,22 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 from smoke import shrink
 
-from cosim.calibration.find import shipped_path
+from cosim.automata.recall.activations import ACTIVATIONS
+from cosim.automata.recall.circuit import correlator, matched_filter, memory, to_bits
+from cosim.automata.recall.rnn import INITIAL, DelayLineState, Initial, cast, draw, recall, store
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Inference, Run
-from cosim.ir.states import software_states
-from cosim.montecarlo.trial import Trial, run_chips
+from cosim.engines.simulation.simulated import engine_named
+from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.network.types import Network
-from cosim.recall.activations import ACTIVATIONS
-from cosim.recall.circuit import correlator, matched_filter, memory, to_bits
-from cosim.recall.rnn import INITIAL, DelayLineState, Initial, cast, draw, recall, store
-from cosim.simulation.simulated import engine_named
-from cosim.study.intervals import interval
+from cosim.results.intervals import interval
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.calibrate.find import shipped_path
+from cosim.verbs.montecarlo.trial import Trial, run_chips
 
 SEEDS, CHIPS = 3, 1000
 

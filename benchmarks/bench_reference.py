@@ -7,9 +7,9 @@ import sys
 
 from smoke import shrink
 
-from cosim.study.bias import measure_reference
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import at
+from cosim.verbs.bias import measure_reference
 
 
 def main() -> None:

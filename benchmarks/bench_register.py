@@ -17,24 +17,24 @@ import time
 import numpy as np
 from smoke import shrink
 
-from cosim.calibration.find import find_calibration
-from cosim.checkpoint.file import load_network
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Inference, Run
-from cosim.ir.states import software_states
+from cosim.engines.simulation.simulated import simulate_samples
+from cosim.exchange.checkpoint import load_network
+from cosim.network.ir.states import software_states
 from cosim.network.layers import SignedLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.simulation.simulated import simulate_samples
-from cosim.study.intervals import interval
+from cosim.results.intervals import interval
 from cosim.tasks.load import load_task
 from cosim.tasks.testset import TestSet
 from cosim.technology.catalog import load_technology
 from cosim.technology.scale import units_for
 from cosim.variation.chip import deviations_of
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
+from cosim.verbs.calibrate.find import find_calibration
 
 LEVELS, CHIPS, SEED = 8, 400, 1
 AREAS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)

@@ -9,17 +9,17 @@ import time
 import numpy as np
 from smoke import few, shrink
 
-from cosim.calibration.find import find_calibration
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, Run
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.simulated import sample_benches
 from cosim.engines.table import cell_simulators
-from cosim.resources import trained_network_path
-from cosim.simulation.inference import run_inference
-from cosim.simulation.plans import read_plan
-from cosim.simulation.simulated import sample_benches
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.find import find_calibration
 
 
 def main(name: str = "digits_d4", technology: str = "generic180", samples: str = "10") -> None:

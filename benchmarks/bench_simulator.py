@@ -6,19 +6,19 @@ from dataclasses import replace
 import numpy as np
 from smoke import few, shrink
 
-from cosim.calibration.find import find_calibration
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
 from cosim.circuit.bench import PRECISE
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, Inference
 from cosim.engines.ngspice.session import run_bench
-from cosim.resources import trained_network_path
-from cosim.simulation.inference import run_inference
-from cosim.simulation.plans import read_plan
-from cosim.simulation.read import read_inference
-from cosim.simulation.testbench import inference_bench
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_inference
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.find import find_calibration
 
 
 def main(digits: int = 3) -> None:

@@ -9,19 +9,19 @@ from collections.abc import Callable
 import numpy as np
 from smoke import shrink
 
-from cosim.calibration.find import find_calibration
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.ngspice.session import run_bench
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import load_network
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, Network, Readout
-from cosim.outputs import format_netlist
-from cosim.resources import trained_network_path
-from cosim.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.find import find_calibration
+from cosim.verbs.compile.outputs import format_netlist
 
 REPEATS, NETWORKS = 5, ("digits_d8", "digits_d16")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from smoke import shrink
 
 import cosim
-from cosim.report.tables import percent, within
-from cosim.resources import trained_network_path
+from cosim.base.resources import trained_network_path
+from cosim.verbs.tables import percent, within
 
 SAMPLES = None  # all
 

@@ -19,9 +19,9 @@ import click
 import numpy as np
 from smoke import shrink
 
-from cosim.cli.montecarlo import command
-from cosim.report.figures import BLUE, RED, Figure, save_figure
-from cosim.resources import trained_network_path
+from cosim.base.resources import trained_network_path
+from cosim.results.figures import BLUE, RED, Figure, save_figure
+from cosim.verbs.montecarlo.command import command
 
 NETWORKS = {"digits_d8": ("trained on nominal devices", RED), "digits_robust_d8": ("trained on chips that vary", BLUE)}
 AREAS = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)

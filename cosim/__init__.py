@@ -3,17 +3,17 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from cosim.version import __version__ as __version__
+from cosim.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from cosim.api import ChipsResult as ChipsResult
-    from cosim.api import ComparisonResult as ComparisonResult
-    from cosim.api import Compiled as Compiled
-    from cosim.api import TrainedNetwork as TrainedNetwork
-    from cosim.api import load as load
+    from cosim.base.errors import CosimError as CosimError
     from cosim.compiler.settings import CompilerSettings as CompilerSettings
-    from cosim.errors import CosimError as CosimError
-    from cosim.loading import TargetTechnology as TargetTechnology
+    from cosim.verbs.loading import TargetTechnology as TargetTechnology
+    from cosim.verbs.python import ChipsResult as ChipsResult
+    from cosim.verbs.python import ComparisonResult as ComparisonResult
+    from cosim.verbs.python import Compiled as Compiled
+    from cosim.verbs.python import TrainedNetwork as TrainedNetwork
+    from cosim.verbs.python import load as load
 
 __all__ = [
     "ChipsResult",
@@ -27,9 +27,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "TargetTechnology": "cosim.loading",
+    "TargetTechnology": "cosim.verbs.loading",
     "CompilerSettings": "cosim.compiler.settings",
-    "CosimError": "cosim.errors",
+    "CosimError": "cosim.base.errors",
 }
 
 
@@ -37,7 +37,7 @@ def __getattr__(name: str) -> object:
     """The public names, each imported when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module 'cosim' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(_HOMES.get(name, "cosim.api")), name)
+    return getattr(import_module(_HOMES.get(name, "cosim.verbs.python")), name)
 
 
 def __dir__() -> list[str]:

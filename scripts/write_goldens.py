@@ -13,8 +13,6 @@ import numpy as np
 from cosim.automata.counter import position_code
 from cosim.automata.lines import dilated_line, ring
 from cosim.automata.network import network_of
-from cosim.automata.table import modulo
-from cosim.calibration.find import shipped_path
 from cosim.cells.average import average, average_bias
 from cosim.cells.bias import bias_diode, strong_diode
 from cosim.cells.clocked import clocked_schmitt, reset_inverter
@@ -41,14 +39,16 @@ from cosim.circuit.elements import Circuit, Subcircuit
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
+from cosim.network.automaton import modulo
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.outputs import format_exercise, format_expected, format_mapping, format_netlist
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import I_UNIT
 from cosim.units.ladder import ladder_currents, ladder_timing
 from cosim.units.mingru import GATED_SHARE, tau_cell_fit
+from cosim.verbs.calibrate.find import shipped_path
+from cosim.verbs.compile.outputs import format_exercise, format_expected, format_mapping, format_netlist
 
 FOLDER = Path(__file__).resolve().parent.parent / "netlists"
 UNITS = 8

@@ -14,27 +14,27 @@ import numpy as np
 import pytest
 
 import cosim.cli
-from cosim.calibration.find import shipped_path
+from cosim.base import results, write
+from cosim.base.claim import MARKER
+from cosim.base.errors import MissingToolError
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import Circuit
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.library import find_ngspice_library
 from cosim.engines.ngspice.session import run_deck
-from cosim.errors import MissingToolError
-from cosim.files import results, write
-from cosim.files.claim import MARKER
-from cosim.montecarlo.keep import keep_trial
-from cosim.montecarlo.run import default_spec, run_montecarlo, run_settings
-from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.store import open_store
-from cosim.montecarlo.trial import Trial, run_chips
 from cosim.network.layers import FirstQuadrantLayer, Layer, ReluLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout
 from cosim.technology.calibration import Calibration, load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.types import Technology
+from cosim.verbs.calibrate.find import shipped_path
+from cosim.verbs.montecarlo.keep import keep_trial
+from cosim.verbs.montecarlo.run import default_spec, run_montecarlo, run_settings
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.store import open_store
+from cosim.verbs.montecarlo.trial import Trial, run_chips
 
 
 def pytest_addoption(parser):

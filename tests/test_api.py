@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import cosim
-from cosim.checkpoint.file import save_checkpoint
+from cosim.base.errors import InputError
 from cosim.cli import main
-from cosim.errors import InputError
-from cosim.montecarlo.trial import Trial, run_chip
+from cosim.exchange.checkpoint import save_checkpoint
 from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.montecarlo.trial import Trial, run_chip
 
 
 @pytest.fixture

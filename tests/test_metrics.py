@@ -2,13 +2,13 @@
 
 import pytest
 
-from cosim.errors import InputError
-from cosim.metrics import AGREEMENTS, CHIP_METRICS, METRICS, Estimate, Metric
-from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.spec_file import format_verdicts, judge
-from cosim.report.sweep_table import format_one, unit_of
-from cosim.signoff.subject import findings
-from cosim.study.sweep import find_figures
+from cosim.base.errors import InputError
+from cosim.results.metrics import AGREEMENTS, CHIP_METRICS, METRICS, Estimate, Metric
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.spec_file import format_verdicts, judge
+from cosim.verbs.signoff.subject import findings
+from cosim.verbs.sweep.study import find_figures
+from cosim.verbs.sweep.table import format_one, unit_of
 
 
 def test_what_chips_have_is_in_the_table():

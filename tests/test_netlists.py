@@ -13,7 +13,7 @@ from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
 from cosim.network.reference import run_reference
-from cosim.outputs import EXERCISE_FRAMES
+from cosim.verbs.compile.outputs import EXERCISE_FRAMES
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "netlists"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosim.errors import InputError
-from cosim.quantities import format_quantity, parse_quantity, u_t
+from cosim.base.errors import InputError
+from cosim.base.quantities import format_quantity, parse_quantity, u_t
 
 
 @pytest.mark.parametrize(

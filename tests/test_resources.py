@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import cosim
-from cosim import resources
-from cosim.errors import InputError
+from cosim.base import resources
+from cosim.base.errors import InputError
 
 CHECKOUT = Path(cosim.__file__).resolve().parents[1]
 
@@ -76,4 +76,4 @@ def test_wheel_carries_package_and_models(tmp_path):
     packed = set(zipfile.ZipFile(wheel).namelist())
     models = {path.relative_to(CHECKOUT) for path in (CHECKOUT / "models").rglob("*") if path.is_file()}
     assert {f"cosim/_data/{path.as_posix()}" for path in models} <= packed
-    assert {"cosim/__init__.py", "cosim/py.typed", "cosim/resources.py"} <= packed
+    assert {"cosim/__init__.py", "cosim/py.typed", "cosim/base/resources.py"} <= packed

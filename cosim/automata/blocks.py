@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from cosim.automata.network import BEFORE, GRID, STATE, Names, one_hot_layers, symbol_network
 from cosim.automata.partial import OPEN, Partial
-from cosim.automata.table import MOST_STATES, Whole
-from cosim.errors import InputError
+from cosim.base.errors import InputError
+from cosim.network.automaton import MOST_STATES, Whole
 from cosim.network.layers import Array
 from cosim.network.types import DelayedSignal, Network, Readout
 

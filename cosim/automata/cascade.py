@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from cosim.automata.network import names_by_strings, symbol_network
 from cosim.automata.rows import LogicRow, Mask, Terms, cheapest_row, terms_of
-from cosim.automata.table import Automaton
 from cosim.automata.weights import readout_of
+from cosim.network.automaton import Automaton
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer
 from cosim.network.types import INPUT, DelayedSignal, Network, Readout

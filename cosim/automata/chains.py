@@ -17,7 +17,7 @@ import numpy as np
 from cosim.automata.cascade import Cascade, Level, cascade_of, readout_price
 from cosim.automata.parts import closed_partitions
 from cosim.automata.rows import Mask
-from cosim.automata.table import Automaton, Whole
+from cosim.network.automaton import Automaton, Whole
 
 MOST_CASCADED = 24  # states
 MOST_LEVELS = 3

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from cosim.automata.counter import ALPHA, ranges
 from cosim.automata.network import names_by_strings, one_hot_layers, symbol_network
 from cosim.automata.parts import AutomatonPart, Product
-from cosim.automata.table import Automaton
 from cosim.automata.weights import readout_of
+from cosim.network.automaton import Automaton
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer, SignedLayer
 from cosim.network.types import INPUT, DelayedSignal, Network, Readout
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cosim.automata.network import one_hot
-from cosim.automata.table import Automaton, minimise
-from cosim.errors import InputError
+from cosim.base.errors import InputError
+from cosim.network.automaton import Automaton, minimise
 from cosim.network.reference import run_reference
 from cosim.network.types import Network
 

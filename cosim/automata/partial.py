@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.automata.table import Automaton, Whole, minimise
+from cosim.network.automaton import Automaton, Whole, minimise
 
 OPEN = -1  # a symbol that never comes, an output that is of no concern
 

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.automata.table import Automaton, Whole
+from cosim.network.automaton import Automaton, Whole
 from cosim.network.layers import MOST_BITS
 
 MOST_SEARCHED = 40  # states; partitions of larger automata are not searched

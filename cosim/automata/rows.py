@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
 
 from cosim.automata.network import GRID
-from cosim.automata.table import Automaton
+from cosim.network.automaton import Automaton
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -7,7 +7,7 @@
 
 x are bits, h is 0, 1 or 2; of equal e the first wins. Before the first frame all bits are 0, and so is g. Dilated by
 tau = 2^k, the line moves at the end of every tau-th frame: what has been sent with delay j arrives at the j-th move
-behind it, and stands for tau frames. Equations: cosim.software.dmu, reduced to bits.
+behind it, and stands for tau frames. Equations: cosim.papers.dmu, reduced to bits.
 
 In a circuit e_j and e_k are compared by a clocked cell for each pair; the winner is that which has won n - 1 times.
 """
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from cosim.automata.counter import ALPHA, BEFORE, COUNT, chain, ranges
 from cosim.automata.lines import MOST_DIVIDED, TICK
 from cosim.automata.network import GRID
-from cosim.errors import NetworkError
+from cosim.base.errors import NetworkError
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import AndLayer, Array, FirstQuadrantLayer, Layer, ReluLayer, following
 from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network

@@ -4,7 +4,7 @@ from collections import deque
 
 import numpy as np
 
-from cosim.automata.table import Automaton, Whole
+from cosim.network.automaton import Automaton, Whole
 
 
 def tour(automaton: Automaton, longest: int) -> list[Whole]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
 
 from cosim.automata.network import GRID
-from cosim.automata.table import Automaton
+from cosim.network.automaton import Automaton
 
 Array = NDArray[np.float64]
 _LARGEST, _LEAST_LEAD = 2.0, 0.5  # of a weight; of the right label when weights are rounded

@@ -12,8 +12,8 @@ from cosim.cells.rectifier import candidate_diode
 from cosim.cells.steering import steering_and, symbol_comparator
 from cosim.cells.tau_cell import tau_line
 from cosim.circuit.elements import Attribution, Element, Instance, Subcircuit
-from cosim.ir.graph import Edge, Sized
-from cosim.ir.nodes import Memory, Node, Output, Pedestal
+from cosim.network.ir.graph import Edge, Sized
+from cosim.network.ir.nodes import Memory, Node, Output, Pedestal
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
-from cosim.errors import MappingError
+from cosim.base.errors import MappingError
 from cosim.technology.types import Polarity
 
 GROUND = "0"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.bounds import T_STEP
+from cosim.base.bounds import T_STEP
 
 Waveform = tuple[tuple[float, float], ...] | float
 SAMPLE_AT = 0.95

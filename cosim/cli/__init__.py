@@ -8,10 +8,10 @@ from io import TextIOWrapper
 
 import click
 
+from cosim.base.errors import CosimError, printable
+from cosim.base.version import __version__
 from cosim.cli.option_names import spell_options
 from cosim.cli.stopping import StoppedError, stopping_on_signals
-from cosim.errors import CosimError, printable
-from cosim.version import __version__
 
 VERBS = {
     "demo": "Train, compile, simulate and compare a small network on real data.",
@@ -47,6 +47,11 @@ _PLAIN = {
 }  # click's words -> ours
 
 
+def load_verb(name: str) -> click.Command:
+    """Import a verb and return its command."""
+    return import_module(f"cosim.verbs.{name}.command").command
+
+
 class _Verbs(click.Group):
     """Lists the verbs without importing them."""
 
@@ -56,7 +61,7 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        return import_module(f"cosim.cli.{cmd_name}").command
+        return load_verb(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

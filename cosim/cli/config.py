@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
+from cosim.base.errors import InputError
+from cosim.base.settings import RunSettings, Value
 from cosim.cli.help import long_name
-from cosim.errors import InputError
-from cosim.files.settings import RunSettings, Value
 
 GIVEN = "cosim.config"  # in a context's meta: the file and its settings
 NO_SETTING = (
@@ -32,8 +32,8 @@ _KINDS = (
 def _take(ctx: click.Context, _option: click.Parameter, path: Path | None) -> None:
     if path is None or ctx.resilient_parsing:
         return
-    from cosim.reading.settings import load_settings
-    from cosim.reading.text import shown, shown_path
+    from cosim.base.read_settings import load_settings
+    from cosim.base.text import shown, shown_path
 
     where, settings, verb = shown_path(path), load_settings(path), verb_of(ctx)
     if settings.verb != verb:
@@ -86,7 +86,7 @@ def _defaults(ctx: click.Context, settings: RunSettings, where: str) -> dict[str
 
 
 def _check_name(name: str, known: list[str], where: str, verb: str) -> None:
-    from cosim.reading.text import shown_name
+    from cosim.base.text import shown_name
 
     if name not in known:
         near = get_close_matches(name, known, n=1)
@@ -95,7 +95,7 @@ def _check_name(name: str, known: list[str], where: str, verb: str) -> None:
 
 
 def _check_value(ctx: click.Context, param: click.Parameter, value: Value, where: str) -> None:
-    from cosim.reading.text import shown
+    from cosim.base.text import shown
 
     several = param.nargs == -1 or bool(getattr(param, "multiple", False))
     if isinstance(value, list) != several:

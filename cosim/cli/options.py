@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cosim.bounds import HEADROOM, I_UNIT, JOBS, SEED, SUPPLY, T_STEP, TAU, TIMEOUT, TOLERANCE, Bounds
-from cosim.bounds import SAMPLES as MOST_SAMPLES
+from cosim.base.bounds import HEADROOM, I_UNIT, JOBS, SEED, SUPPLY, T_STEP, TAU, TIMEOUT, TOLERANCE, Bounds
+from cosim.base.bounds import SAMPLES as MOST_SAMPLES
 from cosim.cli.help import GroupedOption
 from cosim.cli.types import Celsius, EngineName, Integer, Number, Quantity
 from cosim.engines.table import NGSPICE, simulators

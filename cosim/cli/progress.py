@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
-from cosim.errors import printable
+from cosim.base.errors import printable
 
 SILENCE = 30.0  # s without a line after which the next report is one; without a report the last one is said again
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from cosim.base.claim import MARKER
+from cosim.base.errors import InputError
+from cosim.base.read import is_file
+from cosim.base.settings import SETTINGS_FILE, RunSettings, Scalar, Value, file_checksum, write_settings
+from cosim.base.version import __version__
+from cosim.base.write import write_atomically
 from cosim.cli.config import CONFIG, GIVEN, setting_name, settings_of, verb_of
 from cosim.cli.fresh import FRESH
 from cosim.cli.help import HELP_ALL, Verb, long_name
 from cosim.cli.progress import say
-from cosim.errors import InputError
-from cosim.files.claim import MARKER
-from cosim.files.read import is_file
-from cosim.files.settings import SETTINGS_FILE, RunSettings, Scalar, Value, file_checksum, write_settings
-from cosim.files.write import write_atomically
-from cosim.version import __version__
 
 PAGE_FILE = "page.json"
 _KEPT = "cosim.settings"  # in a context's meta
@@ -58,8 +58,8 @@ def keep_settings(place: Path) -> None:
 
     Raises InputError when they cannot be written.
     """
-    from cosim.reading.settings import read_settings
-    from cosim.reading.text import shown_path
+    from cosim.base.read_settings import read_settings
+    from cosim.base.text import shown_path
 
     settings: RunSettings | None = click.get_current_context().meta.get(_KEPT)
     if settings is None:
@@ -94,7 +94,7 @@ def _content(path: Path) -> bytes | None:
 
 def say_version(where: object, settings: RunSettings | None) -> None:
     """Say that another version made a run, where that is so."""
-    from cosim.report.repeat import describe_version
+    from cosim.results.repeat import describe_version
 
     if settings is not None and (text := describe_version(settings)):
         say(f"{where}: {text}")
@@ -203,7 +203,7 @@ def checksums_of(params: list[click.Parameter], values: Mapping[str, Value]) -> 
 
 def _say_changed(where: str, given: RunSettings, settings: RunSettings) -> None:
     """Print how this run may differ from the one whose settings were given: by version, and inputs that changed."""
-    from cosim.reading.text import shown_name
+    from cosim.base.text import shown_name
 
     say_version(where, given)
     for name, found in settings.inputs.items():
@@ -220,6 +220,6 @@ def _say_differences(where: str, before: RunSettings, settings: RunSettings) -> 
 
 
 def _shown(value: Value | None) -> str:
-    from cosim.reading.text import shown_name
+    from cosim.base.text import shown_name
 
     return "not set" if value is None else shown_name(value)

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import CodeType, FrameType
 
-from cosim.errors import CosimError
+from cosim.base.errors import CosimError
 
 _CONTINUES = "the same command continues where it stopped"
 _ANEW = "the same command begins anew"

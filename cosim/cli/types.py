@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from cosim.bounds import CELSIUS, EPSILON, GUARD, Bounds
-from cosim.quantities import ZERO_CELSIUS, parse_quantity
+from cosim.base.bounds import CELSIUS, EPSILON, GUARD, Bounds
+from cosim.base.quantities import ZERO_CELSIUS, parse_quantity
 
 if TYPE_CHECKING:
     from cosim.engines.table import Entry

@@ -10,6 +10,7 @@ They stand beside the instance `network`, on its pins, so the network is what it
 
 from dataclasses import replace
 
+from cosim.base.errors import MappingError
 from cosim.cells.assembly import Assembly
 from cosim.cells.average import RATIO, average, average_bias
 from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK, bias_diode, pedestal_sink
@@ -25,9 +26,8 @@ from cosim.cells.winner import winner
 from cosim.circuit.elements import Attribution, Instance, Subcircuit
 from cosim.circuit.waveforms import Timing, sampled_time
 from cosim.compiler.settings import Target
-from cosim.errors import MappingError
-from cosim.ir.graph import Sized
-from cosim.ir.nodes import InputCurrent, Memory, Output
+from cosim.network.ir.graph import Sized
+from cosim.network.ir.nodes import InputCurrent, Memory, Output
 
 SWING = 4 / 3  # of V_DD, what the mean of an output moves by that is the sum of its weights' sizes
 IDLE = 0.1e-9  # A

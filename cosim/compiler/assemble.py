@@ -6,8 +6,8 @@ from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.mirror import input_diode
 from cosim.cells.rectifier import relu_diode
 from cosim.circuit.elements import Circuit, Instance, Subcircuit
-from cosim.ir.graph import Sized
-from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
+from cosim.network.ir.graph import Sized
+from cosim.network.ir.nodes import UNIT_CURRENT, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 from cosim.units.table import unit_of

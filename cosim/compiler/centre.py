@@ -10,8 +10,8 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from cosim.ir.graph import Lowered
-from cosim.ir.nodes import InputCurrent, Memory, Node, Storing, ThresholdUnit, UnitCurrent, Weight
+from cosim.network.ir.graph import Lowered
+from cosim.network.ir.nodes import InputCurrent, Memory, Node, Storing, ThresholdUnit, UnitCurrent, Weight
 
 LARGEST_DENOMINATOR = 2**14  # a finer lattice leaves no room that a circuit could use
 _SAME = 1e-9  # relative; how exactly a float must be the fraction

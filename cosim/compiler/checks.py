@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from cosim.base.errors import MappingError, UnitCurrentError
 from cosim.circuit.waveforms import LAST_CLOSE
 from cosim.compiler.settings import CompilationJob, Target
-from cosim.errors import MappingError, UnitCurrentError
-from cosim.ir.graph import Lowered, Scaled
-from cosim.ir.nodes import PEDESTAL, And, Memory
+from cosim.network.ir.graph import Lowered, Scaled
+from cosim.network.ir.nodes import PEDESTAL, And, Memory
 from cosim.units.limits import SetPoint
 from cosim.units.sizing import largest_count
 from cosim.units.table import UNITS, unit_of

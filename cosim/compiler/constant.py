@@ -14,8 +14,8 @@ only such cells is constant itself. The stages that are left are numbered anew.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cosim.ir.graph import Edge, LeftOut, Lowered
-from cosim.ir.nodes import UNIT_CURRENT, And, Memory, Node, Rectifier, UnitCurrent, Weight
+from cosim.network.ir.graph import Edge, LeftOut, Lowered
+from cosim.network.ir.nodes import UNIT_CURRENT, And, Memory, Node, Rectifier, UnitCurrent, Weight
 from cosim.units.sizing import largest_count
 from cosim.units.table import unit_of
 

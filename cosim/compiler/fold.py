@@ -11,8 +11,8 @@ folded: their encoding is that of the converters in front of the circuit.
 
 from collections.abc import Mapping
 
-from cosim.ir.graph import Edge, Lowered, Sized
-from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Rectifier, ThresholdUnit, Weight
+from cosim.network.ir.graph import Edge, Lowered, Sized
+from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT, Rectifier, ThresholdUnit, Weight
 from cosim.network.types import Array, Network
 
 _SAME = 1e-9

@@ -13,9 +13,9 @@ Rows of one signal share its cells. A shift cell holds one bit, so only signals 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cosim.errors import MappingError
-from cosim.ir.graph import GraphBuilder
-from cosim.ir.nodes import InputCurrent, Memory, Node, Weight
+from cosim.base.errors import MappingError
+from cosim.network.ir.graph import GraphBuilder
+from cosim.network.ir.nodes import InputCurrent, Memory, Node, Weight
 from cosim.network.layers import RecurrentLayer
 from cosim.network.types import INPUT, Network
 from cosim.units.placement import Tap

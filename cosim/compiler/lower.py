@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from cosim.base.errors import MappingError
 from cosim.compiler.late import Taps, read_until, stages_of
 from cosim.compiler.steer import lower_and
-from cosim.errors import MappingError
-from cosim.ir.graph import GraphBuilder, Lowered
-from cosim.ir.nodes import InputCurrent, Node, Output, Rectifier, UnitCurrent
+from cosim.network.ir.graph import GraphBuilder, Lowered
+from cosim.network.ir.nodes import InputCurrent, Node, Output, Rectifier, UnitCurrent
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, Network, Readout
 from cosim.units.epsilon import Circuit, check_epsilon

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cosim.compiler.design import Design, once_per_design
 from cosim.compiler.fold import explain_threshold, explain_weight, learned_arrays, row_sign
-from cosim.design import Design, once_per_design
-from cosim.ir.graph import Sized
-from cosim.ir.nodes import PEDESTAL, Memory, Mirror, ThresholdUnit, Weight
+from cosim.network.ir.graph import Sized
+from cosim.network.ir.nodes import PEDESTAL, Memory, Mirror, ThresholdUnit, Weight
 from cosim.network.layers import RecurrentLayer
 from cosim.units.kind import LearnedParameters
 from cosim.units.table import unit_of

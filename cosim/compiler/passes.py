@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from cosim.base.errors import MappingError, UnitCurrentError
 from cosim.compiler.around import surround
 from cosim.compiler.assemble import assemble
 from cosim.compiler.centre import centre
@@ -17,14 +18,13 @@ from cosim.compiler.checks import (
     check_weights,
 )
 from cosim.compiler.constant import leave_out_constants
+from cosim.compiler.design import Design
 from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
 from cosim.compiler.settings import CompilationJob, CompilerSettings, Target
 from cosim.compiler.size import size
 from cosim.compiler.unit_current import advise_unit_current
-from cosim.design import Design
-from cosim.errors import MappingError, UnitCurrentError
-from cosim.ir.graph import Lowered
+from cosim.network.ir.graph import Lowered
 from cosim.network.types import Network
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import check_units, units_for

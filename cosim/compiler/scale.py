@@ -1,7 +1,7 @@
 """Scale: software units become ampere. `i_unit` is the only scale factor of the whole flow."""
 
-from cosim.ir.graph import Lowered, Scaled
-from cosim.ir.nodes import MemoryCurrents, ThresholdUnit
+from cosim.network.ir.graph import Lowered, Scaled
+from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 
 
 def scale(graph: Lowered, i_unit: float) -> Scaled:

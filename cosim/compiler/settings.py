@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from cosim.bounds import HEADROOM as HEADROOM_BOUNDS
-from cosim.bounds import I_UNIT as I_UNIT_BOUNDS
-from cosim.bounds import T_STEP, TAU
+from cosim.base.bounds import HEADROOM as HEADROOM_BOUNDS
+from cosim.base.bounds import I_UNIT as I_UNIT_BOUNDS
+from cosim.base.bounds import T_STEP, TAU
+from cosim.base.errors import InputError
+from cosim.base.text import shown
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.lower import HEADROOM
-from cosim.errors import InputError
-from cosim.ir.nodes import PEDESTAL_UNITS
+from cosim.network.ir.nodes import PEDESTAL_UNITS
 from cosim.network.types import Network
-from cosim.reading.text import shown
 from cosim.technology.calibration import Calibration
 from cosim.technology.chip import ChipFit
 from cosim.technology.scale import I_UNIT

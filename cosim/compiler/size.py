@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from cosim.base.errors import MappingError, UnitCurrentError
 from cosim.compiler.steer import steer
-from cosim.errors import MappingError, UnitCurrentError
-from cosim.ir.graph import Scaled, Sized
-from cosim.ir.nodes import (
+from cosim.network.ir.graph import Scaled, Sized
+from cosim.network.ir.nodes import (
     PEDESTAL,
     PEDESTAL_UNITS,
     And,

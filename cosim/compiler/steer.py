@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from cosim.errors import MappingError, UnitCurrentError
-from cosim.ir.graph import Edge, Scaled
-from cosim.ir.nodes import And, InputCurrent, Memory, Node, Weight
+from cosim.base.errors import MappingError, UnitCurrentError
+from cosim.network.ir.graph import Edge, Scaled
+from cosim.network.ir.nodes import And, InputCurrent, Memory, Node, Weight
 from cosim.network.layers import AndLayer
 from cosim.technology.calibration import Calibration
 from cosim.units.limits import MAX_RISE

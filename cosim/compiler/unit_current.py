@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from cosim.compiler.checks import set_points
 from cosim.compiler.scale import scale
-from cosim.ir.graph import Lowered
+from cosim.network.ir.graph import Lowered
 
 _SERIES = (1.0, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2)  # IEC 60063, E12
 _DECADES = range(-12, -6)  # of i_unit, A

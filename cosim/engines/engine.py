@@ -1,6 +1,6 @@
 """The protocols: an engine runs a design; a simulator runs a circuit, from a bench to its waveforms.
 
-Either may have a reason why there is no result. cosim.simulation.simulated makes an engine of a simulator.
+Either may have a reason why there is no result. cosim.engines.simulation.simulated makes an engine of a simulator.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
 from cosim.circuit.stress import Stress
 from cosim.circuit.waveforms import Timing
-from cosim.design import Condition, Design
-from cosim.ir.states import States
+from cosim.compiler.design import Condition, Design
+from cosim.network.ir.states import States
 from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology

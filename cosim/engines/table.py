@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 
 if TYPE_CHECKING:
     from cosim.engines.engine import Simulator

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from cosim.errors import NetworkError, importing
+from cosim.base.errors import NetworkError, importing
+from cosim.base.resources import install_command
+from cosim.base.text import shown
 from cosim.exchange.graph import PARAMETERS, REFUSED, Array, Graph, Node
 from cosim.exchange.read import network_from_graph
 from cosim.exchange.write import network_to_graph
 from cosim.network.types import InputEncoding, Network, Pooling
-from cosim.reading.text import shown
-from cosim.resources import install_command
 
 _SHAPES = {"Input": ("input_type", "input"), "Output": ("output_type", "output")}  # kind -> field, and its key
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cosim.errors import NetworkError
+from cosim.base.errors import NetworkError
+from cosim.base.text import shown
 from cosim.exchange.graph import Array, Graph
 from cosim.exchange.wiring import CheckedGraph, is_diagonal
 from cosim.network.layers import MOST_BITS, AndLayer, FirstQuadrantLayer, Layer, SignedLayer
@@ -26,7 +27,6 @@ from cosim.network.types import (
     Readout,
 )
 from cosim.network.types import check_network as check
-from cosim.reading.text import shown
 
 DEEPEST = 200  # nodes in a row between two signals
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cosim.errors import NetworkError
+from cosim.base.errors import NetworkError
+from cosim.base.text import shown
 from cosim.exchange.graph import PARAMETERS, REFUSED, Array, Graph, Node
-from cosim.reading.text import shown
 
 
 @dataclass(frozen=True)

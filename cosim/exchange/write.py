@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from cosim.errors import MappingError
+from cosim.base.errors import MappingError
 from cosim.exchange.graph import Array, Graph, Node
 from cosim.network.layers import AndLayer, EpsilonLayer, FirstQuadrantLayer, Layer, ReluLayer, SignedLayer
 from cosim.network.types import INPUT, Network, Readout, check_network

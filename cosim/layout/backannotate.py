@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from cosim.base.errors import InputError
+from cosim.base.text import listed
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
-from cosim.design import Design
-from cosim.errors import InputError
+from cosim.compiler.design import Design
 from cosim.layout.extract import Parasitic
 from cosim.layout.gds import label_of
 from cosim.layout.record import read_wires
-from cosim.reading.text import listed
 
 SMALLEST = 5e-17  # F; what is smaller between two nets is put to ground at both
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from cosim.errors import MissingToolError, SimulationError
+from cosim.base.errors import MissingToolError, SimulationError
 from cosim.technology.drawing import DrawingRules
 from cosim.technology.types import Technology
 

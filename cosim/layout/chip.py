@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 
+from cosim.base.errors import InputError, MappingError
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
-from cosim.errors import InputError, MappingError
 from cosim.layout.bands import PIN, RowGoals, find_bands, find_rows
 from cosim.layout.blocks import VDD, TransistorBlock, stack
 from cosim.layout.channel import FullError

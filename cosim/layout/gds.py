@@ -4,9 +4,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cosim.errors import MissingToolError
+from cosim.base.errors import MissingToolError
+from cosim.base.resources import install_command
 from cosim.layout.chip import DrawnChip
-from cosim.resources import install_command
 from cosim.technology.drawing import DrawingRules
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from cosim.base.errors import MappingError
 from cosim.circuit.elements import Circuit, Instance
-from cosim.design import Design
-from cosim.errors import MappingError
+from cosim.compiler.design import Design
 from cosim.layout.chip import DrawnChip, draw_chip
 from cosim.layout.tiles import Box
 

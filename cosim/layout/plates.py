@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cosim.base.errors import MappingError
 from cosim.circuit.elements import GROUND, Capacitor
-from cosim.errors import MappingError
 from cosim.layout.blocks import VDD
 from cosim.layout.tiles import Box, Shape
 from cosim.technology.drawing import DrawingRules

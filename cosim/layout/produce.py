@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
+from cosim.base.write import make_folder, write_together
 from cosim.circuit.elements import Mos
-from cosim.design import Design
-from cosim.files.write import make_folder, write_together
+from cosim.compiler.design import Design
 from cosim.layout.checks import Checked, Checker, run_drc, run_lvs
 from cosim.layout.chip import DrawnChip, draw_chip, drawing_of
 from cosim.layout.connect import read_layout

@@ -7,12 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from cosim.base.errors import InputError
+from cosim.base.read import is_file
+from cosim.base.seal import seal_text
+from cosim.base.sealed import read_sealed_text
+from cosim.base.text import parsing, shown_name
 from cosim.cells.blocks import block_of
 from cosim.circuit.elements import Mos
-from cosim.design import Design
-from cosim.errors import InputError
-from cosim.files.read import is_file
-from cosim.files.seal import seal_text
+from cosim.compiler.design import Design, block_areas, network_hash
 from cosim.layout.checks import Checked
 from cosim.layout.chip import DrawnChip, drawing_of
 from cosim.layout.connect import ExtractedLayout
@@ -20,9 +22,6 @@ from cosim.layout.extract import Parasitic
 from cosim.layout.gds import label_of
 from cosim.layout.route import flipped
 from cosim.layout.tiles import heights, width
-from cosim.outputs import block_areas, network_hash
-from cosim.reading.sealed import read_sealed_text
-from cosim.reading.text import parsing, shown_name
 from cosim.technology.drawing import DrawingRules
 
 WIRES, POSITIONS = "wires.csv", "positions.csv"

@@ -22,7 +22,7 @@ import numpy as np
 
 from cosim.circuit.elements import GROUND, Capacitor, Mos
 from cosim.circuit.waveforms import Timing
-from cosim.design import Design
+from cosim.compiler.design import Design
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.layout.blocks import VDD
 from cosim.layout.chip import DrawnChip, drawing_of

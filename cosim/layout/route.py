@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cosim.errors import MappingError
+from cosim.base.errors import MappingError
 from cosim.layout.channel import Channel, FullError, NoTrunkError, Stub, TrackPart, TrackPosition
 from cosim.layout.floorplan import RAILS, WellBand
 from cosim.layout.sensitive import CLOCK, Manners

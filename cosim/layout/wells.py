@@ -5,7 +5,7 @@ Such a row has no rail and no tap that runs through; around its wells lies the s
 
 from itertools import groupby
 
-from cosim.errors import MappingError
+from cosim.base.errors import MappingError
 from cosim.layout.floorplan import PlacedTile, WellBand
 from cosim.layout.tiles import BOTTOM, HALF_TAP, RAIL_TOP, STRIP, UNDER, Shape, contacts
 from cosim.technology.drawing import DrawingRules

@@ -1,7 +1,7 @@
 """Dispersive delays as a layer: every unit is a line of equal first-order filters, whose mean delay is learned.
 
 What n filters of time constant tau do to a pulse is t^(n-1) e^(-t/tau) / ((n-1)! tau^n), p = n tau in the mean. Of an
-input that stands for a frame, and read at the end of frames, that is the kernel of `cosim.software.gamma`, exactly.
+input that stands for a frame, and read at the end of frames, that is the kernel of `cosim.papers.gamma`, exactly.
 Source: J. C. Principe, B. de Vries, P. G. de Oliveira, IEEE Trans. Signal Processing 41 (1993) 649 (gamma memory); its
 filters here are continuous in time.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import expm
 
-from cosim.errors import NetworkError
+from cosim.base.errors import NetworkError
 from cosim.network.layers import Array, LayerTrace, RecurrentLayer, format_range
 
 MOST_FILTERS = 16  # of a line

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.errors import InputError
-from cosim.reading.text import listed, shown
+from cosim.base.errors import InputError
+from cosim.base.text import listed, shown
 
 _MOST = 2**53  # beyond it not every whole number is a real one
 

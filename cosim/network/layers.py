@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.errors import NetworkError
+from cosim.base.errors import NetworkError
 from cosim.network.late import FALL, RISE
 
 Array = NDArray[np.float64]

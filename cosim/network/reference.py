@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.network.late import later
 from cosim.network.layers import Array, LayerTrace, RecurrentLayer
 from cosim.network.types import INPUT, InputEncoding, Network

@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cosim.errors import NetworkError
+from cosim.base.errors import NetworkError
+from cosim.base.text import shown
 from cosim.network.layers import Array, Layer, RecurrentLayer
-from cosim.reading.text import shown
 
 Pooling = Literal["last", "mean", "vote"]
 INPUT = "input"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.errors import InputError, importing
-from cosim.reading.text import open_file, parsing
-from cosim.resources import install_command
+from cosim.base.errors import InputError, importing
+from cosim.base.resources import install_command
+from cosim.base.text import open_file, parsing
 
 COEFFICIENTS = 13
 SPEEDS = 0.85, 1.15  # of a varied recording

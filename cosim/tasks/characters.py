@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.errors import InputError
-from cosim.reading.text import read_bytes, shown_path
+from cosim.base.errors import InputError
+from cosim.base.text import read_bytes, shown_path
 from cosim.tasks.steps import StepTargets, StepTask
 
 WINDOW = 256

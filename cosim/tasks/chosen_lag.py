@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.tasks.steps import StepTargets
 
 STEPS = 30

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.errors import InputError
-from cosim.files.read import is_file
-from cosim.reading.text import read_bytes
+from cosim.base.errors import InputError
+from cosim.base.read import is_file
+from cosim.base.text import read_bytes
 from cosim.tasks.task import Task, full_lengths
 
 TRAIN, TEST = tuple(f"data_batch_{k}.bin" for k in range(1, 6)), ("test_batch.bin",)

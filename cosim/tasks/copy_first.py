@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.tasks.task import Task, full_lengths
 
 STEPS, MOST_STEPS = 100, 10_000  # the shortest and the longest sequence in the seed paper

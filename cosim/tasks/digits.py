@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from cosim.errors import importing
+from cosim.base.errors import importing
 from cosim.tasks.task import Task, full_lengths, stratified_holdout
 
 TEST_IMAGES = 360

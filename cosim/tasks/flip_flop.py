@@ -7,7 +7,7 @@ written.
 
 import numpy as np
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.tasks.steps import StepTargets, StepTask
 from cosim.tasks.task import Task
 

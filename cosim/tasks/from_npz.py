@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.errors import InputError
-from cosim.files.read import is_file
+from cosim.base.arrays import read_arrays
+from cosim.base.errors import InputError
+from cosim.base.read import is_file
+from cosim.base.text import listed
 from cosim.network.labels import class_indices, is_one_hot, label_repair, whole_classes
-from cosim.reading.arrays import read_arrays
-from cosim.reading.text import listed
 from cosim.tasks.task import Task, full_lengths, percentile_range
 
 REQUIRED = ("x_train", "y_train", "x_test", "y_test")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.tasks.audio import list_folder, mfcc, read_wav
 from cosim.tasks.task import Task, percentile_range
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.tasks.audio import list_folder, mfcc, read_wav, varied
 from cosim.tasks.speech_commands import check_words, speaker_hash, speaker_of
 from cosim.tasks.task import Task, full_lengths, percentile_range

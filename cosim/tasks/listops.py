@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.tasks.task import Task
 
 OPERATORS = ("[MAX", "[MIN", "[MED", "[SM")

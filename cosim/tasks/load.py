@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
-from cosim.errors import InputError
-from cosim.reading.text import shown_name
+from cosim.base.errors import InputError
+from cosim.base.text import shown_name
 from cosim.tasks.characters import load_characters_task
 from cosim.tasks.cifar import load_cifar_task
 from cosim.tasks.copy_first import (

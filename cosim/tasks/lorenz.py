@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.tasks.steps import StepTargets, StepTask
 
 TRAJECTORIES, STEPS, INTERVAL = 2000, 200, 0.05

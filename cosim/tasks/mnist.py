@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.errors import InputError
-from cosim.files.read import is_file
-from cosim.reading.arrays import check_memory, memory_limit
-from cosim.reading.text import open_file, parsing
+from cosim.base.arrays import check_memory, memory_limit
+from cosim.base.errors import InputError
+from cosim.base.read import is_file
+from cosim.base.text import open_file, parsing
 from cosim.tasks.task import Task, full_lengths
 
 GREY_LEVELS = 255.0

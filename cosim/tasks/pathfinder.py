@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.errors import InputError
-from cosim.reading.arrays import read_arrays
-from cosim.reading.text import listed, shown_path
+from cosim.base.arrays import read_arrays
+from cosim.base.errors import InputError
+from cosim.base.text import listed, shown_path
 from cosim.tasks.task import Task, full_lengths
 
 SIDE, LEVELS = 32, 255.0

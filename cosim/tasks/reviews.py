@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.reading.text import read_bytes
+from cosim.base.text import read_bytes
 from cosim.tasks.audio import list_folder
 from cosim.tasks.task import Task
 

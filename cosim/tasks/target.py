@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 
 SHARE = 0.1  # of the range of the targets: the tolerance where none is given
 Answers = NDArray[np.int64] | NDArray[np.float64]

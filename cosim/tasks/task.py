@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.network.types import InputEncoding
 
 

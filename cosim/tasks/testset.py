@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.automata.read import check_symbols
-from cosim.errors import InputError
-from cosim.files.read import is_file
-from cosim.files.seal import checksum
+from cosim.base.arrays import read_arrays
+from cosim.base.errors import InputError
+from cosim.base.read import is_file
+from cosim.base.seal import checksum
+from cosim.base.text import shown, shown_path
+from cosim.network.automaton_in import check_symbols
 from cosim.network.labels import class_indices, is_one_hot
 from cosim.network.reference import check_inputs
 from cosim.network.types import Network
-from cosim.reading.arrays import read_arrays
-from cosim.reading.text import shown, shown_path
 from cosim.tasks.target import Classes, RealTargets, Target, check_tolerance, default_tolerance
 
 

@@ -1,7 +1,7 @@
 """Measured behaviour of a technology's cells, and its inverse: the bias that makes the threshold that was asked for.
 
 Finite output conductance, not matching, sets the nominal error of subthreshold current-mode cells. It is smooth in the
-bias currents, so it is measured once per technology in ngspice (cosim.calibration.measure), kept in a file with its
+bias currents, so it is measured once per technology in ngspice (cosim.verbs.calibrate.measure), kept in a file with its
 provenance, and inverted here. Currents in ampere; the fits work in nanoampere so that the coefficients have one scale.
 """
 
@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosim.errors import InputError, UnitCurrentError
-from cosim.files.json_form import round_numbers
-from cosim.files.seal import seal_json
-from cosim.files.write import write_atomically
-from cosim.reading.sealed import read_sealed_record, record_of
-from cosim.reading.text import parse_json, read_json, shown_path
+from cosim.base.errors import InputError, UnitCurrentError
+from cosim.base.json_form import round_numbers
+from cosim.base.seal import seal_json
+from cosim.base.sealed import read_sealed_record, record_of
+from cosim.base.text import parse_json, read_json, shown_path
+from cosim.base.write import write_atomically
 from cosim.technology.scale import MAX_UNITS
 
 Array = NDArray[np.float64]

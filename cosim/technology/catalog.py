@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from cosim.errors import InputError
-from cosim.reading.text import read_toml, shown
-from cosim.resources import models_path
+from cosim.base.errors import InputError
+from cosim.base.resources import models_path
+from cosim.base.text import read_toml, shown
 from cosim.technology.derived import derive
 from cosim.technology.description import read_technology
 from cosim.technology.types import Technology

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.errors import InputError
-from cosim.files.json_form import json_object, round_numbers
-from cosim.files.seal import seal_json
-from cosim.reading.sealed import read_sealed_record, record_of
-from cosim.reading.text import shown_path
+from cosim.base.errors import InputError
+from cosim.base.json_form import json_object, round_numbers
+from cosim.base.seal import seal_json
+from cosim.base.sealed import read_sealed_record, record_of
+from cosim.base.text import shown_path
 
 FORMAT = 2
 _WHAT, _DIGITS = "figures of the chip's blocks", 7

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from cosim.bounds import CELSIUS
-from cosim.errors import InputError
+from cosim.base.bounds import CELSIUS
+from cosim.base.errors import InputError
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Flicker, Technology
 

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from cosim.errors import InputError
-from cosim.reading.text import shown
+from cosim.base.errors import InputError
+from cosim.base.text import shown
 from cosim.technology.types import Geometry, Technology
 
 GROUPS = {

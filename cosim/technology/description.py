@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cosim.bounds import CELSIUS
-from cosim.errors import InputError, MissingToolError
-from cosim.files.read import is_file
-from cosim.reading.text import read_toml, shown
+from cosim.base.bounds import CELSIUS
+from cosim.base.errors import InputError, MissingToolError
+from cosim.base.read import is_file
+from cosim.base.text import read_toml, shown
 from cosim.technology.drawing import (
     AREAS,
     CONDUCTORS,

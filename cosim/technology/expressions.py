@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cosim.errors import InputError
-from cosim.reading.text import shown
+from cosim.base.errors import InputError
+from cosim.base.text import shown
 
 _SUFFIXES = {
     "t": 1e12, "g": 1e9, "meg": 1e6, "x": 1e6, "k": 1e3, "mil": 25.4e-6, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12,

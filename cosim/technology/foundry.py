@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from cosim.errors import InputError
-from cosim.reading.text import listed
+from cosim.base.errors import InputError
+from cosim.base.text import listed
 from cosim.technology.expressions import Parameters
 from cosim.technology.lines import Taken, read_lines
 from cosim.technology.types import Polarity

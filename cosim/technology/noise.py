@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosim.errors import InputError
-from cosim.files.json_form import json_object, round_numbers
-from cosim.files.seal import seal_json
-from cosim.reading.sealed import read_sealed_record, record_of
-from cosim.reading.text import shown_path
+from cosim.base.errors import InputError
+from cosim.base.json_form import json_object, round_numbers
+from cosim.base.seal import seal_json
+from cosim.base.sealed import read_sealed_record, record_of
+from cosim.base.text import shown_path
 from cosim.technology.decision import DecisionNode, why_not_a_node
 
 Array = NDArray[np.float64]

@@ -1,6 +1,6 @@
 """Default scale of software 1.0 on the chip: a current, and so many unit devices."""
 
-from cosim.errors import MappingError
+from cosim.base.errors import MappingError
 
 I_UNIT = 1e-9  # A: thresholds of 0.1 to 4 units then fall into the cell's calibrated range
 DEFAULT_UNITS, MAX_UNITS = 8, 64  # unit devices, where weights have no grid, and at most

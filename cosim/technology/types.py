@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.technology.drawing import DrawingRules
 
 Polarity = Literal["n", "p"]

@@ -4,9 +4,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cosim.errors import importing
-from cosim.files.write import writing_into
-from cosim.resources import install_command
+from cosim.base.errors import importing
+from cosim.base.resources import install_command
+from cosim.base.write import writing_into
 from cosim.training.history import Passing, Point
 
 EXTRA = install_command("tensorboard")

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from cosim.bounds import EPSILON, SEED, Bounds
-from cosim.errors import InputError
-from cosim.files.claim import work_folder, work_path
+from cosim.base.bounds import EPSILON, SEED, Bounds
+from cosim.base.claim import work_folder, work_path
+from cosim.base.errors import InputError
 from cosim.network.layers import MOST_LEVELS
 from cosim.network.types import Pooling
 from cosim.technology.scale import I_UNIT

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from cosim.checkpoint.file import is_written_here, load_network, stays_software
+from cosim.exchange.checkpoint import is_written_here, load_network, stays_software
 from cosim.network.types import Network
 from cosim.tasks.task import Task
 from cosim.training.config import TrainingConfig, describe_config

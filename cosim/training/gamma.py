@@ -1,6 +1,6 @@
 """Dispersive delays in torch: rows of mirrors, rectified, each into a line whose mean delay is learned.
 
-Source: `cosim.network.gamma`; learned positions: mGRADE, whose taps are whole frames here (cosim.software.delays).
+Source: `cosim.network.gamma`; learned positions: mGRADE, whose taps are whole frames here (cosim.papers.delays).
 """
 
 import math

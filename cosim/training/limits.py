@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cosim.bounds import Bounds, check_memory
-from cosim.errors import InputError
+from cosim.base.bounds import Bounds, check_memory
+from cosim.base.errors import InputError
 from cosim.tasks.task import Task
 from cosim.training.config import W_MAX, Architecture, TrainingConfig
 

@@ -2,7 +2,7 @@
 
 import math
 
-from cosim.errors import TrainingError
+from cosim.base.errors import TrainingError
 
 
 def check_loss(loss: float, iteration: int, name: str = "the loss") -> float:

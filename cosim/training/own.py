@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.errors import InputError, NetworkError
+from cosim.base.errors import InputError, NetworkError
+from cosim.base.text import listed, shown
 from cosim.network.layers import Array, Layer, ReluLayer
 from cosim.network.types import INPUT, InputEncoding, Network, Pooling, Readout, check_network
-from cosim.reading.text import listed, shown
 from cosim.training.backbone import encode
 from cosim.training.cells import FirstQuadrantCell, RecurrentCell, SignedCell
 from cosim.training.config import Architecture, TrainingConfig, check_config

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.bounds import SEED
-from cosim.checkpoint.file import save_checkpoint
-from cosim.errors import InputError
-from cosim.files.claim import clear_work, own_file
+from cosim.base.bounds import SEED
+from cosim.base.claim import clear_work, own_file
+from cosim.base.errors import InputError
+from cosim.base.text import shown_path
+from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.types import Network
-from cosim.reading.text import shown_path
 from cosim.training.config import seed_path
 from cosim.training.curves import Figures
 from cosim.training.finished import find_finished

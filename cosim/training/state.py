@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cosim.errors import InputError
-from cosim.files.seal import seal_zip
-from cosim.files.write import check_writable, write_atomically
-from cosim.reading.arrays import is_whole
-from cosim.reading.tensors import read_torch
-from cosim.reading.text import check_plain, shown
+from cosim.base.arrays import is_whole
+from cosim.base.errors import InputError
+from cosim.base.seal import seal_zip
+from cosim.base.tensors import read_torch
+from cosim.base.text import check_plain, shown
+from cosim.base.write import check_writable, write_atomically
 from cosim.tasks.task import Task
 
 _GROWTH = 4  # two moments of the optimiser and the best network come to the weights

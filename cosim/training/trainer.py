@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cosim.checkpoint.file import save_checkpoint
+from cosim.base.claim import clear_work, own_file
+from cosim.base.errors import InputError, MappingError, naming_memory
+from cosim.base.text import parsing
 from cosim.compiler.passes import check_mapping
-from cosim.errors import InputError, MappingError, naming_memory
-from cosim.files.claim import clear_work, own_file
+from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
-from cosim.reading.text import parsing
 from cosim.tasks.task import Task
 from cosim.training.backbone import BackboneOutput, HardwareNetwork, pool
 from cosim.training.chips import Chips

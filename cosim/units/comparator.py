@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.builder import Builder
-from cosim.ir.nodes import MemoryCurrents, ThresholdUnit
+from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.technology.calibration import Calibration
 from cosim.units.kind import Array, CellEquations
 from cosim.units.limits import CLEARANCE, SetPoint, threshold_set_points

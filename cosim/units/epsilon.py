@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from cosim.errors import MappingError
+from cosim.base.errors import MappingError
 from cosim.network.layers import EpsilonLayer, FirstQuadrantLayer, SignedLayer
 from cosim.network.offset import OFFSET_MARGIN, common_mode_offset
 from cosim.network.types import LARGEST

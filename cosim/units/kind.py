@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from cosim.cells.builder import Builder, instance, net
 from cosim.circuit.elements import Role
-from cosim.ir.nodes import Memory, MemoryCurrents
-from cosim.ir.states import States
+from cosim.network.ir.nodes import Memory, MemoryCurrents
+from cosim.network.ir.states import States
 from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
@@ -194,7 +194,7 @@ class UnitKind(Generic[N, B, F]):
     stays_on_through_reset: whether a cell that was on stays on at a candidate of 0.
     settled_state: (node, candidate in units) -> the state that it is in from the first frame on, where that candidate
     never changes; None where the state goes on changing, or a threshold is too near to say.
-    schematics: node -> names of the drawings that show it, keys of cosim.report.schematics.CELLS.
+    schematics: node -> names of the drawings that show it, keys of cosim.verbs.compile.schematics.CELLS.
     measure_fit: (technology, calibration of the cells, simulator) -> what it needs beyond that, `Calibration.own`.
     check_timing: (i_unit, t_step, tau, calibration, origin): raises MappingError where the kind cannot work so.
     resumes_from_state: whether `compute_states` begins with `CellEquations.initial_states`, which feedback needs.

@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.errors import MappingError
 from cosim.cells.assembly import Carried
 from cosim.cells.blocks import CELLS, QUANTISERS
 from cosim.cells.builder import NETWORK, Builder, instance, net
@@ -25,9 +26,8 @@ from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.ladder import LadderBias, ladder, ladder_blocks
 from cosim.cells.quantiser import QUANTISER, quantiser, quantiser_blocks
 from cosim.cells.schmitt import DECISION_NODE
-from cosim.errors import MappingError
-from cosim.ir.nodes import ThresholdUnit
-from cosim.ir.states import States
+from cosim.network.ir.nodes import ThresholdUnit
+from cosim.network.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer
 from cosim.technology.calibration import Calibration
 from cosim.units.comparator import (

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cosim.ir.graph import GraphBuilder
-from cosim.ir.nodes import UNIT_CURRENT, Memory, Node, Rectifier, Weight
+from cosim.network.ir.graph import GraphBuilder
+from cosim.network.ir.nodes import UNIT_CURRENT, Memory, Node, Rectifier, Weight
 from cosim.network.types import Array
 
 

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.errors import MappingError, UnitCurrentError
 from cosim.cells.blocks import CELLS
 from cosim.cells.builder import NETWORK, Builder, instance, net
 from cosim.cells.quantiser import sampler
 from cosim.cells.register import GATES, register, register_blocks
-from cosim.errors import MappingError, UnitCurrentError
-from cosim.ir.nodes import Rectifier, Storing, Weight
-from cosim.ir.states import States
+from cosim.network.ir.nodes import Rectifier, Storing, Weight
+from cosim.network.ir.states import States
 from cosim.network.layers import FULL_SCALE, RecurrentLayer, SignedLayer
 from cosim.network.offset import common_mode_offset
 from cosim.technology.calibration import Calibration

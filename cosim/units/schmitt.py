@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
 
+from cosim.base.errors import MappingError
 from cosim.cells.blocks import BETAS, CELLS
 from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.schmitt import DECISION_NODE
-from cosim.errors import MappingError
-from cosim.ir.nodes import MemoryCurrents, Rectifier, ThresholdUnit, Weight
-from cosim.ir.states import States
+from cosim.network.ir.nodes import MemoryCurrents, Rectifier, ThresholdUnit, Weight
+from cosim.network.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer
 from cosim.network.offset import common_mode_offset
 from cosim.units.comparator import memory_current

@@ -9,7 +9,7 @@ becomes a shift cell: the compiler puts them where a source is late (cosim.compi
 from dataclasses import dataclass, replace
 from typing import cast
 
-from cosim.ir.nodes import InputCurrent, Memory
+from cosim.network.ir.nodes import InputCurrent, Memory
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import RecurrentLayer
 from cosim.network.types import INPUT

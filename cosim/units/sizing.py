@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cosim.ir.graph import Scaled
-from cosim.ir.nodes import UNIT_CURRENT, Memory, MemoryCurrents, UnitCurrent
+from cosim.network.ir.graph import Scaled
+from cosim.network.ir.nodes import UNIT_CURRENT, Memory, MemoryCurrents, UnitCurrent
 from cosim.technology.calibration import Calibration
 from cosim.units.limits import MAX_BIAS_COUNT, MAX_COUNT
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from cosim.errors import MappingError
-from cosim.ir.nodes import Memory
+from cosim.base.errors import MappingError
+from cosim.network.ir.nodes import Memory
 from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology

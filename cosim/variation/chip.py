@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from cosim.circuit.elements import Circuit, Mos
-from cosim.design import Condition, Design
+from cosim.compiler.design import Condition, Design
 from cosim.technology.conditions import at
 from cosim.units.schmitt import SchmittFactors
 from cosim.variation.deviations import Deviations

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cosim.ir.graph import Edge
+from cosim.network.ir.graph import Edge
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from cosim.base.errors import InputError
 from cosim.circuit.elements import Attribution, Circuit, Role
-from cosim.errors import InputError
 from cosim.technology.types import Polarity, Technology
 
 Kind = Literal["none", "local", "global", "all"]

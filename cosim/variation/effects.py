@@ -40,8 +40,8 @@ from cosim.cells.builder import (
     weight_device,
 )
 from cosim.circuit.elements import Mos, Role
-from cosim.design import Design
-from cosim.ir.nodes import And, Memory, Node, Output, Pedestal, Rectifier
+from cosim.compiler.design import Design
+from cosim.network.ir.nodes import And, Memory, Node, Output, Pedestal, Rectifier
 from cosim.technology.types import Technology
 from cosim.units.kind import CellDevices, Effect, Key, effect
 from cosim.units.table import unit_of

@@ -16,7 +16,7 @@ Source: M. Pelgrom et al., IEEE J. Solid-State Circuits 24 (1989) 1433; E. Vitto
 import math
 from dataclasses import dataclass
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.technology.scale import I_UNIT, units_for
 from cosim.technology.types import DeviceModel, Geometry, Technology
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cosim.automata.blocks import Alphabet, BlockAutomata, side_by_side
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.partial import fewest
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.network.reference import run_reference
 
 SYMBOLS, LABELS = 3, 5

@@ -8,8 +8,8 @@ import pytest
 from cosim.automata.learn import learn, network_oracle
 from cosim.automata.network import network_of
 from cosim.automata.regex import automaton_of
-from cosim.automata.table import Automaton, minimise, modulo
-from cosim.errors import InputError
+from cosim.base.errors import InputError
+from cosim.network.automaton import Automaton, minimise, modulo
 
 
 def strings(symbols, seed=0, count=300, longest=30):

@@ -7,7 +7,7 @@ from cosim.automata.counter import binary_counter, position_code
 from cosim.automata.lines import AGAIN, dilated_line, ring
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
-from cosim.ir.states import software_states
+from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
 
 

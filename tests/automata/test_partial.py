@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.partial import OPEN, Partial, fewest
-from cosim.automata.table import Automaton, minimise, modulo
+from cosim.network.automaton import Automaton, minimise, modulo
 
 
 def random_partial(seed, states, symbols, share):

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from cosim.automata.compose import network_of_product
 from cosim.automata.network import one_hot
 from cosim.automata.parts import MOST_SEARCHED, describe, products
-from cosim.automata.table import Automaton, minimise, modulo
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.ir.states import software_states
+from cosim.network.automaton import Automaton, minimise, modulo
+from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
-from cosim.study.structure import forms, smallest
+from cosim.verbs.automaton.structure import forms, smallest
 
 
 def automaton_of(follow, output, start=0):

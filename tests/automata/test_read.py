@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.network import network_of, one_hot
-from cosim.automata.read import automaton_in, coded_in, symbols_in
 from cosim.automata.regex import automaton_of
-from cosim.automata.table import Automaton, modulo
-from cosim.checkpoint.file import load_network, stays_software
-from cosim.errors import InputError
+from cosim.base.errors import InputError
+from cosim.base.resources import models_path
+from cosim.exchange.checkpoint import load_network, stays_software
+from cosim.network.automaton import Automaton, modulo
+from cosim.network.automaton_in import automaton_in, coded_in, symbols_in
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer
 from cosim.network.types import DelayedSignal
-from cosim.resources import models_path
-from cosim.study.structure import forms
 from cosim.tasks.testset import load_test_set
+from cosim.verbs.automaton.structure import forms
 
 
 @st.composite

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.regex import automaton_of
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 
 SYMBOLS = "abc"
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.steered import SteeredLine, inputs_of, lag_detector, run_steered, steered_network
+from cosim.base.errors import NetworkError
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference, Run
-from cosim.errors import NetworkError
-from cosim.ir.states import software_states
+from cosim.engines.simulation.simulated import engine_named
+from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
-from cosim.simulation.simulated import engine_named
 from cosim.tasks.chosen_lag import generate_chosen_lag
 from cosim.tasks.testset import TestSet
 

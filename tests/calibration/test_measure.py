@@ -6,14 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.calibration import find as calibration_files
-from cosim.calibration import fingerprint, level
-from cosim.calibration import measure as calibrate
-from cosim.calibration.find import cached_name, find_calibration, shipped_path
-from cosim.calibration.fingerprint import POINTS, calibration_fingerprint
-from cosim.calibration.level import measure_turn
-from cosim.calibration.measure import measure_schmitt
-from cosim.calibration.native import measure_comparator, measure_dpi_output
+from cosim.base.cache import cache_folder, make_cached_path
+from cosim.base.errors import InputError, MissingToolError, SimulationError
 from cosim.cells.benches import mirror_bench, schmitt_bench, sink_bench
 from cosim.circuit.bench import Current, Tolerances, Voltage
 from cosim.circuit.elements import Circuit
@@ -21,10 +15,16 @@ from cosim.engines import table
 from cosim.engines.engine import Failure, FailureKind, Waveforms
 from cosim.engines.ngspice.session import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
-from cosim.errors import InputError, MissingToolError, SimulationError
-from cosim.files.cache import cache_folder, make_cached_path
 from cosim.technology.calibration import load_calibration, write_calibration
 from cosim.units.register import level_fit
+from cosim.verbs.calibrate import find as calibration_files
+from cosim.verbs.calibrate import fingerprint, level
+from cosim.verbs.calibrate import measure as calibrate
+from cosim.verbs.calibrate.find import cached_name, find_calibration, shipped_path
+from cosim.verbs.calibrate.fingerprint import POINTS, calibration_fingerprint
+from cosim.verbs.calibrate.level import measure_turn
+from cosim.verbs.calibrate.measure import measure_schmitt
+from cosim.verbs.calibrate.native import measure_comparator, measure_dpi_output
 
 SHIPPED = sorted(
     int(path.name.split(".")[1][1:]) for path in shipped_path("generic180", 8).parent.glob("generic180.u*.json")

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.calibration.noise import find_noise, measure_noise, noise_fingerprint
-from cosim.errors import InputError
-from cosim.files.seal import seal_json, unseal_json
-from cosim.resources import models_path
+from cosim.base.errors import InputError
+from cosim.base.resources import models_path
+from cosim.base.seal import seal_json, unseal_json
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.noise import KINDS, load_noise, noise_bytes
+from cosim.verbs.calibrate.noise import find_noise, measure_noise, noise_fingerprint
 
 
 @pytest.mark.ngspice

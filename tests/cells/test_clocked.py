@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cosim.calibration.fingerprint import POINTS
 from cosim.cells.benches import clocked_bench
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, RESET_INVERTER, clocked_schmitt, reset_inverter
 from cosim.cells.mirror import weight
@@ -14,6 +13,7 @@ from cosim.circuit.elements import Circuit, Instance, Source
 from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench as run_once
+from cosim.verbs.calibrate.fingerprint import POINTS
 
 pytestmark = pytest.mark.ngspice
 

@@ -7,6 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from cosim.base.errors import MissingToolError
 from cosim.cells.average import average, average_bias
 from cosim.cells.bias import bias_diode, pedestal_sink, strong_diode
 from cosim.cells.blocks import BLOCKS
@@ -26,7 +27,6 @@ from cosim.cells.tree import tree, tree_source
 from cosim.circuit.elements import Circuit, Mos, Role
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
-from cosim.errors import MissingToolError
 from cosim.technology.catalog import load_technology
 
 TERMS = [Term("a", 3, ""), Term("b", -2, ""), Term("a", 5, "")]

@@ -10,7 +10,7 @@ from cosim.cells.quantiser import QUANTISER, quantiser, quantiser_blocks
 from cosim.cells.rectifier import CANDIDATE
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos, Source
 from cosim.circuit.waveforms import DECIDE, Timing, clock_waveforms, reset_waveform, staircase
-from cosim.simulation.testbench import pulse_waveforms
+from cosim.engines.simulation.testbench import pulse_waveforms
 from cosim.units.ladder import ladder_currents
 from cosim.units.timing import PULSE_BEGIN, PULSE_END
 

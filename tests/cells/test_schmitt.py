@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from cosim.calibration.measure import measure_schmitt
 from cosim.cells.mirror import weight
 from cosim.cells.schmitt import SCHMITT, schmitt
 from cosim.circuit.elements import Circuit, Instance, Source
+from cosim.verbs.calibrate.measure import measure_schmitt
 
 pytestmark = pytest.mark.ngspice
 

@@ -12,7 +12,7 @@ from cosim.cells.schmitt import STATE_LEVEL
 from cosim.cells.toggle import PORTS, TOGGLE, toggle
 from cosim.circuit.elements import GROUND, Circuit, Instance, Mos, Source
 from cosim.circuit.waveforms import Timing, clock_waveforms, reset_waveform, staircase
-from cosim.simulation.testbench import pulse_waveforms
+from cosim.engines.simulation.testbench import pulse_waveforms
 from cosim.units.ladder import ladder_currents
 from cosim.units.timing import PULSE_BEGIN
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.quantities import u_t
 from cosim.cells.bias import bias_diode
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.mirror import signal_rails
 from cosim.cells.schmitt import schmitt
 from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.elements import Circuit, Mos, Source
-from cosim.quantities import u_t
 from cosim.technology.types import Geometry
 
 PLAIN = Geometry(1e-6, 5e-6)

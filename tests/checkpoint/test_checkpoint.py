@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network, network_from_arrays, network_to_arrays, save_checkpoint
-from cosim.checkpoint.state_dict import network_from_state_dict
-from cosim.errors import InputError, MissingToolError, NetworkError
+from cosim.base.errors import InputError, MissingToolError, NetworkError
+from cosim.exchange.checkpoint import load_network, network_from_arrays, save_checkpoint
+from cosim.exchange.state_dict import network_from_state_dict
+from cosim.network.arrays import network_to_arrays
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout
 
@@ -92,7 +93,7 @@ def test_npz_needs_no_torch(tmp_path: Path, network: Network) -> None:
     save_checkpoint(tmp_path / "model.npz", network)
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "from cosim.checkpoint.file import load_network; print(len(load_network(sys.argv[1]).layers))"
+        "from cosim.exchange.checkpoint import load_network; print(len(load_network(sys.argv[1]).layers))"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "model.npz"], capture_output=True, text=True)
     assert done.stdout.strip() == "4", done.stderr
@@ -104,8 +105,8 @@ def test_too_little_memory_for_torch_is_not_called_a_missing_torch(tmp_path: Pat
     save_checkpoint(tmp_path / "model.pt", network)
     code = (
         "import resource, sys\n"
-        "from cosim.errors import CosimError\n"
-        "from cosim.checkpoint.file import load_network\n"
+        "from cosim.base.errors import CosimError\n"
+        "from cosim.exchange.checkpoint import load_network\n"
         "size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize() + 100_000_000\n"
         "resource.setrlimit(resource.RLIMIT_AS, (size, size))\n"
         "try: load_network(sys.argv[1])\n"

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network
-from cosim.checkpoint.state_dict import network_from_state_dict
-from cosim.errors import NetworkError
+from cosim.base.errors import NetworkError
+from cosim.exchange.checkpoint import load_network
+from cosim.exchange.state_dict import network_from_state_dict
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import run_reference
 

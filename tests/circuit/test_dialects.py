@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.calibration.find import shipped_path
+from cosim.base.errors import MissingToolError
 from cosim.circuit.bench import PRECISE, Bench, Current, Tran, Voltage
 from cosim.circuit.deck import device_sizes, format_elements, format_number
 from cosim.circuit.dialects.ngspice import NGSPICE, format_devices, format_options
@@ -20,13 +20,13 @@ from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source, Su
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
-from cosim.errors import MissingToolError
+from cosim.engines.simulation.testbench import control_elements, input_elements, saved_probes
 from cosim.network.ranges import measure_state_ranges
-from cosim.outputs import Exercise, format_exercise, format_expected, made_up_stimulus
-from cosim.simulation.testbench import control_elements, input_elements, saved_probes
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.devices import card_name, device_cards
+from cosim.verbs.calibrate.find import shipped_path
+from cosim.verbs.compile.outputs import Exercise, format_exercise, format_expected, made_up_stimulus
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ROOT / "netlists" / "tiny_network"

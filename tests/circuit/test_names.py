@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
-from cosim.calibration.fingerprint import calibration_benches
+from cosim.base.errors import MappingError
 from cosim.circuit.deck import format_elements
 from cosim.circuit.dialects.table import DIALECTS
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source, Subcircuit
-from cosim.errors import MappingError
+from cosim.verbs.calibrate.fingerprint import calibration_benches
 
 DIODE = Instance("upper", ("upper",), "bias_diode")
 TWICE = [

@@ -8,7 +8,7 @@ import pytest
 from cosim.circuit.elements import GROUND, Source
 from cosim.circuit.stress import PowerUp, Ripple, Skew, Step, stressed
 from cosim.compiler.passes import compile_network
-from cosim.simulation.testbench import inference_bench
+from cosim.engines.simulation.testbench import inference_bench
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from cosim.checkpoint.file import save_checkpoint
+from cosim.exchange.checkpoint import save_checkpoint
 
 
 @pytest.fixture(scope="module")

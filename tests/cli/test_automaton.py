@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network
+from cosim.exchange.checkpoint import load_network
 from cosim.network.reference import run_reference
 from cosim.tasks.testset import load_test_set
 

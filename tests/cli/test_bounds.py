@@ -7,14 +7,14 @@ import click
 import numpy as np
 import pytest
 
-import cosim.bounds
-from cosim.bounds import Bounds, available_memory, check_memory
+import cosim.base.bounds
+from cosim.base.bounds import Bounds, available_memory, check_memory
+from cosim.base.errors import InputError, OutOfMemoryError
 from cosim.cli import _cosim
-from cosim.cli.axes import read_axes
-from cosim.cli.knobs import read_knobs
-from cosim.cli.trim import parse_bits
-from cosim.errors import InputError, OutOfMemoryError
-from cosim.signoff.plan import read_plan
+from cosim.verbs.explore.knobs import read_knobs
+from cosim.verbs.signoff.plan import read_plan
+from cosim.verbs.sweep.axes import read_axes
+from cosim.verbs.trim.command import parse_bits
 
 VALUES = ("-1", "0", "nan", "inf", "1e308", str(2**63), str(10**30), str(10**9))
 HUGE = VALUES[2:]  # which no option takes, but for these:
@@ -132,7 +132,7 @@ def test_bounds_say_what_they_are():
 
 def test_memory_is_compared_with_what_there_is(monkeypatch):
     assert 0 < available_memory() < 1e15
-    monkeypatch.setattr(cosim.bounds, "available_memory", lambda: 1e9)
+    monkeypatch.setattr(cosim.base.bounds, "available_memory", lambda: 1e9)
     check_memory(1e9, "work", "do less")
     with pytest.raises(OutOfMemoryError, match=r"^work needs at least 2 GB of memory, and 1 GB are free; do less$"):
         check_memory(2e9, "work", "do less")

@@ -33,7 +33,7 @@ def test_ladder(cosim_main, tmp_path):
 @pytest.mark.ngspice
 @pytest.mark.parametrize("cell", ["schmitt", "dpi", "mirror", "rectifier", "steering"])
 def test_a_cell_at_two_temperatures(cosim_main, tmp_path, cell, monkeypatch):
-    monkeypatch.setattr("cosim.study.characterize.SCHMITT_POINTS", ((0.35e-9, 0.15e-9, 0.5e-9),))
+    monkeypatch.setattr("cosim.verbs.characterize.study.SCHMITT_POINTS", ((0.35e-9, 0.15e-9, 0.5e-9),))
     options = ("--temp", "-20,85", "--supply", "1.62", "-o", tmp_path, "--json", tmp_path / "x.json")
     code, out, _ = cosim_main("characterize", cell, *options)
     assert code == 0

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
-from cosim.files.claim import MARKER
-from cosim.files.settings import SETTINGS_FILE
+from cosim.base.claim import MARKER
+from cosim.base.settings import SETTINGS_FILE
+from cosim.exchange.checkpoint import load_network, save_checkpoint
+from cosim.network.arrays import network_to_arrays
 
 FILES = [
     "design.json", "devices.lib", "expected.csv", "mapping.csv", "mapping.json", "network.sp", "network.svg",
@@ -287,7 +288,7 @@ def test_interrupt_is_told_not_traced(cosim_main, tiny, monkeypatch):
     def interrupt(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cosim.cli.compile.load_design", interrupt)
+    monkeypatch.setattr("cosim.verbs.compile.command.load_design", interrupt)
     code, _, err = cosim_main("compile", tiny / "net.npz")
     assert code == 130
     assert err == "cosim: interrupted; the same command begins anew\n"

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from cosim.checkpoint.file import load_network, save_checkpoint
-from cosim.cli import demo
-from cosim.resources import trained_network_path
+from cosim.base.resources import trained_network_path
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.training.config import Architecture, TrainingConfig, describe_config
+from cosim.verbs.demo import command as demo
 
 MAIN = "from cosim.cli import main; main()"
 

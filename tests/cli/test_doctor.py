@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cosim import resources
-from cosim.cli import doctor
+from cosim.base import resources
+from cosim.base.errors import MissingToolError
 from cosim.engines.ngspice.library import format_install_hint
-from cosim.errors import MissingToolError
+from cosim.verbs.doctor import command as doctor
 
 ROOT = Path(__file__).parents[2]
 # Build back ends differ: some keep `cosim-analog[train]` under `all`, some spell it out.
@@ -177,7 +177,7 @@ def test_json_carries_the_same_findings(machine):
 
 def test_nothing_heavy_is_imported():
     heavy = "{'PySpice', 'torch', 'numpy', 'scipy', 'matplotlib'}"
-    code = f"import sys, cosim.cli.doctor; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, cosim.verbs.doctor.command; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 

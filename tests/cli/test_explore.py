@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from cosim.cli import montecarlo
-from cosim.cli.circuits import derived_technology
-from cosim.cli.inner import Inner
-from cosim.cli.knobs import read_knobs
-from cosim.errors import InputError
-from cosim.resources import install_command
+from cosim.base.errors import InputError
+from cosim.base.resources import install_command
+from cosim.verbs.explore.circuits import derived_technology
+from cosim.verbs.explore.knobs import read_knobs
+from cosim.verbs.inner import Inner
+from cosim.verbs.montecarlo import command as montecarlo
 
 FILES = ("run.toml", "search.json", "explore.json", "explore.csv", "explore.png", "explore.svg", "report.html")
 VARIED = ("--vary", "i-unit=0.5n:2n:log", "--vary", "supply=1.5:1.8", "--spec", "accuracy>=0.4")
@@ -65,7 +65,7 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, typed, tmp_path, monke
     """Stopped in the chips of the second trial; the same command goes on, with more processes."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert cosim_main(*typed, "--trials", 2, "--behavioral", "-j", 1, "-o", whole)[0] == 0
-    from cosim.montecarlo.store import RecordStore
+    from cosim.verbs.montecarlo.store import RecordStore
 
     append, kept = RecordStore.append, []
 
@@ -208,7 +208,7 @@ def test_without_the_extra(cosim_main, tiny, tmp_path, monkeypatch):
 
 def test_no_verb_imports_it_before_it_is_needed():
     code = (
-        "import sys, importlib; from cosim.cli import VERBS; "
-        "[importlib.import_module(f'cosim.cli.{verb}') for verb in VERBS]; assert 'optuna' not in sys.modules"
+        "import sys; from cosim.cli import VERBS, load_verb; "
+        "[load_verb(verb) for verb in VERBS]; assert 'optuna' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 import cosim
-from cosim.checkpoint.file import load_network, save_checkpoint
+from cosim.base.resources import trained_network_path
 from cosim.cli import VERBS
-from cosim.resources import trained_network_path
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 
 HEAVY = {"torch", "matplotlib", "PySpice", "scipy", "numpy", "networkx", "sklearn", "msgspec"}
 

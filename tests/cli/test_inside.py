@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from cosim.report.figures import DPI
+from cosim.results.figures import DPI
 
 FILES = {"waveforms.png", "waveforms.npz", "waveforms.raw", "waveforms.vcd"}
 

@@ -175,7 +175,7 @@ def test_a_technology_without_mismatch(cosim_main, options, tmp_path, own_techno
 @pytest.fixture
 def own_technology(tmp_path, monkeypatch):
     """generic180 without its coefficients, under its own name: the shipped calibration applies."""
-    from cosim.resources import models_path
+    from cosim.base.resources import models_path
 
     devices = models_path() / "devices"
     text = (devices / "generic180.toml").read_text()

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import cosim
+from cosim.base.errors import MappingError, UnitCurrentError
 from cosim.cli.option_names import FLAGS, spell_options
-from cosim.errors import MappingError, UnitCurrentError
 
 PACKAGE = Path(cosim.__file__).parent
-KNOW_NO_OPTIONS = ("ir", "circuit/waveforms.py", "units", "compiler")
+KNOW_NO_OPTIONS = ("network/ir", "circuit/waveforms.py", "units", "compiler")
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.checkpoint.file import load_network, stays_software  # noqa: E402
+from cosim.exchange.checkpoint import load_network, stays_software  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
-from cosim.software.backbone import Backbone  # noqa: E402
-from cosim.software.file import Model, save_model  # noqa: E402
-from cosim.software.shape import BackboneShape  # noqa: E402
+from cosim.papers.backbone import Backbone  # noqa: E402
+from cosim.papers.file import Model, save_model  # noqa: E402
+from cosim.papers.shape import BackboneShape  # noqa: E402
 
 SHAPE = BackboneShape(
     8, 10, cell="mingru+cmru", width=8, state=3, blocks=2, threshold="fixed", start="low", pooling="mean"

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cosim.cli import VERBS, demo
-from cosim.errors import MappingError, MissingToolError
+from cosim.base.errors import MappingError, MissingToolError
+from cosim.cli import VERBS, load_verb
 from cosim.layout.checks import find_checker
 from cosim.layout.chip import drawing_of
 from cosim.technology.catalog import load_technology
+from cosim.verbs.demo import command as demo
 
 ODD = 'it\'s "odd", ünï 漢 & $(1)'
 NET, DATA, RUN = "../net.npz", "../data.npz", "../run"
@@ -119,8 +120,8 @@ def prepared(request, monkeypatch):
     verb = request.getfixturevalue("verb")
     pytest.importorskip(NEEDS.get(verb, "numpy"))
     if verb == "demo":
-        from cosim.checkpoint.file import load_network
-        from cosim.resources import trained_network_path
+        from cosim.base.resources import trained_network_path
+        from cosim.exchange.checkpoint import load_network
 
         monkeypatch.setattr(demo, "_train", lambda path, seed: load_network(trained_network_path("digits_d4")))
     if verb == "layout":
@@ -133,9 +134,8 @@ def prepared(request, monkeypatch):
 
 def default_of(verb, arguments):
     """The folder or file that a verb writes without -o."""
-    from importlib import import_module
 
-    command = import_module(f"cosim.cli.{verb}").command
+    command = load_verb(verb)
     command = command.commands[arguments[0]] if verb == "characterize" else command
     return next(option.default for option in command.params if option.name == "output")
 

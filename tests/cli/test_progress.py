@@ -9,8 +9,8 @@ import termios
 
 import pytest
 
+from cosim.base.errors import SimulationError
 from cosim.cli.progress import progress_bar, say
-from cosim.errors import SimulationError
 
 RUN = """
 from cosim.cli.progress import progress_bar, say
@@ -132,7 +132,7 @@ def test_where_nothing_is_reported_the_last_line_comes_again(capsys, monkeypatch
 def test_a_compile_of_a_large_network_says_its_steps(cosim_main, tiny, tmp_path, monkeypatch):
     compile_it = "compile", tiny / "net.npz", "--saturate", "--dialect", "spectre"
     assert cosim_main(*compile_it, "-o", tmp_path / "small")[2] == ""
-    monkeypatch.setattr("cosim.loading.LARGE", 2)
+    monkeypatch.setattr("cosim.verbs.loading.LARGE", 2)
     code, _, err = cosim_main(*compile_it, "-o", tmp_path / "large")
     assert (code, err) == (0, "".join(f"  {line}\n" for line in (
         "making a graph of 3 cells", "making transistors of it", "writing netlist, testbench and mapping report",
@@ -141,7 +141,7 @@ def test_a_compile_of_a_large_network_says_its_steps(cosim_main, tiny, tmp_path,
 
 
 def test_a_long_sample_is_said(cosim_main, tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosim.loading.LONG", 2)
+    monkeypatch.setattr("cosim.verbs.loading.LONG", 2)
     run = "montecarlo", tiny / "net.npz", "--data", tiny / "data.npz", "--chips", 1, "-o", tmp_path / "run"
     code, _, err = cosim_main(*run)
     assert code == 0
@@ -149,7 +149,7 @@ def test_a_long_sample_is_said(cosim_main, tiny, tmp_path, monkeypatch):
 
 
 def test_a_sample_whose_waveforms_have_no_room_is_refused(cosim_main, tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosim.bounds.available_memory", lambda: 1000.0)
+    monkeypatch.setattr("cosim.base.bounds.available_memory", lambda: 1000.0)
     run = "simulate", tiny / "net.npz", "--data", tiny / "data.npz", "-o", tmp_path / "run"
     code, _, err = cosim_main(*run)
     assert code == 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import save_checkpoint
+from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.reference import pool_readout, run_reference
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from cosim.software.tables.catalog import TABLES
+from cosim.papers.tables.catalog import TABLES
 
 
 def test_without_a_table_it_lists_them(cosim_main, monkeypatch):
@@ -17,7 +17,7 @@ def test_without_a_table_it_lists_them(cosim_main, monkeypatch):
 
 
 def test_a_table_needs_torch(cosim_main, monkeypatch, tmp_path):
-    for name in [name for name in sys.modules if name.startswith("cosim.software.")]:
+    for name in [name for name in sys.modules if name.startswith("cosim.papers.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     code, out, err = cosim_main("reproduce", "footprint", "-o", str(tmp_path / "out"))

@@ -9,10 +9,10 @@ from importlib import metadata
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network
+from cosim.base.errors import SimulationError
 from cosim.circuit.bench import Tolerances
 from cosim.engines.vacask import program as programs
-from cosim.errors import SimulationError
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 
 ENGINES = {"software", "behavioral", "ngspice"}
@@ -154,7 +154,7 @@ def test_figures_that_fail_cost_no_numbers(cosim_main, options, tmp_path, monkey
     def fail(*arguments):
         raise SimulationError("waveforms of layer0.0: no convergence")
 
-    monkeypatch.setattr("cosim.report.samples.record", fail)
+    monkeypatch.setattr("cosim.verbs.simulate.samples.record", fail)
     code, out, _ = cosim_main("compare", *options, "-o", tmp_path)
     assert code == 0 and "state agreement" in out
     assert json.loads((tmp_path / "comparison.json").read_text())["samples"] == 2
@@ -242,7 +242,7 @@ def test_bad_options(cosim_main, options, option):
 
 @pytest.mark.ngspice
 def test_calibrate_says_where_it_cannot_write(cosim_main, tmp_path, monkeypatch, calibration):
-    monkeypatch.setattr("cosim.calibration.find.calibrate", lambda *arguments: calibration)
+    monkeypatch.setattr("cosim.verbs.calibrate.find.calibrate", lambda *arguments: calibration)
     (tmp_path / "file").write_text("in the way")
     code, _, err = cosim_main("calibrate", "-o", tmp_path / "file" / "x.json")
     assert code == 2

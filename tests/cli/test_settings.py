@@ -8,10 +8,10 @@ import click
 import numpy as np
 import pytest
 
+from cosim.base.read_settings import read_settings
+from cosim.base.settings import RunSettings, file_checksum, write_settings
+from cosim.base.version import __version__
 from cosim.cli.settings import checksums_of
-from cosim.files.settings import RunSettings, file_checksum, write_settings
-from cosim.reading.settings import read_settings
-from cosim.version import __version__
 
 SMALL = ("--cells", 3, "--layers", 1, "--iterations", 2, "--batch", 8, "--grid", 0, "--no-skip", "--epsilon", "anneal")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.circuit.dialects.table import DIALECTS
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
 

@@ -11,14 +11,14 @@ import click
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network, save_checkpoint
-from cosim.cli import montecarlo
-from cosim.cli.axes import read_axes
-from cosim.errors import InputError
-from cosim.metrics import Estimate
-from cosim.montecarlo.record import unpack_draws
-from cosim.report.sweep_table import format_one, unit_of
-from cosim.study.sweep import find_figures, pick_figure, spaced
+from cosim.base.errors import InputError
+from cosim.exchange.checkpoint import load_network, save_checkpoint
+from cosim.results.metrics import Estimate
+from cosim.verbs.montecarlo import command as montecarlo
+from cosim.verbs.montecarlo.record import unpack_draws
+from cosim.verbs.sweep.axes import read_axes
+from cosim.verbs.sweep.study import find_figures, pick_figure, spaced
+from cosim.verbs.sweep.table import format_one, unit_of
 
 FILES = ("run.toml", "sweep.json", "sweep.csv", "sweep.png", "sweep.svg", "report.html")
 
@@ -71,7 +71,7 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, chips, tmp_path, monke
     """The second point is stopped after its first chips; the same command goes on."""
     axes = ["--over", "area=0.5,2"]
     assert cosim_main("sweep", *chips, *axes, "-j", 1, "-o", tmp_path / "whole")[0] == 0
-    from cosim.montecarlo.store import RecordStore
+    from cosim.verbs.montecarlo.store import RecordStore
 
     append, kept = RecordStore.append, []
 

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from cosim.checkpoint.file import load_network, save_checkpoint
-from cosim.cli.inspect import command as inspect_command
+from cosim.base.claim import own_file
+from cosim.base.errors import InputError, MissingToolError, OutOfMemoryError
+from cosim.base.resources import trained_network_path
 from cosim.cli.options import take
 from cosim.cli.stopping import StoppedError
-from cosim.cli.train import command as train_command
-from cosim.cli.train_target import DeviceOptions, complete_config
-from cosim.errors import InputError, MissingToolError, OutOfMemoryError
-from cosim.files.claim import own_file
-from cosim.resources import trained_network_path
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.technology.catalog import load_technology
 from cosim.training.config import Architecture, TrainingConfig, state_path
 from cosim.variation.mismatch import derive_mismatch
+from cosim.verbs.inspect.command import command as inspect_command
+from cosim.verbs.train.command import command as train_command
+from cosim.verbs.train.target import DeviceOptions, complete_config
 
 SMALL = ["--cells", "3", "--iterations", "20", "--batch", "8"]
 
@@ -255,7 +255,7 @@ def test_a_missing_torch_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 def test_help_imports_nothing_heavy() -> None:
     code = (
-        "import sys, cosim.cli.train, cosim.cli.inspect\n"
+        "import sys, cosim.verbs.train.command, cosim.verbs.inspect.command\n"
         "print([name for name in ('torch', 'sklearn', 'librosa', 'tqdm', 'matplotlib') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

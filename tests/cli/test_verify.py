@@ -10,8 +10,8 @@ import threading
 import numpy as np
 import pytest
 
-from cosim.files.claim import MARKER, own_folder
-from cosim.files.seal import seal_json, seal_text, unseal_json
+from cosim.base.claim import MARKER, own_folder
+from cosim.base.seal import seal_json, seal_text, unseal_json
 
 LOADS = {"montecarlo": "load_trial", "trim": "load_trial", "compile": "load_design"}  # how a verb's work begins
 
@@ -126,7 +126,7 @@ def test_verify_needs_neither_torch_nor_ngspice(cosim_main, chips, tmp_path):
 
 @pytest.mark.parametrize("verb", ["simulate", "compare", "power", "montecarlo", "trim", "compile"])
 def test_a_folder_of_another_verb_is_refused_before_the_work(cosim_main, tiny, tmp_path, verb, monkeypatch):
-    monkeypatch.setattr(f"cosim.cli.{verb}.{LOADS.get(verb, 'load_run')}", None)
+    monkeypatch.setattr(f"cosim.verbs.{verb}.command.{LOADS.get(verb, 'load_run')}", None)
     (tmp_path / MARKER).write_text("demo\n")
     code, _, err = cosim_main(verb, tiny / "net.npz", "-o", tmp_path)
     assert code == 2 and f"cosim: {tmp_path}: belongs to cosim demo; choose another folder with -o" in err
@@ -142,7 +142,7 @@ def test_a_second_run_into_one_folder_is_refused(cosim_main, samples, tmp_path, 
 
 @pytest.mark.parametrize("verb", ["compare", "power", "montecarlo", "trim"])
 def test_json_that_cannot_be_written_is_said_before_the_work(cosim_main, tiny, tmp_path, verb, monkeypatch):
-    monkeypatch.setattr(f"cosim.cli.{verb}.{LOADS.get(verb, 'load_run')}", None)
+    monkeypatch.setattr(f"cosim.verbs.{verb}.command.{LOADS.get(verb, 'load_run')}", None)
     code, _, err = cosim_main(verb, tiny / "net.npz", "-o", tmp_path / "out", "--json", tmp_path / "no" / "x.json")
     assert code == 2 and f"x.json: the folder {tmp_path / 'no'} must exist; create it, or choose another place" in err
     assert not list(tmp_path.iterdir())
@@ -203,7 +203,7 @@ def test_json_on_stdout(samples, tmp_path):
 
 
 def test_calibrate_says_where_it_cannot_write_before_it_measures(cosim_main, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosim.calibration.find.calibrate", lambda *_: pytest.fail("the work has begun"))
+    monkeypatch.setattr("cosim.verbs.calibrate.find.calibrate", lambda *_: pytest.fail("the work has begun"))
     code, _, err = cosim_main("calibrate", "-o", tmp_path / "no" / "x.json")
     assert code == 2 and f"x.json: the folder {tmp_path / 'no'} must exist; create it, or choose another place" in err
     (tmp_path / "file").touch()
@@ -229,7 +229,7 @@ def test_a_store_of_before_checksums_is_refused(cosim_main, chips, tmp_path):
 
 def test_arrays_of_simulation_are_as_before(tmp_path):
     """The checksum stands where readers of .npz do not look."""
-    from cosim.files.seal import seal_npz
+    from cosim.base.seal import seal_npz
 
     (tmp_path / "x.npz").write_bytes(seal_npz({"a": np.arange(3)}))
     with np.load(tmp_path / "x.npz") as arrays:

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from cosim.base.claim import own_folder
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
-from cosim.files.claim import own_folder
-from cosim.montecarlo.trial import Trial
-from cosim.pipeline import run_power, run_samples
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.montecarlo.trial import Trial
+from cosim.verbs.pipeline import run_power, run_samples
 
 
 @pytest.fixture(scope="session")

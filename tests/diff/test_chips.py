@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.diff.causes import units_of
-from cosim.diff.chips import ChipRequirements
-from cosim.diff.pair import PairOptions, diff_folders
-from cosim.errors import InputError
-from cosim.files.seal import seal_json, seal_line, unseal_json, unseal_line
-from cosim.montecarlo.store import read_sealed, run_key
-from cosim.montecarlo.trial import Trial
-from cosim.report.difference_table import format_difference
-from cosim.study.intervals import IntervalEnds
-from cosim.study.paired import tango_interval
+from cosim.base.errors import InputError
+from cosim.base.seal import seal_json, seal_line, unseal_json, unseal_line
+from cosim.results.intervals import IntervalEnds
+from cosim.results.paired import tango_interval
+from cosim.verbs.diff.causes import units_of
+from cosim.verbs.diff.chips import ChipRequirements
+from cosim.verbs.diff.pair import PairOptions, diff_folders
+from cosim.verbs.diff.table import format_difference
+from cosim.verbs.montecarlo.store import read_sealed, run_key
+from cosim.verbs.montecarlo.trial import Trial
 
 SPEC = "accuracy>=0.9"
 

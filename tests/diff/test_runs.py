@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.design import Condition
-from cosim.diff.pair import diff_folders
-from cosim.diff.runs import Sampled, read_run
-from cosim.diff.samples import diff_sampled
-from cosim.errors import InputError
-from cosim.files.claim import own_folder
-from cosim.files.seal import seal_json, seal_npz, unseal_json
-from cosim.files.settings import RunSettings, write_settings
-from cosim.montecarlo.trial import Trial
-from cosim.study.paired import mcnemar
+from cosim.base.claim import own_folder
+from cosim.base.errors import InputError
+from cosim.base.seal import seal_json, seal_npz, unseal_json
+from cosim.base.settings import RunSettings, write_settings
+from cosim.compiler.design import Condition
+from cosim.results.paired import mcnemar
 from cosim.technology.conditions import at
 from cosim.variation.draws import Chip, VariationPlan
+from cosim.verbs.diff.pair import diff_folders
+from cosim.verbs.diff.runs import Sampled, read_run
+from cosim.verbs.diff.samples import diff_sampled
+from cosim.verbs.montecarlo.trial import Trial
 
 
 def contrast(found, name):

@@ -7,26 +7,26 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import save_checkpoint
 from cosim.circuit.bench import Voltage
 from cosim.cli import main
-from cosim.cli.montecarlo import _transistor_engine
+from cosim.compiler.design import Condition
 from cosim.compiler.passes import compile_network
-from cosim.design import Condition
 from cosim.engines import table
 from cosim.engines.engine import Description, Failure, FailureKind, Run, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
-from cosim.montecarlo.page import read_summary, write_report
-from cosim.montecarlo.record import pack_certainty, unpack_certainty
-from cosim.montecarlo.trial import Trial, run_chip
-from cosim.montecarlo.trim_run import trim_chip
-from cosim.simulation.audit import Audit, AuditableRun, audit_conditions, audit_samples, least_margin, merge
-from cosim.simulation.simulated import SimulatorEngine, engine_named
-from cosim.simulation.undecided import UndecidedChips
-from cosim.study.chips import ChipRecord
+from cosim.engines.simulation.audit import Audit, AuditableRun, audit_conditions, audit_samples, least_margin, merge
+from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
+from cosim.engines.simulation.undecided import UndecidedChips
+from cosim.exchange.checkpoint import save_checkpoint
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.montecarlo.chips import ChipRecord
+from cosim.verbs.montecarlo.command import _transistor_engine
+from cosim.verbs.montecarlo.record import pack_certainty, unpack_certainty
+from cosim.verbs.montecarlo.trial import Trial, run_chip
+from cosim.verbs.montecarlo.write import read_summary, write_report
+from cosim.verbs.trim.run import trim_chip
 
 SAMPLES = 6
 

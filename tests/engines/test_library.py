@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from cosim.base.errors import MissingToolError
 from cosim.engines.ngspice import library
 from cosim.engines.ngspice.library import find_ngspice_library, is_new_enough, ngspice_version
-from cosim.errors import MissingToolError
 
 
 @pytest.fixture(autouse=True)

@@ -12,10 +12,10 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice import simulator as rest
 from cosim.engines.ngspice.session import run_bench, run_deck
-from cosim.simulation.inference import run_inference
-from cosim.simulation.plans import read_plan
-from cosim.simulation.read import read_inference
-from cosim.simulation.testbench import inference_bench
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_inference
+from cosim.engines.simulation.testbench import inference_bench
 
 FRAMES = 3
 

@@ -28,7 +28,7 @@ c1 out 0 1e-09
 CALLER = """
 import hashlib, json, os, sys
 from pathlib import Path
-from cosim.cli.doctor import diagnose
+from cosim.verbs.doctor.command import diagnose
 from cosim.engines.ngspice.library import find_ngspice_library, ngspice_version
 from cosim.engines.ngspice.session import run_deck
 here, variables = Path.cwd(), dict(os.environ)

@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim import outputs
+from cosim.base.errors import MissingToolError
 from cosim.circuit.dialects.table import dialect_named
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice.session import run_deck
-from cosim.errors import MissingToolError
-from cosim.outputs import Exercise, made_up_stimulus
-from cosim.report.design_page import write_design
+from cosim.verbs.compile import outputs
+from cosim.verbs.compile.outputs import Exercise, made_up_stimulus
+from cosim.verbs.compile.page import write_design
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import save_checkpoint
+from cosim.base.errors import InputError, MissingToolError
+from cosim.base.resources import trained_network_path
 from cosim.circuit.bench import PRECISE, Bench, Current, DrainCurrent, Op, Tran, Voltage
 from cosim.circuit.dialects.table import dialect_named
 from cosim.circuit.elements import Circuit, Instance, Mos, Source, Subcircuit
@@ -18,8 +19,7 @@ from cosim.engines import table
 from cosim.engines.behavioral.model import Behavioral
 from cosim.engines.engine import Description, Failure, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
-from cosim.errors import InputError, MissingToolError
-from cosim.resources import trained_network_path
+from cosim.exchange.checkpoint import save_checkpoint
 
 
 @dataclass(frozen=True)
@@ -199,8 +199,8 @@ def test_no_verb_loads_numba_for_its_help():
 @pytest.mark.ngspice
 @pytest.mark.parametrize("cell", ["schmitt", "mirror", "rectifier", "dpi"])
 def test_a_cell_is_swept_in_the_simulator_that_was_asked_for(only_other, monkeypatch, tmp_path, cell):
-    monkeypatch.setattr("cosim.study.characterize.SCHMITT_POINTS", ((0.35e-9, 0.15e-9, 0.5e-9),))
-    monkeypatch.setattr("cosim.study.characterize.DPI_POINTS", (0.5e-9,))
+    monkeypatch.setattr("cosim.verbs.characterize.study.SCHMITT_POINTS", ((0.35e-9, 0.15e-9, 0.5e-9),))
+    monkeypatch.setattr("cosim.verbs.characterize.study.DPI_POINTS", (0.5e-9,))
     path = tmp_path / "x.json"
     run_verb(monkeypatch, "characterize", cell, "--engine", "other", "-o", tmp_path / "out", "--json", path)
     assert json.loads(path.read_text())["cell"] == cell

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.calibration.find import shipped_path
-from cosim.calibration.measure import measure_schmitt
+from cosim.base.errors import MissingToolError
+from cosim.base.resources import trained_network_path
 from cosim.cells.benches import (
     CLOSE,
     ComparatorDrive,
@@ -20,34 +20,34 @@ from cosim.cells.benches import (
 )
 from cosim.cells.blocks import BLOCKS
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import PRECISE, Bench, Current, Tran, Voltage
 from cosim.circuit.dialects.vacask import RUN, VACASK, format_bench
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run, Waveforms
+from cosim.engines.simulation.inference import run_inference, run_inferences
+from cosim.engines.simulation.metering import meter
+from cosim.engines.simulation.plans import metered_plan, read_plan
+from cosim.engines.simulation.simulated import sample_benches
+from cosim.engines.simulation.testbench import inference_bench
 from cosim.engines.table import cell_simulators, simulator_named
 from cosim.engines.vacask import program as programs
 from cosim.engines.vacask import simulator as vacask
 from cosim.engines.vacask.simulator import Vacask
-from cosim.errors import MissingToolError
-from cosim.montecarlo.trial import Trial, run_chip
-from cosim.outputs import Exercise, made_up_stimulus
-from cosim.report.design_page import write_design
-from cosim.resources import trained_network_path
-from cosim.simulation.inference import run_inference, run_inferences
-from cosim.simulation.metering import meter
-from cosim.simulation.plans import metered_plan, read_plan
-from cosim.simulation.simulated import sample_benches
-from cosim.simulation.testbench import inference_bench
-from cosim.study.bias import measure_reference
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.units.ladder import ladder_currents
 from cosim.units.timing import PULSE_BEGIN, PULSE_END
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.bias import measure_reference
+from cosim.verbs.calibrate.find import shipped_path
+from cosim.verbs.calibrate.measure import measure_schmitt
+from cosim.verbs.compile.outputs import Exercise, made_up_stimulus
+from cosim.verbs.compile.page import write_design
+from cosim.verbs.montecarlo.trial import Trial, run_chip
 
 FRAMES = 3
 NAMES = [entry.name for entry in cell_simulators()]

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.errors import InputError
-from cosim.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
-from cosim.explore.run import Search, explore
-from cosim.explore.search import Space, propose
-from cosim.files.seal import seal_line, unseal_line
-from cosim.metrics import Estimate
-from cosim.study.explore import Knob, OnTransistors, Tried, front_of, violation, worth
+from cosim.base.errors import InputError
+from cosim.base.seal import seal_line, unseal_line
+from cosim.results.metrics import Estimate
+from cosim.verbs.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
+from cosim.verbs.explore.run import Search, explore
+from cosim.verbs.explore.search import Space, propose
+from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, violation, worth
 
 pytest.importorskip("optuna")
 OBJECTIVES = ("yield", "power")

@@ -4,9 +4,9 @@ import pwd
 
 import pytest
 
-from cosim.checkpoint.file import save_checkpoint
-from cosim.errors import InputError
-from cosim.files.cache import cache_folder, cached_files, keep_in_cache, make_cached_path
+from cosim.base.cache import cache_folder, cached_files, keep_in_cache, make_cached_path
+from cosim.base.errors import InputError
+from cosim.exchange.checkpoint import save_checkpoint
 
 
 @pytest.fixture

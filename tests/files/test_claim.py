@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from cosim.errors import InputError
-from cosim.files.claim import MARKER, check_owner, own_file, own_folder, owner_of, work_folder
+from cosim.base.claim import MARKER, check_owner, own_file, own_folder, owner_of, work_folder
+from cosim.base.errors import InputError
 
 HOLD = """
 import sys, pathlib
-from cosim.files.claim import own_file, own_folder
+from cosim.base.claim import own_file, own_folder
 with {what}:
     print("held", flush=True)
     sys.stdin.read()

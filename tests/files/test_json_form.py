@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cosim.files.json_form import json_object
+from cosim.base.json_form import json_object
 
 
 class Ends(NamedTuple):

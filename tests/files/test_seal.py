@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from cosim.files import seal
+from cosim.base import seal
 
 CONTENT = {"a": [1, 2.5, None], "b": {"c": "größe"}}
 ARRAYS = {"states": np.arange(6, dtype=np.int16).reshape(2, 3), "power_w": np.array(1e-7)}

@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from cosim.errors import InputError
-from cosim.files.write import (
+from cosim.base.errors import InputError
+from cosim.base.write import (
     check_writable,
     find_rests,
     make_folder,
@@ -91,7 +91,7 @@ def test_own_output_goes_on_where_it_stands(tmp_path, target):
     path = tmp_path / "out"
     name = str(path) if target == "the file" else target
     code = (
-        "from pathlib import Path\nfrom cosim.files.write import write_atomically\n"
+        "from pathlib import Path\nfrom cosim.base.write import write_atomically\n"
         f"print('before')\nwrite_atomically(Path({name!r}), b'json\\n')\nprint('after')\n"
     )
     with path.open("wb") as file:
@@ -110,7 +110,7 @@ def test_all_or_none(tmp_path):
 
 KILLED = """
 import os, pathlib, signal, sys
-from cosim.files import write
+from cosim.base import write
 at, folder, names = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 if at == "wait":

@@ -20,9 +20,9 @@ import torch
 from kept import File, Form, archive, kept_files
 from targets import one_layer, small_network, stopped_training
 
-from cosim.checkpoint.file import load_network, save_checkpoint
-from cosim.errors import CosimError
-from cosim.simulation.keep import keep_result, kept_result
+from cosim.base.errors import CosimError
+from cosim.engines.simulation.keep import keep_result, kept_result
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 
 OUTCOMES = "refused", "measured anew", "written again", "the same"
 PLAIN = Form(lambda rng, content: content)  # without a checksum over all of it

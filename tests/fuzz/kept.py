@@ -12,12 +12,16 @@ from random import Random
 import mutate
 import numpy as np
 
-from cosim.automata.table import read_table
-from cosim.calibration.find import shipped_path
+from cosim.base.claim import own_folder
+from cosim.base.json_form import json_object
+from cosim.base.read_settings import read_settings
+from cosim.base.resources import models_path
+from cosim.base.seal import check_zip, seal_json, seal_line, seal_text, seal_zip, unseal_json, unseal_line, unseal_text
+from cosim.base.sealed import read_sealed
+from cosim.base.settings import RunSettings, write_settings
 from cosim.circuit.elements import Mos
+from cosim.compiler.design import Design, network_hash
 from cosim.compiler.passes import compile_network
-from cosim.design import Design
-from cosim.diff.pair import diff_folders
 from cosim.engines.batch.device_cache import load_table, table_bytes
 from cosim.engines.batch.device_tables import (
     DRAIN_COLUMNS,
@@ -29,40 +33,35 @@ from cosim.engines.batch.device_tables import (
     ThreeTerminalTable,
 )
 from cosim.engines.engine import Run
-from cosim.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
-from cosim.explore.search import Space, belongs
-from cosim.files.claim import own_folder
-from cosim.files.json_form import json_object
-from cosim.files.seal import check_zip, seal_json, seal_line, seal_text, seal_zip, unseal_json, unseal_line, unseal_text
-from cosim.files.settings import RunSettings, write_settings
 from cosim.layout.backannotate import extracted, nets_of
 from cosim.layout.extract import Parasitic
 from cosim.layout.record import POSITIONS, WIRES, format_wires, read_positions, table
-from cosim.metrics import Estimate
-from cosim.montecarlo.keep import keep_trial
-from cosim.montecarlo.run import run_montecarlo, run_settings
-from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.spec_file import read_specs
-from cosim.montecarlo.store import open_store, run_key
-from cosim.montecarlo.trial import Trial, run_chips
+from cosim.network.automaton import read_table
 from cosim.network.types import Network
-from cosim.outputs import network_hash
-from cosim.pipeline import run_power, run_samples
-from cosim.reading.sealed import read_sealed
-from cosim.reading.settings import read_settings
-from cosim.report.difference_table import format_difference
-from cosim.report.kept_page import read_page
-from cosim.report.page import format_pages
-from cosim.resources import models_path
-from cosim.signoff.plan import format_plan, read_plan
-from cosim.study.explore import Knob, OnTransistors, Tried, front_of, violation, worth
-from cosim.study.sweep import find_figures
+from cosim.results.kept_page import read_page
+from cosim.results.metrics import Estimate
+from cosim.results.page import format_pages
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.chip import load_chip
 from cosim.technology.noise import load_noise
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.calibrate.find import shipped_path
+from cosim.verbs.diff.pair import diff_folders
+from cosim.verbs.diff.table import format_difference
+from cosim.verbs.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
+from cosim.verbs.explore.search import Space, belongs
+from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, violation, worth
+from cosim.verbs.montecarlo.keep import keep_trial
+from cosim.verbs.montecarlo.run import run_montecarlo, run_settings
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.spec_file import read_specs
+from cosim.verbs.montecarlo.store import open_store, run_key
+from cosim.verbs.montecarlo.trial import Trial, run_chips
+from cosim.verbs.pipeline import run_power, run_samples
+from cosim.verbs.signoff.plan import format_plan, read_plan
+from cosim.verbs.sweep.study import find_figures
 
 Change = Callable[[Random, bytes], bytes]
 SUMMED = "network.npz", "samples.npz"  # of a Monte Carlo run, with the calibration: trial.json has their checksums

@@ -21,7 +21,7 @@ from pathlib import Path
 import mutate
 from targets import Target, targets
 
-from cosim.errors import CosimError
+from cosim.base.errors import CosimError
 
 SECONDS = 5.0  # of processor time, for one mutation
 _ADDRESSES = 4 << 30  # bytes of address space beyond what stands when the loaders are there: a bound if all others fail

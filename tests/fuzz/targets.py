@@ -16,27 +16,20 @@ import numpy as np
 import torch
 from kept import OBJECT, SUMMED, File, archive, kept_files, lines, summed
 
-from cosim.calibration.find import shipped_path
-from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
+from cosim.base.claim import own_file
+from cosim.base.errors import MappingError
+from cosim.base.resources import models_path, trained_network_path
+from cosim.base.seal import seal_npz
 from cosim.compiler.passes import compile_network
-from cosim.errors import MappingError
-from cosim.files.claim import own_file
-from cosim.files.seal import seal_npz
-from cosim.montecarlo.keep import keep_trial, load_trial
-from cosim.montecarlo.record import unpack_draws
-from cosim.montecarlo.run import run_settings, summarize_run
-from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.store import open_store, read_store, run_key
-from cosim.montecarlo.trial import Trial, run_chips
+from cosim.engines.simulation.keep import kept_result
+from cosim.exchange.checkpoint import load_network, save_checkpoint
+from cosim.network.arrays import network_to_arrays
 from cosim.network.layers import FirstQuadrantLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout
-from cosim.report.network_table import describe_network, format_network
-from cosim.resources import models_path, trained_network_path
-from cosim.simulation.keep import kept_result
-from cosim.software.backbone import Backbone
-from cosim.software.file import Model as SoftwareModel
-from cosim.software.file import load_model, model_bytes, save_model
-from cosim.software.shape import BackboneShape
+from cosim.papers.backbone import Backbone
+from cosim.papers.file import Model as SoftwareModel
+from cosim.papers.file import load_model, model_bytes, save_model
+from cosim.papers.shape import BackboneShape
 from cosim.tasks.audio import read_wav
 from cosim.tasks.from_npz import load_npz_task
 from cosim.tasks.mnist import read_idx
@@ -51,6 +44,14 @@ from cosim.technology.lines import read_file
 from cosim.training.config import Architecture, TrainingConfig
 from cosim.training.trainer import state_path, train
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.calibrate.find import shipped_path
+from cosim.verbs.inspect.table import describe_network, format_network
+from cosim.verbs.montecarlo.keep import keep_trial, load_trial
+from cosim.verbs.montecarlo.record import unpack_draws
+from cosim.verbs.montecarlo.run import run_settings, summarize_run
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.store import open_store, read_store, run_key
+from cosim.verbs.montecarlo.trial import Trial, run_chips
 
 LIBRARY = """* a made-up library
 .include also.inc

@@ -10,9 +10,9 @@ from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
 from cosim.compiler.size import size
 from cosim.engines.behavioral.evaluate import evaluate
-from cosim.ir.graph import GraphBuilder
-from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Rectifier, UnitCurrent, Weight
-from cosim.ir.states import software_states
+from cosim.network.ir.graph import GraphBuilder
+from cosim.network.ir.nodes import UNIT_CURRENT, InputCurrent, Rectifier, UnitCurrent, Weight
+from cosim.network.ir.states import software_states
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
 from cosim.units.ladder import Ladder

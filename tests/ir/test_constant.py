@@ -12,18 +12,18 @@ from cosim.compiler.lower import lower
 from cosim.compiler.mapping import LEFT_OUT, map_parameters
 from cosim.compiler.passes import compile_network, constant_cells
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
-from cosim.ir.nodes import UNIT_CURRENT
-from cosim.ir.states import software_states
+from cosim.network.ir.nodes import UNIT_CURRENT
+from cosim.network.ir.states import software_states
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout
-from cosim.outputs import format_design, summarize
-from cosim.report.design_page import design_page
-from cosim.report.network_table import describe_network, format_network
-from cosim.report.words import say_constant
-from cosim.study.distances import cell_distances
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.variation.effects import chip_deviations, effects_of
+from cosim.verbs.compare.distances import cell_distances
+from cosim.verbs.compile.outputs import format_design, summarize
+from cosim.verbs.compile.page import design_page
+from cosim.verbs.inspect.table import describe_network, format_network
+from cosim.verbs.words import say_constant
 
 SEED = 5
 

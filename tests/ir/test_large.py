@@ -8,18 +8,18 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from cosim import outputs
-from cosim.checkpoint.file import npz_bytes
+from cosim.base.arrays import read_arrays
 from cosim.compiler import fold, lower, mapping
+from cosim.compiler.design import once_per_design
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
-from cosim.design import once_per_design
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.ir.graph import GraphBuilder, Lowered
-from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Output, Weight
-from cosim.outputs import summarize
-from cosim.reading.arrays import read_arrays
-from cosim.report.tables import format_circuit
+from cosim.exchange.checkpoint import npz_bytes
+from cosim.network.ir.graph import GraphBuilder, Lowered
+from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT, Output, Weight
+from cosim.verbs.compile import outputs
+from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.tables import format_circuit
 
 SEED = 5
 
@@ -78,7 +78,7 @@ def test_a_summary_says_how_many_have_no_row(sparse, technology, calibration, mo
 
 
 def test_a_compile_maps_its_parameters_once(cosim_main, sparse, tmp_path, monkeypatch):
-    from cosim.checkpoint.file import save_checkpoint
+    from cosim.exchange.checkpoint import save_checkpoint
 
     save_checkpoint(tmp_path / "net.npz", sparse)
     calls = []

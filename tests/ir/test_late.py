@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.errors import MappingError
 from cosim.compiler.lower import lower
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
-from cosim.errors import MappingError
-from cosim.ir.states import software_states
+from cosim.network.ir.states import software_states
 from cosim.network.layers import ReluLayer, SignedLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal

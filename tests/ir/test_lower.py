@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from cosim.base.errors import MappingError
 from cosim.circuit.deck import format_circuit
 from cosim.compiler.assemble import assemble
 from cosim.compiler.lower import lower
@@ -14,14 +15,13 @@ from cosim.compiler.scale import scale
 from cosim.compiler.settings import CompilerSettings
 from cosim.compiler.size import size
 from cosim.engines.behavioral.evaluate import evaluate
-from cosim.errors import MappingError
-from cosim.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier
-from cosim.ir.states import software_states
+from cosim.network.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier
+from cosim.network.ir.states import software_states
 from cosim.network.layers import ReluLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, check_network
-from cosim.study.distances import threshold_distances
 from cosim.units.schmitt import Schmitt
+from cosim.verbs.compare.distances import threshold_distances
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
+from cosim.base.errors import MappingError
 from cosim.cells.dpi import dpi_fall_time, dpi_rise_time
 from cosim.compiler.checks import check_set_points
 from cosim.compiler.lower import lower
@@ -18,14 +19,12 @@ from cosim.compiler.settings import CompilerSettings, Target
 from cosim.compiler.size import size
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.engine import Inference
-from cosim.errors import MappingError
-from cosim.ir.nodes import UNIT_CURRENT
-from cosim.ir.states import software_states
+from cosim.network.ir.nodes import UNIT_CURRENT
+from cosim.network.ir.states import software_states
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.study.agreement import compare_engines
 from cosim.tasks.testset import TestSet
 from cosim.units.ladder import (
     ALPHA,
@@ -39,6 +38,7 @@ from cosim.units.ladder import (
 )
 from cosim.units.schmitt import Schmitt
 from cosim.units.toggle import Toggle
+from cosim.verbs.compare.agreement import compare_engines
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 SAMPLES, STEPS = 13, 6

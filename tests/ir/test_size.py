@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.errors import MappingError
 from cosim.compiler.checks import check_set_points, check_signals, check_weights
 from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
 from cosim.compiler.settings import CompilerSettings, Target
 from cosim.compiler.size import PEDESTAL_UNITS
 from cosim.compiler.size import size as size_alone
-from cosim.errors import MappingError
-from cosim.ir.graph import GraphBuilder
-from cosim.ir.nodes import (
+from cosim.network.ir.graph import GraphBuilder
+from cosim.network.ir.nodes import (
     PEDESTAL,
     UNIT_CURRENT,
     InputCurrent,

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from cosim.automata.network import network_of, one_hot
-from cosim.automata.table import modulo
+from cosim.base.errors import MappingError, NetworkError
 from cosim.compiler.lower import lower
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import check_mapping, compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
-from cosim.errors import MappingError, NetworkError
-from cosim.ir.nodes import And
-from cosim.ir.states import software_states
+from cosim.network.automaton import modulo
+from cosim.network.ir.nodes import And
+from cosim.network.ir.states import software_states
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, check_network

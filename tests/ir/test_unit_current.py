@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.errors import MappingError
+from cosim.base.quantities import parse_quantity
 from cosim.compiler.checks import set_points
 from cosim.compiler.lower import lower
 from cosim.compiler.passes import check_sizes, compile_network
 from cosim.compiler.scale import scale
 from cosim.compiler.settings import CompilerSettings
-from cosim.errors import MappingError
-from cosim.quantities import parse_quantity
 
 
 def with_thresholds(network, **found):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cosim.calibration.find import shipped_path
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.find import shipped_path
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from cosim.base.errors import MappingError
 from cosim.cells.mirror import signal_rails
 from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos
-from cosim.errors import MappingError
 from cosim.layout.bands import find_bands
 from cosim.layout.blocks import VDD, TransistorBlock, stack
 from cosim.layout.chip import MOST, draw_chip, drawing_of

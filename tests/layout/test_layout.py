@@ -11,13 +11,13 @@ from tempfile import NamedTemporaryFile
 
 import pytest
 
+from cosim.base.errors import InputError, MissingToolError, SimulationError
 from cosim.cells.dpi import dpi
 from cosim.cells.mirror import signal_rails
 from cosim.cells.quantiser import quantiser, quantiser_blocks
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import GROUND, Circuit, Instance, Mos
-from cosim.errors import InputError, MissingToolError, SimulationError
 from cosim.layout.checks import Checker, find_application, find_checker, read_violations, run_drc, run_lvs
 from cosim.layout.chip import draw_chip, drawing_of
 from cosim.layout.connect import _connect, read_layout

@@ -4,8 +4,8 @@ from itertools import combinations, pairwise
 
 import pytest
 
+from cosim.base.errors import MappingError
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
-from cosim.errors import MappingError
 from cosim.layout.blocks import TransistorBlock
 from cosim.layout.chip import draw_chip, drawing_of
 from cosim.layout.floorplan import BlockRow, PlacedTile

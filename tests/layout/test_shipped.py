@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cosim.checkpoint.file import stays_software
-from cosim.errors import MissingToolError
-from cosim.resources import models_path
+from cosim.base.errors import MissingToolError
+from cosim.base.resources import models_path
+from cosim.exchange.checkpoint import stays_software
 from cosim.technology.catalog import load_technology
 
 pytest.importorskip("klayout.db")

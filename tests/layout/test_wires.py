@@ -5,17 +5,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cosim.checkpoint.file import load_network
+from cosim.base.errors import InputError
+from cosim.base.resources import trained_network_path
+from cosim.base.seal import _seal, seal_text
 from cosim.circuit.elements import Capacitor
 from cosim.compiler.passes import compile_network
-from cosim.errors import InputError
-from cosim.files.seal import _seal, seal_text
+from cosim.exchange.checkpoint import load_network
 from cosim.layout.backannotate import extracted, nets_of
 from cosim.layout.extract import Parasitic
 from cosim.layout.picture import cell_pictures
 from cosim.layout.record import POSITIONS, WIRES, format_wires, read_positions
-from cosim.report.comparison_sheet import wire_facts
-from cosim.resources import trained_network_path
+from cosim.verbs.compare.page import wire_facts
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cosim.compiler.passes import compile_network
-from cosim.montecarlo.trial import Trial
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.montecarlo.trial import Trial
 
 
 @pytest.fixture(scope="session")

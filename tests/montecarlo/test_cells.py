@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from cosim.montecarlo.cells import spread_cells
-from cosim.montecarlo.trial import drawn_record
-from cosim.montecarlo.trim import measure_behavioral
 from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.montecarlo.cells import spread_cells
+from cosim.verbs.montecarlo.trial import drawn_record
+from cosim.verbs.trim.trim import measure_behavioral
 
 
 def test_cells_of_records_are_those_of_the_chips_drawn(trial):

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from cosim.errors import SimulationError
-from cosim.montecarlo.cluster import dask_cluster
-from cosim.montecarlo.execute import BEHAVIORAL_CHUNK, run_on
-from cosim.montecarlo.trial import run_chips
+from cosim.base.errors import SimulationError
+from cosim.verbs.montecarlo.cluster import dask_cluster
+from cosim.verbs.montecarlo.execute import BEHAVIORAL_CHUNK, run_on
+from cosim.verbs.montecarlo.trial import run_chips
 
 distributed = pytest.importorskip("distributed", reason="pip install 'cosim-analog[dask]'")
 

@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.cli.verify import check_kept
+from cosim.base.claim import own_folder
+from cosim.base.errors import InputError
+from cosim.base.results import write_results
 from cosim.engines.engine import Inference
-from cosim.errors import InputError
-from cosim.files.claim import own_folder
-from cosim.montecarlo.keep import load_trial, read_kept
-from cosim.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, run_settings
-from cosim.montecarlo.store import open_store, read_sealed, read_store
-from cosim.outputs import write_results
-from cosim.simulation import inference
-from cosim.simulation.inference import deck_hash
-from cosim.simulation.read import ReadPlan
+from cosim.engines.simulation import inference
+from cosim.engines.simulation.inference import deck_hash
+from cosim.engines.simulation.read import ReadPlan
+from cosim.verbs.montecarlo.keep import load_trial, read_kept
+from cosim.verbs.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, run_settings
+from cosim.verbs.montecarlo.store import open_store, read_sealed, read_store
+from cosim.verbs.verify.command import check_kept
 
 PLAN = ReadPlan((("a",), ("b",)), ("o0", "o1"), (), 0.5, np.arange(5.0), (0.0, 5.0))
 

@@ -10,19 +10,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.calibration.find import shipped_path
-from cosim.checkpoint.file import load_network, save_checkpoint
-from cosim.cli.common import Compiling, load_design
-from cosim.errors import InputError
-from cosim.files.seal import checksum, seal_json, unseal_json
-from cosim.montecarlo.keep import Places, keep_trial, load_trial
-from cosim.montecarlo.run import run_settings
-from cosim.montecarlo.trial import Trial, run_chip, trial_samples_hash
-from cosim.resources import device_model_path
+from cosim.base.errors import InputError
+from cosim.base.resources import device_model_path
+from cosim.base.seal import checksum, seal_json, unseal_json
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import format_calibration, load_calibration
 from cosim.variation.draws import VariationPlan
 from cosim.variation.gradient import Gradient
+from cosim.verbs.calibrate.find import shipped_path
+from cosim.verbs.common import Compiling, load_design
+from cosim.verbs.montecarlo.keep import Places, keep_trial, load_trial
+from cosim.verbs.montecarlo.run import run_settings
+from cosim.verbs.montecarlo.trial import Trial, run_chip, trial_samples_hash
 
 FILES = {"trial.json", "network.npz", "samples.npz", "calibration.json"}
 OPTIONS = {"technology": "generic180", "pdk_root": None, "saturate": False, "cell": "auto", "headroom": 1, "tau": None}
@@ -194,7 +194,7 @@ def test_a_changed_seed_is_refused(store):
 
 def test_another_version_alone_is_no_reason(trial, make_store, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("cosim.montecarlo.run.__version__", "0.0.1")
+        patch.setattr("cosim.verbs.montecarlo.run.__version__", "0.0.1")
         make_store(tmp_path / "run", replace(trial, plan=replace(trial.plan, chips=1)))
     assert json.loads((tmp_path / "run" / "run.json").read_text())["cosim"] == "0.0.1"
     load_trial(tmp_path / "run")

@@ -7,13 +7,13 @@ import pytest
 
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
-from cosim.montecarlo.spec import meets_specs, parse_spec, passes_specs
-from cosim.montecarlo.trial import run_behavioral_chip, run_chip
-from cosim.montecarlo.trim import measure_behavioral
-from cosim.simulation.plans import read_plan
-from cosim.simulation.read import read_inference
-from cosim.simulation.simulated import engine_named
-from cosim.simulation.testbench import inference_bench
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_inference
+from cosim.engines.simulation.simulated import engine_named
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.verbs.montecarlo.spec import meets_specs, parse_spec, passes_specs
+from cosim.verbs.montecarlo.trial import run_behavioral_chip, run_chip
+from cosim.verbs.trim.trim import measure_behavioral
 
 CELL, DIODE = "layer1.1", "network.bias_width_6.diode"
 WIDER = 0.03  # V: the copy of a diode of so much more threshold carries exp(30 mV / 35 mV) = 2.3 times the current

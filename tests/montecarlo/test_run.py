@@ -7,13 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError
+from cosim.base.json_form import json_object
 from cosim.engines.engine import FailureKind
-from cosim.errors import InputError
-from cosim.files.json_form import json_object
-from cosim.montecarlo.contributions import DIVISIONS, chip_figures, share_variance
-from cosim.montecarlo.execute import run_local, run_on
-from cosim.montecarlo.record import check_record, unpack_draws
-from cosim.montecarlo.run import (
+from cosim.engines.simulation import schedule
+from cosim.verbs.montecarlo.advice import advise
+from cosim.verbs.montecarlo.chips import Contribution, Division, Unreset, VarianceShare
+from cosim.verbs.montecarlo.contributions import DIVISIONS, chip_figures, share_variance
+from cosim.verbs.montecarlo.execute import run_local, run_on
+from cosim.verbs.montecarlo.record import check_record, unpack_draws
+from cosim.verbs.montecarlo.run import (
     SUMMARY_FILE,
     default_spec,
     run_contributions,
@@ -21,14 +24,11 @@ from cosim.montecarlo.run import (
     run_settings,
     summarize_run,
 )
-from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.statistics import describe
-from cosim.montecarlo.store import open_store, read_store
-from cosim.montecarlo.trial import behavioral_record, failed, run_chip, run_chips
-from cosim.report.advice import advise
-from cosim.report.tables import format_contributions, format_summary
-from cosim.simulation import schedule
-from cosim.study.chips import Contribution, Division, Unreset, VarianceShare
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.statistics import describe
+from cosim.verbs.montecarlo.store import open_store, read_store
+from cosim.verbs.montecarlo.trial import behavioral_record, failed, run_chip, run_chips
+from cosim.verbs.tables import format_contributions, format_summary
 
 SPECS = [parse_spec("accuracy>=0.9")]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
+from cosim.base.errors import InputError
 from cosim.cli.types import ShareType
-from cosim.errors import InputError
-from cosim.montecarlo.merge import merge_stores
-from cosim.montecarlo.run import shard_of
+from cosim.verbs.montecarlo.merge import merge_stores
+from cosim.verbs.montecarlo.run import shard_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "montecarlo.md"
 NETWORK = Path(__file__).parents[2] / "models" / "trained" / "digits_d4.pt"

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cosim.errors import InputError
-from cosim.metrics import Estimate
-from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.spec_file import format_verdicts, judge, read_specs, without_yield
+from cosim.base.errors import InputError
+from cosim.results.metrics import Estimate
 from cosim.technology.catalog import load_technology
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.spec_file import format_verdicts, judge, read_specs, without_yield
 
 FILE = """
 [spec]

@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.errors import InputError
-from cosim.files.json_form import json_object
-from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.statistics import (
+from cosim.base.errors import InputError
+from cosim.base.json_form import json_object
+from cosim.variation.draws import VariationPlan
+from cosim.verbs.montecarlo.chips import ChipRecord, Figures
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.statistics import (
     checkpoints,
     count_yield,
     describe,
@@ -17,9 +19,7 @@ from cosim.montecarlo.statistics import (
     stop_confidence,
     summarize_chips,
 )
-from cosim.report.tables import format_unreset
-from cosim.study.chips import ChipRecord, Figures
-from cosim.variation.draws import VariationPlan
+from cosim.verbs.tables import format_unreset
 
 PLAN = VariationPlan("local", 0, 100)
 

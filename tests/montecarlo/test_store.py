@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from cosim.errors import InputError
-from cosim.files.json_form import json_object
-from cosim.files.seal import seal_line
-from cosim.montecarlo.store import CHIPS_FILE, RUN_FILE, open_store, read_store, run_key
-from cosim.study.chips import ChipRecord, Figures
+from cosim.base.errors import InputError
+from cosim.base.json_form import json_object
+from cosim.base.seal import seal_line
+from cosim.verbs.montecarlo.chips import ChipRecord, Figures
+from cosim.verbs.montecarlo.store import CHIPS_FILE, RUN_FILE, open_store, read_store, run_key
 
 SETTINGS = {
     "cosim": "1",
@@ -101,7 +101,7 @@ def test_a_fresh_run_begins_without_the_chips_of_the_one_before(tmp_path):
 def test_two_processes_on_one_store(tmp_path):
     """The second is refused; when the first dies, its lock dies with it."""
     holder = (
-        "import sys, pathlib\nfrom cosim.montecarlo.store import open_store\n"
+        "import sys, pathlib\nfrom cosim.verbs.montecarlo.store import open_store\n"
         f"with open_store(pathlib.Path({str(tmp_path)!r}), {SETTINGS!r}):\n"
         "    print('held', flush=True)\n    sys.stdin.read()\n"
     )

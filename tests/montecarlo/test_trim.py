@@ -6,26 +6,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError, SimulationError
+from cosim.compiler.design import Condition
 from cosim.compiler.passes import compile_network
-from cosim.design import Condition
-from cosim.errors import InputError, SimulationError
-from cosim.montecarlo import execute, trim_run
-from cosim.montecarlo.run import nominal_chip
-from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.trim import (
+from cosim.engines.simulation.simulated import engine_named
+from cosim.engines.simulation.testbench import control_elements
+from cosim.units.schmitt import Schmitt
+from cosim.variation.chip import deviations_of, standing
+from cosim.verbs.montecarlo import execute
+from cosim.verbs.montecarlo.chips import Figures
+from cosim.verbs.montecarlo.run import nominal_chip
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.tables import format_trim
+from cosim.verbs.trim import run as trim_run
+from cosim.verbs.trim.run import TrimRecord, summarize_trim, trim_chip
+from cosim.verbs.trim.trim import (
     check_trimmable,
     measure_behavioral,
     measure_cell,
     trim_codes,
     trim_ranges,
 )
-from cosim.montecarlo.trim_run import TrimRecord, summarize_trim, trim_chip
-from cosim.report.tables import format_trim
-from cosim.simulation.simulated import engine_named
-from cosim.simulation.testbench import control_elements
-from cosim.study.chips import Figures
-from cosim.units.schmitt import Schmitt
-from cosim.variation.chip import deviations_of, standing
 
 
 def trimmed_chip(trial, chip, factors):

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
-from cosim.errors import NetworkError
+from cosim.base.errors import NetworkError
+from cosim.exchange.checkpoint import load_network, save_checkpoint
+from cosim.network.arrays import network_to_arrays
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network

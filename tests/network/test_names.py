@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network, network_from_arrays, network_to_arrays
-from cosim.errors import NetworkError
+from cosim.base.errors import NetworkError
+from cosim.exchange.checkpoint import load_network, network_from_arrays
+from cosim.network.arrays import network_to_arrays
 from cosim.network.types import check_network
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import encode_inputs, pool_readout, run_reference
 from cosim.network.types import InputEncoding, Network, Readout

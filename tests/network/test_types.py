@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network, network_to_arrays
-from cosim.errors import InputError, NetworkError
+from cosim.base.errors import InputError, NetworkError
+from cosim.exchange.checkpoint import load_network
+from cosim.network.arrays import network_to_arrays
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, check_network
 

@@ -10,8 +10,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from cosim.errors import InputError
-from cosim.reading.arrays import MEMBERS, MEMORY_FLOOR, check_forms, read_arrays
+from cosim.base.arrays import MEMBERS, MEMORY_FLOOR, check_forms, read_arrays
+from cosim.base.errors import InputError
 
 REPAIR = "save it again"
 
@@ -131,8 +131,8 @@ def test_a_small_file_cannot_take_much_memory(tmp_path):
     code = """
 import resource, sys
 from pathlib import Path
-from cosim.errors import InputError
-from cosim.reading.arrays import read_arrays
+from cosim.base.errors import InputError
+from cosim.base.arrays import read_arrays
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     read_arrays(Path(sys.argv[1]), "repair")

@@ -8,9 +8,9 @@ import zipfile
 import pytest
 import torch
 
-from cosim.errors import InputError
-from cosim.reading.arrays import MEMORY_FLOOR
-from cosim.reading.tensors import read_torch, tensor_array
+from cosim.base.arrays import MEMORY_FLOOR
+from cosim.base.errors import InputError
+from cosim.base.tensors import read_torch, tensor_array
 
 REPAIR = "save it again"
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 import pytest
 
-from cosim.errors import InputError
-from cosim.reading.text import (
+from cosim.base.errors import InputError
+from cosim.base.text import (
     DEPTH,
     JSON_LIMIT,
     NODES,

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from cosim.automata.recall.circuit import correlator, matched_filter, memory, to_bits
+from cosim.base.errors import InputError, MappingError, NetworkError
 from cosim.compiler.passes import compile_network
-from cosim.errors import InputError, MappingError, NetworkError
 from cosim.network.reference import run_reference
-from cosim.recall.circuit import correlator, matched_filter, memory, to_bits
 
 EVERY = np.array(list(itertools.product((0, 1), repeat=8)))
 

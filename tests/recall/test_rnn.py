@@ -7,8 +7,8 @@ Figures of the source and of an independent program in numpy; a mean square erro
 import numpy as np
 import pytest
 
-from cosim.recall.activations import ACTIVATIONS
-from cosim.recall.rnn import INITIAL, DelayLineState, RecallNetwork, cast, draw, recall, store
+from cosim.automata.recall.activations import ACTIVATIONS
+from cosim.automata.recall.rnn import INITIAL, DelayLineState, RecallNetwork, cast, draw, recall, store
 
 
 def written(length, width, symbols=3, seed=0, dtype=np.float32, **kind):
@@ -47,7 +47,7 @@ def test_in_place_is_the_dense_network(name, steps):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_line_is_stored_at_once(monkeypatch, dtype):
     """Step by step, and block by block in pieces: the same numbers; 1 ulp a shift where a library rounds by length."""
-    monkeypatch.setattr("cosim.recall.rnn.PIECE", 80)
+    monkeypatch.setattr("cosim.automata.recall.rnn.PIECE", 80)
     network, wanted, states = written(50, 5, dtype=dtype)
     line = DelayLineState(network, 50)
     for symbol in wanted:

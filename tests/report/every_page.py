@@ -6,24 +6,24 @@ import numpy as np
 
 from cosim.cells.ladder_bench import LADDER_RAILS
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
-from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.trial import Trial
-from cosim.montecarlo.trim_run import summarize_trim, trim_chip
-from cosim.report.characterize_sheet import LadderCondition, Origin, cell_page, ladder_page
-from cosim.report.partitions_sheet import PartitionSubject, partitions_page
-from cosim.report.power_sheet import power_page
-from cosim.report.pvt_sheet import pvt_page
-from cosim.report.simulation_sheet import SimulationSubject, simulation_page
-from cosim.report.trim_sheet import trim_page
-from cosim.study.characterize import CellFigure, Characterisation, FigureLine
-from cosim.study.intervals import IntervalEnds
-from cosim.study.ladder_study import LadderStudy, LadderTrace, ladder_runs, software_levels, summarize_ladder
-from cosim.study.partitions import DeployedSummary, PartitionSummary
-from cosim.study.power import study_power, summarize_power
-from cosim.study.pvt import PvtCondition, Sweep
+from cosim.results.intervals import IntervalEnds
 from cosim.technology.conditions import at
 from cosim.units.ladder import ladder_currents, ladder_timing
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.characterize.ladder import LadderStudy, LadderTrace, ladder_runs, software_levels, summarize_ladder
+from cosim.verbs.characterize.page import LadderCondition, Origin, cell_page, ladder_page
+from cosim.verbs.characterize.study import CellFigure, Characterisation, FigureLine
+from cosim.verbs.compare.pvt import PvtCondition, Sweep
+from cosim.verbs.compare.pvt_page import pvt_page
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.trial import Trial
+from cosim.verbs.partitions.page import PartitionSubject, partitions_page
+from cosim.verbs.partitions.study import DeployedSummary, PartitionSummary
+from cosim.verbs.power.page import power_page
+from cosim.verbs.power.study import study_power, summarize_power
+from cosim.verbs.simulate.page import SimulationSubject, simulation_page
+from cosim.verbs.trim.page import trim_page
+from cosim.verbs.trim.run import summarize_trim, trim_chip
 
 VERSION = {"ngspice": "39"}
 

@@ -10,23 +10,23 @@ import pytest
 
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
-from cosim.automata.table import Automaton, modulo
 from cosim.automata.tour import tour
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
-from cosim.montecarlo.page import study_chips
-from cosim.montecarlo.trial import Trial
-from cosim.pipeline import run_comparison
-from cosim.report.automaton_figure import describe_automaton, draw_automaton, is_drawn, short_symbols, symbols_between
-from cosim.report.automaton_layout import place
-from cosim.report.automaton_sheet import format_automaton
-from cosim.report.chip_page import chip_page
-from cosim.report.figures import RED, figure_bytes
-from cosim.report.page import format_block, format_pages
-from cosim.report.tables import format_comparison
-from cosim.study.transitions import Transition, Transitions
+from cosim.network.automaton import Automaton, modulo
+from cosim.results.figures import RED, figure_bytes
+from cosim.results.page import format_block, format_pages
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.automaton.figure import describe_automaton, draw_automaton, is_drawn, short_symbols, symbols_between
+from cosim.verbs.automaton.layout import place
+from cosim.verbs.automaton.section import format_automaton
+from cosim.verbs.compare.transitions import Transition, Transitions
+from cosim.verbs.montecarlo.page import chip_page
+from cosim.verbs.montecarlo.trial import Trial
+from cosim.verbs.montecarlo.write import study_chips
+from cosim.verbs.pipeline import run_comparison
+from cosim.verbs.tables import format_comparison
 
 HOSTILE = "<script>$\\frac{$"
 

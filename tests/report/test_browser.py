@@ -8,17 +8,17 @@ from html import escape, unescape
 import numpy as np
 import pytest
 
+from cosim.base.settings import RunSettings
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
-from cosim.files.settings import RunSettings
-from cosim.montecarlo.page import study_chips
-from cosim.montecarlo.trial import Trial
-from cosim.pipeline import run_comparison
-from cosim.report.chip_page import chip_page
-from cosim.report.kept_page import read_page
-from cosim.report.page import format_pages
+from cosim.results.kept_page import read_page
+from cosim.results.page import format_pages
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.montecarlo.page import chip_page
+from cosim.verbs.montecarlo.trial import Trial
+from cosim.verbs.montecarlo.write import study_chips
+from cosim.verbs.pipeline import run_comparison
 
 PHONE, DESK, PAPER = 420, 1300, 680  # px; A4 without its margins has 180 mm = 680 px
 CONTRAST = 4.5  # that WCAG 2.2 asks of text, level AA

@@ -10,25 +10,25 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError, MissingToolError, SimulationError
+from cosim.base.quantities import format_quantity
+from cosim.base.seal import seal_json
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
-from cosim.errors import InputError, MissingToolError, SimulationError
-from cosim.files.seal import seal_json
-from cosim.metrics import CHIP_METRICS
-from cosim.montecarlo import page as report
-from cosim.montecarlo.cells import stored_chip
-from cosim.montecarlo.page import find_failure, nominal_power, study_chips, write_report, yield_curve
-from cosim.montecarlo.spec import parse_spec
-from cosim.montecarlo.statistics import count_yield
-from cosim.montecarlo.store import read_store
-from cosim.montecarlo.trial import Trial, run_behavioral_chip
-from cosim.quantities import format_quantity
-from cosim.report.chip_page import chip_page
-from cosim.report.page import format_pages
-from cosim.report.tables import percent
-from cosim.study.chips import Unreset
+from cosim.results.metrics import CHIP_METRICS
+from cosim.results.page import format_pages
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.montecarlo import write as report
+from cosim.verbs.montecarlo.cells import stored_chip
+from cosim.verbs.montecarlo.chips import Unreset
+from cosim.verbs.montecarlo.page import chip_page
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.statistics import count_yield
+from cosim.verbs.montecarlo.store import read_store
+from cosim.verbs.montecarlo.trial import Trial, run_behavioral_chip
+from cosim.verbs.montecarlo.write import find_failure, nominal_power, study_chips, write_report, yield_curve
+from cosim.verbs.tables import percent
 
 HOSTILE = '<script>alert("x")</script>'
 VOID = {"meta", "img", "br"}

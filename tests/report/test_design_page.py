@@ -9,12 +9,12 @@ import pytest
 
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
-from cosim.report import inside
-from cosim.report.design_page import design_page, write_design, write_design_page
-from cosim.report.html import escape
-from cosim.report.inside import picture_network
-from cosim.report.kept_page import read_page
-from cosim.report.page import format_block, format_pages
+from cosim.results.html import escape
+from cosim.results.kept_page import read_page
+from cosim.results.page import format_block, format_pages
+from cosim.verbs.compile import inside
+from cosim.verbs.compile.inside import picture_network
+from cosim.verbs.compile.page import design_page, write_design, write_design_page
 
 PROBE = """<script>
 const input = document.querySelector(".search input");

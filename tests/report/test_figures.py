@@ -11,8 +11,14 @@ from matplotlib.text import Text
 
 from cosim.cells.blocks import BIAS_TREE, BLOCKS, CLOCK_GENERATOR, CONVERTERS, DECISION
 from cosim.circuit.waveforms import DECIDE, Timing
-from cosim.report.characterize_figures import draw_characterisation
-from cosim.report.chip_figures import (
+from cosim.results.figures import COLORS, DOUBLE, SIMULATOR, SINGLE, engine_colors, figure_bytes, styled
+from cosim.results.intervals import running_intervals
+from cosim.verbs.characterize.figures import draw_characterisation
+from cosim.verbs.characterize.study import CellFigure, Characterisation, FigureLine
+from cosim.verbs.compare.agreement import Comparison, EngineResult
+from cosim.verbs.compare.figures import draw_confusion
+from cosim.verbs.montecarlo.cell_spread import CellSpread, rank_weak
+from cosim.verbs.montecarlo.figures import (
     ChipDistribution,
     YieldCurve,
     draw_failure,
@@ -20,16 +26,16 @@ from cosim.report.chip_figures import (
     draw_spread,
     draw_yield_curve,
 )
-from cosim.report.comparison_figures import draw_confusion
-from cosim.report.figures import COLORS, DOUBLE, SIMULATOR, SINGLE, engine_colors, figure_bytes, styled
-from cosim.report.spread_figures import draw_levels, draw_quantiles, draw_running_yield, draw_thresholds, draw_weak
-from cosim.report.waveform_figure import draw_waveforms
-from cosim.study.agreement import Comparison, EngineResult
-from cosim.study.cell_spread import CellSpread, rank_weak
-from cosim.study.characterize import CellFigure, Characterisation, FigureLine
-from cosim.study.intervals import running_intervals
-from cosim.study.spread import normal_quantiles
-from cosim.study.waveforms import SampleDecisions, WaveLabels
+from cosim.verbs.montecarlo.spread import normal_quantiles
+from cosim.verbs.montecarlo.spread_figures import (
+    draw_levels,
+    draw_quantiles,
+    draw_running_yield,
+    draw_thresholds,
+    draw_weak,
+)
+from cosim.verbs.simulate.waveform_figure import draw_waveforms
+from cosim.verbs.simulate.waveforms import SampleDecisions, WaveLabels
 
 RNG = np.random.default_rng(3)
 ACCURACY = np.round(40 * np.clip(RNG.normal(0.85, 0.08, 60), 0, 1)) / 40

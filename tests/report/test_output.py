@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError
 from cosim.circuit.waveforms import Timing
-from cosim.errors import InputError
-from cosim.report.comparison_figures import draw_confusion
-from cosim.report.figures import Figure, save_figure
-from cosim.report.tables import format_comparison, percent
-from cosim.report.waveform_figure import draw_waveforms
-from cosim.study.agreement import Comparison, EngineResult, summarize_comparison
-from cosim.study.waveforms import WaveLabels, liveliest_cell
+from cosim.results.figures import Figure, save_figure
+from cosim.verbs.compare.agreement import Comparison, EngineResult, summarize_comparison
+from cosim.verbs.compare.figures import draw_confusion
+from cosim.verbs.simulate.waveform_figure import draw_waveforms
+from cosim.verbs.simulate.waveforms import WaveLabels, liveliest_cell
+from cosim.verbs.tables import format_comparison, percent
 
 HOSTILE = '<script>alert("x")</script>'
 FORMULA = r"$\frac{$ \undefined_"  # what a renderer of formulas would choke on

@@ -8,17 +8,17 @@ from html.parser import HTMLParser
 
 import pytest
 
+from cosim.base.errors import InputError
+from cosim.base.seal import seal_json
+from cosim.base.settings import RunSettings, write_settings
 from cosim.compiler.passes import compile_network
-from cosim.errors import InputError
-from cosim.files.seal import seal_json
-from cosim.files.settings import RunSettings, write_settings
-from cosim.outputs import summarize
-from cosim.report.chip_study import format_spec
-from cosim.report.html import Picture
-from cosim.report.kept_page import check_same, has_page, read_page, write_page
-from cosim.report.page import PROVENANCE, Facts, Fold, Grid, Page, PageSubject, Section, Table, format_pages
-from cosim.report.repeat import REPEAT
-from cosim.report.words import WORDS, network_name, worded
+from cosim.results.html import Picture
+from cosim.results.kept_page import check_same, has_page, read_page, write_page
+from cosim.results.page import PROVENANCE, Facts, Fold, Grid, Page, PageSubject, Section, Table, format_pages
+from cosim.results.repeat import REPEAT
+from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.montecarlo.chip_study import format_spec
+from cosim.verbs.words import WORDS, network_name, worded
 
 HOSTILE = '<script>alert("x")</script>'
 PICTURE = Picture("png", b"\x89PNG", HOSTILE, HOSTILE, 300)

@@ -23,14 +23,14 @@ from cosim.cells import (
     toggle,
 )
 from cosim.circuit.elements import Circuit, Mos
-from cosim.ir.graph import GraphBuilder
-from cosim.ir.nodes import Pedestal
-from cosim.report import schematics
-from cosim.report.device_sizes import device_rows, sizes_of
-from cosim.report.schematics import schematics_of
+from cosim.network.ir.graph import GraphBuilder
+from cosim.network.ir.nodes import Pedestal
 from cosim.units.ladder import Ladder
 from cosim.units.schmitt import Schmitt
 from cosim.units.toggle import Toggle
+from cosim.verbs.compile import schematics
+from cosim.verbs.compile.device_sizes import device_rows, sizes_of
+from cosim.verbs.compile.schematics import schematics_of
 
 FUNCTIONS = sorted(name for name in vars(schematics) if name.startswith("draw_"))
 TOP = {"central": -0.5, "ideographic": -1.0, "hanging": 0.0}  # of a line's box under its anchor, in its size

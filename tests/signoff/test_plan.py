@@ -2,8 +2,8 @@
 
 import pytest
 
-from cosim.errors import InputError
-from cosim.signoff.plan import NAMES, SignoffPlan, format_plan, read_plan
+from cosim.base.errors import InputError
+from cosim.verbs.signoff.plan import NAMES, SignoffPlan, format_plan, read_plan
 
 
 def plan_of(tmp_path, text):

@@ -11,18 +11,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from cosim.base.errors import SimulationError
 from cosim.circuit.bench import Voltage
 from cosim.circuit.elements import Mos
-from cosim.design import Condition
+from cosim.compiler.design import Condition
 from cosim.engines.engine import Run, Waveforms
-from cosim.errors import SimulationError
-from cosim.report.signoff_table import format_check, say_whole, verdict_of
-from cosim.signoff.plan import NAMES, SignoffPlan
-from cosim.signoff.subject import SignoffSubject
-from cosim.signoff.weakest import largest_voltages
-from cosim.study import bias as sources
-from cosim.study.bias import ON_CHIP, applicable_biases, bias_name, bias_words
-from cosim.study.signoff import Check, Finding, SignOff
+from cosim.verbs import bias as sources
+from cosim.verbs.bias import ON_CHIP, applicable_biases, bias_name, bias_words
+from cosim.verbs.signoff.plan import NAMES, SignoffPlan
+from cosim.verbs.signoff.study import Check, Finding, SignOff
+from cosim.verbs.signoff.subject import SignoffSubject
+from cosim.verbs.signoff.table import format_check, say_whole, verdict_of
+from cosim.verbs.signoff.weakest import largest_voltages
 
 pytest.importorskip("numba")
 NETWORK = Path(__file__).parents[2] / "models" / "trained" / "digits_d4.pt"

@@ -5,31 +5,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.calibration import chip as chip_files
-from cosim.calibration.chip import chip_fingerprint, find_chip, measure_chip
+from cosim.base.errors import InputError, MappingError
+from cosim.base.resources import trained_network_path
+from cosim.base.seal import seal_json
 from cosim.cells.blocks import BLOCKS, OUTSIDE
-from cosim.checkpoint.file import load_network
 from cosim.circuit.elements import Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import AROUND, CompilerSettings, parse_around
 from cosim.engines.engine import NO_CLASS, Inference, Run, decided_by
-from cosim.errors import InputError, MappingError
-from cosim.files.seal import seal_json
-from cosim.ir.states import software_states
-from cosim.loading import compile_for
-from cosim.montecarlo.trim import check_trimmable
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.metering import meter
+from cosim.engines.simulation.plans import metered_plan, read_plan
+from cosim.engines.simulation.simulated import meter_samples, simulate_samples
+from cosim.engines.simulation.testbench import control_elements, inference_bench
+from cosim.exchange.checkpoint import load_network
+from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
-from cosim.resources import trained_network_path
-from cosim.simulation.inference import run_inference
-from cosim.simulation.metering import meter
-from cosim.simulation.plans import metered_plan, read_plan
-from cosim.simulation.simulated import meter_samples, simulate_samples
-from cosim.simulation.testbench import control_elements, inference_bench
-from cosim.study.bias import biased
-from cosim.study.power import study_power, summarize_power
 from cosim.tasks.testset import TestSet
 from cosim.technology.chip import chip_bytes, load_chip
+from cosim.verbs.bias import biased
+from cosim.verbs.calibrate import chip as chip_files
+from cosim.verbs.calibrate.chip import chip_fingerprint, find_chip, measure_chip
+from cosim.verbs.loading import compile_for
+from cosim.verbs.power.study import study_power, summarize_power
+from cosim.verbs.trim.trim import check_trimmable
 
 FRAMES = 3
 DRIVEN = "inputs", "decision", "bias"  # phases from outside
@@ -107,7 +107,7 @@ def test_states_class_and_power(network, design, technology, calibration, x):
 def test_digits_are_decided_on_the_chip(technology):
     """Of the eight clearest of 40 digits the margin is above half a unit, 27 mV or twice the current."""
     pytest.importorskip("numba")
-    from cosim.loading import draw_samples, load_ranged
+    from cosim.verbs.loading import draw_samples, load_ranged
 
     net = load_ranged(trained_network_path("digits_d4.pt"), None)
     whole = compile_for(net, "digits", technology, CompilerSettings(around=DRIVEN))

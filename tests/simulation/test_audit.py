@@ -7,8 +7,8 @@ import pytest
 
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference
-from cosim.report.trust import format_audit, format_refusal, say_audit
-from cosim.simulation.audit import HOVERING, TIE, choose, judge, least_margin, merge
+from cosim.engines.simulation.audit import HOVERING, TIE, choose, judge, least_margin, merge
+from cosim.verbs.trust import format_audit, format_refusal, say_audit
 
 FRAMES, CELLS = 5, 4
 

@@ -9,17 +9,17 @@ from functools import partial
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError
 from cosim.circuit.bench import Bench, Current, Tran, Voltage
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Source
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
-from cosim.errors import InputError
-from cosim.simulation.inference import deck_hash, run_inference, run_inferences
-from cosim.simulation.keep import INFERENCES
-from cosim.simulation.plans import read_plan
-from cosim.simulation.read import Meter, ReadPlan
-from cosim.simulation.testbench import inference_bench
+from cosim.engines.simulation.inference import deck_hash, run_inference, run_inferences
+from cosim.engines.simulation.keep import INFERENCES
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import Meter, ReadPlan
+from cosim.engines.simulation.testbench import inference_bench
 
 pytestmark = pytest.mark.ngspice
 
@@ -124,7 +124,7 @@ def test_stored_results_are_read_back(benches, plan, outcomes, tmp_path, monkeyp
     def no_pool(*arguments):
         raise AssertionError("nothing was left to run")
 
-    monkeypatch.setattr("cosim.simulation.inference._run_pool", no_pool)
+    monkeypatch.setattr("cosim.engines.simulation.inference._run_pool", no_pool)
     assert content(run_inferences(benches, [plan] * 3, Run(tmp_path, 2))) == content(outcomes)
 
 
@@ -135,7 +135,7 @@ def test_damaged_and_missing_results_are_run_again(benches, plan, outcomes, tmp_
         return ((tile, [run_inference(tile.benches[0], plan)]) for tile in tiles)
 
     ran: list[int] = []
-    monkeypatch.setattr("cosim.simulation.inference._run_pool", here)
+    monkeypatch.setattr("cosim.engines.simulation.inference._run_pool", here)
     run_inferences(benches, [plan] * 3, Run(tmp_path))
     assert ran == [0, 1, 2]
     victim = tmp_path / INFERENCES / f"{deck_hash(format_bench(benches[1]))}.npz"

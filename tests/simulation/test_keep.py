@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cosim.engines.engine import Inference
-from cosim.simulation import inference
-from cosim.simulation.inference import deck_hash
-from cosim.simulation.keep import damaged_results
-from cosim.simulation.read import Meter, ReadPlan
+from cosim.engines.simulation import inference
+from cosim.engines.simulation.inference import deck_hash
+from cosim.engines.simulation.keep import damaged_results
+from cosim.engines.simulation.read import Meter, ReadPlan
 
 DECK = "* a deck\n"
 PLAN = ReadPlan(

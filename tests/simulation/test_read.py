@@ -6,7 +6,7 @@ import pytest
 from cosim.cells.assembly import Carried
 from cosim.circuit.bench import Current, DrainCurrent, Voltage
 from cosim.engines.engine import Waveforms
-from cosim.simulation.read import Margin, Meter, ReadPlan, read_inference
+from cosim.engines.simulation.read import Margin, Meter, ReadPlan, read_inference
 from cosim.units.kind import SwitchingThresholds
 
 TIMES = np.array([1.0, 2.0, 3.0])

@@ -4,12 +4,12 @@ from concurrent.futures import Future
 
 import pytest
 
+from cosim.base.errors import InputError
 from cosim.engines.engine import FailureKind
 from cosim.engines.processor import WAIT
-from cosim.errors import InputError
-from cosim.simulation import schedule
-from cosim.simulation.schedule import Lost, run_tasks
-from cosim.simulation.workers import PoolFuture, WorkerDied
+from cosim.engines.simulation import schedule
+from cosim.engines.simulation.schedule import Lost, run_tasks
+from cosim.engines.simulation.workers import PoolFuture, WorkerDied
 
 
 class Scripted:

@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError
 from cosim.circuit.bench import Tolerances, Tran
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.ngspice import NGSPICE, format_bench, format_devices, format_options
 from cosim.circuit.elements import GROUND, Source
 from cosim.circuit.waveforms import DECIDE, SAMPLE_AT, Timing
+from cosim.compiler.design import Condition
 from cosim.compiler.passes import compile_network
-from cosim.design import Condition
-from cosim.errors import InputError
-from cosim.simulation.plans import read_plan
-from cosim.simulation.testbench import control_elements, inference_bench, input_elements, saved_probes
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.testbench import control_elements, inference_bench, input_elements, saved_probes
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 

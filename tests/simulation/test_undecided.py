@@ -7,11 +7,11 @@ import pytest
 
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
-from cosim.report.trust import format_undecided
-from cosim.simulation import undecided
-from cosim.simulation.audit import TIE, AuditableRun
-from cosim.simulation.undecided import TIGHTER, find_undecided
+from cosim.engines.simulation import undecided
+from cosim.engines.simulation.audit import TIE, AuditableRun
+from cosim.engines.simulation.undecided import TIGHTER, find_undecided
 from cosim.tasks.testset import TestSet
+from cosim.verbs.trust import format_undecided
 
 FRAMES, CELLS = 4, 3
 

@@ -15,15 +15,15 @@ import pytest
 
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
-from cosim.montecarlo.trial import Trial, run_chips
-from cosim.simulation.simulated import simulate_samples
-from cosim.simulation.workers import WorkerDied, WorkerPool
+from cosim.engines.simulation.simulated import simulate_samples
+from cosim.engines.simulation.workers import WorkerDied, WorkerPool
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.montecarlo.trial import Trial, run_chips
 
 PARENT = """
 import os, time
-from cosim.simulation.workers import WorkerPool
+from cosim.engines.simulation.workers import WorkerPool
 with WorkerPool(1) as pool:
     print(pool.submit(os.getpid).result(), flush=True)
     pool.submit(time.sleep, 120)
@@ -145,7 +145,7 @@ def run_script(folder, arguments, text, content):
 SIMULATE = """
 import pickle
 from cosim.engines.engine import Run
-from cosim.simulation.simulated import simulate_samples
+from cosim.engines.simulation.simulated import simulate_samples
 with open("given.pickle", "rb") as file:
     design, test_set = pickle.load(file)
 for outcome in simulate_samples(design, test_set, Run(jobs=2)):
@@ -153,7 +153,7 @@ for outcome in simulate_samples(design, test_set, Run(jobs=2)):
 """
 CHIPS = """
 import pickle
-from cosim.montecarlo.execute import run_local
+from cosim.verbs.montecarlo.execute import run_local
 with open("given.pickle", "rb") as file:
     trial = pickle.load(file)
 for record in run_local(trial, range(16), 2, 60.0):

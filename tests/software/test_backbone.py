@@ -7,11 +7,11 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from cosim.errors import InputError  # noqa: E402
-from cosim.software.backbone import Backbone, BackboneBlock, positions, record, take_step  # noqa: E402
-from cosim.software.cells import SoftwareCell  # noqa: E402
-from cosim.software.hysteresis import HysteresisCell  # noqa: E402
-from cosim.software.shape import CELLS, HYBRIDS, BackboneShape, check_shape, count_parameters  # noqa: E402
+from cosim.base.errors import InputError  # noqa: E402
+from cosim.papers.backbone import Backbone, BackboneBlock, positions, record, take_step  # noqa: E402
+from cosim.papers.cells import SoftwareCell  # noqa: E402
+from cosim.papers.hysteresis import HysteresisCell  # noqa: E402
+from cosim.papers.shape import CELLS, HYBRIDS, BackboneShape, check_shape, count_parameters  # noqa: E402
 
 SHAPE = BackboneShape(3, 5, width=8, state=4)
 

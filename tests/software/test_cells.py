@@ -4,10 +4,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.software.backbone import _cell  # noqa: E402
-from cosim.software.cells import Lru, Parallel  # noqa: E402
-from cosim.software.hysteresis import Drive  # noqa: E402
-from cosim.software.shape import CELLS, BackboneShape  # noqa: E402
+from cosim.papers.backbone import _cell  # noqa: E402
+from cosim.papers.cells import Lru, Parallel  # noqa: E402
+from cosim.papers.hysteresis import Drive  # noqa: E402
+from cosim.papers.shape import CELLS, BackboneShape  # noqa: E402
 
 N, M, D = 3, 6, 4
 STEPS = (1, 2, 33, 100)  # a loop up to 32, above it the merging

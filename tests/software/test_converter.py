@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.network.layers import scan
 from cosim.network.reference import encode_inputs, run_reference
-from cosim.software.converter import COVER, FEWEST_BITS, MOST_BITS, calibrate, compared, step_of, steps_of
+from cosim.papers.converter import COVER, FEWEST_BITS, MOST_BITS, calibrate, compared, step_of, steps_of
 
 BITS = range(FEWEST_BITS, MOST_BITS + 1)
 UNITS = 6

@@ -7,15 +7,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import cosim.software.cut as cutting  # noqa: E402
-from cosim.checkpoint.file import checkpoint_bytes  # noqa: E402
-from cosim.errors import MappingError  # noqa: E402
-from cosim.software.backbone import Backbone  # noqa: E402
-from cosim.software.cut import NEITHER, cut_backbone  # noqa: E402
-from cosim.software.file import Model  # noqa: E402
-from cosim.software.shape import BackboneShape, check_shape  # noqa: E402
-from cosim.software.sources import Samples  # noqa: E402
-from cosim.study.partitions import equations  # noqa: E402
+import cosim.papers.cut as cutting  # noqa: E402
+from cosim.base.errors import MappingError  # noqa: E402
+from cosim.exchange.checkpoint import checkpoint_bytes  # noqa: E402
+from cosim.papers.backbone import Backbone  # noqa: E402
+from cosim.papers.cut import NEITHER, cut_backbone  # noqa: E402
+from cosim.papers.file import Model  # noqa: E402
+from cosim.papers.shape import BackboneShape, check_shape  # noqa: E402
+from cosim.papers.sources import Samples  # noqa: E402
+from cosim.verbs.partitions.study import equations  # noqa: E402
 
 SHAPE = BackboneShape(3, 4, cell="cmru", width=16, state=6, blocks=2, pooling="mean", start="low")
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from cosim.automata.steered import run_steered
-from cosim.software.dmu_bits import BitShape, BitTraining, SteeredBits, chosen_lags, train_bits
+from cosim.papers.dmu_bits import BitShape, BitTraining, SteeredBits, chosen_lags, train_bits
 from cosim.tasks.chosen_lag import generate_chosen_lag
 
 

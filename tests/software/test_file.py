@@ -7,12 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.checkpoint.file import load_network  # noqa: E402
-from cosim.checkpoint.software_only import SOFTWARE_FORMAT, unmapped_parts  # noqa: E402
-from cosim.errors import InputError, MappingError  # noqa: E402
-from cosim.software.backbone import Backbone  # noqa: E402
-from cosim.software.file import Model, load_model, model_bytes, save_model  # noqa: E402
-from cosim.software.shape import CELLS, BackboneShape  # noqa: E402
+from cosim.base.errors import InputError, MappingError  # noqa: E402
+from cosim.exchange.checkpoint import load_network  # noqa: E402
+from cosim.exchange.software_only import SOFTWARE_FORMAT, unmapped_parts  # noqa: E402
+from cosim.papers.backbone import Backbone  # noqa: E402
+from cosim.papers.file import Model, load_model, model_bytes, save_model  # noqa: E402
+from cosim.papers.shape import CELLS, BackboneShape  # noqa: E402
 
 SHAPE = BackboneShape(2, 3, cell="cmru", width=8, state=4, blocks=2)
 

@@ -7,10 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.errors import InputError  # noqa: E402
-from cosim.software.delays import FixedDelays, LearnedDelays, sigma_at  # noqa: E402
-from cosim.software.footprint import memory_footprint, parameters_by_part, silicon_footprint  # noqa: E402
-from cosim.software.mgrade import Convolving, Mgrade, MgradeShape, dilation_of, receptive_field  # noqa: E402
+from cosim.base.errors import InputError  # noqa: E402
+from cosim.papers.delays import FixedDelays, LearnedDelays, sigma_at  # noqa: E402
+from cosim.papers.footprint import memory_footprint, parameters_by_part, silicon_footprint  # noqa: E402
+from cosim.papers.mgrade import Convolving, Mgrade, MgradeShape, dilation_of, receptive_field  # noqa: E402
 
 H, T = 3, 40
 

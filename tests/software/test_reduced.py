@@ -8,10 +8,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.software.settings import Training  # noqa: E402
-from cosim.software.shape import BackboneShape  # noqa: E402
-from cosim.software.sources import load_source  # noqa: E402
-from cosim.software.train import Setup, train_backbone  # noqa: E402
+from cosim.papers.settings import Training  # noqa: E402
+from cosim.papers.shape import BackboneShape  # noqa: E402
+from cosim.papers.sources import load_source  # noqa: E402
+from cosim.papers.train import Setup, train_backbone  # noqa: E402
 
 STEPS = 60
 pytestmark = pytest.mark.slow

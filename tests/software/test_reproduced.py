@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from cosim.software.tables.catalog import ONE_SIZE, TABLES, Size
-from cosim.software.tables.run import make_table
+from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Size
+from cosim.papers.tables.run import make_table
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reproduced.md").read_text()
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cosim.errors import InputError
-from cosim.software.sources import Samples, shifted
+from cosim.base.errors import InputError
+from cosim.papers.sources import Samples, shifted
 
 
 def test_samples_are_moved_and_what_comes_in_is_their_end():

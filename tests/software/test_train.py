@@ -9,14 +9,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.errors import InputError, MissingToolError  # noqa: E402
-from cosim.software.backbone import Backbone  # noqa: E402
-from cosim.software.file import load_model  # noqa: E402
-from cosim.software.measure import measure  # noqa: E402
-from cosim.software.settings import Training  # noqa: E402
-from cosim.software.shape import BackboneShape  # noqa: E402
-from cosim.software.sources import ParitySource, StepSource, TaskSource, load_source  # noqa: E402
-from cosim.software.train import Setup, _Run, train_backbone  # noqa: E402
+from cosim.base.errors import InputError, MissingToolError  # noqa: E402
+from cosim.papers.backbone import Backbone  # noqa: E402
+from cosim.papers.file import load_model  # noqa: E402
+from cosim.papers.measure import measure  # noqa: E402
+from cosim.papers.settings import Training  # noqa: E402
+from cosim.papers.shape import BackboneShape  # noqa: E402
+from cosim.papers.sources import ParitySource, StepSource, TaskSource, load_source  # noqa: E402
+from cosim.papers.train import Setup, _Run, train_backbone  # noqa: E402
 from cosim.tasks.load import load_task  # noqa: E402
 from cosim.tasks.steps import StepTargets, StepTask  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402

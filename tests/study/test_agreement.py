@@ -8,25 +8,25 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from cosim.base.json_form import json_object
+from cosim.compiler.design import Condition
 from cosim.compiler.passes import compile_network
-from cosim.design import Condition
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
-from cosim.files.json_form import json_object
-from cosim.ir.states import software_states
+from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
-from cosim.report.comparison_sheet import comparison_cards
-from cosim.report.tables import format_comparison
-from cosim.study.agreement import (
+from cosim.results.intervals import interval
+from cosim.tasks.testset import TestSet
+from cosim.verbs.compare.agreement import (
     Comparison,
     Divergence,
     EngineResult,
     compare_engines,
     summarize_comparison,
 )
-from cosim.study.distances import threshold_distances
-from cosim.study.intervals import interval
-from cosim.tasks.testset import TestSet
+from cosim.verbs.compare.distances import threshold_distances
+from cosim.verbs.compare.page import comparison_cards
+from cosim.verbs.tables import format_comparison
 
 SAMPLES, FRAMES, CELLS, OUTPUTS = 3, 5, 2, 7
 

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-import cosim.study.bias
+import cosim.verbs.bias
+from cosim.base.errors import InputError, SimulationError
 from cosim.circuit.bench import Current
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
-from cosim.errors import InputError, SimulationError
-from cosim.simulation.testbench import control_elements, input_elements
-from cosim.study.bias import biased, measure_reference
+from cosim.engines.simulation.testbench import control_elements, input_elements
 from cosim.technology.conditions import at
+from cosim.verbs.bias import biased, measure_reference
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_reference_starts_and_follows_the_temperature(technology):
 def ten_percent_hot(monkeypatch):
     """A reference that gives 10 % more where it is hot."""
     found = {27.0: (4e-9, 16e-9), 60.0: (4.4e-9, 17.6e-9)}
-    monkeypatch.setattr(cosim.study.bias, "measure_reference", lambda technology, _: found[technology.celsius])
+    monkeypatch.setattr(cosim.verbs.bias, "measure_reference", lambda technology, _: found[technology.celsius])
 
 
 def currents(design, condition):
@@ -102,7 +102,7 @@ def test_a_library_without_devices_of_the_stacks(technology, monkeypatch):
     def refuse(technology, end):
         raise InputError("generic180.lib: no model of w 0.5 um, l 10 um; change this size in the technology")
 
-    monkeypatch.setattr(cosim.study.bias, "reference_bench", refuse)
+    monkeypatch.setattr(cosim.verbs.bias, "reference_bench", refuse)
     text = (
         r"generic180, tt, 27 C, 1.8 V: generic180.lib: no model .*; without devices of its stacks, use --bias constant"
     )

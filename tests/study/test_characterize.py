@@ -5,25 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError, MappingError, SimulationError
 from cosim.cells.bias import STRENGTH
 from cosim.engines.engine import Failure, FailureKind, Run
 from cosim.engines.ngspice.session import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
-from cosim.errors import InputError, MappingError, SimulationError
-from cosim.report.tables import format_ladder
-from cosim.study import characterize, ladder_study
-from cosim.study.characterize import (
-    CellFigure,
-    at_conditions,
-    characterize_dpi,
-    characterize_mirror,
-    characterize_rectifier,
-    characterize_schmitt,
-    characterize_steering,
-    format_rows,
-    summarize_cell,
-)
-from cosim.study.ladder_study import (
+from cosim.units.ladder import ladder_currents, ladder_timing, solve_ladder
+from cosim.verbs.characterize import ladder as ladder_study
+from cosim.verbs.characterize import study as characterize
+from cosim.verbs.characterize.ladder import (
     SAMPLES_A_STEP,
     LadderRun,
     LadderStudy,
@@ -38,7 +28,18 @@ from cosim.study.ladder_study import (
     summarize_ladder,
     summarize_study,
 )
-from cosim.units.ladder import ladder_currents, ladder_timing, solve_ladder
+from cosim.verbs.characterize.study import (
+    CellFigure,
+    at_conditions,
+    characterize_dpi,
+    characterize_mirror,
+    characterize_rectifier,
+    characterize_schmitt,
+    characterize_steering,
+    format_rows,
+    summarize_cell,
+)
+from cosim.verbs.tables import format_ladder
 
 CURRENTS = ladder_currents(1e-9)
 STUDY = LadderStudy(3, 2, 12, 5, CURRENTS, ladder_timing(10e-3))

@@ -6,19 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.calibration.noise import find_noise
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_noisy
 from cosim.engines.engine import Run
-from cosim.montecarlo.trial import Trial, run_chip
-from cosim.report.noise import format_noise
-from cosim.resources import trained_network_path
-from cosim.study.intervals import Interval, share_interval
-from cosim.study.noise import decision_sigmas, study_noise
+from cosim.exchange.checkpoint import load_network
+from cosim.results.intervals import Interval, share_interval
 from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import VariationPlan
 from cosim.variation.noise import NoiseSimulation
+from cosim.verbs.calibrate.noise import find_noise
+from cosim.verbs.compare.noise import decision_sigmas, study_noise
+from cosim.verbs.compare.noise_table import format_noise
+from cosim.verbs.montecarlo.trial import Trial, run_chip
 
 NETWORK = trained_network_path("digits_d4")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cosim.study.paired import (
+from cosim.results.paired import (
     contrast_fractions,
     contrast_fractions_apart,
     contrast_means,

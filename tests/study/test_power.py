@@ -6,34 +6,35 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.calibration.find import shipped_path
-from cosim.calibration.noise import find_noise
+from cosim.base.json_form import json_object
+from cosim.base.resources import trained_network_path
+from cosim.base.text import typed
 from cosim.cells.blocks import BLOCKS, block_of
-from cosim.checkpoint.file import load_network
 from cosim.circuit.bench import Tolerances
 from cosim.circuit.elements import Mos, Source
 from cosim.circuit.waveforms import DECIDE, Timing
+from cosim.compiler.design import block_areas
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_noisy
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
-from cosim.files.json_form import json_object
-from cosim.outputs import block_areas, summarize
-from cosim.reading.text import typed
-from cosim.report.figures import save_figure
-from cosim.report.power_figure import draw_power
-from cosim.report.power_sheet import power_page
-from cosim.report.power_table import format_power
-from cosim.resources import trained_network_path
-from cosim.simulation.inference import run_inference
-from cosim.simulation.metering import meter, meters_of, settled_windows
-from cosim.simulation.plans import metered_plan, read_plan
-from cosim.simulation.testbench import inference_bench
-from cosim.study.intervals import Interval, mean_interval, samples_to_sign, shows_sign
-from cosim.study.power import PowerSummary, study_power, summarize_power
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.metering import meter, meters_of, settled_windows
+from cosim.engines.simulation.plans import metered_plan, read_plan
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import load_network
+from cosim.results.figures import save_figure
+from cosim.results.intervals import Interval, mean_interval, samples_to_sign, shows_sign
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.scale import units_for
 from cosim.variation.noise import NoiseSimulation
+from cosim.verbs.calibrate.find import shipped_path
+from cosim.verbs.calibrate.noise import find_noise
+from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.power.figure import draw_power
+from cosim.verbs.power.page import power_page
+from cosim.verbs.power.study import PowerSummary, study_power, summarize_power
+from cosim.verbs.power.table import format_power
 
 TRAINED = (
     "digits_d4",

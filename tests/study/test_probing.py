@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Run
-from cosim.errors import InputError
-from cosim.study import probing
-from cosim.study.probing import choose, record, watchable
+from cosim.verbs.simulate import probing
+from cosim.verbs.simulate.probing import choose, record, watchable
 
 
 @pytest.fixture(scope="module")

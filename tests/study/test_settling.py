@@ -10,8 +10,8 @@ from cosim.circuit.waveforms import LAST_CLOSE, Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.ngspice.session import run_bench
-from cosim.simulation.testbench import inference_bench
-from cosim.study.settling import RESIDUE, gate_loads, slowest_line
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.verbs.settling import RESIDUE, gate_loads, slowest_line
 
 
 @pytest.fixture(scope="module")

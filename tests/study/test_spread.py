@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import f_oneway, norm, probplot
 
-from cosim.study.agreement import Comparison, EngineResult
-from cosim.study.cell_spread import CellSpread, explained_share, rank_weak
-from cosim.study.confusion import find_confusion
-from cosim.study.intervals import interval, running_intervals
-from cosim.study.spread import MOST_BINS, bin_edges, normal_quantiles
+from cosim.results.intervals import interval, running_intervals
+from cosim.verbs.compare.agreement import Comparison, EngineResult
+from cosim.verbs.compare.confusion import find_confusion
+from cosim.verbs.montecarlo.cell_spread import CellSpread, explained_share, rank_weak
+from cosim.verbs.montecarlo.spread import MOST_BINS, bin_edges, normal_quantiles
 
 
 @pytest.mark.parametrize("count", [8, 50, 300])

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from cosim.calibration.noise import find_noise
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import Behavioral
 from cosim.engines.engine import Failure, FailureKind, Run
-from cosim.report.noise import format_noise, noise_section
-from cosim.resources import trained_network_path
-from cosim.simulation.simulated import sample_benches
-from cosim.study.noise import study_noise
-from cosim.study.transistor_noise import compare_noisy
+from cosim.engines.simulation.simulated import sample_benches
+from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.variation.noise import NoiseSimulation
+from cosim.verbs.calibrate.noise import find_noise
+from cosim.verbs.compare.noise import study_noise
+from cosim.verbs.compare.noise_table import format_noise, noise_section
+from cosim.verbs.compare.transistor_noise import compare_noisy
 
 NETWORK = trained_network_path("digits_d4")
 

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.network import network_of, one_hot
-from cosim.automata.read import Coded
-from cosim.automata.table import modulo
 from cosim.automata.tour import tour
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
-from cosim.report.trust import format_transitions
-from cosim.simulation.simulated import simulate_samples
-from cosim.study.transitions import Frames, count_transitions, find_transitions
+from cosim.engines.simulation.simulated import simulate_samples
+from cosim.network.automaton import modulo
+from cosim.network.automaton_in import Coded
 from cosim.tasks.testset import TestSet
+from cosim.verbs.compare.transitions import Frames, count_transitions, find_transitions
+from cosim.verbs.trust import format_transitions
 
 THREE, UNIT = modulo(3), 1e-9
 CODED = Coded(THREE, np.eye(3))

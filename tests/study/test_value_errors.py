@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from cosim.errors import InputError
-from cosim.study.value_errors import measure_errors
+from cosim.base.errors import InputError
 from cosim.tasks.target import Classes, RealTargets, check_tolerance, default_tolerance
+from cosim.verbs.compare.value_errors import measure_errors
 
 
 def test_closed_forms():

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from cosim.calibration import measure as calibrate
+from cosim.base.errors import SimulationError
 from cosim.circuit.bench import Voltage
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure, FailureKind, Run, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
-from cosim.errors import SimulationError
-from cosim.study.waveforms import record_waveforms
+from cosim.verbs.calibrate import measure as calibrate
+from cosim.verbs.simulate.waveforms import record_waveforms
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ On transistors: tests/engines/batch/test_late.py.
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
+from cosim.exchange.checkpoint import load_network
 from cosim.network.reference import run_reference
-from cosim.resources import trained_network_path
 from cosim.tasks.flip_flop import SYMBOLS, generate_flip_flop_task
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.tasks.flip_flop import generate_flip_flop_steps
 
 

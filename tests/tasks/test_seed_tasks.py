@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.tasks.audio import read_wav, varied
 from cosim.tasks.cifar import TEST, TRAIN, load_cifar_task
 from cosim.tasks.copy_first import copy_sets, generate_copy_first_task, generate_copy_value_task

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.tasks.characters import characters_task, load_characters_task
 from cosim.tasks.delayed_product import generate_delayed_product, generate_delayed_product_task
 from cosim.tasks.flip_flop import SYMBOLS, generate_flip_flop_reads_task

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cosim.errors import InputError
-from cosim.tasks.strings import string_task
+from cosim.automata.strings import string_task
+from cosim.base.errors import InputError
 
 NAMES = "sum", "even-pair", "mod-arith"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network
-from cosim.errors import InputError, MissingToolError
+from cosim.base.errors import InputError, MissingToolError
+from cosim.base.resources import trained_network_path
+from cosim.exchange.checkpoint import load_network
 from cosim.network.reference import encode_inputs, run_reference
-from cosim.resources import trained_network_path
 from cosim.tasks.audio import list_folder, read_wav
 from cosim.tasks.copy_first import generate_copy_first_task, generate_copy_item_task
 from cosim.tasks.digits import load_digits_task

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.errors import InputError
+from cosim.base.errors import InputError
 from cosim.tasks.testset import TestSet, load_test_set
 
 SAMPLES, STEPS, FEATURES = 11, 5, 3

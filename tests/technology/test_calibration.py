@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cosim.errors import InputError, MappingError
-from cosim.files.seal import seal_json, unseal_json
-from cosim.resources import models_path
+from cosim.base.errors import InputError, MappingError
+from cosim.base.resources import models_path
+from cosim.base.seal import seal_json, unseal_json
 from cosim.technology.calibration import (
     FORMAT,
     Calibration,

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from cosim.errors import InputError, MissingToolError
-from cosim.resources import models_path
+from cosim.base.errors import InputError, MissingToolError
+from cosim.base.resources import models_path
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology, technology_names
 
 INSTALL = "install it with: get kit9"

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from cosim.base.errors import InputError
 from cosim.circuit.dialects.ngspice import format_devices
-from cosim.errors import InputError
 from cosim.technology.conditions import at, format_conditions, with_flicker
 from cosim.technology.devices import device_cards
 

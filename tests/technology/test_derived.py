@@ -2,12 +2,12 @@
 
 import pytest
 
-from cosim.calibration.fingerprint import calibration_fingerprint
-from cosim.calibration.noise import noise_fingerprint
+from cosim.base.errors import InputError
 from cosim.cells.clocked import clocked_schmitt
 from cosim.circuit.elements import Capacitor
-from cosim.errors import InputError
 from cosim.technology.catalog import load_technology
+from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
+from cosim.verbs.calibrate.noise import noise_fingerprint
 
 NAMED = 'name = "other"\nbase = "generic180"\n'
 

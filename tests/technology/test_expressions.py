@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cosim.base.errors import InputError
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
-from cosim.errors import InputError
 from cosim.technology.expressions import _NUMBER, Parameters
 
 

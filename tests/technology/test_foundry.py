@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
-from cosim.errors import InputError
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.foundry import DrawnTransistor, is_sized, model_card, read_section

@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from cosim.base.quantities import u_t
+from cosim.base.resources import device_model_path
 from cosim.circuit.elements import Circuit, Mos, Source
-from cosim.quantities import u_t
-from cosim.resources import device_model_path
 
 pytestmark = pytest.mark.ngspice
 

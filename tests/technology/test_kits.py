@@ -11,9 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from cosim.calibration.find import shipped_path
-from cosim.calibration.fingerprint import calibration_fingerprint
-from cosim.calibration.measure import measure_schmitt
+from cosim.base.errors import MissingToolError
 from cosim.cells.benches import sink_bench
 from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE
@@ -23,13 +21,15 @@ from cosim.circuit.elements import Circuit, Source
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench, run_deck
-from cosim.errors import MissingToolError
-from cosim.simulation.testbench import inference_bench
+from cosim.engines.simulation.testbench import inference_bench
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.description import CORNERS
 from cosim.technology.types import Geometry
+from cosim.verbs.calibrate.find import shipped_path
+from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
+from cosim.verbs.calibrate.measure import measure_schmitt
 
 # What ngspice must be told before it reads the library itself: sky130's models need the HSPICE dialect, and pass limits
 # that ngspice warns about.

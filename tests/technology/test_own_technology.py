@@ -6,23 +6,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.calibration.find import cached_name
-from cosim.calibration.fingerprint import calibration_fingerprint
-from cosim.calibration.measure import measure_schmitt
+from cosim.base.cache import make_cached_path
 from cosim.cells.benches import mirror_bench
-from cosim.checkpoint.file import save_checkpoint
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.ngspice import format_bench, format_devices
 from cosim.cli import main
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
-from cosim.files.cache import make_cached_path
-from cosim.simulation.testbench import inference_bench
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import save_checkpoint
 from cosim.technology.calibration import write_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.devices import card_name
+from cosim.verbs.calibrate.find import cached_name
+from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
+from cosim.verbs.calibrate.measure import measure_schmitt
 
 
 @pytest.fixture

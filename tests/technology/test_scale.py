@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from cosim.base.errors import MappingError
 from cosim.compiler.passes import compile_network
-from cosim.errors import MappingError
 from cosim.technology.scale import MAX_UNITS, check_units
 
 

@@ -22,10 +22,10 @@ from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE, Bench, Op, Voltage
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos, Source, Subcircuit
 from cosim.compiler.size import PEDESTAL_UNITS
-from cosim.ir.nodes import Memory
-from cosim.ir.states import States
+from cosim.engines.simulation.single import run_bench
+from cosim.network.ir.nodes import Memory
+from cosim.network.ir.states import States
 from cosim.network.layers import Array, LayerTrace, RecurrentLayer
-from cosim.simulation.single import run_bench
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
 from cosim.units.kind import CellDevices, CellEquations, CellSignals, Effect, LearnedParameters, PinRow, UnitKind

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.errors import InputError  # noqa: E402
+from cosim.base.errors import InputError  # noqa: E402
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
 from cosim.network.types import InputEncoding  # noqa: E402

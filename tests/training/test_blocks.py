@@ -8,11 +8,8 @@ torch = pytest.importorskip("torch")
 from cosim.automata.blocks import KEEP  # noqa: E402
 from cosim.automata.learn import learn  # noqa: E402
 from cosim.automata.network import network_of, one_hot  # noqa: E402
-from cosim.automata.table import modulo  # noqa: E402
-from cosim.errors import InputError  # noqa: E402
-from cosim.network.reference import run_reference  # noqa: E402
-from cosim.tasks.strings import string_task  # noqa: E402
-from cosim.training.blocks import (  # noqa: E402
+from cosim.automata.strings import string_task  # noqa: E402
+from cosim.automata.train_blocks import (  # noqa: E402
     P_NORM,
     BlockRecurrence,
     BlockShape,
@@ -23,7 +20,10 @@ from cosim.training.blocks import (  # noqa: E402
     unit_blocks,
     unit_columns,
 )
-from cosim.training.strings import accuracy_of, blocks_oracle, extract, say, train_blocks  # noqa: E402
+from cosim.automata.train_strings import accuracy_of, blocks_oracle, extract, say, train_blocks  # noqa: E402
+from cosim.base.errors import InputError  # noqa: E402
+from cosim.network.automaton import modulo  # noqa: E402
+from cosim.network.reference import run_reference  # noqa: E402
 
 N, H, B, SYMBOLS = 3, 2, 5, 4
 

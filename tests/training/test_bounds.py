@@ -7,9 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.checkpoint.file import load_network  # noqa: E402
+from cosim.base.errors import MappingError  # noqa: E402
 from cosim.compiler.passes import check_mapping, check_sizes  # noqa: E402
-from cosim.errors import MappingError  # noqa: E402
+from cosim.exchange.checkpoint import load_network  # noqa: E402
 from cosim.network.layers import FirstQuadrantLayer, SignedLayer  # noqa: E402
 from cosim.network.types import InputEncoding  # noqa: E402
 from cosim.training.backbone import HardwareNetwork  # noqa: E402

@@ -8,9 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.calibration.noise import find_noise  # noqa: E402
+from cosim.base.errors import InputError  # noqa: E402
 from cosim.engines.behavioral.sigma import devices_of  # noqa: E402
-from cosim.errors import InputError  # noqa: E402
 from cosim.network.types import InputEncoding  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.technology.catalog import load_technology  # noqa: E402
@@ -18,6 +17,7 @@ from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config  # noqa: E402
 from cosim.training.trainer import train  # noqa: E402
 from cosim.variation.sigma import WeightedRows, candidate_variance, threshold_variance  # noqa: E402
+from cosim.verbs.calibrate.noise import find_noise  # noqa: E402
 
 GENERIC = load_technology("generic180")
 SPREAD = devices_of(GENERIC, find_noise(GENERIC), 8, chips=True)

@@ -8,16 +8,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import cosim.bounds  # noqa: E402
-from cosim.errors import InputError, OutOfMemoryError, TrainingError  # noqa: E402
-from cosim.software.mgrade import MgradeShape  # noqa: E402
-from cosim.software.mgrade_training import Fit, train_mgrade  # noqa: E402
-from cosim.software.settings import Training  # noqa: E402
-from cosim.software.shape import BackboneShape  # noqa: E402
-from cosim.software.sources import ParitySource, TaskSource  # noqa: E402
-from cosim.software.tables.run import _outcome  # noqa: E402
-from cosim.software.tables.table import Experiment  # noqa: E402
-from cosim.software.train import Setup, train_backbone  # noqa: E402
+import cosim.base.bounds  # noqa: E402
+from cosim.base.errors import InputError, OutOfMemoryError, TrainingError  # noqa: E402
+from cosim.papers.mgrade import MgradeShape  # noqa: E402
+from cosim.papers.mgrade_training import Fit, train_mgrade  # noqa: E402
+from cosim.papers.settings import Training  # noqa: E402
+from cosim.papers.shape import BackboneShape  # noqa: E402
+from cosim.papers.sources import ParitySource, TaskSource  # noqa: E402
+from cosim.papers.tables.run import _outcome  # noqa: E402
+from cosim.papers.tables.table import Experiment  # noqa: E402
+from cosim.papers.train import Setup, train_backbone  # noqa: E402
 from cosim.tasks.from_npz import load_npz_task  # noqa: E402
 from cosim.tasks.parity import generate_parity_task  # noqa: E402
 from cosim.tasks.steps import StepTargets  # noqa: E402
@@ -64,7 +64,7 @@ def test_a_training_that_cannot_fit_is_refused_before_it_begins(
     """By hand: 3 cells on 3 inputs and one output of 3 states are 12 weights, five times; a batch of 8 samples of 3
     steps keeps 3 inputs and 4 x 3 numbers of the cells; 4 byte each."""
     assert least_memory(CONFIG, numbers(1.0)) == 4 * (5 * 12 + 8 * 3 * (3 + 12))
-    monkeypatch.setattr(cosim.bounds, "available_memory", lambda: 1e6)
+    monkeypatch.setattr(cosim.base.bounds, "available_memory", lambda: 1e6)
     check_limits(CONFIG, numbers(1.0))
     wide = replace(CONFIG, batch=60000)
     with pytest.raises(OutOfMemoryError, match=r"training needs at least 0\.011 GB of memory, and 0\.001 GB are free;"):

@@ -10,9 +10,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.checkpoint.file import load_network  # noqa: E402
+from cosim.base.errors import InputError  # noqa: E402
 from cosim.compiler.lower import lower  # noqa: E402
-from cosim.errors import InputError  # noqa: E402
+from cosim.exchange.checkpoint import load_network  # noqa: E402
 from cosim.network.layers import SignedLayer  # noqa: E402
 from cosim.network.offset import common_mode_offset  # noqa: E402
 from cosim.network.types import InputEncoding, Network  # noqa: E402

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network, save_checkpoint
-from cosim.errors import InputError, NetworkError
+from cosim.base.errors import InputError, NetworkError
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding

@@ -12,12 +12,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.checkpoint.file import load_network  # noqa: E402
-from cosim.errors import InputError, OutOfMemoryError  # noqa: E402
-from cosim.files.claim import own_file  # noqa: E402
+from cosim.base.claim import own_file  # noqa: E402
+from cosim.base.errors import InputError, OutOfMemoryError  # noqa: E402
+from cosim.exchange.checkpoint import load_network  # noqa: E402
 from cosim.network.layers import SignedLayer  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
-from cosim.report.network_table import format_network  # noqa: E402
 from cosim.tasks.copy_first import generate_copy_first_task  # noqa: E402
 from cosim.tasks.parity import generate_parity_task  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
@@ -25,6 +24,7 @@ from cosim.training.config import Architecture, TrainingConfig, check_config, st
 from cosim.training.curves import measure_figures  # noqa: E402
 from cosim.training.state import write_state  # noqa: E402
 from cosim.training.trainer import train  # noqa: E402
+from cosim.verbs.inspect.table import format_network  # noqa: E402
 
 CONFIG = TrainingConfig(Architecture(cells=5, layers=1), iterations=60, batch=17, seed=3)
 

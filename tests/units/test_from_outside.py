@@ -7,24 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network, save_checkpoint
+from cosim.base.errors import MappingError, NetworkError
 from cosim.circuit.elements import Capacitor
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.testbench import inference_bench
 from cosim.engines.table import simulator_named
-from cosim.errors import MappingError, NetworkError
-from cosim.montecarlo.trial import Trial, run_chip
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
-from cosim.simulation.inference import run_inference
-from cosim.simulation.plans import read_plan
-from cosim.simulation.testbench import inference_bench
-from cosim.study.agreement import compare_engines, summarize_comparison
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration, write_calibration
 from cosim.units import table
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.compare.agreement import compare_engines, summarize_comparison
+from cosim.verbs.montecarlo.trial import Trial, run_chip
 
 FRAMES = 8
 

@@ -4,31 +4,31 @@ import numpy as np
 import pytest
 from scipy.special import gammainc
 
-from cosim.checkpoint.file import load_network, save_checkpoint
+from cosim.base.errors import InputError, MappingError, NetworkError
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference, Run
-from cosim.errors import InputError, MappingError, NetworkError
-from cosim.ir.nodes import PEDESTAL, Output
-from cosim.montecarlo.trial import Trial, run_chip
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.gamma import GammaLayer, line_step
+from cosim.network.ir.nodes import PEDESTAL, Output
 from cosim.network.layers import ReluLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.report.network_table import format_network
-from cosim.report.tables import format_comparison
-from cosim.simulation.inference import run_inference
-from cosim.simulation.plans import read_plan
-from cosim.simulation.testbench import inference_bench
-from cosim.study.agreement import compare_engines, summarize_comparison
-from cosim.study.waveforms import labels_of
 from cosim.tasks.testset import TestSet
 from cosim.training.config import Architecture, TrainingConfig, check_config
 from cosim.units.gamma import Gamma
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.compare.agreement import compare_engines, summarize_comparison
+from cosim.verbs.inspect.table import format_network
+from cosim.verbs.montecarlo.trial import Trial, run_chip
+from cosim.verbs.simulate.waveforms import labels_of
+from cosim.verbs.tables import format_comparison
 
 INPUTS, ORDER = 3, 4
 POSITIONS = 2.0, 5.0, 8.0

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.calibration.tau_cell import PULSE
+from cosim.base.errors import MappingError, NetworkError
 from cosim.cells.tau_bench import STATE_DIODE, TauDrive, tau_cell_bench
 from cosim.cells.tau_cell import STATE_NODE
-from cosim.checkpoint.file import load_network, save_checkpoint
 from cosim.circuit.elements import Capacitor, Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.mapping import map_parameters
@@ -20,22 +19,23 @@ from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
-from cosim.errors import MappingError, NetworkError
-from cosim.montecarlo.trial import Trial, run_chip
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, MinGruLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
-from cosim.report.network_table import format_network
-from cosim.report.schematics import RATIO, schematics_of
-from cosim.simulation.inference import run_inference
-from cosim.simulation.plans import read_plan
-from cosim.simulation.single import run_bench
-from cosim.simulation.testbench import inference_bench
-from cosim.study.agreement import compare_engines
 from cosim.tasks.task import Task
 from cosim.tasks.testset import TestSet
 from cosim.units.mingru import tau_cell_fit
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.calibrate.tau_cell import PULSE
+from cosim.verbs.compare.agreement import compare_engines
+from cosim.verbs.compile.schematics import RATIO, schematics_of
+from cosim.verbs.inspect.table import format_network
+from cosim.verbs.montecarlo.trial import Trial, run_chip
 
 INPUTS, GATES = 3, 2  # what candidates and what gates read
 

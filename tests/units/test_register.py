@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError, MappingError, NetworkError
 from cosim.cells.register import LEVEL_OFF, LEVEL_ON, level, register, register_blocks, register_ports, window
-from cosim.checkpoint.file import load_network, network_to_arrays, save_checkpoint
 from cosim.circuit.elements import Mos
 from cosim.compiler.lower import lower
 from cosim.compiler.mapping import map_parameters
@@ -14,12 +14,13 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Inference, Run
-from cosim.errors import InputError, MappingError, NetworkError
-from cosim.ir.states import software_states
+from cosim.engines.simulation.simulated import simulate_samples
+from cosim.exchange.checkpoint import load_network, save_checkpoint
+from cosim.network.arrays import network_to_arrays
+from cosim.network.ir.states import software_states
 from cosim.network.layers import SignedLayer, on_levels
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
-from cosim.simulation.simulated import simulate_samples
 from cosim.tasks.testset import TestSet
 from cosim.units.register import KEEP
 from cosim.variation.chip import deviations_of

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import cosim
+from cosim.base.resources import trained_network_path
 from cosim.engines.behavioral.evaluate import cell_of
-from cosim.ir.nodes import ThresholdUnit
-from cosim.resources import trained_network_path
+from cosim.network.ir.nodes import ThresholdUnit
 from cosim.units.ladder import Ladder, LadderFactors
 from cosim.units.schmitt import Schmitt, SchmittFactors
 from cosim.units.table import unit_of

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from cosim.base.errors import InputError
 from cosim.compiler.passes import compile_network
-from cosim.errors import InputError
 from cosim.variation.draws import (
     CELSIUS_RANGE,
     SUPPLY_SPREAD,

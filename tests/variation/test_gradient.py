@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.errors import InputError
-from cosim.montecarlo.run import check_contributions, nominal_chip, run_settings
-from cosim.montecarlo.trial import Trial
+from cosim.base.errors import InputError
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan, VaryingDevice, draw_chip
 from cosim.variation.gradient import Gradient, graded
+from cosim.verbs.montecarlo.run import check_contributions, nominal_chip, run_settings
+from cosim.verbs.montecarlo.trial import Trial
 
 UM = 1e-6
 SINGLE = 2.0**-24  # relative error of what a store keeps

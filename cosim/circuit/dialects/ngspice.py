@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
+from cosim.base.errors import InputError
 from cosim.circuit.bench import Analysis, Bench, Dc, DrainCurrent, Op, Probe, Tolerances, Tran, TransientNoise
 from cosim.circuit.deck import SPICE, device_sizes, fold, format_circuit, format_elements, format_number
 from cosim.circuit.dialects.dialect import START_FILE, Dialect, spice_probe, tolerance_texts
 from cosim.circuit.elements import Circuit
-from cosim.errors import InputError
 from cosim.technology.devices import Size, device_cards
 from cosim.technology.types import Technology
 

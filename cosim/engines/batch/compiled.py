@@ -20,9 +20,9 @@ import numba
 from numba.core import config
 from numba.core.caching import IndexDataCacheFile
 
-from cosim.errors import InputError
-from cosim.files.cache import cache_folder
-from cosim.files.seal import seal_bytes, unseal_bytes
+from cosim.base.cache import cache_folder
+from cosim.base.errors import InputError
+from cosim.base.seal import seal_bytes, unseal_bytes
 
 T = TypeVar("T")
 _CONFIG = cast(Any, config)

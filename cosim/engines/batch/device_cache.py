@@ -14,6 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.arrays import check_forms, is_whole, read_arrays
+from cosim.base.cache import cached_files, keep_in_cache
+from cosim.base.errors import InputError
+from cosim.base.seal import seal_npz
 from cosim.engines.batch.device_fit import FAST, STATIC, MeasurementSetup, fit_table, top_voltage
 from cosim.engines.batch.device_tables import (
     DRAIN_COLUMNS,
@@ -27,10 +31,6 @@ from cosim.engines.batch.device_tables import (
     ThreeTerminalTable,
 )
 from cosim.engines.table import NGSPICE, simulator_named
-from cosim.errors import InputError
-from cosim.files.cache import cached_files, keep_in_cache
-from cosim.files.seal import seal_npz
-from cosim.reading.arrays import check_forms, is_whole, read_arrays
 from cosim.technology.devices import Size, device_cards
 from cosim.technology.types import Technology
 

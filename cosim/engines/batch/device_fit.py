@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.errors import SimulationError
 from cosim.circuit.bench import Analysis, Bench, Current, Dc, Probe, Tolerances, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Element, Mos, Source
 from cosim.engines.batch.device_tables import (
@@ -29,7 +30,6 @@ from cosim.engines.batch.device_tables import (
     three_terminal_current,
 )
 from cosim.engines.engine import DEFAULT_TIMEOUT, Failure, Simulator, Waveforms
-from cosim.errors import SimulationError
 from cosim.technology.types import Technology
 
 # gmin is that of the networks' runs, so that a table leaks as they do.

@@ -2,8 +2,8 @@
 
 import importlib.util
 
-from cosim.errors import MissingToolError
-from cosim.resources import install_command
+from cosim.base.errors import MissingToolError
+from cosim.base.resources import install_command
 
 INSTALL_NUMBA = install_command("batch")
 INSTALL_CUDA = install_command("cuda")

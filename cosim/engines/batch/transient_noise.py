@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.quantities import Q_ELECTRON
 from cosim.circuit.bench import TransientNoise
 from cosim.circuit.elements import GROUND, Source
 from cosim.engines.batch.arrays import BEGINS_STEP, NEXT_STEP, NOW, STEP
@@ -32,7 +33,6 @@ from cosim.engines.batch.evaluate import three_terminal_current
 from cosim.engines.batch.lanes import LANES, absolute, aligned_zeros, each_lane, load, maximum, minimum, splat, store
 from cosim.engines.batch.step_control import begin_step
 from cosim.engines.batch.transient import may_continue, newton_iteration, set_sources
-from cosim.quantities import Q_ELECTRON
 
 Array = NDArray[np.float64]
 NetPair = tuple[str, str]  # nets that a noise current flows between

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.errors import InputError
 from cosim.engines.behavioral.noise import Candidates, NoiseModel
-from cosim.errors import InputError
-from cosim.ir.graph import Sized
-from cosim.ir.nodes import And, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
-from cosim.ir.states import States
+from cosim.network.ir.graph import Sized
+from cosim.network.ir.nodes import And, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
+from cosim.network.ir.states import States
 from cosim.network.late import later
 from cosim.network.reference import EncodedInputs
 from cosim.technology.calibration import Calibration

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from cosim.base.errors import InputError
 from cosim.cells.builder import instance, net
 from cosim.circuit.elements import GROUND, Capacitor, Mos
-from cosim.design import Design
-from cosim.errors import InputError
-from cosim.ir.nodes import Memory
+from cosim.compiler.design import Design
+from cosim.network.ir.nodes import Memory
 from cosim.technology.noise import DeviceNoise, NoiseFit
 from cosim.technology.types import Geometry, Polarity, Technology
 from cosim.units.table import unit_of

@@ -6,23 +6,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.version import __version__
 from cosim.cells.assembly import Assembly
 from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.circuit.waveforms import Timing
-from cosim.design import Condition, Design
+from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.evaluate import BehavioralTrace, evaluate, evaluate_noisy, unreset_cells
 from cosim.engines.behavioral.noise import noise_model
 from cosim.engines.behavioral.supply import Feed, estimate_power
 from cosim.engines.engine import Description, Inference, Progress, Run
-from cosim.ir.nodes import PEDESTAL
-from cosim.ir.states import States
+from cosim.network.ir.nodes import PEDESTAL
+from cosim.network.ir.states import States
 from cosim.network.reference import encode_inputs
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.chip import deviations_of, standing
 from cosim.variation.draws import Chip
 from cosim.variation.noise import NoiseSimulation
-from cosim.version import __version__
 
 Array = NDArray[np.float64]
 

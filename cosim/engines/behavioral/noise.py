@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from cosim.cells.builder import PEDESTAL_STRENGTH, net
 from cosim.circuit.waveforms import Timing
-from cosim.design import Design
+from cosim.compiler.design import Design
 from cosim.engines.behavioral.aperture import Aperture, Cells, apertures, gate_lag
 from cosim.engines.behavioral.loads import Loads, loads_of
-from cosim.ir.nodes import And, Memory, Pedestal, Rectifier
+from cosim.network.ir.nodes import And, Memory, Pedestal, Rectifier
 from cosim.technology.noise import NoiseFit
 from cosim.units.schmitt import Schmitt, SchmittBias
 from cosim.variation.noise import NoiseSimulation

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.waveforms import Timing
-from cosim.design import Condition, Design
+from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.aperture import Cells, apertures, gate_lag
 from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of
 from cosim.engines.behavioral.noise import Candidates, noise_model
-from cosim.ir.nodes import Memory, Rectifier, ThresholdUnit
+from cosim.network.ir.nodes import Memory, Rectifier, ThresholdUnit
 from cosim.network.late import later
 from cosim.technology.noise import NoiseFit
 from cosim.technology.scale import I_UNIT

@@ -19,7 +19,7 @@ M8, M7 and M3, M5, M4 in cosim.cells.schmitt), so the calibrated level i_high se
 
 A frame has a span from each moment at which something decides to the next: a stage at its close, its ladders and
 toggles in their pulse. In each span the circuit stands still, with the states as they are by then (`evaluate_held`).
-Static: the lag of currents behind their edges is left to ngspice (cosim.simulation.metering).
+Static: the lag of currents behind their edges is left to ngspice (cosim.engines.simulation.metering).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 
 from cosim.cells.blocks import BLOCKS
 from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of, evaluate_held
-from cosim.ir.graph import Sized
-from cosim.ir.nodes import InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
-from cosim.ir.states import States
+from cosim.network.ir.graph import Sized
+from cosim.network.ir.nodes import InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
+from cosim.network.ir.states import States
 from cosim.network.late import later
 from cosim.technology.calibration import Calibration
 from cosim.units.kind import Array, CellSignals

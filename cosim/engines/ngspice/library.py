@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from cosim.errors import MissingToolError
+from cosim.base.errors import MissingToolError
 
 LIBRARY_VARIABLE = "NGSPICE_LIBRARY_PATH"
 MINIMUM_NGSPICE = 36

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.errors import SimulationError
 from cosim.circuit.bench import Tolerances
 from cosim.circuit.deck import format_number
 from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import Circuit
 from cosim.engines.engine import Failure, Vectors
 from cosim.engines.ngspice.session import run_analyses
-from cosim.errors import SimulationError
 from cosim.technology.types import Technology
 
 Array = NDArray[np.float64]

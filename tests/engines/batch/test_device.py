@@ -42,9 +42,9 @@ def mirror(technology, k):
 
 def cell(technology):
     """A 9T cell that is set, and holds."""
-    from cosim.calibration.find import shipped_path
     from cosim.cells.benches import schmitt_circuit
     from cosim.technology.calibration import load_calibration
+    from cosim.verbs.calibrate.find import shipped_path
 
     candidate = ((0.0, 0.0), (0.5, 0.45e-9), (1.0, 0.8e-9), (1.5, 0.45e-9), (2.0, 0.45e-9))
     v_node = load_calibration(shipped_path(technology.name, 8)).v_node

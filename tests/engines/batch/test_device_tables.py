@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from cosim.base.errors import MissingToolError
+from cosim.base.seal import seal_npz
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import Circuit, Mos, Source
@@ -21,8 +23,6 @@ from cosim.engines.batch.device_tables import (
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_deck
 from cosim.engines.table import simulator_named
-from cosim.errors import MissingToolError
-from cosim.files.seal import seal_npz
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 

@@ -8,19 +8,19 @@ import pytest
 from cosim.automata.counter import position_code
 from cosim.automata.lines import AGAIN, dilated_line, ring
 from cosim.automata.network import network_of
-from cosim.automata.table import modulo
+from cosim.automata.recall.circuit import correlator
+from cosim.base.resources import trained_network_path
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.checkpoint.file import load_network
 from cosim.circuit.elements import Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
-from cosim.ir.states import software_states
+from cosim.engines.simulation.simulated import engine_named
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import load_network
+from cosim.network.automaton import modulo
+from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
-from cosim.recall.circuit import correlator
-from cosim.resources import trained_network_path
-from cosim.simulation.simulated import engine_named
-from cosim.simulation.testbench import inference_bench
 from cosim.tasks.flip_flop import generate_flip_flop_task
 from cosim.tasks.testset import TestSet
 

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import cosim
+from cosim.base.resources import trained_network_path
 from cosim.engines.engine import Run
-from cosim.loading import draw_samples
-from cosim.montecarlo.trial import Trial
-from cosim.resources import trained_network_path
-from cosim.simulation.certainty import decision_margins, with_candidates, with_margins
-from cosim.simulation.plans import read_plan
-from cosim.simulation.read import read_inference
-from cosim.simulation.simulated import engine_named, sample_benches
+from cosim.engines.simulation.certainty import decision_margins, with_candidates, with_margins
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_inference
+from cosim.engines.simulation.simulated import engine_named, sample_benches
 from cosim.units.toggle import Toggle
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.loading import draw_samples
+from cosim.verbs.montecarlo.trial import Trial
 
 pytestmark = pytest.mark.ngspice
 

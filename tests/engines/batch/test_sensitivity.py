@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError
+from cosim.base.resources import trained_network_path
 from cosim.circuit.elements import Mos, Source
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.batch.circuit import SPARE, SparsityPattern, symbolic_lu
@@ -12,16 +14,14 @@ from cosim.engines.batch.lanes import LANES, aligned_zeros
 from cosim.engines.batch.newton import decompose, substitute_transposed
 from cosim.engines.batch.sensitivity import record
 from cosim.engines.engine import Run
-from cosim.errors import InputError
-from cosim.loading import TargetTechnology, compile_at, load_ranged
-from cosim.resources import trained_network_path
-from cosim.simulation.certainty import decision_margins, with_candidates
-from cosim.simulation.inference import run_inference
-from cosim.simulation.plans import read_plan
-from cosim.simulation.testbench import inference_bench
-from cosim.study.sensitivity import SensitivityTarget, all_sensitivities, sensitivities
+from cosim.engines.simulation.certainty import decision_margins, with_candidates
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
+from cosim.verbs.loading import TargetTechnology, compile_at, load_ranged
+from cosim.verbs.sensitivity.study import SensitivityTarget, all_sensitivities, sensitivities
 
 pytestmark = pytest.mark.ngspice  # device tables are measured in it
 

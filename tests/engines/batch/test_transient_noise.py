@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.calibration.noise import find_noise
+from cosim.base.errors import InputError
 from cosim.cells.benches import clocked_bench, supply_of
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.circuit.bench import Bench, Tran, TransientNoise, Voltage
@@ -14,8 +14,8 @@ from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Source
 from cosim.circuit.waveforms import Timing
 from cosim.engines.behavioral.aperture import Cells, apertures
 from cosim.engines.engine import Failure
-from cosim.errors import InputError
 from cosim.technology.types import HOLD_CAPACITANCE
+from cosim.verbs.calibrate.noise import find_noise
 
 CHARGE, AMPERE, FARAD, STEP = 1.602176634e-19, 1e-9, 0.4e-12, 2e-6
 

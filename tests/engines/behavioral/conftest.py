@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cosim.calibration.noise import find_noise
 from cosim.compiler.passes import compile_network
+from cosim.verbs.calibrate.noise import find_noise
 
 
 @pytest.fixture(scope="module")

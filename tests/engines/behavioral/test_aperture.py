@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from cosim.calibration.decision import measure_decision
-from cosim.calibration.noise import find_noise
 from cosim.circuit.waveforms import Timing
 from cosim.engines.behavioral.aperture import Cells, apertures, gate_lag
 from cosim.technology.decision import DECISION_CURRENTS
+from cosim.verbs.calibrate.decision import measure_decision
+from cosim.verbs.calibrate.noise import find_noise
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import pytest
 from cosim.compiler.scale import scale
 from cosim.compiler.size import size
 from cosim.engines.behavioral.evaluate import evaluate, evaluate_held
-from cosim.ir.graph import GraphBuilder
-from cosim.ir.nodes import (
+from cosim.network.ir.graph import GraphBuilder
+from cosim.network.ir.nodes import (
     PEDESTAL,
     UNIT_CURRENT,
     InputCurrent,

@@ -6,17 +6,17 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from cosim.base.errors import InputError
 from cosim.circuit.deck import format_number
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.errors import InputError
+from cosim.engines.simulation.metering import meter
+from cosim.engines.simulation.testbench import inference_bench
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding
-from cosim.simulation.metering import meter
-from cosim.simulation.testbench import inference_bench
 from cosim.units.schmitt import Schmitt, SchmittFactors
 from cosim.variation.deviations import Deviations
 

@@ -9,18 +9,18 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Inference, Run
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.simulated import sample_benches
 from cosim.network.layers import SignedLayer
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.reference import run_reference
 from cosim.network.types import check_network
-from cosim.simulation.inference import run_inference
-from cosim.simulation.plans import read_plan
-from cosim.simulation.simulated import sample_benches
-from cosim.study.agreement import compare_engines
-from cosim.study.distances import threshold_distances
 from cosim.tasks.testset import TestSet
 from cosim.units.ladder import Ladder
 from cosim.units.toggle import Toggle
+from cosim.verbs.compare.agreement import compare_engines
+from cosim.verbs.compare.distances import threshold_distances
 
 FRAMES, MARGIN = 9, 0.06
 

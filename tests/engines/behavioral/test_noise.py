@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_continuous_lyapunov
 
+from cosim.base.errors import InputError
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral, run_noisy
 from cosim.engines.behavioral.noise import CHARGE, Candidates, noise_model
-from cosim.errors import InputError
 from cosim.network.layers import MinGruLayer
 from cosim.network.types import InputEncoding, Network, Readout
-from cosim.study.held_noise import held_noise
 from cosim.variation.noise import NoiseSimulation
+from cosim.verbs.compare.held_noise import held_noise
 
 
 def candidates_of(design, fit, trace):

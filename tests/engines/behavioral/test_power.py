@@ -7,11 +7,11 @@ import pytest
 
 from cosim.cells.blocks import BLOCKS
 from cosim.circuit.waveforms import Timing
+from cosim.compiler.design import Condition
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
-from cosim.design import Condition
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
-from cosim.ir.nodes import PEDESTAL, UNIT_CURRENT, Output
+from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT, Output
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.checkpoint.file import load_network
+from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.evaluate import cell_of, evaluate_held
 from cosim.engines.behavioral.model import run_behavioral, run_noisy
 from cosim.engines.behavioral.sigma import decided_by, devices_of, training_noise
+from cosim.exchange.checkpoint import load_network
 from cosim.network.late import later
-from cosim.resources import trained_network_path
-from cosim.study.margins import NEAR, study_margins
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.units.table import unit_of
 from cosim.variation.chip import deviations_of
@@ -29,6 +28,7 @@ from cosim.variation.sigma import (
     noise_variance,
     threshold_variance,
 )
+from cosim.verbs.compile.margins import NEAR, study_margins
 
 CHIPS = 400
 

@@ -5,14 +5,14 @@ import pytest
 
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Inference, Run
-from cosim.ir.nodes import PEDESTAL, Output
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.simulated import sample_benches
+from cosim.network.ir.nodes import PEDESTAL, Output
 from cosim.network.reference import run_reference
-from cosim.simulation.inference import run_inference
-from cosim.simulation.plans import read_plan
-from cosim.simulation.simulated import sample_benches
-from cosim.study.agreement import compare_engines
-from cosim.study.distances import threshold_distances
 from cosim.tasks.testset import TestSet
+from cosim.verbs.compare.agreement import compare_engines
+from cosim.verbs.compare.distances import threshold_distances
 
 pytestmark = pytest.mark.ngspice
 

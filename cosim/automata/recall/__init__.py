@@ -1,0 +1,1 @@
+"""Recall of a symbol that was seen long before."""

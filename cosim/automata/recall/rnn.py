@@ -1,0 +1,192 @@
+"""A recurrent network that recalls all it was shown, untrained: its state is as long as the sequence.
+
+Base network, symbol x_t of K as a one-hot vector, state of D numbers, h_0 = 0, b = bh + bx:
+
+    h_t = s(Wh h_{t-1} + Wx x_t + b)
+
+Extended state of L blocks of D; the matrix has Wh in its first block, identities on the block diagonal below, else 0;
+Wx and b reach the first block alone:
+
+    H_t = s(Wh^ H_{t-1} + Wx^ x_t + b^) = [h_t ; s(h_{t-1}) ; s^2(h_{t-2}) ; ...]
+
+Recall: the inverse of s, m times, of block m gives h_{t-m}; then e_t = s^-1(h_t) - Wh h_{t-1} - b, and the symbol is
+the column of Wx that is nearest to e_t. Columns must differ; Wh need not be invertible.
+
+Source: the Sheffield dissertation on storing and recalling sequences, eq. 3.24-3.27 (extended network), 3.35 (state),
+3.36-3.45 (recall). It is silent on the biases of other initialisations than the default, and on the deviation of the
+normal one: here biases are always uniform, and that deviation is 1 / sqrt(D).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.automata.recall.activations import ACTIVATIONS, Activation, Values
+
+Initial = Literal["uniform", "normal", "xavier", "kaiming", "orthogonal"]
+Symbols = Sequence[int] | NDArray[np.int64]
+PIECE = 65536  # numbers that are shifted or peeled together: they stay in the cache
+
+
+@dataclass(frozen=True)
+class RecallNetwork:
+    """hidden (D, D) is Wh, inputs (D, K) Wx, bias (D,) bh + bx; all of one type, float32 or float64."""
+
+    hidden: Values
+    inputs: Values
+    bias: Values
+    activation: Activation
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return len(self.bias)
+
+    def step(self, before: Values, symbol: int) -> Values:
+        """h_t of h_{t-1}, (D,)."""
+        h = self.hidden @ before + self.inputs[:, symbol] + self.bias
+        self.activation.apply(h)
+        return h
+
+    def states(self, symbols: Symbols) -> Values:
+        """h_1 to h_T, (T, D), from h_0 = 0."""
+        found = np.empty((len(symbols), self.width), self.bias.dtype)
+        h = np.zeros_like(self.bias)
+        for t, symbol in enumerate(symbols):
+            h = found[t] = self.step(h, int(symbol))
+        return found
+
+
+def draw(
+    width: int,
+    symbols: int,
+    rng: np.random.Generator,
+    activation: str = "tanh",
+    initial: Initial = "uniform",
+) -> RecallNetwork:
+    """Draw a network of D = width and K = symbols in float64; `cast` converts it to another type."""
+    fill, bound = INITIAL[initial], 1.0 / np.sqrt(width)
+    return RecallNetwork(
+        fill(rng, (width, width)),
+        fill(rng, (width, symbols)),
+        rng.uniform(-bound, bound, (2, width)).sum(axis=0),
+        ACTIVATIONS[activation],
+    )
+
+
+def cast(network: RecallNetwork, dtype: type[np.floating[Any]]) -> RecallNetwork:
+    """Return the network with numbers of the given type."""
+    hidden, inputs, bias = (array.astype(dtype) for array in (network.hidden, network.inputs, network.bias))
+    return RecallNetwork(hidden, inputs, bias, network.activation)
+
+
+class DelayLineState:
+    """The extended state of L blocks while a sequence is written, one step in O(L D).
+
+    Blocks lie in one array (L, D); instead of moving, the oldest gives its place to the newest. noise: deviation of a
+    Gaussian that each shift adds to every number, drawn from `rng`.
+    """
+
+    def __init__(
+        self, network: RecallNetwork, length: int, noise: float = 0.0, rng: np.random.Generator | None = None
+    ) -> None:
+        self._network, self._noise, self._rng = network, noise, rng or np.random.default_rng(0)
+        self._rows = np.zeros((length, network.width), network.bias.dtype)
+        self._newest = 0
+
+    def step(self, symbol: int) -> None:
+        """H_t of H_{t-1}."""
+        h = self._network.step(self._rows[self._newest], symbol)
+        self._network.activation.apply(self._rows)
+        if self._noise:
+            self._rows += self._rng.normal(0.0, self._noise, self._rows.shape).astype(self._rows.dtype)
+        self._newest = (self._newest - 1) % len(self._rows)
+        self._rows[self._newest] = h
+
+    def blocks(self) -> Values:
+        """Return the state (L, D), newest block first, as a copy."""
+        return np.roll(self._rows, -self._newest, axis=0)
+
+
+def store(states: Values, activation: Activation) -> Values:
+    """Return what a line of T blocks holds after h_1 to h_T (T, D), without noise: block m is s^m(h_{T-m}), newest
+    first."""
+    blocks = states[::-1].copy()
+    _sweep(blocks, activation.apply)
+    return blocks
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """states h_1 to h_T (T, D), inputs e_1 to e_T (T, D), symbols (T,): oldest first, as they came."""
+
+    states: Values
+    inputs: Values
+    symbols: NDArray[np.int64]
+
+
+def recall(network: RecallNetwork, blocks: Values) -> Recalled:
+    """Recall all symbols of a state (T, D), newest block first, of which the oldest block is h_1.
+
+    Of a line that has been written more often than it has blocks the oldest symbol is not known: its e_t is computed
+    with 0 for the state in front of it.
+    """
+    states = blocks.copy()
+    _sweep(states, network.activation.undo)
+    states = states[::-1]
+    inputs = states.copy()
+    network.activation.undo(inputs)
+    inputs -= network.bias
+    inputs[1:] -= states[:-1] @ network.hidden.T
+    # nearest column: |e - w|^2 = |e|^2 - 2 (e w - |w|^2 / 2)
+    nearest = inputs @ network.inputs - (network.inputs**2).sum(axis=0) / 2
+    return Recalled(states, inputs, nearest.argmax(axis=1))
+
+
+def _sweep(blocks: Values, change: Callable[[Values], None]) -> None:
+    """Row m changes m times, in place."""
+    count = max(1, PIECE // blocks.shape[1])
+    for start in range(0, len(blocks), count):
+        piece = blocks[start : start + count]
+        for _ in range(start):
+            change(piece)
+        for m in range(1, len(piece)):
+            change(piece[m:])
+
+
+Shape = tuple[int, int]  # (D, D) or (D, K)
+
+
+def _uniform(rng: np.random.Generator, shape: Shape) -> Values:
+    return rng.uniform(-1.0, 1.0, shape) / np.sqrt(shape[0])
+
+
+def _normal(rng: np.random.Generator, shape: Shape) -> Values:
+    return rng.normal(0.0, 1.0, shape) / np.sqrt(shape[0])
+
+
+def _xavier(rng: np.random.Generator, shape: Shape) -> Values:
+    return rng.uniform(-1.0, 1.0, shape) * np.sqrt(6.0 / sum(shape))
+
+
+def _kaiming(rng: np.random.Generator, shape: Shape) -> Values:
+    return rng.uniform(-1.0, 1.0, shape) * np.sqrt(6.0 / shape[1])
+
+
+def _orthogonal(rng: np.random.Generator, shape: Shape) -> Values:
+    """Orthonormal columns, or rows where there are more columns; signs as in arXiv math-ph/0609050."""
+    q, r = np.linalg.qr(rng.normal(0.0, 1.0, (max(shape), min(shape))))
+    q = q * np.sign(np.diag(r))
+    return q if shape[0] >= shape[1] else q.T
+
+
+INITIAL: Mapping[Initial, Callable[[np.random.Generator, Shape], Values]] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "xavier": _xavier,
+    "kaiming": _kaiming,
+    "orthogonal": _orthogonal,
+}

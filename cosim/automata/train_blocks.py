@@ -1,0 +1,224 @@
+"""Block-diagonal linear recurrence whose matrix depends on the input (arXiv 2309.07412), real-valued or hard.
+
+    x_k = A_k x_{k-1} + B u_k ;  A_k = diag(A_k^(1), ..., A_k^(h)), blocks (b, b) from a perceptron of u_k     (5), (6)
+
+    columns   every column v of a block: v / max(1, ||v||_p), p = 1.2                                          (6)
+    blocks    as in the authors' code: the mean of each column subtracted, the block over its largest column p-norm
+    hard      every column one-hot, of the largest of its softmax, which the gradient goes through; B = 0, x_{-1} = e_1
+
+A hard block is a deterministic automaton of b states: x stays one-hot, nothing drifts. Symbols are one-hot, so there
+are as many A_k as symbols.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cosim.automata.blocks import KEEP, BlockAutomata
+from cosim.network.automaton import Whole
+from cosim.network.layers import Array
+from cosim.training.cells import FirstQuadrantCell
+from cosim.training.config import Architecture
+
+Form = Literal["hard", "columns", "blocks"]
+P_NORM = 1.2
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class BlockShape:
+    """blocks of `states` each; hidden: units of the decoder, 0 for a linear one; embedding: those of the perceptron.
+
+    bits: BMRU units beside hard blocks, which read the symbol and what the blocks were in before it.
+    """
+
+    blocks: int = 8
+    states: int = 8
+    form: Form = "hard"
+    hidden: int = 64
+    embedding: int = 64
+    bits: int = 0
+
+
+def unit_columns(a: Tensor) -> Tensor:
+    """Divide columns of (..., b, b) so that their p-norm is at most 1, as (6) is printed."""
+    return a / torch.linalg.vector_norm(a, P_NORM, dim=-2, keepdim=True).clamp(min=1.0)
+
+
+def unit_blocks(a: Tensor) -> Tensor:
+    """Scale blocks (..., b, b) to columns of mean 0, the largest p-norm of which is 1, as in the authors' code."""
+    centred = a - a.mean(dim=-2, keepdim=True)
+    norms = torch.linalg.vector_norm(centred, P_NORM, dim=-2, keepdim=True)
+    return centred / norms.amax(dim=-1, keepdim=True).clamp(min=_TINY)
+
+
+def one_hot_columns(logits: Tensor) -> Tensor:
+    """Return columns of (..., b, b) one-hot at their largest logit; the gradient is that of softmax."""
+    soft = logits.softmax(dim=-2)
+    hard = torch.zeros_like(soft).scatter(-2, soft.argmax(dim=-2, keepdim=True), 1.0)
+    return hard + (soft - soft.detach())
+
+
+def recur(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
+    """Compute all x_k of x_k = A_k x_{k-1} + c_k, step by step, (n, time, h, b).
+
+    a: (n, time, h, b, b), c: (n, time, h, b), start: (h, b).
+    """
+    x, found = start.expand_as(c[:, 0]), list[Tensor]()
+    for k in range(a.shape[1]):
+        x = (a[:, k] @ x[..., None])[..., 0] + c[:, k]
+        found.append(x)
+    return torch.stack(found, dim=1)
+
+
+def scan_blocks(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
+    """Compute `recur` by products of neighbours: log2(time) levels up and down, O(b^3 h time) work."""
+    first = (a[:, :1] @ start[..., None])[..., 0] + c[:, :1]
+    return _scan(a, torch.cat([first, c[:, 1:]], dim=1))
+
+
+def _scan(a: Tensor, c: Tensor) -> Tensor:
+    """From x_0 = c_0."""
+    steps = c.shape[1]
+    if steps == 1:
+        return c
+    later, pairs = a[:, 1::2], steps // 2
+    front_a, front_c = a[:, 0 : 2 * pairs : 2], c[:, 0 : 2 * pairs : 2]
+    odd = _scan(later @ front_a, (later @ front_c[..., None])[..., 0] + c[:, 1::2])
+    even = (a[:, 2::2] @ odd[:, : (steps - 1) // 2, ..., None])[..., 0] + c[:, 2::2]
+    found = torch.empty_like(c)
+    found[:, 0], found[:, 1::2], found[:, 2::2] = c[:, 0], odd, even
+    return found
+
+
+class _Follow(torch.autograd.Function):
+    """`recur` of one-hot matrices from e_1: states are looked up, and so is the gradient."""
+
+    @staticmethod
+    def forward(ctx: torch.autograd.Function, table: Tensor, u: Tensor) -> Tensor:
+        follow = table.argmax(dim=2)[u]  # (n, time, h, b)
+        states = [torch.zeros_like(follow[:, 0, :, :1])]
+        for k in range(u.shape[1]):
+            states.append(follow[:, k].gather(2, states[-1]))
+        before = torch.stack(states[:-1], dim=1)[..., 0]
+        ctx.save_for_backward(follow, before, u)
+        ctx.shape = table.shape  # type: ignore[attr-defined]
+        after = torch.stack(states[1:], dim=1)
+        return torch.zeros(follow.shape, dtype=table.dtype).scatter(3, after, 1.0)
+
+    @staticmethod
+    def backward(ctx: torch.autograd.Function, *grads: Tensor) -> tuple[Tensor, None]:
+        follow, before, u = list(ctx.saved_tensors)
+        found = [grads[0][:, -1]]
+        for k in range(u.shape[1] - 1, 0, -1):
+            found.append(grads[0][:, k - 1] + found[-1].gather(2, follow[:, k]))
+        symbols, h, b, _ = ctx.shape  # type: ignore[attr-defined]
+        column = (u[..., None] * h + torch.arange(h)) * b + before
+        table = torch.zeros(symbols * h * b, b, dtype=grads[0].dtype)
+        table.index_add_(0, column.flatten(), torch.stack(found[::-1], dim=1).reshape(-1, b))
+        return table.view(symbols, h, b, b).transpose(2, 3), None
+
+
+def follow_hard(table: Tensor, u: Tensor) -> Tensor:
+    """Compute `recur` of the one-hot matrices table[u], without input and from e_1; returns (n, time, h, b).
+
+    table: (symbols, h, b, b), u: (n, time).
+    """
+    return _Follow.apply(table, u)  # type: ignore[no-any-return]
+
+
+def _decoder(width: int, hidden: int, labels: int) -> nn.Module:
+    if not hidden:
+        return nn.Linear(width, labels)
+    return nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, labels))
+
+
+class BlockRecurrence(nn.Module):
+    """Symbols' places (n, time) to scores of labels behind each, (n, time, labels)."""
+
+    def __init__(self, symbols: int, labels: int, shape: BlockShape) -> None:
+        super().__init__()
+        self.shape, self.symbols = shape, symbols
+        width = shape.blocks * shape.states
+        self.perceptron = nn.Sequential(
+            nn.Linear(symbols, shape.embedding), nn.ReLU(), nn.Linear(shape.embedding, width * shape.states)
+        )
+        self.decoder = _decoder(width + shape.bits, shape.hidden, labels)
+        start = torch.zeros(shape.blocks, shape.states)
+        start[:, 0] = 1.0
+        hard = shape.form == "hard"
+        self.start = nn.Parameter(start, requires_grad=not hard)
+        self.drive = None if hard else nn.Linear(symbols, width, bias=False)
+        self.bits = None
+        if shape.bits:
+            self.bits = FirstQuadrantCell(symbols + width, Architecture(cells=shape.bits, grid=None))
+
+    def matrices(self) -> Tensor:
+        """Return the matrix A of each symbol, (symbols, h, b, b)."""
+        a = self.perceptron(torch.eye(self.symbols)).view(self.symbols, *self.start.shape, self.shape.states)
+        match self.shape.form:
+            case "hard":
+                return one_hot_columns(a)
+            case "columns":
+                return unit_columns(a)
+            case "blocks":
+                return unit_blocks(a)
+
+    def forward(self, u: Tensor) -> Tensor:
+        table = self.matrices()
+        if self.drive is None:
+            x = follow_hard(table, u)
+        else:
+            # where there are lanes enough, few levels; on a CPU the b times smaller work of the recurrence
+            advance = scan_blocks if table.is_cuda else recur
+            x = advance(table[u], self.drive.weight.T[u].view(*u.shape, *self.start.shape), self.start)
+        return self.decoder(x.flatten(2) if self.bits is None else torch.cat([x.flatten(2), self._bits(u, x)], dim=2))
+
+    def _bits(self, u: Tensor, x: Tensor) -> Tensor:
+        assert self.bits is not None
+        before = torch.cat([self.start.expand(len(u), 1, -1, -1), x[:, :-1]], dim=1).flatten(2)
+        return self.bits(torch.cat([torch.eye(self.symbols)[u], before], dim=2)).h
+
+    @torch.no_grad()
+    def automata(self) -> BlockAutomata:
+        """Return the automata that hard blocks are. Raises ValueError for blocks of another form."""
+        if self.shape.form != "hard":
+            raise ValueError(f"blocks must be hard to be automata, not {self.shape.form}")
+        follow = self.matrices().argmax(dim=2).permute(1, 2, 0).numpy()
+
+        @torch.no_grad()
+        def decide(states: Whole) -> Whole:
+            blocks, bits = np.split(states, [self.shape.blocks], axis=1)
+            read = torch.cat([self._one_hot(blocks), torch.from_numpy(bits).float()], dim=1)
+            return self.decoder(read).argmax(dim=1).numpy()
+
+        @torch.no_grad()
+        def write(states: Whole, symbols: Whole) -> Whole:
+            assert self.bits is not None
+            read = torch.cat([torch.eye(self.symbols)[torch.from_numpy(symbols)], self._one_hot(states)], dim=1)
+            candidate, (low, high) = self.bits.linear(read), self.bits.thresholds()
+            written = torch.where(candidate >= high, 1, torch.where(candidate <= low, 0, KEEP))
+            return written.numpy()
+
+        return BlockAutomata(
+            np.ascontiguousarray(follow), decide, self.shape.bits, None if self.bits is None else write
+        )
+
+    def _one_hot(self, states: Whole) -> Tensor:
+        """States (n, blocks) as the decoder and the bits read them, (n, blocks states)."""
+        return torch.nn.functional.one_hot(torch.from_numpy(states), self.shape.states).float().flatten(1)
+
+    @torch.no_grad()
+    def weights(self) -> Array:
+        """Return weights (labels, blocks, states) of a linear decoder, its bias added to those of the first block.
+
+        Raises ValueError for another decoder.
+        """
+        if not isinstance(self.decoder, nn.Linear) or self.bits is not None:
+            raise ValueError("the decoder must be linear, which it is with hidden 0, and read blocks alone")
+        weight = self.decoder.weight.double().view(-1, self.shape.blocks, self.shape.states).clone()
+        weight[:, 0] += self.decoder.bias.double()[:, None]
+        return weight.numpy()

@@ -1,0 +1,138 @@
+"""Arrays from outside: .npz files, and any other zip, whose sizes are checked before memory is taken.
+
+How much memory a file may ask for depends on its own size: compression is a convenience, not a multiplier.
+"""
+
+import zipfile
+from collections.abc import Collection, Mapping
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.base.errors import InputError
+from cosim.base.seal import check_zip
+from cosim.base.text import open_file, parsing, shown, shown_path
+
+MEMORY_FLOOR, MEMORY_RATIO = 8 << 20, 64  # bytes that any file may ask for; beyond that so many times its own size
+MEMBERS = 1000
+_REAL = 8  # bytes of a number once it is computed with
+_KINDS = "biufcSU"  # truth values, numbers, text: no objects, nothing structured
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_ENCRYPTED = 0x1
+_CONVERT = "save it converted: names with y.astype(str), numbers with x.astype(float), unequal lengths padded to one"
+_FORMS = {"text": "U", "whole": "iu", "real": "iuf"}  # kinds of `check_forms`, and numpy's letters
+_WORDS = {"text": "text", "whole": "whole numbers", "real": "real numbers"}
+
+
+def memory_limit(size: int) -> int:
+    """Return how many bytes of memory the numbers of a file of this size, byte, may take, 8 each."""
+    return max(MEMORY_FLOOR, MEMORY_RATIO * size)
+
+
+def memory_of(itemsize: int, count: int) -> int:
+    """Return the bytes that numbers count for, of this size in the file."""
+    return max(itemsize, _REAL) * count
+
+
+def check_memory(wanted: int, limit: int, where: str) -> None:
+    """Raises InputError when a file asks for more than its limit."""
+    if wanted > limit:
+        raise InputError(
+            f"{where} must take at most {limit / 1e6:.4g} MB of memory, not {wanted / 1e6:.4g} MB, in a file of this "
+            f"size; save fewer numbers, or save them uncompressed"
+        )
+
+
+def is_whole(path: Path, key: str = "") -> bool:
+    """Tell whether an archive ends with a checksum that fits; `key` as it was sealed with."""
+    try:
+        with open_file(path, "") as file:
+            check_zip(file.read(), key)
+    except (OSError, ValueError, InputError):
+        return False
+    return True
+
+
+def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Read the arrays of an .npz, or those of them that are in `names`, by name; they are read-only.
+
+    Raises InputError that names the file, the array, the limit and `repair` for what is no .npz of plain arrays.
+    """
+    where = shown_path(path)
+    arrays: dict[str, NDArray[Any]] = {}
+    with open_file(path, repair) as file, parsing(where, "an .npz file", repair), zipfile.ZipFile(file) as archive:
+        left = memory_limit(path.stat().st_size)
+        for member in check_members(archive, where, repair):
+            name = member.filename.removesuffix(".npy")
+            if name == member.filename:
+                raise InputError(f"{where}: {shown(name)} must be an array, NAME.npy, like all in an .npz; {repair}")
+            if names is None or name in names:
+                with archive.open(member) as content:
+                    arrays[name] = _read_array(content, member.file_size, left, f"{where}: {shown(name)}", repair)
+                left -= memory_of(arrays[name].itemsize, arrays[name].size)
+    return arrays
+
+
+def check_forms(arrays: Mapping[str, NDArray[Any]], forms: Mapping[str, str], where: str, repair: str) -> None:
+    """Check arrays against their forms: a kind of _FORMS, then for every axis its length or a name for it.
+
+    `{"y": "whole n", "xy": "real n 2"}` asks for whole numbers (n,) and for real numbers (n, 2) with the same n; a * in
+    the end stands for any further axes.
+    Raises InputError that names `where`, the array and `repair` where one is missing or of another form.
+    """
+    lengths: dict[str, int] = {}
+    for name, form in forms.items():
+        kind, *axes = form.removesuffix(" *").split()
+        if (array := arrays.get(name)) is None:
+            raise InputError(f"{where}: {name} is missing; it is of another cosim, or no such file: {repair}")
+        wanted = [int(axis) if axis.isdigit() else lengths.get(axis) for axis in axes]
+        shape = array.shape[: len(axes)] if form.endswith("*") else array.shape
+        fits = len(axes) == len(shape) and all(one in (None, n) for one, n in zip(wanted, shape, strict=True))
+        if array.dtype.kind not in _FORMS[kind] or not fits:
+            asked = ", ".join(axis if one is None else str(one) for axis, one in zip(axes, wanted, strict=True))
+            raise InputError(
+                f"{where}: {name} must hold {_WORDS[kind]} of shape ({asked}), not {shown(array.dtype)} of shape "
+                f"{shown(array.shape)}; {repair}"
+            )
+        lengths |= zip(axes, shape, strict=True)
+
+
+def check_members(archive: zipfile.ZipFile, where: str, repair: str) -> list[zipfile.ZipInfo]:
+    """Return the files in a zip; raises InputError unless each is there once, plain or deflated."""
+    members = archive.infolist()
+    if len(members) > MEMBERS:
+        raise InputError(f"{where}: must hold at most {MEMBERS} arrays, not {len(members)}; {repair}")
+    names = [member.filename for member in members]
+    for member in members:
+        fault = "must not be a folder" if member.is_dir() else ""
+        fault = fault or ("must be there once" if names.count(member.filename) > 1 else "")
+        fault = fault or ("must not be encrypted" if member.flag_bits & _ENCRYPTED else "")
+        fault = fault or ("must be stored or deflated" if member.compress_type not in _METHODS else "")
+        if fault:
+            raise InputError(f"{where}: {shown(member.filename)} {fault}; {repair}")
+    return members
+
+
+def _read_array(content: IO[bytes], size: int, limit: int, where: str, repair: str) -> NDArray:
+    """Read one array, after its header is compared with the `size` bytes that the zip says it has.
+
+    Raises InputError that begins with `where`, before any memory is taken for the numbers.
+    """
+    version = np.lib.format.read_magic(content)
+    if version not in _HEADERS:
+        raise InputError(f"{where} must be of npy format 1.0 or 2.0, not {version}; {repair}")
+    shape, by_column, dtype = _HEADERS[version](content)
+    if dtype.kind not in _KINDS or dtype.itemsize == 0:
+        repair = _CONVERT if dtype.hasobject else repair
+        raise InputError(f"{where} must hold plain numbers or text, not {shown(dtype)}; {repair}")
+    if min(shape, default=0) < 0:
+        raise InputError(f"{where} must have a shape without negative numbers, not {shown(shape)}; {repair}")
+    check_memory(memory_of(dtype.itemsize, prod(shape)), limit, where)
+    wanted, there = dtype.itemsize * prod(shape), size - content.tell()
+    if wanted != there:
+        raise InputError(f"{where} must have {wanted} bytes for its shape {shown(shape)}, not {there}; {repair}")
+    return np.ndarray(shape, dtype, content.read(wanted), order="F" if by_column else "C")

@@ -1,0 +1,110 @@
+"""Checksums inside kept files: what a disk, a copy or an editor changed is seen before anything trusts it.
+
+The last entry of a JSON object, the comment of a zip archive, the last line of a table or the last bytes of any other
+file are the checksum of every byte before them. A `key` goes into the checksum without being kept: content of another
+origin does not pass.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.base.json_form import json_object
+
+DIGITS = 16  # of SHA-256, hexadecimal: of 1.8e19 damaged files one passes
+_FILE = ',\n  "sha256": "', '"\n}\n'
+_LINE = ',"sha256":"', '"}\n'
+_COMMENT = b"sha256 "
+_TRAILER = "# sha256 ", "\n"
+_MISFIT = "its checksum does not fit"
+
+
+def checksum(*parts: bytes) -> str:
+    """Return a hash of the parts, one after the other, at DIGITS digits."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()[:DIGITS]
+
+
+def seal_json(content: object) -> bytes:
+    """Return the content of a file for a `json_object`, not empty, whose last entry is the checksum."""
+    return _seal(json.dumps(json_object(content), indent=2).removesuffix("\n}").encode(), _FILE, "")
+
+
+def unseal_json(content: bytes) -> bytes:
+    """Return the object's text without the checksum; raises ValueError when that does not fit."""
+    return _unseal(content, _FILE, "") + b"}"
+
+
+def seal_line(content: object, key: str) -> bytes:
+    """Return a `json_object` on one line, whose last entry is the checksum."""
+    return _seal(json.dumps(json_object(content), separators=(",", ":")).removesuffix("}").encode(), _LINE, key)
+
+
+def unseal_line(line: bytes, key: str) -> bytes:
+    """Return the text of a line, given with its end, without the checksum; raises ValueError when that does not fit."""
+    return _unseal(line, _LINE, key) + b"}"
+
+
+def seal_text(text: str) -> bytes:
+    """Return lines of text, a table for one, with the checksum as a comment in a last line of its own."""
+    return _seal(text.encode(), _TRAILER, "")
+
+
+def unseal_text(content: bytes) -> bytes:
+    """Return the lines without that of the checksum; raises ValueError when it does not fit."""
+    return _unseal(content, _TRAILER, "")
+
+
+def seal_bytes(content: bytes) -> bytes:
+    """Return any bytes with their checksum behind them."""
+    return content + checksum(content).encode()
+
+
+def unseal_bytes(content: bytes) -> bytes:
+    """Return the bytes without their checksum; raises ValueError when it does not fit."""
+    body = content[:-DIGITS]
+    if seal_bytes(body) != content:
+        raise ValueError(_MISFIT)
+    return body
+
+
+def seal_npz(arrays: Mapping[str, NDArray[Any]], key: str = "") -> bytes:
+    """Return arrays as the content of an .npz file that ends with the checksum; equal arrays give equal bytes."""
+    content = io.BytesIO()
+    np.savez(content, **arrays)  # pyright: ignore[reportArgumentType] - its stub knows keywords of its own
+    return seal_zip(content.getvalue(), key)
+
+
+def seal_zip(archive: bytes, key: str = "") -> bytes:
+    """Return a zip archive with the checksum as its comment."""
+    content = io.BytesIO(archive)
+    with zipfile.ZipFile(content, "a") as file:
+        file.comment = _COMMENT + DIGITS * b"0"
+    body = content.getvalue()[:-DIGITS]
+    return body + checksum(key.encode(), body).encode()
+
+
+def check_zip(content: bytes, key: str = "") -> None:
+    """Raises ValueError when the checksum of a zip archive does not fit."""
+    body = content[:-DIGITS]
+    if not body.endswith(_COMMENT) or content[-DIGITS:] != checksum(key.encode(), body).encode():
+        raise ValueError(_MISFIT)
+
+
+def _seal(body: bytes, ends: tuple[str, str], key: str) -> bytes:
+    return body + f"{ends[0]}{checksum(key.encode(), body)}{ends[1]}".encode()
+
+
+def _unseal(content: bytes, ends: tuple[str, str], key: str) -> bytes:
+    body = content.rpartition(ends[0].encode())[0]
+    if not body or content != _seal(body, ends, key):
+        raise ValueError(_MISFIT)
+    return body

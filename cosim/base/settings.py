@@ -1,0 +1,120 @@
+"""Settings that a run was made with, as TOML: run.toml in the folder of a run, NAME.run.toml beside a file.
+
+    verb = "compare"
+    version = "0.1.0"
+    command = "cosim compare digits.npz --samples 5"
+
+    [arguments]
+    network = "digits.npz"
+
+    [options]
+    engine = "batch"
+    samples = 5
+
+    [inputs]
+    "digits.npz" = "7b52009b64fd0a2a"
+
+The options are all that are in effect, defaults as well, by their long names; one that is not there was not set. Those
+that change no result are left out: where it is written, how many processes, how long they may take. Read by
+`cosim.base.read_settings`.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cosim.base.write import write_atomically
+
+SETTINGS_FILE = "run.toml"
+DIGITS = 16  # of SHA-256, hexadecimal
+_LONG, _PIECE = 900, 80  # characters: no line may have 1000, and each takes at most 10 when it is escaped
+
+Scalar = bool | int | float | str
+Value = Scalar | list[Scalar]
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The settings of a run.
+
+    verb: with its subcommand, such as "characterize dpi". version: of the cosim that ran, "" for a file made by hand.
+    command: the shortest command line that is the same run in that version. inputs: name of a file -> SHA-256.
+    """
+
+    verb: str
+    version: str = ""
+    command: str = ""
+    arguments: dict[str, Value] = field(default_factory=dict)
+    options: dict[str, Value] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+
+
+def settings_beside(path: Path) -> Path:
+    """Return the path of the settings of a run whose result is one file: NAME.run.toml."""
+    return path.with_suffix(f".{SETTINGS_FILE}")
+
+
+def write_settings(place: Path, settings: RunSettings) -> None:
+    """Write run.toml into a folder, or beside a file; the same settings give the same bytes.
+
+    Raises InputError when that cannot be written.
+    """
+    path = place / SETTINGS_FILE if place.is_dir() else settings_beside(place)
+    write_atomically(path, format_settings(settings).encode())
+
+
+def format_settings(settings: RunSettings) -> str:
+    """Format the settings as TOML; bytes that are no text, as in some names of files, become backslash escapes."""
+    lines = [f"{name} = {_format(getattr(settings, name))}" for name in ("verb", "version", "command")]
+    for name in ("arguments", "options", "inputs"):
+        table: Mapping[str, Value] = getattr(settings, name)
+        if table:
+            lines += ["", f"[{name}]", *(f"{_format_key(key)} = {_format(value)}" for key, value in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def file_checksum(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, at DIGITS digits. Raises OSError where it cannot be read."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS]
+
+
+def _format(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _format_text(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_format, value))}]" if len(value) < 2 else _format_list(value)
+    return repr(value)  # of a float: what reads back as the same one; inf and nan as in TOML
+
+
+def _format_list(values: list[Scalar]) -> str:
+    return "".join(["[\n", *(f"    {_format(value)},\n" for value in values), "]"])
+
+
+def _format_text(text: str) -> str:
+    if len(whole := _escape(text)) < _LONG:
+        return f'"{whole}"'
+    pieces = [_escape(text[start : start + _PIECE]) for start in range(0, len(text), _PIECE)]
+    held = [rf"\u0020{piece[1:]}" if piece.startswith(" ") else piece for piece in pieces]
+    return '"""\\\n' + "\\\n".join(held) + '"""'
+
+
+def _format_key(key: str) -> str:
+    bare = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
+    return key if bare else f'"{_escape(key)}"'
+
+
+def _escape(text: str) -> str:
+    """Escape a text as inside the quotes of a basic string; what cannot be seen is escaped, too."""
+    return "".join(_escape_character(one) for one in text.encode(errors="backslashreplace").decode())
+
+
+def _escape_character(one: str) -> str:
+    if one in '"\\':
+        return f"\\{one}"
+    if one.isprintable():
+        return one
+    return f"\\u{ord(one):04x}" if ord(one) < 0x10000 else f"\\U{ord(one):08x}"

@@ -1,1 +1,0 @@
-"""Calibration: the cells of a technology measured once, and which file of measurements applies."""

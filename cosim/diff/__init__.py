@@ -1,1 +1,0 @@
-"""Two finished runs compared: read, paired, and what differs."""

@@ -1,0 +1,1 @@
+"""Samples through an engine: test benches, plans, worker processes, audits."""

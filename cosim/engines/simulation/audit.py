@@ -1,0 +1,172 @@
+"""An audit: some samples of a run go through ngspice, too, and states that differ are counted.
+
+Half of them are random, the others those with the least certain decisions. A decision whose margin is under a limit is
+a tie: either state is right. Where a tie turned out otherwise, what follows in its sample, from that frame on, is its
+consequence and is not compared, because states feed back. A decision that was still under way when it was read, its net
+nearer than HOVERING to the threshold, is a tie, too: a stage behind it has seen a current in between, which turns a
+state there while the latch itself ends the same. Of all other states nearly all must be equal.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.compiler.design import Design
+from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run
+from cosim.engines.simulation.inference import run_inferences
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.simulated import sample_benches
+from cosim.engines.table import NGSPICE
+from cosim.network.ir.states import differ, tolerances
+from cosim.tasks.testset import TestSet
+
+TIE = 2e-3  # of the unit current: 0.1 mV at a gate changes a subthreshold current by so much
+HOVERING = 0.1  # of V_DD
+LEAST = 0.999  # of the states outside ties that must be equal
+Array = NDArray[np.float64]
+_COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Result of an audit. instances: samples, each on its chip; failed: those that the simulator could not run;
+    reason: why the first of these could not be, in words; empty where none failed.
+
+    bits: states of the others. ties: those whose margin is under `limit`, ampere, or whose net was HOVERING; turned:
+    ties that differ; behind: states from the frame on in which a tie turned, or a hovering net another state, without
+    ties; wrong: states that differ, without ties and what is behind them; agreement: the share of those that do not;
+    worst: the largest margin of a wrong one, ampere, None where none is known. passed: agreement is at least
+    LEAST, and something was compared; or there was nothing to audit, since ngspice ran every sample itself.
+    """
+
+    simulator: str
+    instances: int
+    failed: int
+    bits: int
+    ties: int
+    turned: int
+    behind: int
+    wrong: int
+    limit: float
+    agreement: float
+    worst: float | None
+    passed: bool
+    reason: str = ""
+
+
+def least_margin(found: Outcome) -> float:
+    """Return the margin of a sample's least certain decision, ampere; inf where nothing measured it."""
+    return float(found.margins.min()) if isinstance(found, Inference) and found.margins.size else np.inf
+
+
+def choose(certainty: Array, count: int, seed: int) -> NDArray[np.int64]:
+    """Return the places of `count` instances, or of all that there are: the least certain ones, then as many at random.
+
+    certainty: (n,), ampere, by `least_margin`; nan for what cannot be audited.
+    """
+    there = np.flatnonzero(~np.isnan(certainty))
+    ranked = there[np.argsort(certainty[there], kind="stable")]
+    doubtful = ranked[np.isfinite(certainty[ranked])][: count // 2]
+    others = np.setdiff1d(there, doubtful)
+    return np.concatenate([doubtful, np.random.default_rng(seed).permutation(others)[: count - len(doubtful)]])
+
+
+@dataclass(frozen=True)
+class AuditableRun:
+    """A run whose samples may be audited: its design, the samples, what came out, and how they were run."""
+
+    design: Design
+    test_set: TestSet
+    outcomes: Sequence[Outcome]
+    run: Run
+
+    @property
+    def certainty(self) -> Array:
+        """Return the smallest margin of each sample, (n,) ampere; nan for one that failed or that another simulator
+        ran."""
+        found = (one if isinstance(one, Inference) and not one.elsewhere else None for one in self.outcomes)
+        return np.array([np.nan if one is None else least_margin(one) for one in found])
+
+
+def audit_samples(ran: AuditableRun, count: int, progress: Progress) -> Audit:
+    """Audit `count` samples of a run; what ngspice gives is kept in the run's folder."""
+    return audit_places(ran, choose(ran.certainty, count, seed=0), progress)
+
+
+def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progress) -> Audit:
+    """Audit the samples at these places."""
+    design, run, chosen = ran.design, ran.run, ran.test_set.select(places)
+    there = run.standing(design)
+    benches = list(sample_benches(design, chosen, run))
+    plans = [read_plan(design, int(length), run.timing, there) for length in chosen.lengths]
+    others = run_inferences(benches, plans, reference_run(run), progress)
+    return judge(design, [ran.outcomes[place] for place in places], others, there.bias_scale)
+
+
+def audit_conditions(runs: Sequence[AuditableRun], count: int, progress: Progress) -> Audit:
+    """Audit `count` samples among those of several runs, each in its own condition."""
+    first = np.cumsum([0, *(len(ran.outcomes) for ran in runs)])
+    places = choose(np.concatenate([ran.certainty for ran in runs]), count, seed=0)
+    found: list[Audit] = []
+    for k, ran in enumerate(runs):
+        own = places[(places >= first[k]) & (places < first[k + 1])] - first[k]
+        if own.size:
+            found.append(audit_places(ran, own, lambda done, total: None))
+            progress(sum(one.instances for one in found), len(places))
+    return merge(found)
+
+
+def merge(audits: Sequence[Audit]) -> Audit:
+    """Merge several audits into one; its limit is the largest of theirs."""
+    counts = Counter[str]()
+    for one in audits:
+        counts.update({name: getattr(one, name) for name in _COUNTS})
+    worst = max((one.worst for one in audits if one.worst is not None), default=None)
+    reason = next((one.reason for one in audits if one.reason), "")
+    return _concluded(counts, max((one.limit for one in audits), default=0.0), worst, reason)
+
+
+def _concluded(counts: Mapping[str, int], limit: float, worst: float | None, reason: str) -> Audit:
+    compared = counts["bits"] - counts["ties"] - counts["behind"]
+    agreement = 1.0 - counts["wrong"] / compared if compared else float(not counts["instances"])
+    numbers = {name: counts[name] for name in _COUNTS}
+    passed = agreement >= LEAST
+    return Audit(
+        NGSPICE, **numbers, limit=limit, agreement=agreement, worst=worst, passed=passed, reason=reason
+    )  # fmt: skip
+
+
+def reference_run(run: Run) -> Run:
+    """Return how the same benches are run in ngspice for an audit."""
+    return Run(run.folder, max(run.jobs, 1), run.timeout, engine=NGSPICE)
+
+
+def judge(design: Design, found: Sequence[Outcome], others: Sequence[Outcome], bias_scale: float = 1.0) -> Audit:
+    """Compare outcomes with those of ngspice for the same benches."""
+    limit, allowed = TIE * bias_scale * design.i_unit, tolerances(design.graph)
+    near = HOVERING * design.nominal.technology.supply
+    pairs = [
+        (one, other)
+        for one, other in zip(found, others, strict=True)
+        if isinstance(one, Inference) and isinstance(other, Inference)
+    ]
+    counts = Counter(instances=len(found), failed=sum(isinstance(other, Failure) for other in others))
+    margins: list[Array] = []
+    for one, other in pairs:
+        margin = one.margins if one.margins.size else np.full(one.states.shape, np.inf)
+        differs = differ(one.states, other.states, allowed)
+        hovers = one.latches < near if one.latches.size else np.zeros(differs.shape, np.bool_)
+        tie = (margin < limit) | hovers
+        turned = (differs & tie).any(axis=1) | (differs.any(axis=1) & hovers.any(axis=1))
+        follows = (np.cumsum(turned) > 0)[:, None] & ~tie
+        errors = differs & ~tie & ~follows
+        margins.append(margin[errors])
+        counted = {"ties": tie, "turned": differs & tie, "behind": follows, "wrong": errors}
+        counts.update(bits=tie.size, **{name: int(states.sum()) for name, states in counted.items()})
+    known = np.concatenate([*margins, np.empty(0)])
+    known = known[np.isfinite(known)]
+    reason = next((f"{one.kind.value}: {one.detail}" for one in others if isinstance(one, Failure)), "")
+    return _concluded(counts, limit, float(known.max()) if known.size else None, reason)

@@ -1,0 +1,209 @@
+"""Many inferences: benches in, sampled states and currents out, in worker processes, resumable.
+
+Results depend on the benches alone: not on the number of workers, not on the order in which they finish. Each result is
+kept under the hash of its deck, so an interrupted run continues where it stopped.
+
+A simulator with several lanes runs a tile of so many benches at once. What it gives for one depends on that bench
+alone, so tiles are made of whatever has no result yet.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.base.write import make_folder
+from cosim.cells.assembly import Carried
+from cosim.circuit.bench import Bench
+from cosim.engines.engine import (
+    DEFAULT_TIMEOUT,
+    Failure,
+    FailureKind,
+    Inference,
+    Outcome,
+    Progress,
+    Run,
+    Simulator,
+)
+from cosim.engines.simulation.keep import INFERENCES, keep_result, kept_result
+from cosim.engines.simulation.read import ReadPlan, find_stop, read_inference
+from cosim.engines.simulation.schedule import Lost, run_tasks
+from cosim.engines.simulation.single import SimulationResult, beyond_it, fallback_of, run_alone, run_benches
+from cosim.engines.simulation.workers import WorkerPool
+from cosim.engines.table import simulator_named
+
+Array = NDArray[np.float64]
+_WORDS = 200  # bytes kept of what ran elsewhere, and why
+
+
+def run_inference(
+    bench: Bench, plan: ReadPlan, simulator: str = "ngspice", timeout: float = DEFAULT_TIMEOUT
+) -> Outcome:
+    """Run one bench from this process and read what the plan asks for."""
+    return infer_tile(simulator_named(simulator), BenchGroup((0,), (bench,), (plan,)), timeout)[0]
+
+
+@dataclass(frozen=True)
+class BenchGroup:
+    """Benches that a simulator runs at once, with their numbers, and what to read from each."""
+
+    numbers: tuple[int, ...]
+    benches: tuple[Bench, ...]
+    plans: tuple[ReadPlan, ...]
+
+    def __str__(self) -> str:
+        return f"sample{'s' if len(self.numbers) > 1 else ''} {', '.join(map(str, self.numbers))}"
+
+
+def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int) -> Iterator[BenchGroup]:
+    """Yield all benches and their plans in order, `lanes` in a group, the rest in the last one."""
+    numbered = enumerate(zip(benches, plans, strict=True))
+    while tile := list(islice(numbered, lanes)):
+        yield BenchGroup(
+            tuple(k for k, _ in tile), tuple(one for _, (one, _) in tile), tuple(one for _, (_, one) in tile)
+        )
+
+
+def infer_tile(simulator: Simulator, tile: BenchGroup, timeout: float) -> list[Outcome]:
+    """Run the benches of a tile from this process and read what their plans ask for; `timeout` second for each."""
+    return _read(simulator, tile, run_benches(simulator, tile.benches, timeout))
+
+
+def infer_alone(simulator: Simulator, tile: BenchGroup, timeout: float) -> list[Outcome]:
+    """Run the benches of a tile without another simulator's help and read what their plans ask for.
+
+    timeout: second for each bench.
+    """
+    return _read(simulator, tile, [SimulationResult(one) for one in run_alone(simulator, tile.benches, timeout)])
+
+
+def _read(simulator: Simulator, tile: BenchGroup, ran: Sequence[SimulationResult]) -> list[Outcome]:
+    found: list[Outcome] = []
+    for one, bench, plan in zip(ran, tile.benches, tile.plans, strict=True):
+        if isinstance(one.found, Failure):
+            found.append(one.found)
+        elif short := find_stop(one.found, plan):
+            found.append(Failure(FailureKind.CONVERGENCE, short, simulator.write(bench)))
+        else:
+            found.append(replace(read_inference(one.found, plan), elsewhere=one.elsewhere))
+    return found
+
+
+def run_inferences(
+    benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run = Run(), progress: Progress = lambda done, total: None
+) -> list[Outcome]:
+    """Return outcomes in the order of the benches. In a folder, finished ones are read back instead of run again.
+
+    A bench that fails, exceeds the time-out or loses its process twice is a Failure; the others go on. What a simulator
+    has no model for runs in its fallback, one by one behind all others. Raises InputError when the folder cannot be
+    written.
+    """
+    simulator, store = simulator_named(run.engine), None if run.folder is None else run.folder / INFERENCES
+    outcomes: dict[int, Outcome] = {}
+    names: dict[int, str] = {}
+    if store is not None:
+        make_folder(store)
+        names = {index: deck_hash(simulator.write(bench)) for index, bench in enumerate(benches)}
+        found = ((index, _load(store, name, plans[index])) for index, name in names.items())
+        outcomes |= {index: outcome for index, outcome in found if outcome is not None}
+    progress(len(outcomes), len(benches))
+    todo = [index for index in range(len(benches)) if index not in outcomes]
+
+    def keep(tile: BenchGroup, results: Sequence[Outcome], beyond: Mapping[int, str]) -> None:
+        for index, outcome in zip(tile.numbers, results, strict=True):
+            if index in beyond and isinstance(outcome, Inference):
+                outcome = replace(outcome, elsewhere=beyond[index])
+            outcomes[index] = outcome
+            if store is not None and isinstance(outcome, Inference):
+                _save(store, names[index], outcome)
+
+    for tile, results in _run_pool(_tiles(todo, benches, plans, run, simulator), run, simulator) if todo else ():
+        keep(tile, results, {})
+        progress(sum(not beyond_it(one) for one in outcomes.values()), len(benches))
+    beyond = {index: why for index, one in outcomes.items() if (why := beyond_it(one))}
+    if beyond and (other := fallback_of(simulator)) is not None:
+        beyond = {index: f"{other.name}: {why}" for index, why in beyond.items()}
+        tiles, begun = _tiles(list(beyond), benches, plans, run, other), len(benches) - len(beyond)
+        for done, (tile, results) in enumerate(_run_pool(tiles, run, other), 1):
+            keep(tile, results, beyond)
+            progress(begun + done, len(benches))
+    return [outcomes[index] for index in range(len(benches))]
+
+
+def _tiles(
+    todo: Sequence[int], benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run, simulator: Simulator
+) -> list[BenchGroup]:
+    """Return full groups of benches, or smaller ones where full ones would leave a process without."""
+    size = min(simulator.lanes, -(-len(todo) // max(run.jobs, 1)))
+    few = (todo[at : at + size] for at in range(0, len(todo), size))
+    return [BenchGroup(tuple(one), tuple(benches[k] for k in one), tuple(plans[k] for k in one)) for one in few]
+
+
+def _run_pool(tiles: list[BenchGroup], run: Run, simulator: Simulator) -> Iterator[tuple[BenchGroup, list[Outcome]]]:
+    """Yield outcomes as they finish, so that a slow tile does not keep the others from the store."""
+    jobs = max(run.jobs, 1)
+    with WorkerPool(jobs) as pool:
+        found = run_tasks(
+            lambda tile: pool.submit(infer_alone, simulator, tile, run.timeout), tiles, jobs,
+            lambda tile: run.timeout * len(tile.benches) + simulator.grace,
+        )  # fmt: skip
+        for tile, outcomes in found:
+            if isinstance(outcomes, Lost):
+                lost = outcomes
+                yield tile, [Failure(lost.kind, lost.detail, simulator.write(bench)) for bench in tile.benches]
+            else:
+                yield tile, outcomes
+
+
+def deck_hash(deck: str) -> str:
+    """Return the name under which a deck's result is kept: a hash of its text, 24 hexadecimal digits."""
+    return hashlib.sha256(deck.encode()).hexdigest()[:24]
+
+
+def _save(store: Path, name: str, inference: Inference) -> None:
+    keep_result(store, name, _arrays(inference))
+
+
+def _load(store: Path, name: str, plan: ReadPlan) -> Inference | None:
+    """Return the inference that is kept under a deck's hash; None where there is none that fits this plan."""
+    frames, most = len(plan.times), np.array([inf if isinstance(one, Carried) else len(one) for one in plan.decisions])
+    least, kind = np.where(np.isinf(most), -inf, 0.0), np.float64 if np.isinf(most).any() else np.int16
+    blank = Inference(
+        np.zeros((frames, len(most)), kind), np.zeros((frames, len(plan.outputs))), 0.0,
+        np.zeros((len(plan.metered), len(plan.meters))),
+    )  # fmt: skip
+    margin = np.zeros((frames, len(most)))
+    beside = {"margins": margin, "latches": margin, "elsewhere": np.zeros(_WORDS, np.uint8)}
+    beside |= {"lines": np.zeros(len(plan.lines), np.bool_)} if plan.lines else {}
+    kept = kept_result(store, name, _arrays(blank), beside)
+    if kept is None or (kept["states"] < least).any() or (kept["states"] > most).any():
+        return None
+    margins, latches = kept.get("margins", blank.margins), kept.get("latches", blank.latches)
+    words = kept.get("elsewhere", np.zeros(0, np.uint8)).tobytes()
+    elsewhere, power = words.rstrip(b"\0").decode(errors="ignore"), float(kept["power_w"])
+    lines = kept.get("lines", blank.lines)
+    if len(lines) != len(plan.lines):
+        return None
+    return Inference(kept["states"], kept["readout"], power, kept["delivered"], margins, latches, elsewhere, lines)
+
+
+def _arrays(inference: Inference) -> dict[str, NDArray[Any]]:
+    arrays = {
+        "states": inference.states,
+        "readout": inference.readout,
+        "power_w": np.array(inference.power_w),
+        "delivered": inference.delivered,
+    }
+    if inference.margins.size:
+        arrays |= {"margins": inference.margins, "latches": inference.latches}
+    if inference.lines.size:
+        arrays["lines"] = inference.lines
+    if words := inference.elsewhere.encode()[:_WORDS]:
+        arrays["elsewhere"] = np.frombuffer(words.ljust(_WORDS, b"\0"), np.uint8)
+    return arrays

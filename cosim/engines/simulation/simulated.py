@@ -1,0 +1,136 @@
+"""An engine by its name; one that is a simulator alone infers so: the bench of every sample, run, and read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from cosim.base.bounds import check_memory
+from cosim.cells.schmitt import STATE_LEVEL
+from cosim.circuit.bench import Bench, TransientNoise, held
+from cosim.circuit.stress import stressed
+from cosim.compiler.design import Design
+from cosim.engines.engine import (
+    DEFAULT_TIMEOUT,
+    Batched,
+    Description,
+    Engine,
+    Failure,
+    Outcome,
+    Progress,
+    Run,
+    Simulator,
+    Starting,
+)
+from cosim.engines.simulation.certainty import decision_margins, with_candidates, with_margins
+from cosim.engines.simulation.inference import infer_tile, run_inferences, split_tiles
+from cosim.engines.simulation.metering import meter
+from cosim.engines.simulation.plans import metered_plan, read_plan
+from cosim.engines.simulation.single import run_benches
+from cosim.engines.simulation.testbench import inference_bench, inference_benches, saved_probes
+from cosim.engines.table import engine_entry
+from cosim.tasks.testset import TestSet
+from cosim.technology.types import Technology
+
+NOISE_POINTS = 2000  # of the noise of a frame: 5 us, a third of the lag of a candidate of 1 nA
+
+
+@dataclass(frozen=True)
+class SimulatorEngine:
+    """A simulator as an engine."""
+
+    simulator: Simulator
+
+    @property
+    def name(self) -> str:
+        """The simulator's name."""
+        return self.simulator.name
+
+    def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Outcome]:
+        """Yield outcomes in the order of the samples: from processes or, without any, as they are asked for."""
+        benches, there = sample_benches(design, test_set, run), run.standing(design)
+        plans = (read_plan(design, int(length), run.timing, there) for length in test_set.lengths)
+        if isinstance(self.simulator, Batched):
+            margins = decision_margins(design, run)
+            benches = (with_candidates(bench, margins) for bench in benches)
+            plans = (with_margins(plan, margins, run) for plan in plans)
+        if run.jobs:
+            yield from run_inferences(list(benches), list(plans), run, progress)
+            return
+        for tile in split_tiles(benches, plans, self.simulator.lanes):
+            yield from infer_tile(self.simulator, tile, run.timeout)
+
+    def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...] | Failure:
+        """Return the 9T cells that are on at the end of the reset, having been on before it; or why the simulation
+        failed.
+
+        A cell that resets has one state where its candidate is 0. One run of half a frame shows it, from the resting
+        point that samples start from, in which a chip's bench sets every cell.
+        """
+        bench = inference_bench(design, test_set.x[0, :1], run.timing, run.condition, run.chip)
+        (ran,) = run_benches(self.simulator, [held(bench, run.timing.reset_end)], DEFAULT_TIMEOUT)
+        waves = ran.found
+        if isinstance(waves, Failure):
+            return waves
+        threshold = STATE_LEVEL * run.standing(design).technology.supply
+        held_at = design.assembly.held
+        return tuple(cell for cell, nets in held_at.items() if waves.voltage(nets[0])[-1] > threshold)
+
+    def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
+        """Yield a deck for each sample, to be run by hand as fast as it runs here."""
+        benches = sample_benches(design, test_set, run)
+        if isinstance(self.simulator, Starting):
+            benches = map(self.simulator.begun, benches)
+        yield from map(self.simulator.write, benches)
+
+    def check(self) -> None:
+        """Raise MissingToolError where the simulator is not installed."""
+        self.simulator.check()
+
+    def describe(self, technology: Technology) -> Description:
+        """Return the simulator's version and options."""
+        return self.simulator.describe(technology)
+
+
+def engine_named(name: str) -> Engine:
+    """Return the engine of this name. Raises InputError for a name that ENGINES does not have."""
+    entry = engine_entry(name)
+    found = entry.load()
+    return SimulatorEngine(found) if entry.simulator else found
+
+
+def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Bench]:
+    """Return an iterator of each sample's bench, as long as its valid steps; its transistors have noise where the run
+    has.
+
+    Raises OutOfMemoryError where the waveforms of the longest one have no room.
+    """
+    frames = int(test_set.lengths.max())
+    numbers = frames / run.timing.t_max_step * (1 + len(saved_probes(design.assembly)))
+    check_memory(8 * numbers, f"simulating a sample of {frames} frames", "cut it into shorter samples")
+    samples = (x[:length] for x, length in zip(test_set.x, test_set.lengths, strict=True))
+    benches = inference_benches(design, samples, run.timing, run.condition, run.chip)
+    if (stress := run.stress) is not None:
+        benches = (stressed(bench, stress) for bench in benches)
+    if (noise := run.noise) is None:
+        return benches
+    step, slopes = run.timing.t_step / NOISE_POINTS, noise.slopes
+    return (
+        replace(bench, noise=TransientNoise(step, noise.key(int(index)), slopes=slopes))
+        for bench, index in zip(benches, test_set.indices, strict=True)
+    )
+
+
+def simulate_samples(
+    design: Design, test_set: TestSet, run: Run = Run(), progress: Progress = lambda done, total: None
+) -> list[Outcome]:
+    """Run every sample by the run's engine; return the outcomes in the order of the test set."""
+    return list(engine_named(run.engine).infer(design, test_set, run, progress))
+
+
+def meter_samples(
+    design: Design, test_set: TestSet, run: Run = Run(), progress: Progress = lambda done, total: None
+) -> list[Outcome]:
+    """Run samples through a simulator with a supply for each block; outcomes hold what `metered_plan` asks for."""
+    benches = [meter(bench, design.assembly) for bench in sample_benches(design, test_set, run)]
+    there = run.standing(design)
+    plans = [metered_plan(design, int(length), run.timing, there) for length in test_set.lengths]
+    return run_inferences(benches, plans, run, progress)

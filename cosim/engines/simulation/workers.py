@@ -1,0 +1,234 @@
+"""Worker processes behind `submit`: a call that takes too long can be ended, and no worker outlives its parent.
+
+A worker is a plain interpreter with a socket to its parent. It imports what a call names, and nothing else: not the
+caller's `__main__`, which `multiprocessing` would run a second time in a script without a guard and cannot find in one
+from standard input, and no module of the current folder. A thread here waits for each worker.
+"""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import Any, Self
+
+from cosim.engines.processor import format_status, processor_time
+
+_LOOK = 1.0  # s between looks for the parent
+_BOOT = """
+import sys
+from multiprocessing.connection import Connection
+parent = Connection(int(sys.argv[1]))
+sys.path[:] = parent.recv()
+from cosim.engines.simulation.workers import serve
+serve(parent)
+"""
+
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+class WorkerDied(Exception):
+    """A worker process ended in the middle of a call."""
+
+
+class WorkerPool:
+    """`jobs` worker processes, each of which begins with `prepare(*arguments)`; use it in a `with` statement.
+
+    What is submitted, and what comes back, is pickled. A process is started when there is a call for it, so that there
+    are never more of them than calls.
+    """
+
+    def __init__(self, jobs: int, prepare: Callable[..., None] | None = None, *arguments: object) -> None:
+        self._calls: SimpleQueue[PoolFuture | None] = SimpleQueue()
+        self._jobs, self._prepare = jobs, (prepare or _nothing, arguments)
+        self._workers: list[_Worker] = []
+
+    def submit(self, function: Callable[..., Any], /, *arguments: object) -> Future[Any]:
+        """Submit a call; its future is running once a worker is ready for it, and `cancel` ends it even then.
+
+        The future's exception is WorkerDied where the worker ended, or what the function raised.
+        """
+        pending = PoolFuture((function, arguments))
+        self._calls.put(pending)
+        if len(self._workers) < self._jobs:
+            self._workers.append(_Worker(self._calls, self._prepare))
+            self._workers[-1].start()
+        return pending
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.stop()
+        for worker in self._workers:
+            with suppress(RuntimeError):  # a signal came before it was started: it has been told to end
+                worker.join()
+
+
+class PoolFuture(Future[Any]):
+    """A call that waits for its worker, or runs in it."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__()
+        self._call = call
+        self._lock = threading.Lock()
+        self._process: _Process | None = None  # in which it runs
+        self._before = 0.0  # s that the process had used when it began
+
+    def run_in(self, process: "_Process") -> None:
+        """Wait for what the call gives there."""
+        with self._lock:
+            if not self.set_running_or_notify_cancel():
+                return
+            self._process, self._before = process, processor_time(process.pid) or 0.0
+        try:
+            result = process.call(self._call)
+        except Exception as error:
+            self._leave()
+            self.set_exception(error)
+        else:
+            self._leave()
+            self.set_result(result)
+
+    def fail(self, error: Exception) -> None:
+        """End the future with an error, because there is no worker for it."""
+        if self.set_running_or_notify_cancel():
+            self.set_exception(error)
+
+    def cancel(self) -> bool:
+        """Cancel the future as any other; a call that runs ends with its worker."""
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+        return super().cancel()
+
+    def processor_time(self) -> float | None:
+        """Return what the call has used so far in its worker, s; None where the system does not tell."""
+        with self._lock:
+            used = None if self._process is None else processor_time(self._process.pid)
+            return None if used is None else used - self._before
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._process = None
+
+
+class _Worker(threading.Thread):
+    """The thread that waits for one process; a process that ended is replaced when there is a next call."""
+
+    def __init__(self, calls: "SimpleQueue[PoolFuture | None]", prepare: Call) -> None:
+        super().__init__(daemon=True)
+        self._calls, self._prepare = calls, prepare
+        self._lock = threading.Lock()
+        self._process: _Process | None = None
+        self._stopped = False
+
+    def run(self) -> None:
+        while (pending := self._calls.get()) is not None:
+            try:
+                process = self._ready()
+            except Exception as error:
+                pending.fail(error)
+            else:
+                pending.run_in(process)
+        if self._process is not None:
+            self._process.close()
+
+    def stop(self) -> None:
+        """Kill the process, start no other, and end."""
+        with self._lock:
+            self._stopped = True
+            if self._process is not None:
+                self._process.kill()
+        self._calls.put(None)
+
+    def _ready(self) -> "_Process":
+        with self._lock:
+            if self._stopped:
+                raise WorkerDied("stopped")
+            if self._process is not None and self._process.alive:
+                return self._process
+            process = self._process = _Process()
+        process.call(self._prepare)
+        return process
+
+
+class _Process:
+    """An interpreter that answers one call after the other."""
+
+    def __init__(self) -> None:
+        self._connection, there = Pipe()
+        with there:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _BOOT, str(there.fileno())],
+                stdin=subprocess.DEVNULL, pass_fds=[there.fileno()], process_group=0,
+            )  # fmt: skip
+        self.alive, self.pid = True, self._process.pid
+        self._send([os.path.abspath(path) for path in sys.path])
+
+    def call(self, call: Call) -> object:
+        """Run a call in the process and return its value. Raises what the call raises, and WorkerDied where the process
+        ended."""
+        self._send(call)
+        try:
+            good, value = self._connection.recv()
+        except (EOFError, OSError):
+            raise WorkerDied(format_status(self.close())) from None
+        if not good:
+            raise value
+        return value
+
+    def kill(self) -> None:
+        """End it at once; whoever waits for a call's result learns it."""
+        self._process.kill()
+
+    def _send(self, content: object) -> None:
+        try:
+            self._connection.send(content)
+        except OSError:
+            raise WorkerDied(format_status(self.close())) from None
+
+    def close(self) -> int:
+        """End the process and return its exit code."""
+        self.alive = False
+        self.kill()
+        self._connection.close()
+        return self._process.wait()
+
+
+def serve(parent: Connection) -> None:
+    """Answer the parent's calls; the main function of a worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business, wherever the terminal sends it
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    while True:
+        try:
+            content = parent.recv_bytes()
+        except EOFError:
+            return
+        try:
+            function, arguments = pickle.loads(content)
+            answer = True, function(*arguments)
+        except Exception as error:
+            answer = False, error
+        parent.send(answer)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _watch(parent: int) -> None:
+    """End this worker once its parent is gone: a parent that is killed cannot stop its workers, and one in a long
+    simulation would go on for minutes."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    os._exit(1)

@@ -1,0 +1,92 @@
+"""Files of models that stay software, and why they do: the parts of a backbone that have no circuit.
+
+The verdicts and the nearest forms are those of docs/backbone.md. Free of torch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cosim.base.errors import MappingError
+from cosim.base.text import shown, typed
+
+SOFTWARE_FORMAT = "cosim-software"
+_REPAIR = "train it again with cosim backbone"
+
+
+@dataclass(frozen=True)
+class _Shape:
+    cell: str
+    width: int
+    positions: bool
+
+
+@dataclass(frozen=True)
+class _Meta:
+    shape: _Shape
+
+
+@dataclass(frozen=True)
+class Unmapped:
+    """A part without a circuit, the reason, and the nearest form that has one."""
+
+    part: str
+    reason: str
+    nearest: str
+
+    def __str__(self) -> str:
+        return f"{self.part} ({self.reason}; nearest: {self.nearest})"
+
+
+_CELLS = {
+    "alphacmru": Unmapped(
+        "the alphaCMRU's level", "it takes any value, and a cell keeps one level", "cmru, whose level is a bias current"
+    ),
+    "lru": Unmapped(
+        "the LRU's complex state",
+        "a rotation needs two cross-coupled filters, matched better than 1 - |lambda|",
+        "cmru with epsilon 1, counted on a ladder",
+    ),
+    "mingru": Unmapped(
+        "the minGRU's logistic gate", "its state is an analog value that leaks", "bmru, which keeps or replaces a bit"
+    ),
+}
+
+
+def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
+    """Return the parts of a backbone that have no circuit here, the largest first."""
+    parts = [
+        Unmapped(
+            f"LayerNorm over {width} features",
+            "mean and spread of that many currents come out 5 % wrong at best, and only up to 16 of them",
+            "no normalisation, and weights on a grid that keep signals in range",
+        ),
+        Unmapped("the GLU", "it multiplies two signals of either sign", "a ReLU layer"),
+        Unmapped("the sigmoid gate of eq. 25", "it multiplies, too", "an AND of two bits"),
+    ]
+    if positions:
+        parts.append(Unmapped("sinusoidal positions", "they need exact oscillators", "a chain of toggles that counts"))
+    return parts + [_CELLS[one] for one in _CELLS if one in cell.split("+")]
+
+
+def why_software(cell: str) -> str | None:
+    """Return why a kind of cell stays software; None for one that has a circuit."""
+    return str(_CELLS[cell]) if cell in _CELLS else None
+
+
+def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
+    """Return the error to raise where a network that compiles is asked for; raises InputError where `meta` lacks a
+    field."""
+    shape = typed({"meta": dict(meta)}, _File, origin, _REPAIR).meta.shape
+    parts = "; ".join(map(str, unmapped_parts(shape.cell, shape.width, positions=shape.positions)))
+    return MappingError(
+        f"{origin}: a model that stays software (cell {shown(shape.cell)}), without a circuit for {parts}. Train a "
+        "network of parts that have one with cosim train (docs/backbone.md has the table), or have cosim compile and "
+        "cosim compare cut this one at its cells (docs/partitions.md)"
+    )
+
+
+@dataclass(frozen=True)
+class _File:
+    """For the names of fields in messages."""
+
+    meta: _Meta

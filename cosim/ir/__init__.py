@@ -1,1 +1,0 @@
-"""The network as a typed graph of currents: lower (weights -> graph), scale (-> ampere), size (-> devices)."""

@@ -1,0 +1,177 @@
+"""The automaton that a network follows, read back from its weights: what is compiled, whatever its file says of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.base.errors import InputError
+from cosim.network.automaton import MOST_STATES, Automaton, Whole
+from cosim.network.layers import FirstQuadrantLayer
+from cosim.network.reference import encode_inputs, run_reference
+from cosim.network.types import InputEncoding, Network
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """An automaton, and how a network's cells stand in each of its states: h of all recurrent layers, one behind the
+    other, (states, cells)."""
+
+    automaton: Automaton
+    codes: Array
+
+
+def automaton_in(network: Network) -> Automaton | None:
+    """Return the automaton that a network follows, or None where it follows none; see `coded_in`."""
+    found = coded_in(network)
+    return None if found is None else found.automaton
+
+
+def coded_in(network: Network) -> Coded | None:
+    """Return the automaton whose symbol is the one input that is on, and whose state is what a network's cells keep.
+
+    Where one cell alone is on in every state these are its states; else, where its history says that it follows an
+    automaton, what strings lead to, in the order of the shortest of them. Each state by each symbol goes through the
+    network's own equations. None where a network keeps anything else from frame to frame, decides by anything else, or
+    has more than 128 states. Names are those that its history gives to as many states and symbols, else numbers.
+    """
+    if not _is_closed(network):
+        return None
+    said = isinstance(network.history.get("automaton"), Mapping)
+    return _one_hot_in(network) or (_reached_in(network) if said else None)
+
+
+def _is_closed(network: Network) -> bool:
+    """Tell whether a network keeps nothing but its cells' states, reads symbols, and decides by the cells alone."""
+    cells = {layer.name for layer in network.recurrent_layers}
+    keeps = all(late.frames == 1 and late.signal in cells for late in network.late.values())
+    decides = set(network.readout.sources) <= cells and network.readout.pooling == "last"
+    symbols = np.arange(network.encoding.features)
+    reads = network.encoding.levels == 1 and np.array_equal(symbols_in(network.encoding, np.eye(len(symbols))), symbols)
+    return keeps and decides and reads
+
+
+def _one_hot_in(network: Network) -> Coded | None:
+    match network.recurrent_layers:
+        case (FirstQuadrantLayer() as layer,):
+            pass
+        case _:
+            return None
+    symbols, cells = network.encoding.features, np.eye(layer.width)
+    start = _one_on(layer.start[None], layer)
+    if start is None:
+        return None
+    found = [_one_on(_behind(network, layer, cell, symbols), layer) for cell in cells]
+    follow = [row for row in found if row is not None]
+    if len(follow) < len(found):
+        return None
+    codes = layer.alpha * cells
+    said = (codes @ network.readout.weight.T + network.readout.bias).argmax(axis=1)
+    return Coded(_automaton(network, np.stack(follow), int(start[0]), said), codes)
+
+
+def _reached_in(network: Network) -> Coded | None:
+    """Find the states that a network reaches, by strings that grow a symbol at a time; None beyond MOST_STATES.
+
+    Only strings that lead to a new state are made longer.
+    """
+    symbols = network.encoding.features
+    start = np.concatenate([layer.start for layer in network.recurrent_layers])
+    codes, follow = [start], list[list[int]]()
+    known = {_key(start): 0}
+    level: list[tuple[int, ...]] = [()]
+    while level:
+        strings = np.array([(*string, symbol) for string in level for symbol in range(symbols)])
+        trace = run_reference(network, np.eye(symbols)[strings])
+        behind = np.concatenate([trace.signals[layer.name][:, -1] for layer in network.recurrent_layers], axis=1)
+        after = list[tuple[int, ...]]()
+        for h, string in zip(behind, strings, strict=True):
+            if _key(h) not in known:
+                if len(codes) == MOST_STATES:
+                    return None
+                known[_key(h)] = len(codes)
+                codes.append(h)
+                after.append(tuple(string.tolist()))
+        follow += [[known[_key(h)] for h in row] for row in behind.reshape(len(level), symbols, -1)]
+        level = after
+    table = np.stack(codes)
+    read = {layer.name: part for layer, part in zip(network.recurrent_layers, _parts(network, table), strict=True)}
+    shown = np.concatenate([read[name] for name in network.readout.sources], axis=1)
+    said = (shown @ network.readout.weight.T + network.readout.bias).argmax(axis=1)
+    return Coded(_automaton(network, np.array(follow), 0, said), table)
+
+
+def _parts(network: Network, h: Array) -> list[Array]:
+    """Columns of all recurrent layers, layer by layer."""
+    return np.split(h, np.cumsum([layer.width for layer in network.recurrent_layers])[:-1], axis=1)
+
+
+def _key(h: Array) -> bytes:
+    return np.round(h, 6).tobytes()
+
+
+def _automaton(network: Network, follow: Whole, start: int, said: Whole) -> Automaton:
+    labels = network.labels or tuple(map(str, range(network.readout.width)))
+    symbols, states = _names(network, "symbols", follow.shape[1]), _names(network, "states", len(follow))
+    return Automaton(symbols, states, labels, follow, start, said)
+
+
+def symbols_in(encoding: InputEncoding, x: NDArray[np.float64]) -> Whole:
+    """Return the symbols of raw inputs (..., features) as (...): the index of the one feature that is on, else -1."""
+    units = encode_inputs(encoding, x.reshape(1, -1, x.shape[-1])).units.reshape(*x.shape[:-1], -1)
+    return _place(units)
+
+
+def check_symbols(network: Network, x: NDArray[np.float64], lengths: Whole, origin: str) -> None:
+    """Raise InputError for a frame that is no symbol, if the network's history says that it follows an automaton.
+
+    x (n, time, features) raw, of which lengths (n,) frames count.
+    """
+    if not isinstance(network.history.get("automaton"), Mapping):
+        return
+    counts = np.arange(x.shape[1])[None, :] < lengths[:, None]
+    strange = np.argwhere(counts & (symbols_in(network.encoding, x) < 0))
+    if len(strange):
+        i, t = (int(value) for value in strange[0])
+        names = ", ".join(_names(network, "symbols", network.encoding.features))
+        raise InputError(
+            f"{origin}: x_test[{i}, {t}] must be one of the symbols {names}, a 1 in its place and 0 elsewhere, not "
+            f"{x[i, t].tolist()}; {len(strange)} such frame(s); write strings with cosim.automata.network.one_hot"
+        )
+
+
+def _behind(
+    network: Network, layer: FirstQuadrantLayer, cell: NDArray[np.float64], symbols: int
+) -> NDArray[np.float64]:
+    """Return the layer's h after one frame of each symbol, (symbols, width); its cells start at `cell`, (width,)."""
+    begun = replace(layer, initial=cell)
+    layers = tuple(begun if one is layer else one for one in network.layers)
+    return run_reference(replace(network, layers=layers), np.eye(symbols)[:, None]).signals[layer.name][:, 0]
+
+
+def _one_on(h: NDArray[np.float64], layer: FirstQuadrantLayer) -> Whole | None:
+    """Return which cell is on, of h (n, width); None where not exactly one is, or one is neither on nor off."""
+    if not ((h == layer.alpha) ^ (h == 0)).all():
+        return None
+    place = _place(h / layer.alpha)
+    return None if (place < 0).any() else place
+
+
+def _place(bits: NDArray[np.float64]) -> Whole:
+    one = (bits == 1).sum(axis=-1) == 1
+    return np.where(one & ((bits == 0) | (bits == 1)).all(axis=-1), bits.argmax(axis=-1), -1)
+
+
+def _names(network: Network, key: str, count: int) -> tuple[str, ...]:
+    """Return the names of `count` things under a key of the history, which may hold anything; numbers where it has
+    none."""
+    held = network.history.get("automaton")
+    names = held.get(key) if isinstance(held, Mapping) else None
+    if isinstance(names, list | tuple):
+        known = [name for name in names if isinstance(name, str) and name and name.isprintable()]
+        if len(known) == len(names) == len(set(known)) == count:
+            return tuple(known)
+    return tuple(map(str, range(count)))

@@ -1,0 +1,1 @@
+"""The graph of a network: nodes, edges and states, before there is a circuit."""

@@ -1,0 +1,175 @@
+"""The graph of currents at each stage of the compiler: every pass returns the next type, with what it has added.
+
+    Lowered    nodes and weights in software units
+    Scaled     + i_unit, and the set-points of the memories in ampere
+    Sized      + bias currents, whole counts of unit devices, the pedestal
+
+A graph is data and never changes; a pass makes another one. Sources stand in front of what reads them, but where it
+reads them late, and the edges into a node are in the order of their sources: what is built has one order only.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from cosim.network.ir.nodes import Memory, MemoryCurrents, Mirror, Node, Role, Weight
+
+Edge = tuple[str, str]  # source, target
+Kind = TypeVar("Kind", bound=Node)
+Bias = TypeVar("Bias")
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Parts of the graph that are not built, because no input changes them: nodes by name, states of the memories among
+    them, and the weights into and out of them."""
+
+    nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
+    states: Mapping[str, int] = field(default_factory=dict[str, int])
+    weights: Mapping[Edge, Weight] = field(default_factory=dict[Edge, Weight])
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """nodes: by name; weights: edge -> weight; left_out: what there was besides."""
+
+    nodes: Mapping[str, Node]
+    weights: Mapping[Edge, Weight]
+    left_out: LeftOut = field(default=LeftOut(), kw_only=True)
+
+    @cached_property
+    def _arriving(self) -> Mapping[tuple[str, Role], tuple[tuple[str, Weight], ...]]:
+        arriving: dict[tuple[str, Role], list[tuple[str, Weight]]] = {}
+        for (source, target), weight in self.weights.items():
+            arriving.setdefault((target, weight.role), []).append((source, weight))
+        return {end: tuple(edges) for end, edges in arriving.items()}
+
+    @cached_property
+    def _leaving(self) -> Mapping[str, tuple[Edge, ...]]:
+        leaving: dict[str, list[Edge]] = {name: [] for name in self.nodes}
+        for edge in self.weights:
+            leaving[edge[0]].append(edge)
+        return {name: tuple(edges) for name, edges in leaving.items()}
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Return all names, each behind those of its sources; with feedback, behind those that it reads at once."""
+        return self._sorted(late=False) if self.feeds_back else self._with_late
+
+    @cached_property
+    def feeds_back(self) -> bool:
+        """Tell whether a state depends on its own value some frames before."""
+        return len(self._with_late) < len(self.nodes)
+
+    @cached_property
+    def _with_late(self) -> tuple[str, ...]:
+        return self._sorted(late=True)
+
+    @cached_property
+    def read_late(self) -> frozenset[int]:
+        """Return the stages that have a memory which a row reads late."""
+        sources = (self.nodes[source] for (source, _), weight in self.weights.items() if weight.late)
+        return frozenset(node.stage for node in sources if isinstance(node, Memory))
+
+    def _sorted(self, *, late: bool) -> tuple[str, ...]:
+        """Return the names, each behind those of its sources, without those on cycles and behind them.
+
+        late: whether edges that are late count. Kahn's algorithm, Communications of the ACM 5 (1962) 558.
+        """
+        edges = [edge for edge, weight in self.weights.items() if not weight.late]
+        edges += [edge for edge, weight in self.weights.items() if weight.late and late]
+        waits, readers = dict.fromkeys(self.nodes, 0), {name: list[str]() for name in self.nodes}
+        for source, target in edges:
+            waits[target] += 1
+            readers[source].append(target)
+        found = [name for name, count in waits.items() if not count]
+        for name in found:  # which grows
+            for reader in readers[name]:
+                waits[reader] -= 1
+                if not waits[reader]:
+                    found.append(reader)
+        return tuple(found)
+
+    def into(self, name: str, role: Role = "drive") -> list[tuple[str, Weight]]:
+        """Return (source, weight) of each edge of one role into a node."""
+        return list(self._arriving.get((name, role), ()))
+
+    def out_of(self, name: str) -> tuple[Edge, ...]:
+        """Return the edges out of a node."""
+        return self._leaving[name]
+
+    def of(self, *kinds: type[Kind]) -> Iterator[Kind]:
+        """Yield the nodes of the given types, in order."""
+        return (node for node in self.nodes.values() if isinstance(node, kinds))
+
+    @property
+    def memories(self) -> Iterator[Memory]:
+        """Yield the recurrent units, in order."""
+        return self.of(Memory)
+
+
+@dataclass(frozen=True)
+class Scaled(Lowered):
+    """i_unit: ampere per software 1.0; currents: set-points of each memory that has thresholds."""
+
+    i_unit: float
+    currents: Mapping[str, MemoryCurrents]
+
+
+@dataclass(frozen=True)
+class Sized(Scaled):
+    """units: unit devices per weight 1.0; i_pedestal: ampere; mirrors: each weight as built; biases: memory -> the bias
+    currents of its kind of unit; steered: weight on an And -> the bias current that makes it, ampere."""
+
+    units: int
+    i_pedestal: float
+    mirrors: Mapping[Edge, Mirror]
+    biases: Mapping[str, object]
+    steered: Mapping[Edge, float]
+
+    def half(self, name: str) -> float | None:
+        """Return the threshold of a signal's symbol comparator, ampere; None for a signal without one.
+
+        It is half of the signal's level, over the pedestal.
+        """
+        if not any(self.weights[edge].role == "gate" for edge in self.out_of(name)):
+            return None
+        node = self.nodes[name]
+        level = node.level if isinstance(node, Memory) else 1.0
+        return level * self.i_unit / 2 + self.i_pedestal
+
+    def bias(self, name: str, kind: type[Bias]) -> Bias:
+        """Return the bias currents of a memory, which must be of this kind."""
+        found = self.biases[name]
+        assert isinstance(found, kind), f"{name}: {type(found).__name__} is no {kind.__name__}"
+        return found
+
+
+class GraphBuilder:
+    """Collects the nodes and weights of a graph; zeros: whether learned weights of 0 are among them."""
+
+    def __init__(self, *, zeros: bool = True) -> None:
+        self.zeros = zeros
+        self.nodes: dict[str, Node] = {}
+        self.weights: dict[Edge, Weight] = {}
+        self._sources: dict[str, list[str]] = {}
+
+    def add(self, *nodes: Node) -> None:
+        """Add nodes, each behind its sources."""
+        self.nodes |= {node.name: node for node in nodes}
+
+    def connect(self, source: str, target: str, weight: Weight) -> None:
+        """Add one edge between nodes that are in the graph; an edge that is there is replaced."""
+        if (source, target) not in self.weights:
+            self._sources.setdefault(target, []).append(source)
+        self.weights[source, target] = weight
+
+    def terms(self, name: str) -> list[tuple[str, float]]:
+        """Return (source, weight) of each edge into a node, so far."""
+        return [(source, self.weights[source, name].target) for source in self._sources.get(name, ())]
+
+    def lowered(self) -> Lowered:
+        """Return the graph, with its edges in the order of their sources."""
+        place = {name: k for k, name in enumerate(self.nodes)}
+        return Lowered(self.nodes, dict(sorted(self.weights.items(), key=lambda edge: place[edge[0][0]])))

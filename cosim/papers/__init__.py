@@ -1,0 +1,1 @@
+"""Models and tables of the papers, which stay software."""

@@ -1,0 +1,119 @@
+"""Cells of the seed paper (arXiv 2605.11855): what they share, a first-order recurrence that is linear in its state.
+
+    h_t = a_t h_{t-1} + b_t ,  a_t and b_t from the input alone,  h_{-1} = 0
+
+A cell turns x (n, time, features) into a, b and a readout of h. All run over time with one scan; the LRU's h is
+complex. Linear maps have the framework's default initialisation, which the paper does not give.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from cosim.papers.repeated import Steps, project, times
+from cosim.training.scan import linear_scan
+
+LEAST_DECAY = 1e-6  # -ln |lambda| at least: single precision then keeps |lambda| below 1, a million steps are kept
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """a and b of h_t = a_t h_{t-1} + b_t, (n, time, state) each."""
+
+    a: Tensor
+    b: Tensor
+
+
+class SoftwareCell(nn.Module, ABC):
+    """x (n, time, inputs) to (n, time, outputs), with `state` numbers kept from step to step."""
+
+    def __init__(self, inputs: int, state: int, outputs: int | None = None) -> None:
+        super().__init__()
+        self.inputs, self.state = inputs, state
+        self.outputs = state if outputs is None else outputs
+
+    @abstractmethod
+    def recurrence(self, x: Steps) -> Recurrence:
+        """Compute the coefficients a and b of the state's recurrence for x, (n, time, state) each."""
+
+    def read(self, h: Tensor, x: Steps) -> Tensor:
+        """Compute the cell's output, (n, time, outputs), from its states and its input: here the states."""
+        return h
+
+    def forward(self, x: Steps) -> Tensor:
+        step = self.recurrence(x)
+        return self.read(linear_scan(step.a, step.b, step.b.new_zeros(self.state)), x)
+
+
+class SoftwareMinGru(SoftwareCell):
+    """Minimal gated recurrent unit: h_t = (1 - z_t) h_{t-1} + z_t h~_t, with z = sigmoid(Wz x + bz), h~ = Wh x + bh.
+
+    Eq. (32) to (34).
+    """
+
+    def __init__(self, inputs: int, state: int) -> None:
+        super().__init__(inputs, state)
+        self.gate = nn.Linear(inputs, state)
+        self.candidate = nn.Linear(inputs, state)
+
+    def recurrence(self, x: Steps) -> Recurrence:
+        gate = project(self.gate, x)
+        return Recurrence(torch.sigmoid(-gate), torch.sigmoid(gate) * project(self.candidate, x))
+
+
+class Lru(SoftwareCell):
+    """Linear recurrent unit: h_t = L h_{t-1} + gamma B x_t over complex numbers, y_t = Re(C h_t) + D x_t.
+
+    L = exp(-exp(nu) + i exp(theta)), gamma = sqrt(1 - |L|^2), eq. (29) to (31); exp(nu) + 1e-6 stands for exp(nu), so
+    that |L| is below 1 in single precision, too. |L| begins in [0.9, 0.999], uniform in its square, its phase in
+    [0, 2 pi]; B ~ N(0, 1 / (2 inputs)) and C ~ N(0, 1 / state) in each of their two parts. Complex matrices are kept as
+    their real and imaginary part, (2, rows, columns).
+    """
+
+    SMALLEST, LARGEST = 0.9, 0.999
+
+    def __init__(self, inputs: int, state: int) -> None:
+        super().__init__(inputs, state)
+        squares = torch.rand(state) * (self.LARGEST**2 - self.SMALLEST**2) + self.SMALLEST**2
+        self.nu = nn.Parameter(torch.log(-0.5 * torch.log(squares)))
+        self.theta = nn.Parameter(torch.log(2 * torch.pi * (1.0 - torch.rand(state))))  # 1 - rand is never 0
+        self.b = nn.Parameter(torch.randn(2, state, inputs) * (2 * inputs) ** -0.5)
+        self.c = nn.Parameter(torch.randn(2, self.outputs, state) * state**-0.5)
+        self.d = nn.Linear(inputs, self.outputs, bias=False)
+
+    def decay(self) -> Tensor:
+        """Return the decay -ln |L| of each state, (state,)."""
+        return self.nu.exp() + LEAST_DECAY
+
+    def eigenvalues(self) -> Tensor:
+        """Return the eigenvalues L, (state,), complex."""
+        return torch.polar((-self.decay()).exp(), self.theta.exp())
+
+    def recurrence(self, x: Steps) -> Recurrence:
+        gamma = torch.sqrt(-torch.expm1(-2.0 * self.decay()))
+        drive = torch.complex(*(times(gamma[:, None] * part, x) for part in self.b))
+        return Recurrence(self.eigenvalues().expand(drive.shape), drive)
+
+    def read(self, h: Tensor, x: Steps) -> Tensor:
+        return h.real @ self.c[0].T - h.imag @ self.c[1].T + project(self.d, x)
+
+
+class Parallel(SoftwareCell):
+    """Several cells on the same input, their outputs side by side."""
+
+    def __init__(self, cells: Sequence[SoftwareCell]) -> None:
+        super().__init__(cells[0].inputs, sum(cell.state for cell in cells), sum(cell.outputs for cell in cells))
+        self.cells = nn.ModuleList(cells)
+
+    def recurrence(self, x: Steps) -> Recurrence:
+        steps = [cell.recurrence(x) for cell in self.cells]  # type: ignore[operator]
+        return Recurrence(torch.cat([one.a for one in steps], dim=2), torch.cat([one.b for one in steps], dim=2))
+
+    def read(self, h: Tensor, x: Steps) -> Tensor:
+        raise NotImplementedError("each cell reads its own states")
+
+    def forward(self, x: Steps) -> Tensor:
+        return torch.cat([cell(x) for cell in self.cells], dim=2)

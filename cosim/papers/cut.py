@@ -1,0 +1,195 @@
+"""A backbone cut into partitions: cells whose states a circuit keeps, and the software around them.
+
+The cut is at a cell's `memory`. Whole traces are handed over: software up to the first cell, that cell's states over
+all steps from whoever keeps them, software up to the next one. So a later block reads what the cells in front did.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cosim.base.errors import MappingError
+from cosim.exchange.software_only import why_software
+from cosim.network.layers import Array
+from cosim.papers.backbone import Backbone, record
+from cosim.papers.converter import BITS, Partition, calibrate, compared, steps_of
+from cosim.papers.file import Model
+from cosim.papers.hysteresis import Drive, HysteresisCell
+from cosim.papers.measure import CHUNK, to_tensors
+from cosim.papers.sources import BackboneData, Samples
+
+SEEN = 256  # training samples that converters are calibrated with
+NEITHER = -1  # a state before the first update, where software begins at 0
+States = NDArray[np.int8]  # 0 low, 1 high, NEITHER
+Memory = Callable[
+    [Partition, Array, NDArray[np.int64]], States
+]  # g (n, time, units) and lengths (n,) to (n, time, units)
+
+
+@dataclass(frozen=True)
+class BackbonePart:
+    """A part of a backbone: where it runs, its learned numbers, and why there."""
+
+    part: str
+    where: str
+    parameters: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class CutTrace:
+    """A cut backbone's run: scores (n, outputs); by cell its drive, g (n, time, units), and its states."""
+
+    scores: Array
+    drives: dict[str, Array] = field(default_factory=dict[str, Array])
+    states: dict[str, States] = field(default_factory=dict[str, States])
+
+    @property
+    def decisions(self) -> NDArray[np.int64]:
+        """Return the class with the largest score of each sample, (n,)."""
+        return self.scores.argmax(axis=1)
+
+
+@dataclass(frozen=True)
+class PartitionedBackbone:
+    """A backbone and its partitions, in the order in which they run."""
+
+    model: Model
+    partitions: tuple[Partition, ...]
+
+    def run(self, samples: Samples, memory: Memory | None = None) -> CutTrace:
+        """Run the backbone on samples, with `memory` in place of the cut cells' own; without one as it was trained.
+
+        `memory` is called with CHUNK samples at a time, for one partition after the other.
+        """
+        n, longest = len(samples.lengths), int(samples.lengths.max())
+        samples = Samples(samples.x[:, :longest], samples.y, samples.lengths)
+        chunks = [samples.take(np.arange(first, min(first + CHUNK, n))) for first in range(0, n, CHUNK)]
+        runs = [self._run(chunk, memory, longest) for chunk in chunks]
+
+        def joined(name: str, cell: str) -> np.ndarray:
+            return np.concatenate([getattr(one, name)[cell] for one in runs])
+
+        cells = [partition.cell for partition in self.partitions]
+        return CutTrace(
+            np.concatenate([one.scores for one in runs]),
+            {cell: joined("drives", cell) for cell in cells},
+            {cell: joined("states", cell) for cell in cells},
+        )
+
+    @torch.no_grad()
+    def _run(self, samples: Samples, memory: Memory | None, longest: int) -> CutTrace:
+        backbone, found = self.model.backbone, CutTrace(np.empty(0))
+        batch = to_tensors(samples, backbone.output.weight.device)
+        x, lengths = batch.x, batch.lengths
+        x = torch.nn.functional.pad(x, [0, 0] * (x.ndim - 2) + [0, longest - x.shape[1]])
+
+        def heard(partition: Partition, cell: HysteresisCell, drive: Drive) -> Tensor:
+            g = compared(drive.candidate.cpu().numpy(), drive.threshold.cpu().numpy())
+            if memory is None:
+                states = cell.decide(drive)
+                bits = np.where(states == 0, NEITHER, (states * drive.level.sign() > 0)).astype(np.int8)
+            else:
+                bits = memory(partition, g, samples.lengths)
+                states = drive.level * (2.0 * torch.from_numpy(bits).to(drive.level) - 1.0)
+            found.drives[partition.cell], found.states[partition.cell] = g, bits
+            return states
+
+        with _listening(backbone, self.partitions, heard):
+            scores = backbone.eval()(x, lengths)
+        return CutTrace(scores.double().cpu().numpy(), found.drives, found.states)
+
+    def parts(self) -> list[BackbonePart]:
+        """Return the parts of the backbone from input to output: where each runs, and why."""
+        backbone, cut = self.model.backbone, {partition.cell for partition in self.partitions}
+        found = [
+            BackbonePart(
+                "encoder", "software", _count(backbone.encoder, backbone.encoder_mlp), "its perceptron is gated"
+            )
+        ]
+        for i, block in enumerate(backbone.blocks):
+            cells = {name: cell for name, cell in backbone.hysteresis.items() if name.startswith(f"blocks.{i}.")}
+            reasons = ["LayerNorm, products of signals, and the weights of the drive"]
+            reasons += [why for kind in backbone.shape.cells_of(i) if (why := why_software(kind))]
+            reasons += [f"{name} {why}" for name in cells if name not in cut and (why := _epsilon(cells[name]))]
+            found.append(BackbonePart(f"block {i + 1}", "software", _count(block), "; ".join(reasons)))
+            found += [
+                BackbonePart(
+                    partition.name, "circuit", 0, f"states of {partition.cell}: {len(partition.ranges)} 9T cells"
+                )
+                for partition in self.partitions
+                if partition.cell in cells
+            ]
+        rest = _count(backbone.decoder, backbone.decoder_mlp, backbone.output)
+        return [*found, BackbonePart("pooling and decoder", "software", rest, "its perceptron is gated")]
+
+
+def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "backbone") -> PartitionedBackbone:
+    """Cut a backbone at every cell that has a circuit, with converters for the samples `seen`.
+
+    Raises InputError for converters that cannot be, MappingError where no cell has a circuit.
+    """
+    steps_of(bits)
+    backbone, cells = model.backbone, cells_to_cut(model, origin)
+    batch = to_tensors(seen, backbone.output.weight.device)
+    x, lengths = batch.x, batch.lengths
+    drives = {name: drive for name, (drive, _) in record(backbone, x, lengths).items()}
+    valid = np.arange(x.shape[1])[None, :] < seen.lengths[:, None]
+    partitions = [
+        calibrate(name, compared(drives[name].candidate.numpy(), drives[name].threshold.numpy())[valid], bits)
+        for name in cells
+    ]
+    return PartitionedBackbone(model, tuple(partitions))
+
+
+def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
+    """Return the cells that have a circuit, in order; raises MappingError where there is none, saying why."""
+    backbone = model.backbone
+    kinds = [why for kind in backbone.shape.cells if (why := why_software(kind))]
+    ending = {name: _epsilon(cell) for name, cell in backbone.hysteresis.items() if cell.scale is None}
+    cells = [name for name, why in ending.items() if why is None]
+    if not cells:
+        reasons = "; ".join([*kinds, *(f"{name} {why}" for name, why in ending.items())])
+        raise MappingError(f"{origin}: no cell of it has a circuit: {reasons}. Train one with --cell cmru")
+    return cells
+
+
+def training_samples(source: BackboneData, count: int = SEEN) -> Samples:
+    """Return samples to calibrate with, of those of the training; they are always the same."""
+    return source.batch(np.random.default_rng([3, 0]), count)
+
+
+def _epsilon(cell: HysteresisCell) -> str | None:
+    """Return why the epsilon of a cell keeps it in software; None for 0."""
+    if cell.epsilon == 0:
+        return None
+    return f"has epsilon {cell.epsilon:g}, and its state is no bit (nearest: --epsilon anneal, which ends at 0)"
+
+
+@contextmanager
+def _listening(
+    backbone: Backbone, partitions: tuple[Partition, ...], heard: Callable[[Partition, HysteresisCell, Drive], Tensor]
+) -> Generator[None, None, None]:
+    """Put `heard` into the memory of the cut cells, and take it out again."""
+    cells = backbone.hysteresis
+    before = {partition.cell: cells[partition.cell].memory for partition in partitions}
+
+    def listen(partition: Partition, cell: HysteresisCell) -> None:
+        cell.memory = lambda drive: heard(partition, cell, drive)
+
+    try:
+        for partition in partitions:
+            listen(partition, cells[partition.cell])
+        yield
+    finally:
+        for name, memory in before.items():
+            cells[name].memory = memory
+
+
+def _count(*modules: torch.nn.Module) -> int:
+    return sum(parameter.numel() for module in modules for parameter in module.parameters())

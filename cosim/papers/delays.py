@@ -1,0 +1,109 @@
+"""Depthwise causal delay convolutions: a few taps of each channel's past (mGRADE, eq. 1 and 5 to 10).
+
+    x_t = sum over n = 0 .. G of k[n] u_{t-n},   k[n] = sum over i of w_i c[n, p_i]
+
+    LearnedDelays   c = exp(-1/2 ((n - p_i) / sigma)^2), divided by its sum over n; p_i trained, kept in [0, G]     (8)
+    FixedDelays     c = 1 at n = p_i, else 0; p_i = d i with d the same in all layers, or d 2^l in layer l    (9), (10)
+
+Positions begin at i G / K, or uniformly in [0, G]. sigma is annealed from G / 2 to 1 / 2, so that a tap first feels all
+the past and then its neighbours only. What is deployed has taps at whole delays: in `eval` mode, and once `rounded` is
+set, positions are those. The paper says neither how c is normalised, nor what sigma is, nor what it deploys: these are
+the choices of the method of learnable spacings that it cites (I. Khalfaoui-Hassani et al., 2023).
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from cosim.base.errors import InputError
+from cosim.training.convolution import convolve
+
+Start = Literal["dilated", "uniform"]
+SIGMA_LAST = 0.5
+ANNEALED = 0.5  # share of the training over which sigma falls
+
+
+def whole_taps(weight: Tensor, positions: Tensor, reach: int) -> Tensor:
+    """Return the kernel (H, reach + 1) with weight (H, K) at whole positions (H, K); taps at one position add up."""
+    return torch.zeros(len(weight), reach + 1, dtype=weight.dtype).scatter_add(1, positions, weight)
+
+
+def sigma_at(iteration: int, total: int, reach: float) -> float:
+    """Return the width of a learned tap in iteration 0 .. total - 1, steps.
+
+    It falls geometrically from reach / 2 to 1/2 over the first half.
+    """
+    first = max(reach / 2, SIGMA_LAST)
+    return first * (SIGMA_LAST / first) ** min(iteration / (ANNEALED * total), 1.0)
+
+
+class FixedDelays(nn.Module):
+    """K taps a channel, at 0, d, 2 d, ..."""
+
+    def __init__(self, width: int, taps: int, dilation: int) -> None:
+        super().__init__()
+        if taps < 1 or dilation < 1:
+            raise InputError(f"taps and dilation of a delay convolution must be at least 1, not {taps} and {dilation}")
+        self.taps, self.dilation = taps, dilation
+        self.weight = nn.Parameter(torch.randn(width, taps) / taps**0.5)
+
+    @property
+    def reach(self) -> int:
+        """Return the largest delay, steps."""
+        return self.dilation * (self.taps - 1)
+
+    def used(self) -> Tensor:
+        """Return the largest delay of each channel, (H,), steps."""
+        return torch.full((len(self.weight),), self.reach)
+
+    def kernel(self) -> Tensor:
+        """Return the kernel k, (H, reach + 1)."""
+        positions = self.dilation * torch.arange(self.taps).expand(len(self.weight), -1)
+        return whole_taps(self.weight, positions, self.reach)
+
+    def forward(self, u: Tensor) -> Tensor:
+        """Convolve u (n, time, H) to x (n, time, H); only the taps are computed."""
+        padded = nn.functional.pad(u.transpose(1, 2), (self.reach, 0))
+        weight = self.weight.flip(1)[:, None]
+        return nn.functional.conv1d(padded, weight, dilation=self.dilation, groups=len(weight)).transpose(1, 2)
+
+
+class LearnedDelays(nn.Module):
+    """K taps a channel, at learned positions in [0, reach]."""
+
+    def __init__(self, width: int, taps: int, reach: int, start: Start = "dilated") -> None:
+        super().__init__()
+        if taps < 1 or reach < 1:
+            raise InputError(f"taps and reach of a delay convolution must be at least 1, not {taps} and {reach}")
+        self.reach = reach
+        self.sigma = sigma_at(0, 1, reach)
+        self.rounded = False
+        self.weight = nn.Parameter(torch.randn(width, taps) / taps**0.5)
+        dilated = (torch.arange(taps) * (reach / taps)).expand(width, -1)
+        self.positions = nn.Parameter(dilated.clone() if start == "dilated" else reach * torch.rand(width, taps))
+
+    def whole_positions(self) -> Tensor:
+        """Return the positions as deployed, (H, K) int64, steps."""
+        return self.positions.detach().clamp(0, self.reach).round().long()
+
+    def used(self) -> Tensor:
+        """Return the largest delay of each channel as deployed, (H,), steps."""
+        return self.whole_positions().amax(dim=1)
+
+    def kernel(self) -> Tensor:
+        """Return the kernel k, (H, reach + 1), which is smooth in the positions in training and not when deployed."""
+        if self.rounded or not self.training:
+            return whole_taps(self.weight, self.whole_positions(), self.reach)
+        distance = torch.arange(self.reach + 1) - self.positions[..., None]
+        taps = torch.softmax(-0.5 * (distance / self.sigma) ** 2, dim=2)
+        return (self.weight[..., None] * taps).sum(dim=1)
+
+    def forward(self, u: Tensor) -> Tensor:
+        """Convolve u (n, time, H) to x (n, time, H)."""
+        return convolve(u, self.kernel())
+
+    @torch.no_grad()
+    def clip_(self) -> None:
+        """Pull positions back into [0, reach]; call after each optimiser step."""
+        self.positions.clamp_(0, self.reach)

@@ -1,0 +1,135 @@
+"""Trains the delayed memory unit of one bit (cosim.automata.steered): hard states and gates, straight through.
+
+Forward it is that unit, bit for bit; backward the step is the seed's surrogate, the winner a softmax, and a slot that
+two bits enter the sum of both. Weights lie on the grid.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cosim.automata.steered import SteeredLine, run_steered
+from cosim.automata.train_blocks import one_hot_columns
+from cosim.tasks.chosen_lag import generate_chosen_lag
+from cosim.tasks.steps import StepTargets
+from cosim.training.hardware import GridLinear
+from cosim.training.loss import check_loss
+from cosim.training.surrogate import heaviside
+
+GRID = 1 / 2  # of weights: a candidate is then a quarter off its threshold at least
+Draw = Callable[[np.random.Generator, int], StepTargets]  # so many sequences of bits
+
+
+@dataclass(frozen=True)
+class BitShape:
+    """inputs M, units N, delays n."""
+
+    inputs: int
+    units: int
+    delays: int
+
+
+class SteeredBits(nn.Module):
+    """Bits x (batch, time, M) to scores (batch, time, 2)."""
+
+    def __init__(self, shape: BitShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.state = GridLinear(shape.inputs + shape.units, shape.units, GRID)
+        self.gate = GridLinear(shape.inputs + shape.delays, shape.delays, GRID)
+        self.readout = GridLinear(shape.units, 2, GRID)
+
+    def forward(self, x: Tensor) -> Tensor:
+        units, delays = self.shape.units, self.shape.delays
+        line, h = x.new_zeros(len(x), units, delays), x.new_zeros(len(x), units)
+        gate, found = x.new_zeros(len(x), delays), list[Tensor]()
+        (weight, bias), (gate_weight, gate_bias) = self.state.rounded(), self.gate.rounded()
+        for t in range(x.shape[1]):
+            arrived = line[:, :, 0]
+            state = heaviside(nn.functional.linear(torch.cat([x[:, t], h], 1), weight, bias) - 0.5)
+            e = nn.functional.linear(torch.cat([x[:, t], gate], 1), gate_weight, gate_bias)
+            gate = one_hot_columns(e[..., None])[..., 0]
+            line = nn.functional.pad(line[:, :, 1:], (0, 1)) + state[:, :, None] * gate[:, None, :]
+            line = line + (line.clamp(max=1.0) - line).detach()
+            h = state + arrived
+            found.append(h)
+        return self.readout(torch.stack(found, dim=1))
+
+    @torch.no_grad()
+    def exported(self, labels: tuple[str, ...] = ("no", "yes")) -> SteeredLine:
+        """Return the trained unit in numpy, as `cosim.automata.steered` has it."""
+        (weight, bias), (gate, gate_bias), (readout, readout_bias) = (
+            [value.double().numpy() for value in part.rounded()] for part in (self.state, self.gate, self.readout)
+        )
+        m = self.shape.inputs
+        parts = weight[:, :m], weight[:, m:], bias, gate[:, :m], gate[:, m:], gate_bias, readout, readout_bias
+        return SteeredLine(*parts, labels=labels, step=GRID)
+
+
+@dataclass(frozen=True)
+class BitTraining:
+    """Settings of the training; the accuracy is measured every `check_every` iterations."""
+
+    iterations: int = 700
+    batch: int = 64
+    rate: float = 1e-2
+    check_every: int = 50
+
+
+@dataclass(frozen=True)
+class TrainedBits:
+    """The best unit that was seen; accuracy: on strings of their own."""
+
+    unit: SteeredLine
+    iterations: int
+    accuracy: float
+
+
+def train_bits(draw: Draw, shape: BitShape, seed: int, how: BitTraining = BitTraining()) -> TrainedBits:
+    """Train by Adam and cross entropy at every step that counts.
+
+    Training ends when all answers on 200 strings are right, or with the last iteration.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as in `cosim.training.trainer.train`
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = SteeredBits(shape)
+        optimiser = torch.optim.Adam(model.parameters(), how.rate)
+        rng, best = np.random.default_rng(seed), TrainedBits(model.exported(), 0, 0.0)
+        for iteration in range(1, how.iterations + 1):
+            given = draw(rng, how.batch)
+            x, y, counts = map(torch.from_numpy, (given.x, given.y, given.mask))
+            loss = nn.functional.cross_entropy(model(x)[counts], y[counts])
+            check_loss(loss.item(), iteration)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            for part in (model.state, model.gate, model.readout):
+                part.clip_()
+            if iteration % how.check_every == 0:
+                unit = model.exported()
+                found = accuracy_of(unit, draw)
+                if found >= best.accuracy:
+                    best = TrainedBits(unit, iteration, found)
+                if found == 1.0:
+                    break
+        return best
+    finally:
+        torch.set_num_threads(threads)
+
+
+def accuracy_of(unit: SteeredLine, draw: Draw, count: int = 200, seed: int = 2**32) -> float:
+    """Return the share of right answers, of those that count, on strings of their own."""
+    given = draw(np.random.default_rng(seed), count)
+    said = run_steered(unit, given.x.astype(float)).scores.argmax(axis=2)
+    return float((said == given.y)[given.mask].mean())
+
+
+def chosen_lags(lags: tuple[int, ...]) -> Draw:
+    """Return a function that draws samples of the task `cosim.tasks.chosen_lag` with these lags."""
+    return lambda rng, count: generate_chosen_lag(count, lags, seed=rng)

@@ -1,0 +1,177 @@
+"""mGRADE: delay convolutions in front of a minimal gated recurrence, and what it is compared with.
+
+    encoder   u = W x + b                                        H_in -> H
+    layer     x = conv(u) ;  y = x + cell(x) ;  y = y + MLP(y) ;  u = LayerNorm(y)
+    MLP       W2 GELU(W1 y + b1) + b2                            H -> 2 H -> H
+    decoder   W (y or GELU(y)) + b                               H -> H_out
+
+conv: learned, constant or exponentially growing delays (cosim.papers.delays), dispersive ones (cosim.papers.gamma)
+or none. cell: minGRU, none (a TCN, without the skip around it), or BMRU in its place, the bistable unit that compiles:
+its threshold depends on the input, its epsilon is annealed from 1 to 0. MLP and LayerNorm are left out together for
+single layers, as in the paper's section 4; the decoder is then linear. The paper names neither the activations nor the
+form of its "non-linear" decoder: GELU is a choice here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from cosim.base.errors import InputError
+from cosim.papers.cells import SoftwareMinGru
+from cosim.papers.delays import FixedDelays, LearnedDelays, Start
+from cosim.papers.gamma import GammaDelays
+from cosim.training.cells import SignedCell
+from cosim.training.config import Architecture
+
+Delays = Literal["none", "learned", "constant", "exponential", "gamma"]
+Cell = Literal["mingru", "bmru", "none"]
+Convolution = FixedDelays | LearnedDelays | GammaDelays | None
+
+
+@dataclass(frozen=True)
+class Convolving:
+    """The convolutions of all layers: `taps` a channel and what places them.
+
+    learned: positions in [0, reach] from `start` on. constant: `dilation` apart. exponential: dilation 2^l apart in
+    layer l, which stops doubling where the largest delay would exceed `reach` (0: never). gamma: dispersive delays of
+    `order` filters, kernels cut at `reach`.
+    """
+
+    delays: Delays = "none"
+    taps: int = 1
+    reach: int = 0
+    dilation: int = 1
+    order: int = 4
+    start: Start = "dilated"
+
+
+@dataclass(frozen=True)
+class MgradeShape:
+    """A network; grid: that of the weights of a BMRU, None for free ones."""
+
+    inputs: int
+    outputs: int
+    width: int = 32
+    layers: int = 1
+    convolving: Convolving = Convolving()
+    cell: Cell = "mingru"
+    deep: bool = True  # MLP and LayerNorm in each layer, GELU in front of the decoder
+    grid: float | None = None
+
+
+def dilation_of(convolving: Convolving, layer: int) -> int:
+    """Return the steps between the taps of layer 0, 1, ..., for constant and exponential delays."""
+    doublings = layer if convolving.delays == "exponential" else 0
+    span = convolving.dilation * max(convolving.taps - 1, 1)
+    while doublings and convolving.reach and span * 2**doublings > convolving.reach:
+        doublings -= 1
+    return convolving.dilation * 2**doublings
+
+
+def receptive_field(reaches: Sequence[int]) -> int:
+    """Return how many steps of the input an output sees: R = 1 + sum of the largest delays (eq. 2, delays G_l - 1).
+
+    Constant delays make it 1 + L (K - 1) d (eq. 3), exponential ones 1 + d_b (K - 1) (2^L - 1) (eq. 4).
+    """
+    return 1 + sum(reaches)
+
+
+def _convolution(convolving: Convolving, width: int, layer: int) -> Convolution:
+    match convolving.delays:
+        case "none":
+            return None
+        case "learned":
+            return LearnedDelays(width, convolving.taps, convolving.reach, convolving.start)
+        case "gamma":
+            return GammaDelays(width, convolving.taps, convolving.order, convolving.reach)
+        case "constant" | "exponential":
+            return FixedDelays(width, convolving.taps, dilation_of(convolving, layer))
+
+
+class MgradeLayer(nn.Module):
+    """conv, recurrence, MLP, LayerNorm; u (n, time, H) to the same."""
+
+    def __init__(self, shape: MgradeShape, place: int) -> None:
+        super().__init__()
+        width = shape.width
+        self.convolution = _convolution(shape.convolving, width, place)
+        self.cell: SoftwareMinGru | SignedCell | None = None
+        if shape.cell == "mingru":
+            self.cell = SoftwareMinGru(width, width)
+        elif shape.cell == "bmru":
+            self.cell = SignedCell(width, Architecture(cells=width, unit="signed", beta="input", grid=shape.grid))
+        self.mlp = self.norm = None
+        if shape.deep:
+            self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+            self.norm = nn.LayerNorm(width)
+
+    def recur(self, x: Tensor) -> Tensor:
+        """Compute the states of the cell, (n, time, H); without a cell they are what it would read."""
+        if self.cell is None:
+            return x
+        return self.cell(x).h if isinstance(self.cell, SignedCell) else self.cell(x)
+
+    def forward(self, u: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the output of the layer and the states of its cell, (n, time, H) each."""
+        x = u if self.convolution is None else self.convolution(u)
+        h = self.recur(x)
+        y = x + h if self.cell is not None else h
+        if self.mlp is not None and self.norm is not None:
+            y = self.norm(y + self.mlp(y))
+        return y, h
+
+
+class Mgrade(nn.Module):
+    """x (n, time, H_in) to outputs (n, time, H_out)."""
+
+    def __init__(self, shape: MgradeShape) -> None:
+        super().__init__()
+        if min(shape.inputs, shape.outputs, shape.width, shape.layers) < 1:
+            raise InputError(f"inputs, outputs, width and layers of an mGRADE must be at least 1: {shape}")
+        self.shape = shape
+        self.encoder = nn.Linear(shape.inputs, shape.width)
+        self.layers = nn.ModuleList(MgradeLayer(shape, place) for place in range(shape.layers))
+        self.decoder = nn.Linear(shape.width, shape.outputs)
+
+    @property
+    def convolutions(self) -> list[Convolution]:
+        """Return the convolution of each layer, None where there is none."""
+        return [layer.convolution for layer in self.layers if isinstance(layer, MgradeLayer)]
+
+    @property
+    def cells(self) -> list[SignedCell]:
+        """Return the bistable cells."""
+        return [
+            layer.cell for layer in self.layers if isinstance(layer, MgradeLayer) and isinstance(layer.cell, SignedCell)
+        ]
+
+    def states(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the last layer's output and the states of its cell, (n, time, H) each."""
+        y = h = self.encoder(x)
+        for layer in self.layers:
+            y, h = layer(y)
+        return y, h
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute the outputs at every step, (n, time, outputs)."""
+        y, _ = self.states(x)
+        return self.decoder(nn.functional.gelu(y) if self.shape.deep else y)
+
+    def set_progress(self, sigma: float | None, epsilon: float) -> None:
+        """From now on: learned taps of this width, None for whole delays; bistable cells with this epsilon."""
+        for one in self.convolutions:
+            if isinstance(one, LearnedDelays):
+                one.rounded = sigma is None
+                one.sigma = one.sigma if sigma is None else sigma
+        for cell in self.cells:
+            cell.epsilon = epsilon
+
+    @torch.no_grad()
+    def clip_(self) -> None:
+        """Pull positions and grid weights back into their range; call after each optimiser step."""
+        for module in self.modules():
+            if module is not self and hasattr(module, "clip_"):
+                module.clip_()  # type: ignore[operator]

@@ -1,0 +1,118 @@
+"""Shape of a model of the seed paper's backbone. Free of torch."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cosim.base.bounds import Bounds
+from cosim.base.errors import InputError
+from cosim.base.text import shown
+
+CELLS = ("bmru", "cmru", "alphacmru", "lru", "mingru")
+HYSTERESIS = ("bmru", "cmru", "alphacmru")
+HYBRIDS = ("mingru+cmru", "mingru+alphacmru")
+POOLINGS = ("last", "mean", "none")
+Wiring = Literal["alternate", "parallel"]
+BOUNDS = {
+    "inputs": Bounds(1, 1 << 20),
+    "outputs": Bounds(1, 1 << 20),
+    "width": Bounds(1, 1 << 14),
+    "state": Bounds(1, 1 << 14),
+    "blocks": Bounds(1, 32),
+    "dropout": Bounds(0, 1, open_high=True),
+}
+
+
+@dataclass(frozen=True)
+class BackboneShape:
+    """A backbone: `inputs` features, or that many `tokens`, to `outputs`; m = width, d = state, r = blocks.
+
+    cell: one of CELLS, or two joined by "+", which alternate from block to block or, with wiring parallel, share every
+    block with state / 2 each. threshold: beta by the input as in eq. (3), or fixed, one for each unit. positions:
+    sinusoidal ones, eq. (26). pooling: the readout of the last valid step, the mean over those, or none: one for every
+    step. start: states before the first update, 0 as published, or low, -alpha, as those of a circuit.
+    """
+
+    inputs: int
+    outputs: int
+    cell: str = "cmru"
+    width: int = 256
+    state: int = 4
+    blocks: int = 1
+    tokens: bool = False
+    threshold: Literal["input", "fixed"] = "input"
+    wiring: Wiring = "alternate"
+    positions: bool = True
+    pooling: Literal["last", "mean", "none"] = "last"
+    dropout: float = 0.0
+    start: Literal["zero", "low"] = "zero"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Return the kinds of cells that the name joins."""
+        return tuple(self.cell.split("+"))
+
+    @property
+    def anneals(self) -> bool:
+        """Tell whether a cell has an epsilon to anneal; a BMRU's is always 0."""
+        return any(cell in ("cmru", "alphacmru") for cell in self.cells)
+
+    def cells_of(self, block: int) -> tuple[str, ...]:
+        """Return the kinds of cells in block 0, 1, ..."""
+        return self.cells if self.wiring == "parallel" else (self.cells[block % len(self.cells)],)
+
+
+def check_shape(shape: BackboneShape, origin: str = "") -> BackboneShape:
+    """Return the shape itself.
+
+    Raises InputError that names the option, or the field of `origin`, without a usable value.
+    """
+
+    def fail(name: str, rest: str) -> InputError:
+        return InputError(f"{origin}: {name} {rest}" if origin else f"--{name} {rest}")
+
+    for name, bounds in BOUNDS.items():
+        if (value := getattr(shape, name)) not in bounds:
+            raise fail(name, bounds.refuse(value))
+    if any(cell not in CELLS for cell in shape.cells):
+        raise fail("cell", f"must be one of {', '.join(CELLS + HYBRIDS)}, not {shown(shape.cell)}")
+    if len(shape.cells) > 1 and shape.wiring == "alternate" and shape.blocks < len(shape.cells):
+        raise fail(
+            "cell", f"{shape.cell} alternates from block to block and needs --blocks 2; or take --wiring parallel"
+        )
+    if shape.wiring == "parallel" and (len(shape.cells) < 2 or shape.state % len(shape.cells)):
+        raise fail(
+            "wiring", f"parallel needs a cell of several kinds, such as {HYBRIDS[0]}, and a --state that they can share"
+        )
+    if shape.threshold == "fixed" and not any(cell in HYSTERESIS for cell in shape.cells):
+        raise fail("threshold", f"fixed needs a cell with thresholds, not {shape.cell}: {', '.join(HYSTERESIS)}")
+    if shape.start == "low" and not any(cell in ("bmru", "cmru") for cell in shape.cells):
+        raise fail("start", f"low needs a cell with one level, bmru or cmru, not {shape.cell}")
+    return shape
+
+
+def count_parameters(shape: BackboneShape) -> int:
+    """Return how many numbers a backbone learns, by formula."""
+    m, d = shape.width, shape.state
+    mlp = 12 * m * m + 9 * m
+    encoder = (shape.inputs if shape.tokens else shape.inputs + 1) * m + mlp
+    positions = (2 * m + 1) * m if shape.positions else 0
+    around = 3 * 2 * m + 2 * m + positions + (d + 1) * m + (m + 1) * m + mlp  # three norms, u1 and u2
+    cells = sum(
+        count_cell(cell, m, d // len(shape.cells_of(block)), shape.threshold)
+        for block in range(shape.blocks)
+        for cell in shape.cells_of(block)
+    )
+    return encoder + shape.blocks * around + cells + (m + 1) * m + mlp + (m + 1) * shape.outputs
+
+
+def count_cell(cell: str, m: int, d: int, threshold: str = "input") -> int:
+    """Return how many numbers a cell on m features with a state of d learns."""
+    linear = (m + 1) * d
+    match cell:
+        case "lru":
+            return 2 * d + 2 * m * d + 2 * d * d + m * d
+        case "mingru":
+            return 2 * linear
+        case _:
+            beta = linear if threshold == "input" else d
+            return linear + beta + (linear if cell == "alphacmru" else d)

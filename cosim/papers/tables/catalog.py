@@ -1,0 +1,52 @@
+"""Catalog of tables. Free of torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cosim.base.errors import InputError
+from cosim.base.text import shown_name, shown_path
+
+CMRU = "arXiv 2605.11855"
+MGRADE = "mGRADE, Minimal Recurrent Gating Meets Delay Convolutions"
+DMU = "Delayed Memory Unit: Modelling Temporal Dependency Through Delay Gate"
+TABLES = {
+    "copies": f"An item and a value kept over many steps, four cells ({CMRU}, Tables 11, 16, 17).",
+    "pixels": f"MNIST pixel by pixel, by cell and epsilon ({CMRU}, Tables 4, 9, 10, 14).",
+    "parity": f"Parity beyond the lengths of training, by cell and epsilon ({CMRU}, Table 8).",
+    "keywords": f"Spoken words, four cells ({CMRU}, Tables 3, 6).",
+    "flip-flop": f"The bit last written, with taps and without ({MGRADE}).",
+    "lorenz": f"One coordinate one step ahead, and what the states know of the others ({MGRADE}).",
+    "footprint": f"Numbers that a network keeps ({MGRADE}).",
+    "delayed-product": f"Two lags that must meet, with a line of delays and without ({DMU}).",
+}
+ONE_SIZE = ("footprint", "delayed-product")  # reduced or not, they are the same
+FOLDERS = {"mnist": "mnist", "speech-commands": "speech_commands", "fsdd": "fsdd/recordings"}  # of --data
+
+
+@dataclass(frozen=True)
+class Size:
+    """reduced: minutes of a CPU, not the papers' sizes; data: a folder of data sets; device: of the backbones."""
+
+    reduced: bool = False
+    data: Path | None = None
+    device: Literal["cpu", "cuda"] = "cpu"
+
+    def folder(self, name: str, table: str) -> Path:
+        """Return the folder of a data set in FOLDERS; raises InputError where there is none."""
+        inside = FOLDERS[name]
+        if self.data is None:
+            wanted = f"give with --data the folder that holds {inside}"
+            raise InputError(f"table {table} needs the data set {name}; {wanted}")
+        if not (self.data / inside).is_dir():
+            raise InputError(f"{shown_path(self.data)}: holds no folder {inside}, which table {table} needs; unpack it")
+        return self.data / inside
+
+
+def check_tables(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names themselves, each once; raises InputError for one that is no table's."""
+    for name in names:
+        if name not in TABLES:
+            raise InputError(f"TABLE must be one of {', '.join(TABLES)}, not {shown_name(name)!r}")
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,173 @@
+"""Train what a table asks for, one network after the other; every finished one is kept, so the same call goes on."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from cosim.base.errors import InputError, TrainingError
+from cosim.base.json_form import json_object
+from cosim.base.seal import seal_json
+from cosim.base.sealed import read_sealed
+from cosim.base.text import shown_path, typed
+from cosim.base.write import make_folder, write_atomically
+from cosim.papers.tables import backbones, delays
+from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Size
+from cosim.papers.tables.table import Experiment, Outcome, PaperFigure, PaperTable, Progress
+
+_ROWS: dict[str, Callable[[Size], Iterator[Experiment]]] = {
+    "copies": backbones.copies,
+    "pixels": backbones.pixels,
+    "parity": backbones.parity,
+    "keywords": backbones.keywords,
+    "flip-flop": delays.flip_flop,
+    "lorenz": delays.lorenz,
+    "footprint": delays.footprint,
+    "delayed-product": delays.delayed_product,
+}
+_REPAIR = "delete it, and the same command trains that network again"
+KEPT = "kept"  # the folder of finished networks
+
+
+@dataclass(frozen=True)
+class MeasuredFigure:
+    """A figure over the seeds."""
+
+    name: str
+    published: str
+    values: tuple[float, ...]
+    percent: bool
+    digits: int
+
+    def shown(self) -> str:
+        """Mean, and from the smallest to the largest where there are several."""
+        figure = PaperFigure("", self.name, percent=self.percent, digits=self.digits)
+        mean, low, high = (figure.shown(float(of(self.values))) for of in (np.mean, min, max))
+        return mean if len(self.values) == 1 else f"{mean} [{low}, {high}]"
+
+
+@dataclass(frozen=True)
+class FinishedExperiment:
+    """A finished row: iterations and seconds of all its seeds."""
+
+    name: str
+    settings: str
+    differs: str
+    figures: tuple[MeasuredFigure, ...]
+    seeds: tuple[int, ...]
+    parameters: int
+    iterations: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The file of a finished network: of which row, and with which settings."""
+
+    row: str
+    settings: str
+    iterations: int
+    seed: int
+    outcome: Outcome
+
+
+def make_table(name: str, size: Size) -> PaperTable:
+    """Return the table of one of TABLES; raises InputError where it needs a data set that is not there."""
+    full_name = f"{name}-reduced" if size.reduced and name not in ONE_SIZE else name
+    return PaperTable(full_name, TABLES[name], tuple(_ROWS[name](size)))
+
+
+def seeds_of(row: Experiment, seeds: int) -> range:
+    """Return the seeds of a row, one alone where the seed changes nothing."""
+    return range(seeds if row.seeded else 1)
+
+
+def kept_path(folder: Path, table: PaperTable, row: Experiment, seed: int) -> Path:
+    """Return the file of one finished network."""
+    slug = re.sub(r"[^a-z0-9.]+", "-", row.name.lower().replace("epsilon -", "epsilon minus "))
+    return folder / KEPT / table.name / f"{slug}.seed{seed}.json"
+
+
+def count_left(table: PaperTable, folder: Path, seeds: int) -> tuple[int, int]:
+    """Return how many networks a table asks for, and how many of them are kept."""
+    paths = [kept_path(folder, table, row, seed) for row in table.rows for seed in seeds_of(row, seeds)]
+    return len(paths), sum(path.is_file() for path in paths)
+
+
+def run_table(table: PaperTable, folder: Path, seeds: int, progress: Progress) -> Iterator[FinishedExperiment]:
+    """Yield each row when it is finished. `progress` hears of the iterations of all rows.
+
+    Raises InputError for a kept file that is damaged or has other settings.
+    """
+    total = sum(row.iterations * len(seeds_of(row, seeds)) for row in table.rows)
+    before = 0
+    make_folder(folder / KEPT / table.name)
+    for row in table.rows:
+        outcomes = list[Outcome]()
+        for seed in seeds_of(row, seeds):
+
+            def tell(done: int, _total: int, values: dict[str, float], before: int = before) -> None:
+                progress(before + done, total, values)
+
+            outcomes.append(_outcome(row, seed, kept_path(folder, table, row, seed), tell))
+            before += row.iterations
+            if total:
+                progress(before, total, {})
+        yield _found(row, outcomes)
+
+
+def _outcome(row: Experiment, seed: int, path: Path, progress: Progress) -> Outcome:
+    if path.is_file():
+        return _read(path, row, seed)
+    with _one_thread():
+        try:
+            outcome = row.train(seed, path.with_name(path.name.removesuffix(f".seed{seed}.json") + ".pt"), progress)
+        except TrainingError as error:
+            raise TrainingError(f"{row.name}: {error}") from None
+    write_atomically(path, seal_json(_Kept(row.name, row.settings, row.iterations, seed, outcome)))
+    return outcome
+
+
+def _read(path: Path, row: Experiment, seed: int) -> Outcome:
+    where = shown_path(path)
+    kept = typed(read_sealed(path, _REPAIR), _Kept, where, _REPAIR)
+    wanted = _Kept(row.name, row.settings, row.iterations, seed, kept.outcome)
+    if kept != wanted or not {figure.key for figure in row.figures} <= kept.outcome.figures.keys():
+        raise InputError(f"{where}: is of a network with other settings; {_REPAIR}, or choose another folder with -o")
+    return kept.outcome
+
+
+def _found(row: Experiment, outcomes: list[Outcome]) -> FinishedExperiment:
+    figures = tuple(
+        MeasuredFigure(one.name, one.published, tuple(o.figures[one.key] for o in outcomes), one.percent, one.digits)
+        for one in row.figures
+    )
+    return FinishedExperiment(
+        row.name,
+        row.settings,
+        row.differs,
+        figures,
+        tuple(range(len(outcomes))) if row.seeded else (),
+        outcomes[0].parameters,
+        tuple(o.iterations for o in outcomes),
+        tuple(o.seconds for o in outcomes),
+    )
+
+
+def table_json(table: PaperTable, command: str, rows: list[FinishedExperiment]) -> dict[str, object]:
+    """Return a table as a JSON object."""
+    return json_object({"table": table.name, "title": table.title, "command": command, "rows": list(map(asdict, rows))})
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as in `cosim.papers.train`
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

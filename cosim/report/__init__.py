@@ -1,1 +1,0 @@
-"""Tables for a terminal, figures, HTML pages and schematics: everything that people look at."""

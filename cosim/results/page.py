@@ -1,0 +1,179 @@
+"""Pages as data, and their one form: the verdict in the title, figures, sections, where it comes from, how to repeat.
+
+A verb gives a `Page`; `format_pages` makes one HTML file of it, or of several verbs' pages about one network. All of it
+is text that `format_pages` escapes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cosim.base.settings import RunSettings
+from cosim.results.html import (
+    Picture,
+    escape,
+    format_cards,
+    format_facts,
+    format_figure,
+    format_fold,
+    format_links,
+    format_page,
+    format_table,
+    hold,
+)
+from cosim.results.repeat import format_repeat
+
+PROVENANCE = "Where it comes from"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns under their names. numbers: columns aligned to the right; tall: scrolls in a box of limited height;
+    search: rows are filtered by words and sorted by a column, where scripts run."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...] = ()
+    tall: bool = False
+    search: bool = False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names in words, and what each is, with its unit."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Pictures and tables beside each other where the screen is wide enough."""
+
+    blocks: "tuple[Picture | Table, ...]"
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A table behind a line that is clicked; paper shows it. unfolded: the screen, too, until it is clicked."""
+
+    summary: str
+    table: Table
+    unfolded: bool = False
+
+
+@dataclass(frozen=True)
+class Links:
+    """(text, relative address) of other pages."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+Block = str | Picture | Table | Facts | Grid | Fold | Links
+Blocks = tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with paragraphs (str), pictures and tables. sheet: begins a new sheet of paper."""
+
+    name: str
+    blocks: Blocks
+    sheet: bool = False
+
+
+@dataclass(frozen=True)
+class PageSubject:
+    """The subject of a page: a network by its hash, or a cell, which has none."""
+
+    name: str
+    hash: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One verb's page. title: with the verdict; lead: what was done, in words; answer: the verdict as a sentence.
+
+    cards: (figure with its unit, what it is); notes: what limits the figures; provenance: words -> hash or version;
+    repeat: the settings of the run.
+    """
+
+    verb: str
+    subject: PageSubject
+    title: str
+    lead: str
+    cards: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    provenance: Mapping[str, str] = field(default_factory=dict[str, str])
+    answer: str = ""
+    notes: tuple[str, ...] = ()
+    repeat: RunSettings | None = None
+
+
+def format_pages(pages: Sequence[Page], title: str = "") -> str:
+    """Return one HTML file of pages about the same subject; what they have in common, such as its hash, is there once.
+
+    title: of all of them, by default the subject with their verbs.
+    """
+    first, *others = pages
+    title = title or (f"{first.subject.name}: {', '.join(page.verb for page in pages)}" if others else first.title)
+    numbers = iter(range(10_000))
+    bodies, links = "", ""
+    for page in pages:
+        shown = [(f"s{next(numbers)}", section) for section in page.sections if section.blocks]
+        body = "".join(_section(anchor, section, 3 if others else 2) for anchor, section in shown)
+        listed = [(anchor, section.name) for anchor, section in shown]
+        if others:
+            anchor = f"s{next(numbers)}"
+            bodies += f'<article id="{anchor}">{_head(page, "h2")}{body}</article>'
+            listed = [(anchor, page.title)]
+        else:
+            bodies += body
+        links += "".join(f'<a href="#{anchor}">{escape(name)}</a> ' for anchor, name in listed)
+    opening = f"<h1>{escape(title)}</h1>" if others else _head(first, "h1")
+    end = _provenance(pages) + "".join(format_repeat(page.repeat) for page in pages)
+    return format_page(title, f"<header>{opening}</header><nav>{links}</nav><main>{bodies}{end}</main>")
+
+
+def _head(page: Page, level: str) -> str:
+    answer = f'<p class="answer">{hold(page.answer)}</p>' if page.answer else ""
+    notes = "".join(f"<p>{hold(note)}</p>" for note in page.notes)
+    lead = f'<p class="lead">{hold(page.lead)}</p>'
+    return f"<{level}>{hold(page.title)}</{level}>{lead}{answer}{notes}{format_cards(page.cards) if page.cards else ''}"
+
+
+def _section(anchor: str, section: Section, level: int) -> str:
+    sheet = ' class="sheet"' if section.sheet else ""
+    content = "".join(map(format_block, section.blocks))
+    return f'<section id="{anchor}"{sheet}><h{level}>{escape(section.name)}</h{level}>{content}</section>'
+
+
+def format_block(block: Block) -> str:
+    """Return one part of a section as HTML."""
+    match block:
+        case str():
+            return f"<p>{hold(block)}</p>"
+        case Picture():
+            return format_figure(block)
+        case Table():
+            return format_table(block.head, block.rows, block.numbers, tall=block.tall, search=block.search)
+        case Facts():
+            return format_facts(block.rows)
+        case Links():
+            return format_links(block.rows)
+        case Grid():
+            return f'<div class="grid">{"".join(map(format_block, block.blocks))}</div>'
+        case Fold():
+            return format_fold(block.summary, format_block(block.table), unfolded=block.unfolded)
+
+
+def _provenance(pages: Sequence[Page]) -> str:
+    """Return the provenance of pages, each value once; where pages differ in one, with the verbs that it is of."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for page in pages:
+        for name, value in page.provenance.items():
+            found.setdefault(name, {}).setdefault(value, []).append(page.verb)
+    rows = [
+        (name, "; ".join(value if len(verbs) == len(pages) else f"{value} ({', '.join(verbs)})" for value, verbs in
+                         values.items()))
+        for name, values in found.items()
+    ]  # fmt: skip
+    return f"<section><h2>{PROVENANCE}</h2>{format_facts(rows)}</section>" if rows else ""

@@ -1,1 +1,0 @@
-"""Sign-off: one plan of limits, one check a question, one verdict."""

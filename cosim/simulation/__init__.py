@@ -1,1 +1,0 @@
-"""Testbench and ngspice."""

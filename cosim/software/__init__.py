@@ -1,1 +1,0 @@
-"""Models that stay software, in torch: backbones and cells of the papers, beside what compiles."""

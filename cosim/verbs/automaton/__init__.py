@@ -1,0 +1,1 @@
+"""cosim automaton: turn a regular language into a network with exact state."""

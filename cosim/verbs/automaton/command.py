@@ -1,0 +1,223 @@
+"""`cosim automaton`: a regular language as a network with exact state."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cosim.base.bounds import SEED, Bounds, check_memory
+from cosim.base.errors import InputError, importing
+from cosim.base.text import shown_name, shown_path
+from cosim.cli.options import FILE, collecting
+from cosim.cli.progress import say
+from cosim.cli.types import Integer
+from cosim.network.automaton import MOST_STATES
+from cosim.verbs.train.command import EXTRA
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from cosim.network.automaton import Automaton, Whole
+    from cosim.verbs.automaton.structure import CircuitSize
+
+LENGTH, STRINGS = Bounds(1, 100_000), Bounds(0, 100_000)
+_NAMED = 200  # characters
+DIGITS = 3  # of a task that is learned
+_BLOCKS = {"sum": (4, 8), "even-pair": (8, 8), "mod-arith": (4, 16)}
+_ONE_OF = "give one of REGEX, TABLE.json, CHECKPOINT, --modulo and --train; see cosim automaton --help"
+
+
+class _Blocks(click.ParamType):
+    """Number and states of blocks, HxB."""
+
+    name = "HxB"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        found = re.fullmatch(r"(\d{1,2})x(\d{1,2})", str(value))
+        if found is None or not (1 <= int(found[1]) <= 16 and 2 <= int(found[2]) <= 64):
+            self.fail(f"must be 1 to 16 blocks of 2 to 64 states each, such as 4x8, not {value}", param, ctx)
+        return int(found[1]), int(found[2])
+
+
+@dataclass(frozen=True)
+class AutomatonSource:
+    """Source of the automaton, one of source, modulo and train; modulo also the digits of what is trained."""
+
+    source: str | None
+    modulo: int | None
+    alphabet: str | None
+    train: str | None
+    blocks: tuple[int, int] | None
+    bits: int
+    seed: int
+
+
+@click.command(name="automaton")
+@click.argument("source", metavar="[REGEX | TABLE.json | CHECKPOINT]", required=False)
+@click.option(
+    "--modulo",
+    type=Integer(Bounds(2, MOST_STATES)),
+    help="Sum of digits modulo this, in place of SOURCE; with --train its M.",
+)
+@click.option("--alphabet", help="Symbols of REGEX, default those that it names.")
+@click.option("--train", type=click.Choice(list(_BLOCKS)), help="Learn this task, in place of SOURCE [M: 3].")
+@click.option("--blocks", type=_Blocks(), help="With --train: H blocks of B states [default: by task].")
+@click.option("--bits", type=Integer(Bounds(0, 32)), default=0, help="With --train: BMRU bits beside the blocks.")
+@click.option(
+    "--structure",
+    type=click.Choice(["auto", "one-hot"]),
+    default="auto",
+    help="The form of the smallest area, or one cell for each state.",
+)
+@click.option("-o", "--output", type=FILE, default=Path("automaton.npz"), help="Checkpoint file, .pt or .npz.")
+@click.option("--length", type=Integer(LENGTH), default=40, help="Longest test string.")
+@click.option("--strings", type=Integer(STRINGS), default=100, help="Random test strings.")
+@click.option("--seed", type=Integer(SEED), default=0, help="Seed of the test strings, and of --train.")
+@collecting(asked=AutomatonSource)
+def command(*, asked: AutomatonSource, structure: str, output: Path, length: int, strings: int) -> None:
+    """Write a network that follows an automaton, and strings to test it with.
+
+    The automaton is the minimal one of a REGEX, whose output says behind each
+    symbol whether the string so far matches; a table of states in a JSON file;
+    a counter; what a trained network follows, a CHECKPOINT whose features are
+    symbols, learned by asking it; or what blocks learn from examples of a task,
+    --train: the sum of digits modulo M, whether of M symbols the last one is the
+    first, or the value of digits and + - x modulo M. Where it is a product of
+    smaller ones, latches and toggles take less area than a cell for each state:
+    the form of the smallest area in generic180 is written. Test strings take
+    every transition, then come random ones: in NAME.strings.npz beside the
+    network NAME, for --data of the other verbs.
+    """
+    import numpy as np
+
+    from cosim.automata.tour import tour
+    from cosim.base.claim import check_replaceable
+    from cosim.exchange.checkpoint import is_written_here, save_checkpoint
+    from cosim.verbs.automaton.structure import forms, smallest
+
+    _check(asked)
+    kept = output.with_suffix(".strings.npz")
+    check_replaceable({output: is_written_here, kept: lambda _: output.is_file()})
+    rng = np.random.default_rng(asked.seed)
+    name, automaton = _read(asked, lambda symbols: _random(rng, symbols, max(strings, 100), length))
+    say(f"{len(automaton.states)} states, {len(automaton.symbols)} symbols: looking for the form of the smallest area")
+    found, walks = forms(automaton, name), tour(automaton, length)
+    form, count = smallest(found) if structure == "auto" else found[0], len(walks)
+    save_checkpoint(output, form.network)
+    _write_strings(kept, automaton, walks + _random(rng, len(automaton.symbols), strings, length))
+    states, symbols = automaton.next.shape
+    click.echo(
+        f"{name}: {states} states, {symbols} symbols, {states * symbols} transitions\n"
+        f"form:    {_compared(form, found)}\n"
+        f"network: {shown_path(output)}\n"
+        f"strings: {shown_path(kept)}, {count} take every transition, {strings} are random\n"
+        f"next:    cosim compare {shown_path(output)} --data {shown_path(kept)}"
+    )
+
+
+def _write_strings(path: Path, automaton: "Automaton", strings: "list[Whole]") -> None:
+    """Write a test set of strings, each with the label that the automaton gives it."""
+    import numpy as np
+
+    from cosim.automata.network import one_hot
+    from cosim.base.write import write_atomically
+    from cosim.exchange.checkpoint import npz_bytes
+
+    x, lengths = one_hot(len(automaton.symbols), strings)
+    y = np.array([automaton.output[automaton.run(string)[-1]] for string in strings])
+    write_atomically(path, npz_bytes({"x_test": x, "y_test": y, "len_test": lengths}))
+
+
+def _compared(form: "CircuitSize", found: "list[CircuitSize]") -> str:
+    """Return a circuit's size as text, followed by that of the next one that was looked at."""
+    others = [_drawn(one) for one in found if one is not form]
+    return "; not ".join([_drawn(form), *others[:1]])
+
+
+def _drawn(form: "CircuitSize") -> str:
+    return f"{form.words}, {form.transistors} transistors, {form.area * 1e12:,.0f} um2"
+
+
+def _check(asked: AutomatonSource) -> None:
+    """Raise InputError unless there is one source, with options of its own."""
+    sources = asked.source, asked.train or asked.modulo
+    if sum(one is not None for one in sources) != 1:
+        raise InputError(_ONE_OF)
+    if asked.blocks is not None and asked.train is None:
+        raise InputError("--blocks says what is trained, and needs --train")
+    if asked.bits and asked.train is None:
+        raise InputError("--bits says what is trained, and needs --train")
+
+
+def _read(asked: AutomatonSource, strings: "Callable[[int], list[Whole]]") -> "tuple[str, Automaton]":
+    """Return what the automaton is called, and the automaton; strings: (symbols) -> those that a network is compared
+    on."""
+    from cosim.automata.regex import automaton_of
+    from cosim.network.automaton import minimise, read_table
+    from cosim.network.automaton import modulo as counter
+
+    if asked.train is not None:
+        return _train(asked, asked.train)
+    if asked.modulo is not None:
+        return f"sum modulo {asked.modulo}", counter(asked.modulo)
+    path = Path(str(asked.source))
+    if path.suffix == ".json":
+        return f"automaton of {shown_name(path.name)}", minimise(read_table(path))
+    if path.suffix in (".npz", ".pt"):
+        return f"automaton in {shown_name(path.name)}", _learn(path, strings)
+    return f"automaton of {_short(str(asked.source))}", automaton_of(str(asked.source), asked.alphabet)
+
+
+def _short(pattern: str) -> str:
+    """Return a pattern as a network is called: whole, or the beginning of a long one."""
+    return pattern if len(pattern) <= _NAMED else f"{pattern[:_NAMED]}..."
+
+
+def _train(asked: AutomatonSource, kind: str) -> "tuple[str, Automaton]":
+    """Train blocks on a kind of strings and return its name and the automaton that they learned; print the progress."""
+    from cosim.automata.strings import string_task
+
+    digits = asked.modulo or DIGITS
+    task = string_task(kind, digits)
+    with importing("training", EXTRA):
+        from cosim.automata.train_blocks import BlockShape
+        from cosim.automata.train_strings import LONG, TrainedBlocks, extract, train_blocks
+
+    def tell(found: TrainedBlocks) -> None:
+        if found.learned or found.iterations % 250 == 0:
+            say(f"iteration {found.iterations}: loss {found.loss:.3g}, {found.accuracy:.2%} right at length {LONG}")
+
+    blocks, states = asked.blocks or _BLOCKS[kind]
+    trained = train_blocks(task, BlockShape(blocks, states, bits=asked.bits), asked.seed, tell)
+    found = extract(trained, task)
+    click.echo(
+        f"learned in {trained.iterations} iterations by {blocks} blocks of {states} states"
+        f"{f' and {asked.bits} bits' if asked.bits else ''}; at least {found.least} states are needed"
+    )
+    return f"{kind} of {digits}", found.automaton
+
+
+def _learn(path: Path, strings: "Callable[[int], list[Whole]]") -> "Automaton":
+    """Return the automaton that a network follows, learned from its answers; print how well the two agree."""
+    from cosim.automata.learn import learn, network_oracle
+    from cosim.exchange.checkpoint import load_network
+
+    network = load_network(path)
+    features, labels = network.encoding.features, network.labels
+    names = tuple(map(str, range(features))), labels or tuple(map(str, range(network.readout.width)))
+    words = [tuple(word.tolist()) for word in strings(features)]
+    found = learn(network_oracle(network, shown_path(path)), names, words, MOST_STATES)
+    differ = f"of {found.strings} others the automaton answers {found.differing} otherwise"
+    click.echo(f"learned from {found.queries} strings; {differ}")
+    return found.automaton
+
+
+def _random(rng: "Generator", symbols: int, count: int, longest: int) -> "list[Whole]":
+    """Return random strings; raises OutOfMemoryError where they, with an input for each symbol, would not fit."""
+    check_memory(
+        8.0 * count * longest * (1 + symbols), "the test strings", "give fewer --strings or a smaller --length"
+    )
+    return [rng.integers(0, symbols, rng.integers(1, longest + 1)) for _ in range(count)]

@@ -1,0 +1,1 @@
+"""cosim backbone: train the seed paper's backbone, which stays software."""

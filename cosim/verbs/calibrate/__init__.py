@@ -1,0 +1,1 @@
+"""cosim calibrate: measure a technology's cells and write its calibration."""

@@ -1,0 +1,99 @@
+"""The blocks around a network, measured in ngspice once: which file applies, and what is measured for it."""
+
+import hashlib
+import json
+
+import numpy as np
+
+from cosim.base.cache import cached_files, keep_in_cache
+from cosim.base.errors import MissingToolError
+from cosim.base.resources import models_path
+from cosim.cells.clock import clock_bench, flip_flops
+from cosim.cells.converter import STEP, converter_bench
+from cosim.cells.tree import ALL_FINE, TREE_COUNTS, tree_bench
+from cosim.circuit.bench import Bench
+from cosim.circuit.deck import device_sizes
+from cosim.circuit.elements import Mos
+from cosim.engines.engine import Waveforms
+from cosim.engines.simulation.single import run_bench
+from cosim.engines.table import NGSPICE, simulator_named
+from cosim.technology.chip import FORMAT, ChipFit, as_kept, chip_bytes, load_chip
+from cosim.technology.devices import device_cards
+from cosim.technology.types import Technology
+from cosim.verbs.calibrate.find import Progress, first_fitting
+
+LEVELS, LEVEL, UNITS = 16, 1e-9, 8  # codes, current of the largest in A, unit devices of the input's diode
+TICKS, TICK = 20, 50e-6  # of a frame; s
+_END = 1.0  # s, after the supply came up
+
+
+def find_chip(technology: Technology, progress: Progress = lambda text: None) -> ChipFit:
+    """Return figures that fit these cards and blocks: shipped ones, kept ones, or new ones, measured and kept.
+
+    Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
+    """
+    fingerprint, name = chip_fingerprint(technology), f"{technology.name}.chip.json"
+    paths = models_path() / "devices" / name, *cached_files(name)
+    if (fitting := first_fitting(paths, load_chip, fingerprint)) is not None:
+        return fitting
+    try:
+        simulator_named(NGSPICE).check()
+    except MissingToolError as error:
+        raise MissingToolError(
+            f"no figures of the chip's blocks in {technology.name} fit this version, and new ones need ngspice: {error}"
+        ) from None
+    progress(f"measuring converter, bias tree and clock generator of {technology.name}")
+    found = as_kept(measure_chip(technology))
+    keep_in_cache(name, chip_bytes(found), "figures of the chip's blocks", progress)
+    return found
+
+
+def chip_fingerprint(technology: Technology) -> str:
+    """Return a hash of the cards, the circuits and the conditions that the figures follow from."""
+    circuits = [bench.circuit for bench in _benches(technology)]
+    cards = device_cards(technology, set().union(*map(device_sizes, circuits))).cards
+    content = {
+        "format": FORMAT,
+        "cards": {card.name: (card.polarity, card.version, dict(sorted(card.parameters.items()))) for card in cards},
+        "devices": [[_drawn(mos) for mos in circuit.flatten()] for circuit in circuits],
+        "conditions": (technology.supply, technology.celsius, technology.library.diffusion),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _drawn(mos: Mos) -> tuple[str, str, str, str, str, float, float, int]:
+    return mos.name, mos.drain, mos.gate, mos.source, mos.bulk, mos.w, mos.l, mos.m
+
+
+def _benches(technology: Technology) -> tuple[Bench, Bench, Bench]:
+    return (
+        converter_bench(technology, LEVELS, UNITS, LEVEL, (LEVELS,)),
+        tree_bench(technology, _END),
+        clock_bench(technology, TICKS, TICK),
+    )
+
+
+def measure_chip(technology: Technology) -> ChipFit:
+    """Measure. Raises SimulationError where ngspice fails or the reference does not start, MissingToolError without."""
+    version = f"{NGSPICE}-{simulator_named(NGSPICE).describe(technology).version}"
+    where = f"the chip's blocks in {technology.name}"
+    drawing, feeding, ticking = _benches(technology)
+    drawn = run_bench(drawing, where)
+    code = float(np.interp(0.99 * STEP, drawn.time, drawn.through("out")))
+    fed = run_bench(feeding, where)
+    fine, *pins = (float(fed.through(f"sense{count}")[-1]) for count in (0, *TREE_COUNTS))
+    each = tuple(pin / count for pin, count in zip(pins, TREE_COUNTS, strict=True))
+    leakage, tick = _ticking(run_bench(ticking, where))
+    return ChipFit(
+        technology.name, chip_fingerprint(technology), version, code / LEVEL, tuple(pins), each, fine / ALL_FINE,
+        tick, leakage,
+    )  # fmt: skip
+
+
+def _ticking(waves: Waveforms) -> tuple[float, float]:
+    """Return a flip-flop's current between ticks, A, and its charge in each tick, C, with its share of the drivers."""
+    end, drawn = waves.time[-1], waves.delivered("dd")
+    whole = waves.time >= end - TICKS * TICK
+    quiet = float(np.interp(end - 0.01 * TICK, waves.time, drawn))
+    charge = float(np.trapezoid(drawn[whole], waves.time[whole])) - quiet * TICKS * TICK
+    return quiet / flip_flops(TICKS), charge / (TICKS * flip_flops(TICKS))

@@ -1,0 +1,179 @@
+"""The decision node of a clocked 9T cell in ngspice: small signals while it tracks and while it decides, two currents
+of M6, at which moments of the clock's edge its gates turn, and what the sample gate leaves on the hold node."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from cosim.base.errors import SimulationError
+from cosim.cells.benches import bias_lines, clocked_bench, supply_of
+from cosim.cells.bias import bias_diode
+from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
+from cosim.cells.rectifier import CANDIDATE, candidate_diode
+from cosim.cells.schmitt import DECISION_NODE
+from cosim.circuit.bench import Voltage
+from cosim.circuit.deck import format_number
+from cosim.circuit.elements import GROUND, Circuit, Instance, Source
+from cosim.circuit.waveforms import DECIDE, Timing
+from cosim.engines.engine import Failure, Vectors
+from cosim.engines.ngspice.noise import analyse
+from cosim.engines.table import NGSPICE, simulator_named
+from cosim.technology.decision import DECISION_CURRENTS, DecisionNode
+from cosim.technology.types import Technology
+
+_V0, _LATCH, _HOLD, _LOOP = (f"xcell.{net}" for net in (DECISION_NODE, LATCH_NODE, "hold", "fb"))
+_AT = 0.25  # of V_DD, about where the decision node stands at a threshold
+_UNITS = 8  # of the output diode, which hangs on none of these nets
+_ONE, _LARGE = 1e-9, 1e-7  # A; of the threshold, and a width that does not limit M6
+_SLOW, _DECIDING, _FAST = 10.0, 3e3, 1e5  # Hz, below and above the poles of the nets in question, at 1 nA
+_BELOW = 0.4  # V, under the supply, of the feedback's line where it conducts
+_SWITCHED = (3e-12, 3e-10)  # A, of M6
+_STEPS, _APART = 200, 1e-3  # of the sweep of a clock's edge; V across the sample gate
+_EXCESS = 0.9  # of the threshold: a candidate that leaves the cell off
+
+
+def measure_decision(technology: Technology, slope: float) -> DecisionNode:
+    """slope: I / (g_m U_T) of M1. Raises SimulationError where ngspice fails, MissingToolError without it."""
+    found = [_small(technology, current, high=True) for current in DECISION_CURRENTS]
+    at_one = DECISION_CURRENTS.index(_ONE)
+    tracking, frozen = found[at_one], _small(technology, _ONE, high=False)
+    joined = _farad(frozen, _DECIDING)
+    kick = float(np.real(frozen[_HOLD][0]))
+    farad = _farad(tracking, _SLOW)
+    return DecisionNode(
+        outputs=tuple(
+            float(-np.real(one["vtest#branch"][0])) / current
+            for one, current in zip(found, DECISION_CURRENTS, strict=True)
+        ),
+        tracking=farad,
+        joined=joined,
+        loop=_loop(technology),
+        kick=kick,
+        pedestal=_pedestal(technology, kick),
+        switch=_switched(technology),
+        freezes=_freezes(technology, float(np.real(_point(technology)["cand"][0])), slope),
+        joins=_joins(technology, joined - farad),
+    )
+
+
+def _circuit(technology: Technology, current: float, width: float, clocks: tuple[float, float] | None) -> Circuit:
+    """Return the cell with its candidate and its bias lines.
+
+    clocks: clk and clkb in volt; None where the caller adds their sources.
+    """
+    pins = {"thresh": current, "width": width, "gain": current}
+    gates = zip(("clk", "clkb"), clocks or (), strict=False)
+    elements = (
+        supply_of(technology),
+        Source("in", "i", "cand", GROUND, current),
+        Instance("cand", ("cand", "vdd"), CANDIDATE),
+        *bias_lines(pins),
+        *(Source(net, "v", net, GROUND, volt) for net, volt in gates),
+        Source("resetb", "v", "resetb", GROUND, technology.supply),
+        Instance("cell", ("cand", *pins, "out", "clk", "clkb", "resetb", "vdd"), CLOCKED),
+    )
+    blocks = candidate_diode(technology), bias_diode(technology), clocked_schmitt(technology, _UNITS)
+    return Circuit("decision node", blocks, elements).flat()
+
+
+def _clocks(technology: Technology, *, high: bool) -> tuple[float, float]:
+    return (technology.supply, 0.0) if high else (0.0, technology.supply)
+
+
+def _volt(name: str, net: str, volt: float, more: str = "") -> str:
+    return f"v{name} {net} 0 dc {format_number(volt)}{more}"
+
+
+def _small(technology: Technology, current: float, *, high: bool) -> Vectors:
+    """1 V on the decision node; the hold node, or the latch, floats for these frequencies."""
+    hertz = _SLOW * current / _ONE if high else _DECIDING
+    floats = f"rlatch {_LATCH} 0 1e15" if high else f"rhold {_HOLD} cand 1e12"
+    lines = [_volt("test", _V0, _AT * technology.supply, " ac 1"), floats]
+    circuit = _circuit(technology, current, 0.0, _clocks(technology, high=high))
+    (found,) = analyse(circuit, technology, lines, [_single(hertz)])
+    return found
+
+
+def _single(hertz: float) -> str:
+    return f"ac lin 1 {format_number(hertz)} {format_number(hertz)}"
+
+
+def _farad(found: Vectors, hertz: float) -> float:
+    return float(-np.imag(found["vtest#branch"][0])) / (2 * np.pi * hertz)
+
+
+def _loop(technology: Technology) -> float:
+    """Measure the capacitance of the feedback's line where it conducts, F."""
+    supply = technology.supply
+    lines = [_volt("test", _LOOP, supply - _BELOW, " ac 1"), _volt("l", _LATCH, 0.0), _volt("d", _V0, _AT * supply)]
+    circuit = _circuit(technology, _ONE, 0.0, _clocks(technology, high=True))
+    (found,) = analyse(circuit, technology, lines, [_single(_FAST)])
+    return _farad(found, _FAST)
+
+
+def _switched(technology: Technology) -> tuple[tuple[float, float], ...]:
+    """Voltages of the latch at which M6 carries _SWITCHED more than with its latch on ground, where the width does not
+    limit it."""
+    supply = technology.supply
+    lines = [_volt("l", _LATCH, 0.0), _volt("test", _LOOP, supply - _BELOW), _volt("d", _V0, _AT * supply)]
+    circuit = _circuit(technology, _ONE, _LARGE, _clocks(technology, high=True))
+    sweep = f"dc vl 0 {format_number(supply / 2)} {format_number(supply / 2 / _STEPS)}"
+    (found,) = analyse(circuit, technology, lines, [sweep])
+    drawn = -found["vtest#branch"]
+    volts, more = np.linspace(0.0, supply / 2, len(drawn)), np.maximum(drawn - drawn[0], 1e-15)
+    return tuple((float(np.interp(np.log(ampere), np.log(more), volts)), ampere) for ampere in _SWITCHED)
+
+
+def _point(technology: Technology) -> Vectors:
+    lines = [_volt("d", _V0, _AT * technology.supply), f"rlatch {_LATCH} 0 1e15"]
+    return analyse(_circuit(technology, _ONE, 0.0, _clocks(technology, high=True)), technology, lines, ["op"])[0]
+
+
+def _edge(technology: Technology, lines: list[str], source: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Measure the current that a source takes while the clocks turn, A, at _STEPS equal steps."""
+    supply = technology.supply
+    clocks = [_volt("edge", "clkb", 0.0), f"vtop top 0 dc {format_number(supply)}", "eclk clk 0 top clkb 1"]
+    sweep = f"dc vedge 0 {format_number(supply)} {format_number(supply / _STEPS)}"
+    (found,) = analyse(_circuit(technology, _ONE, 0.0, None), technology, [*clocks, *lines], [sweep])
+    return np.abs(found[f"v{source}#branch"])
+
+
+def _slew(technology: Technology) -> float:
+    """Return the slope of the clocks in frames of the default length, V/s."""
+    timing = Timing()
+    return technology.supply / (timing.clock_edge * timing.t_step)
+
+
+def _joins(technology: Technology, latch: float) -> float:
+    """Find where on the clock's edge the decision gate could charge an empty latch as fast as its own gate rises, 0 to
+    1."""
+    lines = [_volt("d", _V0, _AT * technology.supply), _volt("l", _LATCH, 0.0)]
+    enough = _edge(technology, lines, "l") > latch * _slew(technology)
+    return float(np.argmax(enough)) / _STEPS
+
+
+def _freezes(technology: Technology, candidate: float, slope: float) -> float:
+    """Find where on the clock's edge the sample gate stops to follow: its conductance over the hold capacitor is then
+    its own relative slope; 0 to 1."""
+    lines = [
+        _volt("c", "cand", candidate + _APART),
+        _volt("h", _HOLD, candidate),
+        _volt("d", _V0, _AT * technology.supply),
+    ]
+    conductance = _edge(technology, lines, "h") / _APART
+    enough = technology.hold_capacitance * _slew(technology) / (slope * technology.thermal_voltage)
+    return float(np.argmax(conductance < enough)) / _STEPS
+
+
+def _pedestal(technology: Technology, kick: float) -> float:
+    """In a frame that leaves the cell off, without what the decision node does to the hold node, V."""
+    timing = Timing()
+    candidates = np.full(2, _EXCESS * _ONE)
+    bench = clocked_bench(technology, _UNITS, (_ONE, 0.3 * _ONE, _ONE), candidates, timing)
+    found = simulator_named(NGSPICE).run(replace(bench, probes=(Voltage(_HOLD), Voltage(_V0))), 600.0)
+    if isinstance(found, Failure):
+        raise SimulationError(f"{bench.circuit.title}: {found.kind.value}: {found.detail}")
+    close = timing.closes(2)[0]
+    moments = timing.moments(2, close, close + DECIDE / 2)[-2:]
+    hold, node = (np.interp(moments, found.time, found.voltage(net)) for net in (_HOLD, _V0))
+    return float(np.diff(hold)[0] - kick * np.diff(node)[0])

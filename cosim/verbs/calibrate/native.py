@@ -1,0 +1,132 @@
+"""Calibration of what ladders and toggles are made of: the quantiser's comparator, and the DPI."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from cosim.base.errors import SimulationError
+from cosim.cells.benches import CLOSE, ComparatorDrive, DpiDrive, comparator_bench, dpi_bench
+from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
+from cosim.circuit.waveforms import Timing
+from cosim.engines.simulation.single import run_bench
+from cosim.engines.table import NGSPICE
+from cosim.technology.calibration import ComparatorFit, DpiFit
+from cosim.technology.types import Technology
+from cosim.units.ladder import TAU_SHARE, ladder_currents
+from cosim.units.timing import PULSE_BEGIN, PULSE_END
+from cosim.verbs.calibrate.fingerprint import POINTS
+from cosim.verbs.calibrate.fit import find_crossings
+
+BENCH = "calibration bench"  # what failed, in messages
+
+
+def fit_comparator(technology: Technology, simulator: str, *, upper: bool) -> ComparatorFit:
+    """Measure the upper or the lower comparator of a quantiser."""
+    currents = POINTS.comparator_currents
+    ratios = tuple(measure_comparator(technology, current, simulator, upper=upper) / current for current in currents)
+    return ComparatorFit(currents, ratios)
+
+
+def measure_comparator(
+    technology: Technology, i_thresh: float, simulator: str = NGSPICE, *, upper: bool = True
+) -> float:
+    """Candidate in ampere at which the quantiser's driver stands half way from retain to set, or from reset to retain,
+    at the end of a pulse.
+
+    There, and not behind the decision: the gate that then keeps it moves it, by what several pA of the candidate do
+    where a comparator has little gain.
+
+    The mean of coming from below and from above: every second frame puts the comparator onto the other side, the
+    frames between try a row of candidates. Raises SimulationError where no candidate changes the decision.
+    """
+    sides = (0.5 * i_thresh, 1.5 * i_thresh)
+    return float(np.mean([_decision(technology, i_thresh, side, simulator, upper=upper) for side in sides]))
+
+
+def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str, *, upper: bool) -> float:
+    """Measure the candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
+    timing, currents = Timing(), ladder_currents(1e-9)
+    base, pulse = currents.i_reset, (CLOSE + PULSE_BEGIN, CLOSE + PULSE_END)
+    for span in POINTS.comparator_spans:
+        tried = i_thresh * (1 + np.linspace(-span, span, POINTS.comparator_steps))
+        candidates = np.stack([np.full(POINTS.comparator_steps, prepare), tried], axis=1).ravel()
+        drive = ComparatorDrive(candidates, base, currents.i_retain - base, pulse, upper)
+        waves = run_bench(comparator_bench(technology, i_thresh, drive), BENCH, simulator)
+        above = waves.voltage("in") - waves.voltage("half")
+        excess = np.interp(timing.moments(2 * POINTS.comparator_steps, CLOSE + PULSE_END), waves.time, above)[1::2]
+        if crossings := find_crossings(tried, excess, 0.0):
+            return crossings[0]
+    raise SimulationError(
+        f"comparator at I_thresh {i_thresh:.3g} A did not change its decision within "
+        f"{100 * POINTS.comparator_spans[-1]:.0f} % of that"
+    )
+
+
+def fit_dpi(technology: Technology, units: int, v_node: float, simulator: str) -> DpiFit:
+    """Measure the DPI: the ratio I_g / I_tau for a gain of 1, and rise and fall times; v_node: V below the supply."""
+    ratios = tuple(_dpi_ratio(technology, units, alpha, v_node, simulator) for alpha in POINTS.dpi_alphas)
+    fit = DpiFit(TAU_SHARE, POINTS.dpi_alphas, ratios, 1.0, 1.0)
+    rise, fall = measure_dpi_times(technology, units, fit, (0.5e-9, 10e-3), v_node, simulator)
+    return replace(fit, rise=rise, fall=fall)
+
+
+def _dpi_ratio(technology: Technology, units: int, alpha: float, v_node: float, simulator: str) -> float:
+    """I_g / I_tau at which the DPI's output is alpha for an input of alpha, by the secant method."""
+    i_tau = TAU_SHARE * alpha
+
+    def output(ratio: float) -> float:
+        return measure_dpi_output(technology, units, (alpha, i_tau, ratio * i_tau), v_node, simulator)
+
+    ratios = [1.0, 1.05]
+    outputs = [output(ratio) for ratio in ratios]
+    for _ in range(POINTS.dpi_secants):
+        slope = (outputs[-1] - outputs[-2]) / (ratios[-1] - ratios[-2])
+        ratios.append(ratios[-1] + (alpha - outputs[-1]) / slope)
+        outputs.append(output(ratios[-1]))
+    return ratios[-1]
+
+
+def measure_dpi_output(
+    technology: Technology,
+    units: int,
+    currents: tuple[float, float, float],
+    v_node: float,
+    simulator: str = NGSPICE,
+) -> float:
+    """Settled output of a DPI in ampere, for currents (I_in, I_tau, I_g)."""
+    waves = run_bench(dpi_bench(technology, units, DpiDrive(*currents, 1e-15, 1e-4, 5), v_node), BENCH, simulator)
+    return abs(float(waves.through("out")[-1]))
+
+
+def measure_dpi_times(
+    technology: Technology,
+    units: int,
+    fit: DpiFit,
+    step: tuple[float, float],
+    v_node: float,
+    simulator: str = NGSPICE,
+) -> tuple[float, float]:
+    """Times of a step from 1 pA to alpha (to 1 - 1/e) and back (to 1/e of it), over those of the ideal equation.
+
+    step: (alpha, tau), A and s.
+    """
+    alpha, tau = step
+    i_tau, low = TAU_SHARE * alpha, 1e-12
+    i_g = i_tau * fit.ratio(alpha)
+    begin, back, end = tau, 12 * tau, 20 * tau
+    edge = 1e-3 * tau
+    steps = ((0.0, low), (begin, low), (begin + edge, alpha), (back, alpha), (back + edge, low))
+    capacitance = dpi_capacitance(technology, tau, i_tau)
+    waves = run_bench(
+        dpi_bench(technology, units, DpiDrive(steps, i_tau, i_g, capacitance, end), v_node), BENCH, simulator
+    )
+    time, out = waves.time, np.abs(waves.through("out"))
+    first, top = float(np.interp(begin, time, out)), float(np.interp(back, time, out))
+    share = 1 - math.exp(-1)
+    ups, downs = find_crossings(time, out, share * top), find_crossings(time, out, (1 - share) * top)
+    if not ups or not downs:
+        raise SimulationError(f"DPI of {technology.name} does not follow a step to {alpha:.3g} A, it ends at {top:.3g}")
+    up, down = ups[0] - begin, downs[-1] - back
+    up_ideal, down_ideal = dpi_rise_time(first, share * top, top, i_g), dpi_fall_time(top, (1 - share) * top)
+    return up / (tau * up_ideal), down / (tau * down_ideal)

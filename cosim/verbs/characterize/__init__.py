@@ -1,0 +1,1 @@
+"""cosim characterize: sweep a cell: ideal, as drawn, calibrated."""

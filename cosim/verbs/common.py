@@ -1,0 +1,223 @@
+"""Options that several verbs share, and how verbs load, check and write."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cosim.cli.fresh import is_fresh
+from cosim.cli.options import (
+    SAMPLES,
+    Option,
+    cell_option,
+    celsius_option,
+    collecting,
+    corner_option,
+    data_option,
+    grid_option,
+    headroom_option,
+    i_unit_option,
+    jobs_option,
+    json_option,
+    options,
+    output_option,
+    pdk_root_option,
+    ranges_option,
+    samples_option,
+    saturate_option,
+    seed_option,
+    supply_option,
+    t_step_option,
+    tau_option,
+    technology_option,
+    timeout_option,
+    with_option,
+)
+from cosim.cli.progress import say
+from cosim.cli.settings import keep_settings
+from cosim.engines.table import NGSPICE, engine_entry
+from cosim.technology.scale import I_UNIT
+
+if TYPE_CHECKING:
+    from cosim.compiler.design import Condition, Design
+    from cosim.compiler.settings import CompilerSettings
+    from cosim.engines.engine import Run
+    from cosim.tasks.testset import TestSet
+    from cosim.technology.types import Flicker
+    from cosim.units.epsilon import Circuit as Cell
+    from cosim.variation.noise import NoiseSimulation
+    from cosim.verbs.loading import TargetTechnology
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """Values of `compile_options`: the technology, its conditions, and the settings of the compiler."""
+
+    technology: str = "generic180"
+    pdk_root: Path | None = None
+    corner: str | None = None
+    celsius: float | None = None
+    supply: float | None = None
+    i_unit: float = I_UNIT
+    units: int | None = None
+    saturate: bool = False
+    cell: "Cell" = "auto"
+    headroom: int = 1
+    ranges_from: Path | None = None
+    t_step: float = 10e-3
+    tau: float | None = None
+    around: str | None = None
+
+    @property
+    def place(self) -> "TargetTechnology":
+        """Return the technology and conditions that the network is compiled for."""
+        from cosim.verbs.loading import TargetTechnology
+
+        return TargetTechnology(self.technology, self.pdk_root, self.corner, self.celsius, self.supply, self.units)
+
+    @property
+    def settings(self) -> "CompilerSettings":
+        """Return the settings of the compiler."""
+        from cosim.compiler.settings import CompilerSettings, parse_around
+
+        return CompilerSettings(
+            self.i_unit, self.saturate, cell=self.cell, headroom=self.headroom, t_step=self.t_step, tau=self.tau,
+            around=parse_around(self.around),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Running:
+    """Values of `run_options`: the samples, and where they run; sample: one of them, in place of a draw."""
+
+    data: Path | None
+    samples: int | None
+    seed: int
+    jobs: int
+    timeout: float
+    sample: int | None = None
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A verb's folder, and the file that its figures are written to as well."""
+
+    output: Path
+    json_file: Path | None
+
+
+compile_options = options(
+    technology_option,
+    pdk_root_option,
+    corner_option,
+    celsius_option,
+    supply_option,
+    i_unit_option,
+    grid_option,
+    saturate_option,
+    cell_option,
+    headroom_option,
+    ranges_option,
+    t_step_option,
+    tau_option,
+    with_option,
+    collecting(compiling=Compiling),
+)
+run_options = options(
+    data_option, samples_option, seed_option, jobs_option, timeout_option, collecting(running=Running)
+)
+
+
+def destination_options(default: str) -> Option:
+    """Return a decorator with the options of the folder that a verb writes, and --json, as a `Destination`."""
+    return options(output_option(default), json_option, collecting(to=Destination))
+
+
+def load_design(network_file: Path, compiling: Compiling) -> "tuple[Design, Condition]":
+    """Load and compile, calibrating first where no calibration applies; and the condition that was asked for."""
+    from cosim.verbs.loading import compile_at, load_ranged
+
+    network = load_ranged(network_file, compiling.ranges_from)
+    return compile_at(network, str(network_file), compiling.place, compiling.settings, say)
+
+
+def load_run(
+    network_file: Path, folder: Path, compiling: Compiling, running: Running, engine: str = NGSPICE
+) -> "tuple[Design, TestSet, Run]":
+    """Return a compiled network, the samples that it is tried on, and where and how they run."""
+    from cosim.circuit.waveforms import Timing
+    from cosim.engines.engine import Run
+    from cosim.verbs.loading import draw_samples, pick_sample
+
+    design, condition = load_design(network_file, compiling)
+    if running.sample is not None:
+        test_set = pick_sample(design.network, running.data, running.sample, say)
+    else:
+        samples = running.samples or (None if engine_entry(engine).quick else SAMPLES)
+        test_set = draw_samples(design.network, running.data, samples, running.seed, say)
+    return (
+        design,
+        test_set,
+        Run(folder, running.jobs, running.timeout, Timing(t_step=compiling.t_step), engine, condition),
+    )
+
+
+def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "NoiseSimulation":
+    """Return the noise of a design's devices with a seed, after measuring its technology where no figures are kept."""
+    from cosim.technology.conditions import with_flicker
+    from cosim.variation.noise import NoiseSimulation
+    from cosim.verbs.calibrate.noise import find_noise
+
+    return NoiseSimulation(find_noise(with_flicker(design.technology, flicker), say), seed)
+
+
+def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> None:
+    """Raise InputError where a verb's results could not be written, before there are any; makes nothing."""
+    from cosim.base.claim import check_owner
+
+    check_owner(folder, verb)
+    if json_file is not None and (json_file.parent != folder or folder.is_dir()):
+        check_json(json_file)
+
+
+def check_json(path: Path | None) -> None:
+    """Raise InputError where figures could not be written into a file, or would replace what is no JSON object."""
+    from cosim.base.claim import check_replaceable, starts_with
+
+    if path is not None:
+        check_replaceable({path: starts_with(b"{")}, "--json")
+
+
+def take_folder(verb: str, folder: Path) -> None:
+    """Make a verb's folder and hold it until the verb ends, see `own_folder`; says what it kept and is damaged, and
+    removes it with --fresh."""
+    from cosim.base.claim import own_folder
+    from cosim.base.results import clear_kept
+    from cosim.engines.simulation.keep import INFERENCES, damaged_results
+
+    click.get_current_context().with_resource(own_folder(folder, verb))
+    if is_fresh():
+        clear_kept(folder)
+    keep_settings(folder)
+    count, damaged = damaged_results(folder / INFERENCES)
+    if damaged:
+        say(f"{len(damaged)} of {count} results in {folder / INFERENCES}, damaged or of an earlier cosim, run again")
+
+
+def say_failed(failed: int, folder: Path) -> None:
+    """End a verb with exit status 1 where runs have failed, saying where their decks are."""
+    if failed:
+        click.echo(f"{failed} runs failed; their decks are in {folder / 'failed'}", err=True)
+        raise SystemExit(1)
+
+
+def write_json(path: Path | None, content: object) -> None:
+    """Write a `json_object` to a file, or nothing for None. Raises InputError when the file cannot be written."""
+    import json
+
+    from cosim.base.json_form import json_object
+    from cosim.base.write import write_atomically
+
+    if path is not None:
+        write_atomically(path, f"{json.dumps(json_object(content), indent=2)}\n".encode())

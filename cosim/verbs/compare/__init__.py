@@ -1,0 +1,1 @@
+"""cosim compare: hold software, behavioral and ngspice against each other."""

@@ -1,0 +1,329 @@
+"""Software against behavioral against a circuit simulator, on the same inputs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.blocks import outside_of
+from cosim.compiler.design import Design
+from cosim.engines.behavioral.evaluate import BehavioralTrace
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.engines.engine import Failure, Inference, Outcome, Run, decided_by
+from cosim.engines.simulation.audit import Audit
+from cosim.engines.simulation.undecided import Undecided
+from cosim.network.ir.states import States, differ, software_states, tolerances
+from cosim.network.late import padded
+from cosim.network.reference import pool_readout, run_reference
+from cosim.network.scores import balanced_accuracy, is_unbalanced
+from cosim.results.intervals import IntervalEnds, interval
+from cosim.results.metrics import Estimate
+from cosim.tasks.target import Answers, Classes, Target
+from cosim.tasks.testset import TestSet
+from cosim.verbs.compare.distances import cell_distances
+from cosim.verbs.compare.judged import decision_margin, measure_cost
+from cosim.verbs.compare.noise import NoiseSummary
+from cosim.verbs.compare.transitions import Transitions, find_transitions
+from cosim.verbs.compare.value_errors import ValueErrors, measure_errors
+
+
+@dataclass(frozen=True)
+class EngineResult:
+    """One engine on n samples: states (n, time, cells), whole; readout (n, time, outputs), units; decisions: the
+    answers, (n,) classes, or (n, outputs) real numbers."""
+
+    states: States
+    readout: NDArray[np.float64]
+    decisions: Answers
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The three engines side by side: software, behavioral and `simulator`, in this order.
+
+    Only samples whose simulation succeeded count; `failures` holds the others.
+
+    valid: (n, time) frames that belong to a sample; y: (n,) classes or (n, outputs) real numbers, by `target`;
+    power_w: simulator and behavioral, (n,) watt;
+    rounding: the ideal circuit, whose only error is rounding;
+    margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
+    saturated: number of software states beyond the rungs of their ladder; tolerances: (cells,), as `differ` has them.
+    elsewhere: how many samples something else ran in the simulator's place, by what and why; audit: of some of them;
+    undecided: states that its error could turn; transitions: of an automaton; blocks: those whose power counts.
+    """
+
+    engines: dict[str, EngineResult]
+    rounding: EngineResult
+    margins: NDArray[np.float64]
+    cells: tuple[str, ...]
+    valid: NDArray[np.bool_]
+    y: Answers
+    indices: NDArray[np.int64]
+    power_w: dict[str, NDArray[np.float64]]
+    failures: tuple[Failure, ...]
+    transistors: int
+    saturated: int = 0
+    simulator: str = "ngspice"
+    tolerances: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    elsewhere: dict[str, int] = field(default_factory=dict[str, int])
+    audit: Audit | None = None
+    undecided: Undecided | None = None
+    transitions: Transitions | None = None
+    target: Target = Classes()
+    cost: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
+    noise: NoiseSummary | None = None
+    blocks: tuple[str, ...] = ()
+
+    def state_agreement(self, first: str, second: str) -> float:
+        """Return the fraction of equal states over all samples, valid frames and cells."""
+        return 1.0 - self.state_errors(first, second) / (int(self.valid.sum()) * len(self.cells))
+
+    def _differ(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
+        return differ(first.states, second.states, self.tolerances)
+
+    def state_errors(self, first: str, second: str) -> int:
+        """Count the states that differ."""
+        return int((self._differ(self.engines[first], self.engines[second]) & self.valid[:, :, None]).sum())
+
+    def task_agreement(self, first: str, second: str) -> float:
+        """Return the fraction of samples with the same decision, or with answers within the tolerance of each other."""
+        return float(self._same(self.engines[first], self.engines[second]).mean())
+
+    def _same(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
+        return self.target.same(first.decisions, second.decisions)
+
+    def accuracy(self, engine: str) -> tuple[float, float, float]:
+        """Return the fraction of right answers with its Clopper-Pearson interval."""
+        right = int(self.target.same(self.engines[engine].decisions, self.y).sum())
+        return interval(right, len(self.y))
+
+    def balanced_accuracy(self) -> dict[str, float] | None:
+        """Return per engine the mean over classes of the fraction decided right; None where classes are about equal."""
+        if not isinstance(self.target, Classes) or not is_unbalanced(self.y):
+            return None
+        return {engine: balanced_accuracy(self.engines[engine].decisions, self.y) for engine in self.engines}
+
+    def first_divergence(self) -> NDArray[np.int64]:
+        """Return per sample the first frame in which a state of software and simulator differs, (n,); -1 where none
+        does."""
+        frames = np.any(self.wrong(), axis=2)
+        return np.where(frames.any(axis=1), frames.argmax(axis=1), -1)
+
+    def wrong(self) -> NDArray[np.bool_]:
+        """Return (n, time, cells) booleans: the state of software and simulator differ."""
+        return self._differ(self.engines["software"], self.engines[self.simulator]) & self.valid[:, :, None]
+
+    def error_sources(self) -> dict[str, int]:
+        """Count the states that each step of realism changes: rounding, statics (calibration residue), dynamics."""
+        return {
+            step: int((self._differ(a, b) & self.valid[:, :, None]).sum()) for step, (a, b) in self._steps().items()
+        }
+
+    def decision_sources(self) -> dict[str, int]:
+        """Count the decisions that each step of realism changes; a near tie changes without any state."""
+        return {step: int((~self._same(a, b)).sum()) for step, (a, b) in self._steps().items()}
+
+    def measured(self) -> dict[str, Estimate]:
+        """Return the simulator's figures that a spec may be on, with their intervals where they have one."""
+        same = round(self.task_agreement("software", self.simulator) * len(self.y))
+        found = {
+            "accuracy": Estimate(*self.accuracy(self.simulator)),
+            "task_agreement": Estimate(*interval(same, len(self.y))),
+            "state_agreement": Estimate(self.state_agreement("software", self.simulator)),
+        }
+        if (errors := self.errors()) is not None:
+            own = errors.engines[self.simulator]
+            found["rmse"] = Estimate(own.rmse, *(own.rmse_interval or (None, None)))
+        return found | self.cost
+
+    def errors(self) -> ValueErrors | None:
+        """Return the errors of real-valued answers against targets and software; None for classes."""
+        if isinstance(self.target, Classes):
+            return None
+        return measure_errors({name: one.decisions for name, one in self.engines.items()}, self.y, self.target)
+
+    def _steps(self) -> dict[str, tuple[EngineResult, EngineResult]]:
+        order = (self.engines["software"], self.rounding, self.engines["behavioral"], self.engines[self.simulator])
+        return dict(zip(("rounding", "statics", "dynamics"), pairwise(order), strict=True))
+
+    def readout_error(self) -> tuple[float | None, float]:
+        """Return correlation (None where a readout is constant) and RMSE in units of the readouts, simulator and
+        software."""
+        software = self.engines["software"].readout[self.valid]
+        simulated = self.engines[self.simulator].readout[self.valid]
+        constant = np.ptp(software) == 0 or np.ptp(simulated) == 0
+        correlation = None if constant else float(np.corrcoef(software.ravel(), simulated.ravel())[0, 1])
+        return correlation, float(np.sqrt(np.mean((software - simulated) ** 2)))
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """In how many samples a state of software and simulator differs, and the earliest frame in which one does."""
+
+    samples_diverged: int
+    earliest_frame: int | None
+
+
+@dataclass(frozen=True)
+class ComparisonSummary:
+    """Summary that a table, a JSON file or a report prints; mappings are by engine, or by step of realism (`_sources`).
+
+    Agreements and accuracies are fractions of 1, powers W, readout_rmse_units and margins units. None: a balanced
+    accuracy of classes about equal, software's power, the correlation of a constant, the margin where no bit is wrong.
+    analog_tolerance: within what share of full scale analog states are the same; 0 without any.
+    """
+
+    simulator: str
+    samples: int
+    failed: int
+    state_bits: int
+    state_agreement: float
+    state_agreement_behavioral: float
+    task_agreement: float
+    task_agreement_interval: IntervalEnds
+    accuracy: dict[str, float]
+    accuracy_interval: dict[str, IntervalEnds]
+    balanced_accuracy: dict[str, float] | None
+    power_w: dict[str, float | None]
+    power_outside: tuple[str, ...]
+    first_divergence: Divergence
+    readout_correlation: float | None
+    readout_rmse_units: float
+    error_sources: dict[str, int]
+    decision_sources: dict[str, int]
+    dominant_error_source: str
+    largest_margin_of_a_wrong_bit: float | None
+    saturated_states: int
+    transistors: int
+    elsewhere: dict[str, int]
+    audit: Audit | None
+    undecided: Undecided | None
+    transitions: Transitions | None
+    errors: ValueErrors | None = field(default=None, kw_only=True)
+    measured: dict[str, Estimate] = field(default_factory=dict[str, Estimate], kw_only=True)
+    noise: NoiseSummary | None = field(default=None, kw_only=True)
+    analog_tolerance: float = field(default=0.0, kw_only=True)
+
+
+def compare_engines(
+    design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run = Run()
+) -> Comparison | None:
+    """Hold the outcomes of a run's engine against both other engines; None when every simulation failed."""
+    good = np.array([isinstance(outcome, Inference) for outcome in outcomes])
+    if not good.any():
+        return None
+    x, lengths = test_set.x[good], test_set.lengths[good]
+    inferences = [outcome for outcome in outcomes if isinstance(outcome, Inference)]
+    reference = run_reference(design.network, x, lengths)
+    steps, cells = x.shape[1], tuple(design.assembly.decisions)
+    valid = np.arange(steps)[None, :] < lengths[:, None]
+
+    def engine(states: States, readout: NDArray[np.float64]) -> EngineResult:
+        pooled = pool_readout(readout, lengths, design.network.readout.pooling)
+        return EngineResult(states, readout, test_set.target.answers(pooled))
+
+    def evaluated(trace: BehavioralTrace) -> EngineResult:
+        return engine(np.stack([trace.states[cell] for cell in cells], axis=2), trace.readout / design.i_unit)
+
+    there = run.condition, run.chip
+    behavioral = run_behavioral(design, x, *there)
+    power = sum(behavioral_power(design, behavioral, run.timing, *there).values(), np.zeros(valid.shape))
+    software = engine(software_states(design.graph, reference), reference.readout)
+    simulated = np.stack([padded(inference.readout, steps) for inference in inferences])
+    states = np.stack([padded(inference.states, steps) for inference in inferences])
+    transistors = engine(states, simulated / (run.standing(design).bias_scale * design.i_unit))
+    transistors = replace(transistors, decisions=decided_by(inferences, transistors.decisions))
+    watts = np.array([inference.power_w for inference in inferences])
+    cost = measure_cost(design, watts, lengths, run.timing.t_step)
+    return Comparison(
+        engines={"software": software, "behavioral": evaluated(behavioral), run.engine: transistors},
+        rounding=evaluated(run_behavioral(design, x, *there, ideal=True)),
+        margins=cell_distances(design, reference),
+        cells=cells,
+        valid=valid,
+        y=test_set.y[good],
+        indices=test_set.indices[good],
+        power_w={"behavioral": (power * valid).sum(axis=1) / lengths, run.engine: watts},
+        failures=tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
+        transistors=design.assembly.transistors,
+        saturated=_saturated(design, software.states, valid),
+        tolerances=tolerances(design.graph),
+        simulator=run.engine,
+        elsewhere=count_elsewhere(outcomes),
+        transitions=find_transitions(design, test_set, outcomes, run),
+        target=test_set.target,
+        cost=cost | _decision_margin(test_set, simulated, lengths, design),
+        blocks=design.assembly.blocks,
+    )
+
+
+def _decision_margin(
+    test_set: TestSet, readout: NDArray[np.float64], lengths: NDArray[np.int64], design: Design
+) -> dict[str, Estimate]:
+    """Return the margin of readouts (n, time, outputs), A, by its name; none where answers are real numbers or votes
+    are counted."""
+    pooling = design.network.readout.pooling
+    if test_set.tolerance is not None:
+        return {}
+    margin = decision_margin(pool_readout(readout, lengths, pooling), pooling)
+    return {} if margin is None else {"margin": Estimate(margin)}
+
+
+def _saturated(design: Design, states: States, valid: NDArray[np.bool_]) -> int:
+    tops = [np.inf if node.tolerance else node.most for node in design.graph.memories]
+    return int((((states < 0) | (states > np.array(tops))) & valid[:, :, None]).sum())
+
+
+def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
+    """Summarize a comparison in figures."""
+    accuracy = {engine: comparison.accuracy(engine) for engine in comparison.engines}
+    correlation, rmse = comparison.readout_error()
+    diverged = comparison.first_divergence()
+    sources, decisions = comparison.error_sources(), comparison.decision_sources()
+    changed = sources if any(sources.values()) else decisions
+    simulator = comparison.simulator
+    same = round(comparison.task_agreement("software", simulator) * len(comparison.y))
+    margins = comparison.margins[comparison.wrong()]
+    margins = margins[np.isfinite(margins)]  # an analog state has no threshold
+    return ComparisonSummary(
+        simulator=simulator,
+        samples=len(comparison.y),
+        failed=len(comparison.failures),
+        state_bits=int(comparison.valid.sum()) * len(comparison.cells),
+        state_agreement=comparison.state_agreement("software", simulator),
+        state_agreement_behavioral=comparison.state_agreement("behavioral", simulator),
+        task_agreement=comparison.task_agreement("software", simulator),
+        task_agreement_interval=IntervalEnds(*interval(same, len(comparison.y))[1:]),
+        accuracy={engine: value for engine, (value, _, _) in accuracy.items()},
+        accuracy_interval={engine: IntervalEnds(low, high) for engine, (_, low, high) in accuracy.items()},
+        balanced_accuracy=comparison.balanced_accuracy(),
+        power_w={"software": None, **{engine: float(watt.mean()) for engine, watt in comparison.power_w.items()}},
+        power_outside=outside_of(comparison.blocks),
+        first_divergence=Divergence(
+            int((diverged >= 0).sum()), int(diverged[diverged >= 0].min()) if (diverged >= 0).any() else None
+        ),
+        readout_correlation=correlation,
+        readout_rmse_units=rmse,
+        error_sources=sources,
+        decision_sources=decisions,
+        dominant_error_source=max(changed, key=lambda name: changed[name]) if any(changed.values()) else "none",
+        largest_margin_of_a_wrong_bit=float(margins.max()) if margins.size else None,
+        saturated_states=comparison.saturated,
+        transistors=comparison.transistors,
+        elsewhere=comparison.elsewhere,
+        audit=comparison.audit,
+        undecided=comparison.undecided,
+        transitions=comparison.transitions,
+        errors=comparison.errors(),
+        measured=comparison.measured(),
+        noise=comparison.noise,
+        analog_tolerance=float(comparison.tolerances.max()),
+    )
+
+
+def count_elsewhere(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """Count the samples that something else ran in the simulator's place, by what and why."""
+    return dict(Counter(found.elsewhere for found in outcomes if isinstance(found, Inference) and found.elsewhere))

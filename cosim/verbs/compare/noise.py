@@ -1,0 +1,147 @@
+"""Effects of noise: states, decisions and accuracy with and without it, and how many sigma decisions are away.
+
+A sample is run several times with other numbers. Shares are means over the runs of a sample; their intervals are
+Student's t over samples, which are independent where the states of one sample are not, and Clopper and Pearson's where
+no sample differs from the others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from cosim.compiler.design import Design
+from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of
+from cosim.engines.behavioral.model import run_behavioral, run_noisy
+from cosim.engines.engine import Run
+from cosim.network.ir.nodes import ThresholdUnit
+from cosim.network.ir.states import States, differ, tolerances
+from cosim.network.late import later
+from cosim.network.reference import pool_readout
+from cosim.results.intervals import Interval, mean_interval, share_interval
+from cosim.tasks.target import Answers
+from cosim.tasks.testset import TestSet
+from cosim.units.table import unit_of
+from cosim.variation.chip import deviations_of
+from cosim.variation.noise import NoiseSimulation
+from cosim.verbs.compare.transistor_noise import TransistorNoise
+
+Array = NDArray[np.float64]
+Values = NDArray[np.float64] | NDArray[np.bool_]
+DRAWS = 10
+SIGMAS = (1, 2, 3)
+_QUANTILES = (5, 50, 95)
+
+
+@dataclass(frozen=True)
+class NoiseSummary:
+    """Noise of a circuit on its samples. Shares are fractions of 1.
+
+    sigma_a: quantiles over all decisions of the noise of their candidates, A, by their percentage; within: share of
+    decisions so many sigma from the threshold that counts, or nearer, by that number; turned: share that noise is
+    expected to turn. states, answers: share that noise changes; accuracy: with noise; quiet: without; change: accuracy
+    with noise minus without; transistors: the same where they are simulated with it, None where they are not.
+    """
+
+    seed: int
+    draws: int
+    samples: int
+    decisions: int
+    sigma_a: dict[str, float]
+    within: dict[str, Interval]
+    turned: Interval
+    states: Interval
+    answers: Interval
+    accuracy: Interval
+    quiet: float
+    change: Interval
+    transistors: TransistorNoise | None = None
+
+
+def study_noise(
+    design: Design, test_set: TestSet, noise: NoiseSimulation, run: Run, draws: int = DRAWS
+) -> NoiseSummary:
+    """Run all samples without noise and `draws` times with it. Raises InputError for a unit without a model of it."""
+    lengths, target = test_set.lengths, test_set.target
+    valid = np.arange(test_set.x.shape[1])[None, :] < lengths[:, None]
+    cells = tuple(design.assembly.decisions)
+
+    def seen(trace: BehavioralTrace) -> tuple[States, Answers]:
+        pooled = pool_readout(trace.readout / design.i_unit, lengths, design.network.readout.pooling)
+        return np.stack([trace.states[cell] for cell in cells], axis=2), target.answers(pooled)
+
+    quiet_states, quiet = seen(run_behavioral(design, test_set.x, run.condition, run.chip))
+    states, answers, right = list[Array](), list[Array](), list[Array]()
+    distances, sigmas = np.empty(0), np.empty(0)
+    for draw in range(draws):
+        numbers = replace(noise, draw=draw, samples=test_set.indices, timing=run.timing)
+        trace = run_noisy(design, test_set.x, numbers, run.condition, run.chip)
+        found, answered = seen(trace)
+        changed = differ(found, quiet_states, tolerances(design.graph)) & valid[:, :, None]
+        states.append(changed.sum(axis=(1, 2)).astype(np.float64) / (lengths * len(cells)))
+        answers.append((~target.same(answered, quiet)).astype(np.float64))
+        right.append(target.same(answered, test_set.y).astype(np.float64))
+        if draw == 0:
+            distances, sigmas = decision_sigmas(design, trace, run)
+    before = target.same(quiet, test_set.y).astype(np.float64)
+    counted = valid[:, :, None] & np.isfinite(distances)
+    return NoiseSummary(
+        seed=noise.seed,
+        draws=draws,
+        samples=len(lengths),
+        decisions=int(counted.sum()),
+        sigma_a={str(q): float(np.percentile(sigmas[counted], q)) for q in _QUANTILES},
+        within={str(most): _share_of(distances <= most, counted) for most in SIGMAS},
+        turned=_share_of(ndtr(-np.where(counted, distances, 0.0)), counted),
+        states=share_interval(np.mean(states, axis=0)),
+        answers=share_interval(np.mean(answers, axis=0)),
+        accuracy=share_interval(np.mean(right, axis=0)),
+        quiet=float(before.mean()),
+        change=mean_interval(np.mean(right, axis=0) - before),
+    )
+
+
+def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[Array, Array]:
+    """Return how many sigma of its own noise each decision of a noisy trace is from the nearest threshold that counted,
+    inf where there is none, and that sigma in ampere; (n, time, cells) both."""
+    fixed, graph = deviations_of(design, run.standing(design), run.chip), design.graph
+    distances = list[Array]()
+    for name in design.assembly.decisions:
+        node, candidate = graph.nodes[name], trace.candidates[name]
+        if not isinstance(node, ThresholdUnit):
+            distances.append(np.full(candidate.shape, np.inf))
+            continue
+        cell = cell_of(graph, node, design.calibration, fixed.cells.get(name))
+        thresholds = unit_of(node).switching_thresholds(cell, _threshold_lines(design, node, trace))
+        off, on = (_nearest(candidate, few) for few in (thresholds.while_off, thresholds.while_on))
+        distances.append(np.where(later(trace.states[name], 1, node.start) > 0, on, off) / trace.sigmas[name])
+    sigmas = [trace.sigmas[name] for name in design.assembly.decisions]
+    return np.stack(distances, axis=2), np.stack(sigmas, axis=2)
+
+
+def _threshold_lines(design: Design, node: ThresholdUnit, trace: BehavioralTrace) -> Sequence[Array]:
+    """Return the currents of the threshold and the width line, where beta flows into them, ampere."""
+    betas = [trace.currents[source] for source, _ in design.graph.into(node.name, "beta")]
+    if not betas:
+        return ()
+    bias, push = design.graph.biases[node.name], design.calibration.mirror.push
+    total = push * sum(betas, np.zeros(betas[0].shape))
+    return getattr(bias, "i_thresh") + total, getattr(bias, "i_width") + 2 * total  # noqa: B009 - of its kind of unit
+
+
+def _nearest(candidate: Array, thresholds: Sequence[Array]) -> Array:
+    """Compute the distance to the nearest of some thresholds, ampere; inf where there are none."""
+    found = np.full(candidate.shape, np.inf)
+    for threshold in thresholds:
+        found = np.minimum(found, np.abs(candidate - threshold))
+    return found
+
+
+def _share_of(values: Values, counted: NDArray[np.bool_]) -> Interval:
+    """Compute the mean over samples, with its interval, of each sample's mean over the values (n, ...) that are
+    counted."""
+    axes = tuple(range(1, counted.ndim))
+    there = counted.sum(axis=axes)
+    return share_interval((values * counted).sum(axis=axes)[there > 0] / there[there > 0])

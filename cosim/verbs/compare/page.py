@@ -1,0 +1,243 @@
+"""The files of a comparison's folder: comparison.json, figures, and its page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cosim.base.errors import SimulationError
+from cosim.base.quantities import format_quantity
+from cosim.base.results import write_results
+from cosim.circuit.elements import Capacitor
+from cosim.compiler.design import Design
+from cosim.engines.engine import Description, Run
+from cosim.engines.simulation.simulated import engine_named
+from cosim.results.figures import Figure, figure_bytes, save_figure
+from cosim.results.html import Picture
+from cosim.results.kept_page import write_page
+from cosim.results.page import Blocks, Facts, Page, Section, Table
+from cosim.tasks.clipping import Clipping, find_clipping
+from cosim.tasks.testset import TestSet
+from cosim.verbs.answers import say_answer, say_target
+from cosim.verbs.automaton.section import format_automaton
+from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, summarize_comparison
+from cosim.verbs.compare.figures import draw_confusion
+from cosim.verbs.compare.noise_table import noise_section
+from cosim.verbs.compare.value_errors_section import draw_values, errors_section
+from cosim.verbs.compile.inside import format_inside
+from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.provenance import circuit_facts, origins, subject_of
+from cosim.verbs.simulate.samples import Watched, draw_sample
+from cosim.verbs.tables import percent, say_analog, within
+from cosim.verbs.trust import format_elsewhere, say_audit, say_undecided
+from cosim.verbs.words import say_conditions, worded
+
+LEAST = 672  # pixels, of seven inches, under which a picture's words cannot be read
+_STEPS = {
+    "rounding": "rounding of weights to the mirror grid",
+    "statics": "statics: what calibration leaves of gains, thresholds and levels",
+    "dynamics": "dynamics: settling, charge injection, glitches (simulator against behavioral)",
+}
+
+
+@dataclass(frozen=True)
+class Reported(ComparisonSummary):
+    """The content of comparison.json. bias_scale, input_scale: bias currents and inputs over the nominal ones."""
+
+    bias_scale: float
+    input_scale: float
+    clipped: Clipping | None
+    made_with: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class ComparisonSubject:
+    """A comparison with the design and the samples that it is of. watched: names of what its waveforms show, none for
+    the liveliest cell."""
+
+    design: Design
+    test_set: TestSet
+    comparison: Comparison
+    run: Run
+    watched: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the classes."""
+        return list(self.design.network.labels) or [str(k) for k in range(self.design.network.readout.width)]
+
+
+def write_comparison(compared: ComparisonSubject) -> Reported:
+    """Write all of it; returns the content of comparison.json. Waveforms that cannot be had are left out."""
+    design, test_set, comparison, run = compared.design, compared.test_set, compared.comparison, compared.run
+    folder, there = run.place, run.standing(design)
+    found = Reported(
+        **vars(summarize_comparison(comparison)),
+        bias_scale=there.bias_scale,
+        input_scale=there.input_scale,
+        clipped=find_clipping(design.network.encoding, test_set),
+        made_with=engine_named(run.engine).describe(there.technology).as_json(comparison.simulator),
+    )
+    write_results(folder, {"design.json": summarize(design, there), "comparison.json": found})
+    name, figure, caption = (
+        ("confusion", draw_confusion(comparison, compared.labels), DECISIONS)
+        if found.errors is None
+        else ("values", draw_values(comparison), ANSWERS)
+    )
+    save_figure(figure, folder / f"{name}.png")
+    try:
+        waveforms = _draw_first(compared)
+        save_figure(waveforms, folder / "waveforms.png")
+        picture = _picture(waveforms, f"{say_sample(compared)} {INFERENCE}")
+    except SimulationError as error:
+        picture = f"Waveforms were left out: {error}"
+        (folder / "waveforms.png").unlink(missing_ok=True)  # of an earlier run
+    decisions = _picture(figure, caption)
+    write_page(folder, comparison_page(compared, found, (picture, decisions)))
+    return found
+
+
+INFERENCE = (
+    "Inputs, one unit's candidate with its thresholds, its state, the readout, the supply power. Spikes "
+    "at the edges of the clock are what its switches and the cells that flip couple into the lines."
+)
+DECISIONS = (
+    "What the software decides, and what the other two change of it, in their colours; accuracy with its 95 % interval."
+)
+
+
+ANSWERS = "Answers of the three engines over their targets, on the same samples; grey: what counts as right."
+
+
+def say_sample(compared: ComparisonSubject) -> str:
+    """Return a sentence with the first compared sample, its target and what each engine answers."""
+    network, comparison = compared.design.network, compared.comparison
+    answered = ", ".join(
+        f"{say_answer(network, one.decisions[0])} by {name}" for name, one in comparison.engines.items()
+    )
+    return f"Test sample {comparison.indices[0]}, {say_target(network, comparison.y[0])}; decided: {answered}."
+
+
+def _draw_first(compared: ComparisonSubject) -> Figure:
+    """Draw waveforms of the first compared sample; raises SimulationError when it fails with more probes, or has
+    none."""
+    comparison = compared.comparison
+    position = int(np.flatnonzero(compared.test_set.indices == comparison.indices[0])[0])
+    states = comparison.engines[comparison.simulator].states[0]
+    return draw_sample(compared.design, compared.test_set, Watched(position, states, compared.watched), compared.run)[0]
+
+
+def _picture(figure: Figure, caption: str) -> Picture:
+    return Picture("png", figure_bytes(figure, "png"), caption, caption, LEAST)
+
+
+def comparison_page(compared: ComparisonSubject, found: Reported, pictures: Blocks) -> Page:
+    """Return the page of a comparison. found: what comparison.json has; pictures: of the first sample and of the
+    decisions."""
+    design, there = compared.design, compared.run.standing(compared.design)
+    subject, technology = subject_of(design), there.technology
+    answers = "decisions" if found.errors is None else "answers"
+    verdict = f"{percent(found.task_agreement)} of {found.samples} {answers} as software"
+    changed = f"Most of what differs comes from: {found.dominant_error_source}."
+    return Page(
+        verb="compare",
+        subject=subject,
+        title=f"{subject.name} on {technology.name}: {verdict} {within(found.task_agreement_interval)}",
+        lead=f"{found.samples} test samples, each by software, by the behavioral equations and by {found.simulator} on "
+        f"{found.transistors} transistors of {technology.name} ({say_conditions(technology)})"
+        f"{' with the wires of their layout' if wire_facts(design) else ''}; "
+        f"{found.failed} simulations failed.",
+        cards=comparison_cards(found),
+        notes=() if found.clipped is None else (f"{found.clipped}.",),
+        sections=(
+            Section("Three engines, the same inputs", _engines(found)),
+            Section("Where states and decisions change", (changed, _sources(found))),
+            Section("Errors", () if found.errors is None else errors_section(found.errors)),
+            Section("Noise", noise_section(found.noise)),
+            Section("The automaton", format_automaton(design.network, found.transitions)),
+            Section("One inference, and all decisions", pictures, sheet=True),
+            *(Section(name, blocks) for name, blocks in format_inside(design).items()),
+            Section("How far the engine can be trusted", _trust(found)),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
+            Section("How it was run", (Facts(tuple(_run_facts(compared, found))),)),
+        ),
+        provenance=origins(design, {found.simulator: _describe(compared).version}),
+    )
+
+
+def _describe(compared: ComparisonSubject) -> Description:
+    return engine_named(compared.run.engine).describe(compared.run.standing(compared.design).technology)
+
+
+def _run_facts(compared: ComparisonSubject, found: Reported) -> list[tuple[str, str]]:
+    timing, indices = compared.run.timing, compared.comparison.indices
+    options = ", ".join(f"{name} {value}" for name, value in _describe(compared).options.items())
+    return [
+        ("samples, by number in the test set", ", ".join(map(str, indices))),
+        ("frame", format_quantity(timing.t_step, "s", 4)),
+        ("edges of inputs and of clocks", f"{percent(timing.edge)} and {percent(timing.clock_edge)} of a frame"),
+        ("bias currents over nominal ones", f"{found.bias_scale:.4g}"),
+        ("inputs over nominal ones", f"{found.input_scale:.4g}"),
+        *((("options in effect", options),) if options else ()),
+        *wire_facts(compared.design),
+    ]
+
+
+def wire_facts(design: Design) -> tuple[tuple[str, str], ...]:
+    """Return the number and the sum of the wires' capacitors that compare --extracted adds; nothing without it."""
+    found = [one.value for one in design.flat.elements if isinstance(one, Capacitor) and one.part is None]
+    return (("wires", f"{len(found)} capacitors of the layout, {format_quantity(sum(found), 'F')}"),) if found else ()
+
+
+def _trust(found: ComparisonSummary) -> Blocks:
+    said = {
+        "simulated elsewhere": format_elsewhere(found.elsewhere),
+        "undecided": say_undecided(found.undecided),
+        "audit": say_audit(found.audit),
+    }
+    rows = tuple((name, "; ".join(" ".join(line.split()) for line in lines)) for name, lines in said.items() if lines)
+    return (Facts(rows),) if rows else ()
+
+
+def comparison_cards(summary: ComparisonSummary) -> tuple[tuple[str, str], ...]:
+    """Return the headline figures, each with what it is."""
+    balanced, simulator = summary.balanced_accuracy, summary.simulator
+    accuracy, answers = ("accuracy", "decisions") if summary.errors is None else ("right answers", "answers")
+    right = f"{accuracy} of the transistors {within(summary.accuracy_interval[simulator])}"
+    states = f"of {summary.state_bits} states equal the software's"
+    return (
+        (percent(summary.task_agreement), f"{answers} as software {within(summary.task_agreement_interval)}"),
+        *(() if balanced is None else ((percent(balanced[simulator]), "balanced accuracy of the transistors"),)),
+        (percent(summary.accuracy[simulator]), f"{right}; software {percent(summary.accuracy['software'])}"),
+        (percent(summary.state_agreement, 2), "; ".join((states, *say_analog(summary)))),
+        (format_quantity(summary.power_w[simulator] or 0.0, "W"), "mean supply power"),
+    )
+
+
+def _engines(summary: ComparisonSummary) -> Blocks:
+    rows, balanced = [], summary.balanced_accuracy
+    for engine in summary.accuracy:
+        power = summary.power_w[engine]
+        watt = "" if power is None else format_quantity(power, "W")
+        first = [] if balanced is None else [percent(balanced[engine])]
+        bounds = within(summary.accuracy_interval[engine])
+        rows.append((engine, *first, percent(summary.accuracy[engine]), bounds, watt))
+    right = "accuracy" if summary.errors is None else "right"
+    head = ("engine", *(() if balanced is None else ("balanced",)), right, "95 % interval", "power")
+    correlation = summary.readout_correlation
+    beside = "" if correlation is None else f" and a correlation of {correlation:.4f}"
+    diverged = summary.first_divergence
+    earliest = f", in frame {diverged.earliest_frame} at the earliest" if diverged.samples_diverged else ""
+    return (
+        Table(head, tuple(rows), tuple(range(1, len(head)))),
+        f"Intervals: Clopper-Pearson at 95 %. Not in power: {', '.join(summary.power_outside)}.",
+        f"The readout has an RMSE of {summary.readout_rmse_units:.3f} units{beside} against software. A state differs "
+        f"in {diverged.samples_diverged} of {summary.samples} samples{earliest}.",
+    )
+
+
+def _sources(summary: ComparisonSummary) -> Table:
+    rows = tuple(
+        (text, str(summary.error_sources[step]), str(summary.decision_sources[step])) for step, text in _STEPS.items()
+    )
+    return Table(("step of realism", "states", "decisions"), rows, (1, 2))

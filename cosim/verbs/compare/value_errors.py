@@ -1,0 +1,79 @@
+"""Errors of real-valued answers against their targets: rms error, the same over the spread, R2; with intervals.
+
+An interval is the percentile bootstrap of B. Efron, Ann. Statist. 7 (1979) 1, over samples, at 95 %: errors need not be
+normal, and outputs of one sample stay together. Its draws are seeded, so equal answers give equal ends.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.results.intervals import CONFIDENCE, IntervalEnds
+from cosim.tasks.target import Answers, RealTargets
+
+DRAWS = 2000
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EngineErrors:
+    """One engine against the targets. rmse: in their unit; nrmse: over their standard deviation; r2: 1 - nrmse^2. None
+    where targets do not vary, an interval where there is one sample."""
+
+    rmse: float
+    rmse_interval: IntervalEnds | None
+    nrmse: float | None
+    r2: float | None
+    r2_interval: IntervalEnds | None
+
+
+@dataclass(frozen=True)
+class ValueErrors:
+    """Errors of every engine against the targets; software_rmse: rms distance of its answers from the software's.
+    tolerance: the error of an answer that counts as right."""
+
+    tolerance: float
+    engines: dict[str, EngineErrors]
+    software_rmse: dict[str, float]
+
+
+def measure_errors(answers: Mapping[str, Answers], y: Answers, target: RealTargets) -> ValueErrors:
+    """Measure the errors of each engine's answers, and how far they are from the software's.
+
+    answers, y: (n, outputs); one of the engines is the software.
+    """
+    return ValueErrors(
+        target.tolerance,
+        {name: _measure(found, y) for name, found in answers.items()},
+        {name: rms(found - answers["software"]) for name, found in answers.items() if name != "software"},
+    )
+
+
+def rms(errors: Answers) -> float:
+    """Return the root of the mean square over samples and outputs."""
+    return float(np.sqrt(np.mean(errors**2)))
+
+
+def _measure(answers: Answers, y: Answers) -> EngineErrors:
+    squares, spread = ((answers - y) ** 2).mean(axis=1), ((y - y.mean(axis=0)) ** 2).mean(axis=1)
+    error, variance = float(squares.mean()), float(spread.mean())
+    if len(y) > 1:
+        drawn = np.random.default_rng(0).integers(len(y), size=(DRAWS, len(y)))
+        errors = squares[drawn].mean(axis=1)
+        rmse_interval = _ends(np.sqrt(errors))
+        # the targets are drawn with their errors, about the mean of the draw
+        spreads = np.stack([y[:, k][drawn].var(axis=1) for k in range(y.shape[1])]).mean(axis=0)
+        varied = spreads > 0
+        r2_interval = _ends(1 - errors[varied] / spreads[varied]) if varied.any() and variance > 0 else None
+    else:
+        rmse_interval = r2_interval = None
+    if variance == 0:
+        return EngineErrors(error**0.5, rmse_interval, None, None, None)
+    return EngineErrors(error**0.5, rmse_interval, (error / variance) ** 0.5, 1 - error / variance, r2_interval)
+
+
+def _ends(values: Array) -> IntervalEnds:
+    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return IntervalEnds(float(low), float(high))

@@ -1,0 +1,1 @@
+"""cosim compile: compile a trained network to a transistor netlist."""

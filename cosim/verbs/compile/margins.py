@@ -1,0 +1,90 @@
+"""Margins of decisions in standard deviations, layer by layer, on a network's samples.
+
+Counted twice: in what the nominal circuit has, noise and what calibration leaves, and in that of a chip, mismatch as
+well. The equations are those of `variation.sigma` and `engines.behavioral.noise`, at the currents of each decision.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.compiler.design import Condition, Design
+from cosim.engines.behavioral.model import run_behavioral
+from cosim.engines.behavioral.sigma import Decided, decided_by
+from cosim.results.intervals import Interval, share_interval
+from cosim.tasks.testset import TestSet
+from cosim.variation.noise import NoiseSimulation
+
+Array = NDArray[np.float64]
+NEAR = 3.0  # sigma
+_MIDDLE = 50
+
+
+@dataclass(frozen=True)
+class Near:
+    """fewest: sigma of the nearest decision; within: share of decisions within NEAR of theirs."""
+
+    fewest: float
+    within: Interval
+
+
+@dataclass(frozen=True)
+class LayerMargins:
+    """decisions: of a layer, looked at; circuit: counted in noise and what calibration leaves; chips: in mismatch as
+    well; noise_a, left_a, mismatch_a: medians of each, A."""
+
+    layer: str
+    decisions: int
+    circuit: Near
+    chips: Near
+    noise_a: float
+    left_a: float
+    mismatch_a: float
+
+
+@dataclass(frozen=True)
+class Margins:
+    """samples: looked at; layers: in their order, those that compare."""
+
+    samples: int
+    layers: tuple[LayerMargins, ...]
+
+    @property
+    def fewest(self) -> float:
+        """Fewest sigma of a decision of the nominal circuit from its threshold."""
+        return min(one.circuit.fewest for one in self.layers)
+
+
+def study_margins(
+    design: Design, test_set: TestSet, noise: NoiseSimulation, condition: Condition | None = None
+) -> Margins:
+    """Measure the margins of all decisions of the nominal circuit on all samples, layer by layer.
+
+    Raises InputError for a unit whose noise is not modelled, or a technology without mismatch.
+    """
+    found = decided_by(design, run_behavioral(design, test_set.x, condition), noise, condition)
+    valid = np.arange(test_set.x.shape[1])[None, :] < test_set.lengths[:, None]
+    layers: dict[str, list[Decided]] = {}
+    for node in design.graph.memories:
+        if node.name in found:
+            layers.setdefault(node.layer, []).append(found[node.name])
+    return Margins(len(test_set.lengths), tuple(_layer(name, few, valid) for name, few in layers.items()))
+
+
+def _layer(name: str, few: Sequence[Decided], valid: NDArray[np.bool_]) -> LayerMargins:
+    distance, noise, mismatch, left = (
+        np.stack([getattr(one, part) for one in few], axis=2) for part in ("distance", "noise", "mismatch", "left")
+    )
+    counted = valid[:, :, None] & np.isfinite(distance)
+    circuit = np.hypot(noise, left)
+    medians = (float(np.percentile(one[counted], _MIDDLE)) if counted.any() else 0.0 for one in (noise, left, mismatch))
+    chips = _near(distance / np.hypot(circuit, mismatch), counted)
+    return LayerMargins(name, int(counted.sum()), _near(distance / circuit, counted), chips, *medians)
+
+
+def _near(sigmas: Array, counted: NDArray[np.bool_]) -> Near:
+    there = counted.sum(axis=(1, 2))
+    shares = ((sigmas <= NEAR) & counted).sum(axis=(1, 2))[there > 0] / there[there > 0]
+    return Near(float(sigmas[counted].min(initial=np.inf)), share_interval(shares))

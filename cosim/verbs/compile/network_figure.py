@@ -1,0 +1,273 @@
+"""The schematic of a compiled network as SVG: signals, rows of mirrors, cells and readout from left to right.
+
+Written as text: the same network gives the same bytes, what names come from files is escaped, and pointing at a box or
+a wire shows its title. Lengths in pixels. `data-box` and `data-wire` say which wires are those of a box.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from cosim.compiler.design import Design, once_per_design
+from cosim.results.html import escape
+from cosim.verbs.compile.network_parts import Box, NetworkDrawing, Wire, network_parts
+
+LABELLED = 24, 420  # weights of a row, and of all rows, up to which each has its label
+_LINE, _PORT, _PAD, _APART = 14.0, 11.0, 6.0, 10.0
+_NUMBER, _SUM, _STUB, _NARROW, _TEXT, _SMALL = 30.0, 16.0, 10.0, 84.0, 6.4, 5.2
+_TOP, _MARGIN, _LANE, _BEND = 46.0, 14.0, 9.0, 5.0
+_GAP_LEAST, _GAP_MOST = 90.0, 260.0
+_LONGEST, _SHORT = 30, 16  # letters of a line, of a name at a port
+_SOFT = ' class="soft"'
+_STYLE = """
+svg.network { font: 11px system-ui, sans-serif; fill: #1c1c1c; background: white; }
+svg.network .box rect { fill: white; stroke: #1c1c1c; }
+svg.network .row rect { stroke: #5f6368; } svg.network .soft { fill: #5f6368; }
+svg.network .cell rect { stroke-width: 1.8; } svg.network .head { font-weight: 600; font-size: 12px; }
+svg.network .port { font-size: 9px; } svg.network .number { text-anchor: end; }
+svg.network path { fill: none; stroke-opacity: .5; }
+svg.network .plus { stroke: #1f77b4; } svg.network .minus { stroke: #d6453d; } svg.network .stub { stroke: #888; }
+svg.network text.plus, svg.network text.minus { stroke: none; }
+svg.network text.plus { fill: #2b7bba; } svg.network text.minus { fill: #d6453d; }
+svg.network .late { stroke-dasharray: 5 3; }
+svg.network path:hover { stroke-opacity: 1; stroke-width: 4px; } svg.network g.box:hover rect { stroke-width: 2.6; }
+"""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A box: where its row of mirrors begins, its own left edge, top, width and height."""
+
+    row: float
+    left: float
+    top: float
+    width: float
+    height: float
+
+    @property
+    def middle(self) -> float:
+        return self.top + self.height / 2
+
+    @property
+    def right(self) -> float:
+        return self.left + self.width
+
+
+class _Layout:
+    """Places in the picture; each box has its row of mirrors in front of it, and in the row a port for each wire."""
+
+    def __init__(self, parts: NetworkDrawing) -> None:
+        self.parts = parts
+        self.arriving = defaultdict[int, list[Wire]](list)
+        for wire in parts.wires:
+            self.arriving[wire.target].append(wire)
+        fullest, of_one = LABELLED
+        most = max(map(len, self.arriving.values()), default=0)
+        self.labelled = most <= fullest and len(parts.wires) <= of_one
+        self.back = sorted({wire.source for wire in parts.wires if wire.back})
+        named = (_shortened(parts.boxes[wire.source].lines[0], _SHORT) for wire in parts.wires)
+        names = _SMALL * max(map(len, named), default=0) if self.labelled else 0.0
+        self.row = names + (_NUMBER if self.labelled else 0.0) + _SUM
+        self.heaviest = max((abs(wire.weight) for wire in parts.wires), default=1.0) or 1.0
+
+    @cached_property
+    def places(self) -> tuple[_Place, ...]:
+        """Return the place of every box, in pixels."""
+        columns = defaultdict[int, list[int]](list)
+        for k, box in enumerate(self.parts.boxes):
+            columns[box.column].append(k)
+        heights = {k: self._height(k) for k in range(len(self.parts.boxes))}
+        tallest = max(sum(heights[k] + _APART for k in column) for column in columns.values())
+        found: dict[int, _Place] = {}
+        x = _MARGIN
+        for number, column in sorted(columns.items()):
+            boxes = [self.parts.boxes[k] for k in column]
+            reads = any(self.arriving[k] for k in column)
+            x += self._gap(column) if number else 0
+            left = x + (self.row + _STUB if reads else 0)
+            width = max(_NARROW, *(_TEXT * len(line) + 2 * _PAD for box in boxes for line in self.lines(box)))
+            used = sum(heights[k] + _APART for k in column)
+            y = _TOP + (tallest - used) / 2
+            for k in column:
+                found[k] = _Place(x if self.arriving[k] else left, left, y, width, heights[k])
+                y += heights[k] + _APART
+            x = left + width
+        return tuple(found[k] for k in range(len(self.parts.boxes)))
+
+    @property
+    def width(self) -> float:
+        """Return the width of the picture, in pixels."""
+        right = max(place.right for place in self.places) + _BEND * len(self.back)
+        return max(right, sum(_TEXT * len(text) + 12 for text in self.legend.values())) + _MARGIN
+
+    @property
+    def floor(self) -> float:
+        """Return the lowest edge of all boxes, in pixels from the top."""
+        return max(place.top + place.height for place in self.places)
+
+    @property
+    def height(self) -> float:
+        """Return the height of the picture, in pixels: boxes, below them a lane for every signal that feeds back, the
+        legend."""
+        return self.floor + (_LANE * (len(self.back) + 1) if self.back else 0) + 34
+
+    @property
+    def legend(self) -> dict[str, str]:
+        """Return the legend of colours and numbers: class of the text -> text."""
+        numbers = "numbers: unit devices of a mirror; " if self.labelled else ""
+        return {
+            "plus": "pulls (weight > 0)",
+            "minus": "pushes (weight < 0)",
+            "soft": f"{numbers}width: root of the weight's size; dashed: read a frame later",
+        }
+
+    def lane(self, source: int) -> float:
+        """Return the y of the lane under the boxes on which a signal feeds back, in pixels."""
+        return self.floor + _LANE * (self.back.index(source) + 1)
+
+    def lines(self, box: Box) -> tuple[str, ...]:
+        """Return the lines of text in a box."""
+        lines = box.lines if self.labelled or box.kind == "output" else box.lines[:2]
+        return tuple(_shortened(line, _LONGEST) for line in lines)
+
+    def port(self, wire: Wire) -> tuple[float, float]:
+        """Return the place at which a wire arrives, (x, y) in pixels."""
+        place, wires = self.places[wire.target], self.arriving[wire.target]
+        return place.row, place.top + place.height * (wires.index(wire) + 0.5) / len(wires)
+
+    def _height(self, k: int) -> float:
+        own = _LINE * len(self.lines(self.parts.boxes[k])) + _PAD
+        return max(own, _PORT * len(self.arriving[k]) + _PAD) if self.labelled else own
+
+    def _gap(self, column: Sequence[int]) -> float:
+        wires = sum(len(self.arriving[k]) for k in column)
+        back = _BEND * len(self.back) if self.back else 0
+        return min(_GAP_MOST, _GAP_LEAST + 0.8 * wires) + back
+
+
+def _shortened(line: str, most: int) -> str:
+    return line if len(line) <= most else line[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+@once_per_design
+def draw_network(design: Design) -> str:
+    """Draw `network.svg`: the whole picture as one SVG element, in a file or in a page."""
+    layout = _Layout(network_parts(design))
+    network, parts = design.network, layout.parts
+    cells = sum(True for _ in design.graph.memories)
+    title = f"{network.task or 'network'}: {cells} cells, {len(parts.wires)} wires"
+    drawn = [
+        *(_draw_wire(layout, wire) for wire in parts.wires if not wire.back),
+        *_draw_feedback(layout),
+        *(_draw_box(layout, k) for k in range(len(parts.boxes))),
+        *_draw_heads(layout),
+        _legend(layout),
+    ]
+    size = f'width="{layout.width:.0f}" height="{layout.height:.0f}"'
+    view = f'viewBox="0 0 {layout.width:.0f} {layout.height:.0f}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="network" role="img" {size} {view}>'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style>\n" + "\n".join(drawn) + "\n</svg>\n"
+    )
+
+
+def _draw_wire(layout: _Layout, wire: Wire) -> str:
+    start, (x, y) = layout.places[wire.source], layout.port(wire)
+    bend = max(30.0, (x - start.right) / 2)
+    ends = (start.right, start.middle, start.right + bend, start.middle, x - bend, y, x, y)
+    return _path("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}".format(*ends), layout, wire)
+
+
+def _draw_feedback(layout: _Layout) -> list[str]:
+    """Draw the signals that feed back, each on a lane of its own under all boxes."""
+    drawn: list[str] = []
+    for wire in (wire for wire in layout.parts.wires if wire.back):
+        start, (x, y), lane = layout.places[wire.source], layout.port(wire), layout.lane(wire.source)
+        out = _BEND * (layout.back.index(wire.source) + 1)
+        route = (
+            f"M{start.right:.1f} {start.middle:.1f}H{start.right + out:.1f}V{lane:.1f}H{x - out:.1f}V{y:.1f}H{x:.1f}"
+        )
+        drawn.append(_path(route, layout, wire))
+    return drawn
+
+
+def _path(route: str, layout: _Layout, wire: Wire) -> str:
+    width = 0.5 + 3.0 * (abs(wire.weight) / layout.heaviest) ** 0.5
+    kind = _sign(wire) + (" late" if wire.late else "")
+    return (
+        f'<path class="{kind}" data-wire="{wire.source} {wire.target}" stroke-width="{width:.1f}" d="{route}">'
+        f"<title>{escape(wire.title)}</title></path>"
+    )
+
+
+def _sign(wire: Wire) -> str:
+    return "plus" if wire.weight >= 0 else "minus"
+
+
+def _draw_box(layout: _Layout, k: int) -> str:
+    box, place = layout.parts.boxes[k], layout.places[k]
+    lines = layout.lines(box)
+    top = place.middle - _LINE * (len(lines) - 1) / 2 + 4
+    texts = "".join(
+        f'<text x="{place.left + _PAD:.1f}" y="{top + _LINE * n:.1f}"{_SOFT if n else ""}>{escape(line)}</text>'
+        for n, line in enumerate(lines)
+    )
+    row = _draw_row(layout, k) if layout.arriving[k] else ""
+    return (
+        f'{row}<g class="box {box.kind}" data-box="{k}"><title>{escape(box.title)}</title>'
+        f"{_rectangle(place.left, place, place.width, 3 if box.kind == 'cell' else 0)}{texts}</g>"
+    )
+
+
+def _draw_row(layout: _Layout, k: int) -> str:
+    """Draw the mirrors whose currents are summed, or the bits of an AND, a port each: what it reads, and unit
+    devices."""
+    box, place, wires = layout.parts.boxes[k], layout.places[k], layout.arriving[k]
+    right = place.row + layout.row
+    labels = ""
+    for wire in wires if layout.labelled else ():
+        x, y = layout.port(wire)
+        name = _shortened(layout.parts.boxes[wire.source].lines[0].partition(" ")[0].rstrip(":,"), _SHORT)
+        number = f'x="{right - _SUM:.1f}" y="{y + 3:.1f}"'
+        labels += (
+            f'<text class="port soft" x="{x + 3:.1f}" y="{y + 3:.1f}">{escape(name)}</text>'
+            f'<text class="port number {_sign(wire)}" {number}>{escape(wire.label)}</text>'
+        )
+    sign = "&amp;" if box.kind == "and" else "\N{GREEK CAPITAL LETTER SIGMA}"
+    return (
+        f'<g class="box row"><title>{escape(_row_title(box, wires))}</title>'
+        f"{_rectangle(place.row, place, layout.row, 0)}{labels}"
+        f'<text x="{right - _SUM + 4:.1f}" y="{place.middle + 4:.1f}">{sign}</text></g>'
+        f'<path class="stub" d="M{right:.1f} {place.middle:.1f}H{place.left:.1f}"/>'
+    )
+
+
+def _row_title(box: Box, wires: Sequence[Wire]) -> str:
+    if box.kind == "and":
+        return f"{box.nodes[0]}: on where all {len(wires)} bits are"
+    sums = [wire for wire in wires if wire.drives]
+    title = f"row of {box.nodes[0]}: {len(sums)} wires, sum of weights {sum(wire.weight for wire in sums):g}"
+    other = len(wires) - len(sums)
+    return f"{title}; {other} more into the cell itself" if other else title
+
+
+def _rectangle(x: float, place: _Place, width: float, round_: float) -> str:
+    return f'<rect x="{x:.1f}" y="{place.top:.1f}" width="{width:.1f}" height="{place.height:.1f}" rx="{round_:g}"/>'
+
+
+def _draw_heads(layout: _Layout) -> list[str]:
+    first: dict[int, _Place] = {}
+    for box, place in zip(layout.parts.boxes, layout.places, strict=True):
+        first.setdefault(box.column, place)
+    heads = zip(first.values(), layout.parts.heads, strict=True)
+    return [f'<text class="head" x="{place.row:.1f}" y="22">{escape(head)}</text>' for place, head in heads]
+
+
+def _legend(layout: _Layout) -> str:
+    y = layout.height - 12
+    x, drawn = _MARGIN, ""
+    for kind, text in layout.legend.items():
+        drawn += f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
+        x += _TEXT * len(text) + 12
+    return drawn

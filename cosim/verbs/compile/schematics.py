@@ -1,0 +1,429 @@
+"""Schematics of the cells that a network is built from, drawn.
+
+Names of transistors and nets are those of the netlist, as the docstrings of `cosim.cells` give them.
+"""
+
+from collections.abc import Callable
+
+from cosim.circuit.elements import Circuit
+from cosim.network.ir.graph import Lowered
+from cosim.network.ir.nodes import And, Pedestal
+from cosim.units.table import unit_of
+from cosim.verbs.compile.device_sizes import NO_SIZES, Sizes, sizes_of
+from cosim.verbs.compile.schematic_sheet import HALF, HEIGHT, NET, Point, Sheet
+
+
+def draw_mirror(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw a signal diode, its copy into gate line n, and a weight of either sign, as SVG."""
+    sheet = Sheet(sizes)
+    low, node = -2.9, -2.5
+    diode = sheet.mos("p", (0, 0), "diode", "right", "diode p")
+    copy = sheet.mos("p", (2.6, 0), "copy", "left")
+    line = sheet.mos("n", (2.6, low), "diode", "right", "diode n")
+    push = sheet.mos("p", (7.4, 0), "w < 0")
+    pull = sheet.mos("n", (7.4, low), "w > 0")
+    sheet.supply(diode.first, copy.first, push.first)
+    sheet.ground(line.last, pull.last)
+    sheet.wire(diode.gate, copy.gate)
+    sheet.wire((1.3, -HALF), (1.3, -2.1), (0, -2.1))
+    sheet.dot((1.3, -HALF))
+    sheet.dot((0, -2.1))
+    sheet.wire(diode.last, (0, -2.5))
+    sheet.arrow((0, -2.5), (0, -3.6), "signal I", "left")
+    sheet.text((1.3, -2.1), "p", "right", NET)
+    sheet.wire(copy.last, line.first)
+    sheet.wire((line.gate[0], node), (2.6, node))
+    sheet.wire((line.gate[0], node), line.gate, pull.gate)
+    sheet.dot((2.6, node))
+    sheet.dot(line.gate)
+    sheet.text((5.0, line.gate[1]), "n", "top", NET)
+    sheet.wire(push.gate, (5.9, push.gate[1]))
+    sheet.port((5.9, push.gate[1]), "p")
+    sheet.wire(push.last, pull.first)
+    sheet.wire((7.4, node), (8.4, node))
+    sheet.dot((7.4, node))
+    sheet.port((8.4, node), "node", "right")
+    return sheet.svg()
+
+
+def draw_rectifier(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw a row of weights on its summing node, and the diode that makes max(I, 0) of it, as SVG."""
+    sheet = Sheet(sizes)
+    node = -2.07
+    diode = sheet.diode("p", (0, 0), "diode")
+    push = sheet.mos("p", (4.2, 0), "w < 0", "left")
+    pulls = [sheet.mos("n", (x, node - 0.4), "w > 0", "left") for x in (4.2, 8.0)]
+    sheet.supply(diode.first, push.first)
+    sheet.wire(diode.last, (0, node), (8.0, node), pulls[1].first)
+    sheet.wire((4.2, node), pulls[0].first)
+    sheet.wire(push.last, (4.2, node))
+    sheet.dot((4.2, node))
+    sheet.ground(pulls[0].last, pulls[1].last)
+    sheet.port(push.gate, "p")
+    for pull in pulls:
+        sheet.port(pull.gate, "n")
+    sheet.wire((8.0, node), (9.0, node))
+    sheet.dot((8.0, node))
+    sheet.port((9.0, node), "node", "right")
+    return sheet.svg()
+
+
+def draw_schmitt(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw the nine transistors of the Schmitt cell as SVG."""
+    sheet = Sheet(sizes)
+    mid, low = -2.7, -4.75
+    v0 = mid - HALF
+    m1, m9 = sheet.mos("p", (0, 0), "M1"), sheet.mos("p", (3.2, 0), "M9", "right")
+    m7, m4 = sheet.diode("p", (6.6, 0), "M7"), sheet.diode("p", (10.4, 0), "M4")
+    m2 = sheet.mos("n", (1.6, low), "M2")
+    m6, m8 = sheet.mos("n", (6.6, mid), "M6"), sheet.mos("n", (6.6, low), "M8")
+    m3, m5 = sheet.mos("n", (10.4, mid), "M3"), sheet.mos("n", (10.4, low), "M5")
+    sheet.supply(m1.first, m9.first, m7.first, m4.first)
+    sheet.ground(m2.last, m8.last, m5.last)
+    sheet.wire(m9.gate, m7.gate)
+    sheet.text((4.6, m9.gate[1]), "fb", "top", NET)
+    sheet.dot(m7.gate)
+    for upper, middle, lower in ((m7, m6, m8), (m4, m3, m5)):
+        sheet.wire(upper.last, middle.first)
+        sheet.wire(middle.last, lower.first)
+    sheet.wire(m1.last, (0, v0), m6.gate)
+    sheet.wire(m9.last, (3.2, v0))
+    sheet.wire((1.6, v0), m2.first)
+    sheet.dot((1.6, v0))
+    sheet.dot((3.2, v0))
+    sheet.text((4.4, v0), "v0", "top", NET)
+    for drawn, name in ((m1, "cand"), (m2, "thresh"), (m8, "width"), (m5, "gain"), (m3, "v0")):
+        sheet.port(drawn.gate, name)
+    sheet.wire((10.4, -2.07), (11.4, -2.07))
+    sheet.port((11.4, -2.07), "out", "right")
+    return sheet.svg()
+
+
+def draw_clocked(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw, as SVG, the gates that make the cell a clocked one: sample gate, reset, hold capacitor; decision gate."""
+    sheet = Sheet(sizes)
+    _draw_gate(sheet, (0, 0), "sn", "sp", "clk", "clkb", "cand", "hold")
+    reset = sheet.mos("p", (5.0, 2.3), "reset")
+    sheet.supply(reset.first, (7.0, 2.3))
+    sheet.port(reset.gate, "resetb")
+    sheet.wire(reset.last, (5.0, 0))
+    sheet.capacitor((7.0, 2.3), (7.0, 0), "hold")
+    sheet.dot((5.0, 0))
+    sheet.dot((7.0, 0))
+    sheet.wire((2.7, 0), (8.0, 0))
+    sheet.port((8.0, 0), "hold: gate of M1", "right")
+    _draw_gate(sheet, (0, -4.6), "dn", "dp", "clkb", "clk", "v0", "latch")
+    sheet.wire((2.7, -4.6), (8.0, -4.6))
+    sheet.port((8.0, -4.6), "latch: gates of M3, M6", "right")
+    return sheet.svg()
+
+
+def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str, source: str, target: str) -> None:
+    """Draw a transmission gate from a port at x - 1.2 to x + 2.7."""
+    x, y = at
+    upper = sheet.mos("n", (x, y + 0.6), n, "top")
+    lower = sheet.mos("p", (x, y - 0.6), p, "bottom")
+    for end in (upper.first, upper.last):
+        sheet.wire(end, (end[0], y - 0.6))
+    sheet.wire((x - 1.0, y), (x, y))
+    sheet.wire((x + HEIGHT, y), (x + 2.7, y))
+    sheet.dot((x, y))
+    sheet.dot((x + HEIGHT, y))
+    sheet.port(upper.gate, n_gate, "top")
+    sheet.port(lower.gate, p_gate, "bottom")
+    sheet.port((x - 1.0, y), source)
+
+
+def draw_bias(sizes: Sizes = NO_SIZES, *, pedestal: bool = True) -> bytes:
+    """Draw a bias diode, and the cells' transistors that it leads, as SVG; with a pedestal the sink on a state's line,
+    too."""
+    sheet = Sheet(sizes)
+    diode = sheet.diode("n", (0, 0), "diode", "right")
+    sheet.arrow((0, 1.6), (0, 0.4), "bias current", "left")
+    sheet.port((0, 1.6), "pin", "top")
+    sheet.wire((0, 0.4), diode.first)
+    sink = sheet.mos("n", (3.6, 0), "cell's device", "left")
+    sheet.wire(diode.gate, sink.gate)
+    sheet.dot(diode.gate)
+    sheet.text((1.8, sink.gate[1]), "line", "top", NET)
+    sheet.port(sink.first, "cell", "top")
+    sheet.ground(diode.last, sink.last)
+    if pedestal:
+        own = sheet.mos("n", (9.0, 0), "pedestal sink", "left")
+        sheet.port(own.first, "out of a state", "top")
+        sheet.port(own.gate, "its line")
+        sheet.ground(own.last)
+    return sheet.svg()
+
+
+def draw_dpi(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw the differential pair integrator as SVG."""
+    sheet = Sheet(sizes)
+    pair, vc = -2.4, -5.0
+    feed = sheet.mos("p", (1.5, 0), "in")
+    m1, m2 = sheet.mos("p", (0, pair), "M1"), sheet.mos("p", (3.0, pair), "M2", "right")
+    tau = sheet.mos("n", (3.0, vc - 0.4), "tau")
+    out = sheet.mos("n", (9.0, vc - 0.4), "out0")
+    sheet.supply(feed.first)
+    sheet.wire(feed.last, (1.5, -2.0))
+    sheet.wire(m1.first, (0, -2.0), (3.0, -2.0), m2.first)
+    sheet.dot((1.5, -2.0))
+    sheet.text((3.0, -2.0), "vs", "right", NET)
+    sheet.wire(m1.last, (0, pair - HEIGHT - 0.3))
+    sheet.ground((0, pair - HEIGHT - 0.3), tau.last, out.last, (6.0, vc - 1.8))
+    sheet.wire(m2.last, tau.first)
+    sheet.wire(m2.gate, (m2.gate[0], vc))
+    sheet.wire((3.0, vc), (7.4, vc), (7.4, out.gate[1]), out.gate)
+    sheet.dot((3.0, vc))
+    sheet.dot((m2.gate[0], vc))
+    sheet.dot((6.0, vc))
+    sheet.text((5.0, vc), "vc", "top", NET)
+    sheet.capacitor((6.0, vc), (6.0, vc - 1.8), "C")
+    for drawn, name in ((feed, "line"), (m1, "vg"), (tau, "tau")):
+        sheet.port(drawn.gate, name)
+    sheet.port(out.first, "out0", "top")
+    return sheet.svg()
+
+
+def draw_quantiser(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw the three-level quantiser in blocks, as SVG."""
+    sheet = Sheet(sizes)
+    sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
+    sheet.wire((3.0, 0), (4.4, 0))
+    sheet.dot((4.4, 0))
+    sheet.text((3.7, 0), "hold", "top", NET)
+    for y, name, decision in ((1.4, "upper", "up"), (-1.4, "lower", "down")):
+        sheet.box((7.0, y), 3.2, 1.8, "comparator", name, key="comparator")
+        sheet.wire((4.4, 0), (4.4, y))
+        sheet.arrow((4.4, y), (5.4, y))
+        sheet.arrow((8.6, y), (10.6, y))
+        sheet.text((9.6, y), decision, "top", NET)
+    sheet.box((12.5, 0), 3.8, 4.4, "driver", "I_base, I_delta", key="driver")
+    sheet.arrow((-0.6, 0), (0.6, 0))
+    sheet.port((-0.6, 0), "cand")
+    sheet.wire((14.4, 0), (15.4, 0))
+    sheet.port((15.4, 0), "in", "right")
+    for x, top, name in ((1.8, 0.9, "clk"), (12.5, 2.2, "pulse")):
+        sheet.arrow((x, top + 1.0), (x, top))
+        sheet.port((x, top + 1.0), name, "top")
+    return sheet.svg()
+
+
+def draw_ladder(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw three rungs of a ladder in blocks, as SVG: low-passed states open the windows of both neighbours."""
+    sheet = Sheet(sizes)
+    width, gap = 3.2, 2.8
+    centres = [k * (width + gap) for k in range(3)]
+    for k, x in enumerate(centres, start=1):
+        sheet.box((x, 0), width, 1.8, f"rung {k}", "9T cell", key="rung_off")
+        sheet.arrow((x, 2.0), (x, 0.9))
+        sheet.arrow((x, -0.9), (x, -2.0), f"alpha s{k}", "right")
+    for x in centres[:-1]:
+        left, right = x + width / 2, x + width / 2 + gap
+        sheet.arrow((left, 0.4), (right, 0.4), "DPI", "top")
+        sheet.arrow((right, -0.4), (left, -0.4), "DPI", "bottom")
+    end = centres[-1]
+    sheet.wire((-1.8, 2.0), (end, 2.0))
+    sheet.port((-1.8, 2.0), "in")
+    sheet.wire((0, -2.0), (end + 1.8, -2.0))
+    sheet.port((end + 1.8, -2.0), "out", "right")
+    for x in centres[:-1]:
+        sheet.dot((x, 2.0))
+    for x in centres[1:]:
+        sheet.dot((x, -2.0))
+    return sheet.svg()
+
+
+def draw_toggle(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw master and slave of the toggle in blocks, as SVG."""
+    sheet = Sheet(sizes)
+    sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
+    sheet.box((6.2, 0), 3.2, 1.6, "comparator", key="comparator")
+    sheet.box((11.2, 0), 3.8, 1.6, "drive", "I_base, I_delta")
+    sheet.box((16.4, 0), 3.2, 1.6, "clocked", "9T cell", key="schmitt_clocked")
+    sheet.arrow((-0.6, 0), (0.6, 0))
+    sheet.port((-0.6, 0), "cand")
+    for start, end, name in ((3.0, 4.6, "hold"), (7.8, 9.3, "up"), (13.1, 14.8, "")):
+        sheet.arrow((start, 0), (end, 0))
+        sheet.text(((start + end) / 2, 0), name, "top", NET)
+    sheet.wire((18.0, 0), (19.0, 0))
+    sheet.port((19.0, 0), "out", "right")
+    sheet.wire((16.4, -0.8), (16.4, -1.7), (11.2, -1.7))
+    sheet.arrow((11.2, -1.7), (11.2, -0.8))
+    sheet.text((13.8, -1.7), "q", "top", NET)
+    for x, name in ((1.8, "clk"), (16.4, "pulse")):
+        sheet.arrow((x, 1.8), (x, 0.8))
+        sheet.port((x, 1.8), name, "top")
+    return sheet.svg()
+
+
+def draw_register(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw the thermometer register in blocks, as SVG: window in front, value of either sign, levels."""
+    sheet = Sheet(sizes)
+    sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
+    sheet.box((6.4, 0), 3.6, 2.4, "comparators", "upper, lower", key="window")
+    sheet.box((11.6, 0), 3.2, 1.6, "gates")
+    sheet.box((11.6, -3.0), 3.2, 1.6, "switches")
+    sheet.box((17.4, -1.5), 4.0, 4.6, "levels 1 ... K", "each kept by", "its own latch", key="level_off")
+    sheet.arrow((-0.6, 0), (0.6, 0))
+    sheet.port((-0.6, 0), "cand")
+    sheet.arrow((3.0, 0), (4.6, 0))
+    sheet.text((3.8, 0), "hold", "top", NET)
+    sheet.arrow((8.2, 0), (10.0, 0))
+    sheet.arrow((11.6, -0.8), (11.6, -2.2), "up, upb")
+    for y, name in ((0.0, "write"), (-3.0, "val")):
+        sheet.arrow((13.2, y), (15.4, y))
+        sheet.text((14.3, y), name, "top", NET)
+    for y, name in ((-2.6, "pos"), (-3.4, "neg")):
+        sheet.arrow((8.8, y), (10.0, y))
+        sheet.port((8.8, y), name)
+    sheet.wire((19.4, -1.5), (20.4, -1.5))
+    sheet.port((20.4, -1.5), "out", "right")
+    for x, top, name in ((1.8, 0.9, "clk"), (11.6, 0.8, "pulse")):
+        sheet.arrow((x, top + 1.0), (x, top))
+        sheet.port((x, top + 1.0), name, "top")
+    return sheet.svg()
+
+
+def draw_level(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw a level of the register as SVG: comparator, keeper, and its part of the output."""
+    sheet = Sheet(sizes)
+    node, low, above = -2.07, -2.9, -0.2
+    m1, m2 = sheet.mos("p", (0, 0), "M1"), sheet.mos("n", (0, low), "M2")
+    m9, keep = sheet.mos("p", (8.4, 2.6), "M9", "right"), sheet.mos("n", (8.4, low), "keep")
+    m7, m6 = sheet.diode("p", (12.0, 2.6), "M7", "left"), sheet.mos("n", (12.0, above + HEIGHT / 2), "M6")
+    m8 = sheet.mos("n", (12.0, low), "M8")
+    m3, m5 = sheet.mos("n", (16.4, -1.0), "M3"), sheet.mos("n", (16.4, low), "M5")
+    write, hold = sheet.mos("n", (1.4, node), "pn, pp", "top"), sheet.mos("n", (5.4, node), "hn, hp", "top")
+    sheet.supply(m1.first, m9.first, m7.first)
+    sheet.ground(m2.last, keep.last, m8.last, m5.last)
+    sheet.wire(m1.last, m2.first)
+    sheet.dot((0, node))
+    sheet.text((0.8, node), "v0", "bottom", NET)
+    sheet.wire((0, node), write.first)
+    sheet.wire(write.last, hold.first)
+    sheet.dot((4.7, node))
+    sheet.text((5.0, node), "g", "bottom", NET)
+    sheet.wire((4.7, node), (4.7, m6.gate[1]), m6.gate)
+    sheet.wire(hold.last, (8.4, node))
+    sheet.dot((8.4, node))
+    sheet.text((8.9, node), "q", "bottom", NET)
+    sheet.wire(m9.last, keep.first)
+    sheet.wire(m9.gate, m7.gate)
+    sheet.text((10.2, m9.gate[1]), "fb", "top", NET)
+    sheet.wire(m7.last, m6.first)
+    for upper, lower in ((m6, m8), (m3, m5)):
+        sheet.wire(upper.last, lower.first)
+    for drawn, name in ((m1, "val"), (m2, "turn"), (keep, "keep"), (m8, "keep"), (m5, "gain"), (m3, "q")):
+        sheet.port(drawn.gate, name)
+    sheet.port(write.gate, "write", "top")
+    sheet.port(hold.gate, "writeb", "top")
+    sheet.wire(m3.first, (16.4, -0.4), (17.4, -0.4))
+    sheet.port((17.4, -0.4), "out", "right")
+    return sheet.svg()
+
+
+def draw_tau_cell(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw the gated tau-cell without its mirrors, as SVG: M1 to M4, both I_tau, the switch, C."""
+    sheet = Sheet(sizes)
+    low = -3.4
+    m1, t3, t2, m4 = (sheet.mos("p", (4.2 * k, 0), name) for k, name in enumerate(("M1", "tau3", "tau2", "M4")))
+    m3, m2 = sheet.mos("p", (4.2, low), "M3"), sheet.mos("p", (8.4, low), "M2")
+    sheet.supply(m1.first, t3.first, t2.first, m4.first)
+    for top, own, name in ((t3, m3, "b"), (t2, m2, "s")):
+        sheet.wire(top.last, own.first)
+        sheet.text(own.first, name, "right", NET)
+        sheet.ground(own.last)
+        sheet.port(top.gate, "tau")
+    sheet.port(m1.gate, "b")
+    sheet.port(m1.last, "d", "bottom")
+    sheet.port(m3.gate, "d")
+    sheet.port(m2.gate, "d")
+    sheet.arrow((m2.first[0] + 0.8, m2.first[1]), (m4.gate[0] - 0.4, m2.first[1]), "pulse", "top")
+    sheet.capacitor((m4.gate[0], m4.gate[1] - 2.0), (m4.gate[0], m4.gate[1] - 3.8), "C to vdd")
+    sheet.wire(m4.gate, (m4.gate[0], m4.gate[1] - 2.0))
+    sheet.text(m4.gate, "vc", "top", NET)
+    sheet.port(m4.last, "I", "bottom")
+    return sheet.svg()
+
+
+def draw_ratio_gate(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw the ratio gate: both copies on their diodes, lifted by a third, and the pair that shares the tail."""
+    sheet = Sheet(sizes)
+    low, feet = -3.2, -6.4
+    copy, half = (sheet.mos("p", (x, 0), name, "left") for x, name in ((0, "copy"), (4.6, "half")))
+    da, db = (sheet.diode("n", (x, low), name, "left") for x, name in ((0, "da"), (4.6, "db")))
+    foot = sheet.diode("n", (2.3, feet), "low", "left")
+    diode = sheet.diode("p", (9.6, 0), "diode", "right")
+    a, b = (sheet.mos("n", (x, low), name, "left") for x, name in ((9.6, "a"), (14.2, "b")))
+    tail = sheet.mos("n", (11.9, feet), "tail", "left")
+    sheet.supply(copy.first, half.first, diode.first, (14.2, 0.0))
+    sheet.ground(foot.last, tail.last)
+    for top, bottom, name in ((copy, da, "a"), (half, db, "b")):
+        sheet.wire(top.last, bottom.first)
+        sheet.text((top.last[0], top.last[1] - 0.5), name, "right", NET)
+    sheet.wire(diode.last, a.first)
+    sheet.wire((14.2, 0.0), b.first)
+    for left, right, end, name in ((da, db, foot, "r"), (a, b, tail, "t")):
+        level = left.last[1] - 0.4
+        sheet.wire(left.last, (left.last[0], level), (right.last[0], level), right.last)
+        sheet.wire((end.first[0], level), end.first)
+        sheet.text((end.first[0], level), name, "top", NET)
+    for drawn, name in ((copy, "line"), (half, "half"), (a, "a"), (b, "b"), (tail, "bias")):
+        sheet.port(drawn.gate, name)
+    sheet.port(diode.last, "tau", "right")
+    return sheet.svg()
+
+
+def draw_steering(sizes: Sizes = NO_SIZES) -> bytes:
+    """Draw a symbol comparator, and a current source below a switch for each of two bits, as SVG."""
+    sheet = Sheet(sizes)
+    upper, middle, lower = 0.0, -HEIGHT, -2 * HEIGHT
+    m1, m2 = sheet.mos("p", (0, upper), "M1"), sheet.mos("n", (0, middle - 0.6), "M2")
+    sheet.supply(m1.first)
+    sheet.wire(m1.last, m2.first)
+    out = m2.first[1] + 0.3
+    sheet.dot((0, out))
+    sheet.wire((0, out), (1.2, out))
+    sheet.port((1.2, out), "x", "right")
+    sheet.ground(m2.last)
+    sheet.port(m1.gate, "line p")
+    sheet.port(m2.gate, "half of one")
+    stack = [
+        sheet.mos("n", (7.0, y), name, "left") for y, name in ((upper, "bit 1"), (middle, "bit 2"), (lower, "source"))
+    ]
+    for drawn, name in zip(stack, ("q: latch of a cell", "x", "gain"), strict=True):
+        sheet.port(drawn.gate, name)
+    sheet.wire(stack[0].first, (7.0, 0.4), (8.4, 0.4))
+    sheet.port((8.4, 0.4), "node", "right")
+    sheet.ground(stack[2].last)
+    return sheet.svg()
+
+
+RATIO = "Rate that saturates: ratio gate of a minGRU"
+CELLS: dict[str, tuple[str, Callable[[Sizes], bytes]]] = {
+    "9T cell": ("Memory: nine-transistor Schmitt trigger", draw_schmitt),
+    "clocked": ("Clocked cell: M1 sees hold, M3 and M6 see latch", draw_clocked),
+    "quantiser": ("Three-level quantiser in front of a ladder", draw_quantiser),
+    "ladder": ("Ladder: rungs that open each other's windows", draw_ladder),
+    "DPI": ("Low pass between rungs: differential pair integrator", draw_dpi),
+    "toggle": ("Toggle: master and slave", draw_toggle),
+    "register": ("Thermometer register: a value is written, or its levels stay", draw_register),
+    "level": ("Level of the register: comparator, keeper, output", draw_level),
+    "tau-cell": ("Low pass whose rate is a current: gated tau-cell", draw_tau_cell),
+    "ratio gate": (RATIO, draw_ratio_gate),
+}  # as `UnitKind.schematics` names them
+STEERING = "Product of bits: symbol comparator, and a steering AND"
+
+
+def schematics_of(graph: Lowered, circuit: Circuit) -> dict[str, bytes]:
+    """Draw the cells of a network as its technology builds them: what each is -> its drawing as SVG."""
+    drawn = {name for node in graph.memories for name in unit_of(node).schematics(node)}
+    pedestal, sizes = any(True for _ in graph.of(Pedestal)), sizes_of(circuit)
+    return {
+        "Signal and weights: a current mirror, one transistor a weight": draw_mirror(sizes["mirror"]),
+        "Summing node: a row of weights with its rectifier": draw_rectifier(sizes["row"]),
+        **{words: draw(sizes[name]) for name, (words, draw) in CELLS.items() if name in drawn},
+        **({STEERING: draw_steering(sizes["steering"])} if any(True for _ in graph.of(And)) else {}),
+        "Bias: a pin, its diode and what it leads": draw_bias(sizes["bias"], pedestal=pedestal),
+    }

@@ -1,0 +1,194 @@
+"""Runs of chips compared: yield and figures, which chips turned and by which unit, which samples."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.base.errors import InputError
+from cosim.engines.engine import Progress
+from cosim.results.metrics import CHIP_METRICS, METRICS
+from cosim.results.paired import (
+    contrast_fractions,
+    contrast_fractions_apart,
+    contrast_means,
+    contrast_means_apart,
+    contrast_shares,
+)
+from cosim.verbs.diff.causes import Judged, find_cause
+from cosim.verbs.diff.difference import Change, ChipFlip, ChipTurn, Moved, Pairing, Scatter, Verdict, rank
+from cosim.verbs.diff.runs import ChipRun
+from cosim.verbs.diff.samples import SampleDifferences
+from cosim.verbs.montecarlo.chips import ChipRecord, Figures
+from cosim.verbs.montecarlo.keep import Places, load_trial
+from cosim.verbs.montecarlo.spec import Spec, parse_spec, passes_specs
+
+CAUSES = 20  # chips whose cause is looked for: about a second each
+_DRAWS = ("kind", "seed", "sampling", "replicates")  # of a plan: where they are the same, so is a chip of one number
+
+
+@dataclass(frozen=True)
+class ChipRequirements:
+    """Rules for the chips of two runs: specs in place of each run's own, and where a run's technology is now."""
+
+    specs: tuple[str, ...] = ()
+    places: Places = Places()
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One run's records, figures by its engine (None: failed), specs and verdicts."""
+
+    run: ChipRun
+    records: Sequence[ChipRecord]
+    specs: tuple[Spec, ...]
+
+    @property
+    def figures(self) -> list[Figures | None]:
+        return [record.outcome(self.run.summary.engine) for record in self.records]
+
+    @property
+    def passes(self) -> NDArray[np.bool_]:
+        return np.array([passes_specs(found, self.specs) for found in self.figures])
+
+
+def diff_drawn(a: ChipRun, b: ChipRun, judging: ChipRequirements, progress: Progress) -> SampleDifferences:
+    """Compare two runs of chips. progress: of the chips whose cause is looked for."""
+    pairing, notes = _pair(a, b)
+    count = pairing.paired or None
+    one, other = (
+        _Side(run, run.records[:count], tuple(map(parse_spec, judging.specs or run.summary.yield_.spec)))
+        for run in (a, b)
+    )
+    if [spec.text for spec in one.specs] != [spec.text for spec in other.specs]:
+        texts = [" and ".join(spec.text for spec in side.specs) for side in (one, other)]
+        notes.append(
+            f"each run's chips are counted by its own limits, {texts[0]} and {texts[1]}; --spec gives both one"
+        )
+    if not pairing.paired:
+        return SampleDifferences((pairing,), tuple(_apart(one, other)), notes=tuple(notes))
+    turns, causes = _turns(one, other, judging.places, progress)
+    units = rank([Moved(unit, "cause", chips, len(turns)) for unit, chips in Counter(_units(turns)).items()])
+    return SampleDifferences(
+        (pairing,),
+        tuple(_together(one, other)),
+        units=units,
+        notes=(*notes, *causes),
+        scatter=_scatter(one, other),
+        chips=turns,
+        chip_flips=_flips(one, other),
+    )
+
+
+def _pair(a: ChipRun, b: ChipRun) -> tuple[Pairing, list[str]]:
+    plans = [vars(run.summary.variation) for run in (a, b)]
+    grids = [plan["sampling"] != "random" and plan["chips"] for plan in plans]
+    other = [name for name in _DRAWS if plans[0][name] != plans[1][name]] + (["chips"] if grids[0] != grids[1] else [])
+    counts = len(a.records), len(b.records)
+    if other:
+        return Pairing(
+            "chips", 0, *counts, f"drawn with another {' and '.join(other)}: chips of one number are others"
+        ), []
+    notes = []
+    if a.facts.made["network"] != b.facts.made["network"]:
+        notes.append("of other networks, transistors of the same name have the same draws, in standard deviations")
+    elif plans[0]["area"] != plans[1]["area"]:
+        notes.append("draws are the same in standard deviations; those are smaller with more area")
+    if a.facts.made["samples_hash"] != b.facts.made["samples_hash"]:
+        notes.append("the runs' chips saw other samples, so their accuracies differ by these, too")
+    both = min(counts)
+    only = counts[0] - both, counts[1] - both
+    return Pairing("chips", both, *only, "one run has more" if any(only) else ""), notes
+
+
+def _together(a: _Side, b: _Side) -> list[Change]:
+    found = [Change("yield", "%", contrast_fractions(a.passes, b.passes))]
+    pairs = [(x, y) for x, y in zip(a.figures, b.figures, strict=True) if x is not None and y is not None]
+    for metric in CHIP_METRICS if pairs else ():
+        first, second = (np.array([pair[k][metric] for pair in pairs]) for k in range(2))
+        contrast = contrast_shares if METRICS[metric].is_share else contrast_means
+        found.append(Change(METRICS[metric].title, METRICS[metric].unit, contrast(first, second)))
+    return found
+
+
+def _apart(a: _Side, b: _Side) -> list[Change]:
+    found = [Change("yield", "%", contrast_fractions_apart(a.passes, b.passes))]
+    good = [[figures for figures in side.figures if figures is not None] for side in (a, b)]
+    for metric in CHIP_METRICS if all(good) else ():
+        first, second = (np.array([figures[metric] for figures in side]) for side in good)
+        found.append(Change(METRICS[metric].title, METRICS[metric].unit, contrast_means_apart(first, second)))
+    return found
+
+
+def _turns(a: _Side, b: _Side, places: Places, progress: Progress) -> tuple[tuple[ChipTurn, ...], list[str]]:
+    """Return the chips whose verdict differs, each with its cause as far as it can be known, and notes on what
+    cannot."""
+    turned = np.flatnonzero(a.passes != b.passes).tolist()
+    judged, notes = _judged(a, b, places) if turned else ((), [])
+    if judged and len(turned) > CAUSES:
+        notes.append(f"causes were looked for on the first {CAUSES} of {len(turned)} chips that turned")
+    turns: list[ChipTurn] = []
+    for done, chip in enumerate(turned):
+        fails, counts = (1, 0) if a.passes[chip] else (0, 1)
+        verdicts: tuple[Verdict, Verdict] = ("counts", "fails") if fails else ("fails", "counts")
+        turn = ChipTurn(chip, *verdicts, why=_why((a, b)[fails], chip))
+        records = [side.records[chip] for side in (a, b)]
+        if judged and done < CAUSES:
+            turn = replace(turn, cause=find_cause(judged[fails], records[fails], judged[counts], records[counts]))
+            progress(done + 1, min(len(turned), CAUSES))
+        turns.append(turn)
+    return tuple(turns), notes
+
+
+def _judged(a: _Side, b: _Side, places: Places) -> tuple[tuple[Judged, ...], list[str]]:
+    """Build both runs' trials again; return none, with the reason, where their transistors cannot be exchanged."""
+    names = ("network", "technology", "calibration")
+    if other := [name for name in names if a.run.facts.made[name] != b.run.facts.made[name]]:
+        return (), [f"no unit is named as a cause: the runs have another {' and '.join(other)}"]
+    try:
+        trials = [load_trial(side.run.facts.folder, places) for side in (a, b)]
+    except InputError as error:
+        return (), [f"no unit is named as a cause: {error}"]
+    if [device.name for device in trials[0].devices] != [device.name for device in trials[1].devices]:
+        return (), ["no unit is named as a cause: the circuits have other transistors"]
+    return (Judged(trials[0], a.specs), Judged(trials[1], b.specs)), []
+
+
+def _why(side: _Side, chip: int) -> str:
+    """Return the reason why a chip fails, its cells that do not reset first."""
+    found = side.figures[chip]
+    if found is None:
+        return f"simulation failed: {side.records[chip].reason}"
+    if found.unreset:
+        return f"{', '.join(found.unreset)} {'does' if len(found.unreset) == 1 else 'do'} not reset"
+    missed = [spec for spec in side.specs if not spec.holds(found)]
+    return f"misses {' and '.join(spec.text for spec in missed)}"
+
+
+def _units(turns: Sequence[ChipTurn]) -> list[str]:
+    return [turn.cause.unit for turn in turns if turn.cause is not None]
+
+
+def _flips(a: _Side, b: _Side) -> tuple[ChipFlip, ...]:
+    """Return the samples that chips decide otherwise in the other run, those on the most chips first."""
+    pairs = [(x, y) for x, y in zip(a.figures, b.figures, strict=True) if x is not None and y is not None]
+    if not pairs or a.run.facts.made["samples_hash"] != b.run.facts.made["samples_hash"]:
+        return ()
+    first, second = (np.array([pair[k].decisions for pair in pairs]) for k in range(2))
+    counts = (first != second).sum(axis=0)
+    right = [(decisions == a.run.y).sum(axis=0).tolist() for decisions in (first, second)]
+    order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k]]
+    samples = a.run.indices.tolist(), a.run.y.tolist()
+    return tuple(
+        ChipFlip(samples[0][k], samples[1][k], int(counts[k]), len(pairs), right[0][k], right[1][k]) for k in order
+    )
+
+
+def _scatter(a: _Side, b: _Side) -> Scatter | None:
+    pairs = [(x, y) for x, y in zip(a.figures, b.figures, strict=True) if x is not None and y is not None]
+    if not pairs:
+        return None
+    values = (tuple(pair[k].accuracy for pair in pairs) for k in range(2))
+    return Scatter("accuracy of a chip", "%", "chips", *values)

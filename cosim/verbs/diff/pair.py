@@ -1,0 +1,89 @@
+"""Two folders to one `Difference`: read both, compare settings and results; sweeps by point."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cosim.base.claim import owner_of
+from cosim.base.errors import InputError
+from cosim.base.text import shown_path
+from cosim.engines.engine import Progress
+from cosim.verbs.diff.chips import ChipRequirements, diff_drawn
+from cosim.verbs.diff.difference import Difference, Pairing
+from cosim.verbs.diff.runs import VERBS, ChipRun, Metered, Run, Sampled, read_run
+from cosim.verbs.diff.samples import SampleDifferences, diff_metered, diff_sampled
+from cosim.verbs.diff.settings import diff_settings
+
+SWEEP = "sweep"
+
+
+@dataclass(frozen=True)
+class PairOptions:
+    """Options of a comparison of two runs: how their chips are judged, and who hears of the progress."""
+
+    judging: ChipRequirements = ChipRequirements()
+    progress: Progress = lambda done, total: None
+
+
+def diff_folders(a: Path, b: Path, asked: PairOptions = PairOptions()) -> Difference:
+    """Compare the runs in two folders.
+
+    Raises InputError for what is no finished run, or damaged, and for runs of two verbs.
+    """
+    if SWEEP in (owner_of(a), owner_of(b)):
+        return _diff_sweeps(a, b, asked)
+    return diff_runs(read_run(a), read_run(b), asked)
+
+
+def diff_runs(a: Run, b: Run, asked: PairOptions = PairOptions()) -> Difference:
+    """Compare two runs that were read. Raises InputError where they have nothing in common."""
+    found = _found(a, b, asked)
+    if isinstance(found, str):
+        raise InputError(f"{a.facts.name} and {b.facts.name}: {found}; give two runs of the same kind")
+    settings, notes = diff_settings(a.facts, b.facts)
+    names = a.facts.verb, a.facts.name, b.facts.name
+    return Difference(
+        *names,
+        settings=settings,
+        pairings=found.pairings,
+        changes=found.changes,
+        flips=found.flips,
+        chip_flips=found.chip_flips,
+        chips=found.chips,
+        units=found.units,
+        notes=(*notes, *found.notes),
+        scatter=found.scatter,
+    )
+
+
+def _found(a: Run, b: Run, asked: PairOptions) -> SampleDifferences | str:
+    match a, b:
+        case Sampled(), Sampled():
+            return diff_sampled(a, b)
+        case Metered(), Metered():
+            return diff_metered(a, b)
+        case ChipRun(), ChipRun():
+            return diff_drawn(a, b, asked.judging, asked.progress)
+        case _:
+            return f"one is of cosim {a.facts.verb}, the other of cosim {b.facts.verb}"
+
+
+def _diff_sweeps(a: Path, b: Path, asked: PairOptions) -> Difference:
+    """Compare every point that both sweeps have, by the name of its folder."""
+    names = shown_path(a), shown_path(b)
+    if owner_of(a) != owner_of(b):
+        verbs = [owner_of(folder) or "nobody" for folder in (a, b)]
+        raise InputError(f"{' and '.join(names)}: one is of cosim {verbs[0]}, the other of {verbs[1]}; give two sweeps")
+    first, second = _points(a), _points(b)
+    common = [name for name in first if name in second]
+    if not common:
+        raise InputError(f"{' and '.join(names)}: no point of one has a name of the other's; give two of one option")
+    points = {name: diff_folders(a / name, b / name, asked) for name in common}
+    only = len(first) - len(common), len(second) - len(common)
+    pairing = Pairing("points", len(common), *only, apart="the sweeps have other values" if any(only) else "")
+    return Difference(SWEEP, *names, settings=(), pairings=(pairing,), changes=(), points=points)
+
+
+def _points(folder: Path) -> Sequence[str]:
+    """Return the names of the points that were run."""
+    return [one.name for one in sorted(folder.iterdir()) if one.is_dir() and owner_of(one) in VERBS]

@@ -1,0 +1,1 @@
+"""cosim doctor: say what is installed and what is missing."""

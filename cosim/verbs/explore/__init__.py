@@ -1,0 +1,1 @@
+"""cosim explore: search for the cheapest circuits that still work."""

@@ -1,0 +1,187 @@
+"""Runs of the trials of `cosim explore`: chips by cosim montecarlo or trim, the circuit on transistors by compare."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cosim.base.errors import InputError
+from cosim.base.quantities import format_quantity
+from cosim.cli.config import NO_SETTING, setting_name
+from cosim.engines.table import BATCH
+from cosim.results.metrics import METRICS, Estimate
+from cosim.technology.catalog import DEFAULT_TECHNOLOGY, technology_names
+from cosim.technology.types import HOLD_CAPACITANCE
+from cosim.verbs.explore.knobs import typed_knobs
+from cosim.verbs.explore.study import BITS, DRAWN, FIGURES, HOLD, OnTransistors, Tried
+from cosim.verbs.inner import COMPLAINT, Content, Inner
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.sweep.study import Value, find_figures
+
+TECHNOLOGIES = "technologies"  # folder
+_TRIMMED = ("yield", "accuracy", "power")
+_COMPARED = ("accuracy", "task_agreement", "state_agreement", "power")
+_CHIPS = ("noise", "spec")  # of montecarlo; compare has them, too, and takes them otherwise
+
+
+@dataclass(frozen=True)
+class Circuits:
+    """A network's circuits below a folder.
+
+    chips: montecarlo as it was typed, with the options that were given; specs: what a chip must do; audit: how many
+    samples ngspice checks of what runs on transistors.
+    """
+
+    chips: Inner
+    given: Mapping[str, object]
+    network: Path
+    specs: tuple[str, ...]
+    output: Path
+    audit: int
+
+    def run(self, number: int, values: dict[str, Value]) -> Tried:
+        """Run a trial by the behavioral model."""
+        folder = f"trial-{number:03d}"
+        reason, figures = self._chips(folder, values, [])
+        return Tried(number, folder, values, figures, reason.replace(f"{self.output}/", "") or None)
+
+    def again(self, tried: Tried) -> Estimate | None:
+        """Return a trial's yield on as many other chips, by which the search has not chosen."""
+        return self._chips(f"fresh-{tried.number:03d}", tried.values, [self._fresh])[1].get("yield")
+
+    def count(self, tried: Tried, chips: int) -> Estimate | None:
+        """Return a trial's yield on transistors, of the first `chips` that the search has not chosen by; None where it
+        could not be run."""
+        more = [self._fresh, f"--engine={BATCH}", f"--chips={chips}", *self._specs]
+        folder = self.output / f"chips-{tried.number:03d}"
+        if tried.values.get(BITS):
+            return dict(find_figures(self._trim(tried.values).run(folder, more)[1])).get("rows.-1.yield")
+        typed = self._typed(tried.values, self.chips.verb)
+        return dict(find_figures(self.chips.run(folder, [*typed, "--audit=0", *more])[1])).get("yield")
+
+    def check(self, tried: Tried) -> OnTransistors:
+        """Simulate the circuit of a trial without mismatch on transistors, all samples."""
+        inner = self._other("compare", tried.values, left_out=_CHIPS)
+        folder = self.output / f"transistors-{tried.number:03d}"
+        reason, content = inner.run(folder, [f"--engine={BATCH}", f"--audit={self.audit}"])
+        found = dict(find_figures(content.get("measured", {})))
+        figures = {name: figure for name in _COMPARED if (figure := found.get(name)) is not None}
+        samples = content.get("samples", 0)
+        missed = "; ".join(self._missed(reason, content, figures))
+        return OnTransistors(BATCH, samples if isinstance(samples, int) else 0, figures, missed)
+
+    def _chips(self, folder: str, values: dict[str, Value], more: list[str]) -> tuple[str, dict[str, Estimate]]:
+        """Run a circuit's chips; return what went wrong, or '', and their figures: with bits those of the trimmed
+        chips."""
+        typed = self._typed(values, self.chips.verb)
+        reason, content = self.chips.run(self.output / folder, [*typed, *self._specs, *more])
+        if content and content.get("failed") == content.get("chips"):
+            reasons = content.get("reasons")
+            return f"every chip failed: {next(iter(reasons), reason) if isinstance(reasons, dict) else reason}", {}
+        found = dict(find_figures(content))
+        figures = {name: figure for name, key in FIGURES.items() if (figure := found.get(key)) is not None}
+        if not figures or not values.get(BITS):
+            return reason, figures
+        reason, content = self._trim(values).run(self.output / f"{folder}-trim", [*self._specs, *more])
+        found = dict(find_figures(content))
+        trimmed = {name: figure for name in _TRIMMED if (figure := found.get(f"rows.-1.{name}")) is not None}
+        return reason, figures | trimmed if trimmed else {}
+
+    @property
+    def _fresh(self) -> str:
+        seed = self.given.get("seed", 0)
+        assert isinstance(seed, int)
+        return f"--seed={seed + 1}"
+
+    @property
+    def _specs(self) -> list[str]:
+        return [f"--spec={spec}" for spec in self.specs]
+
+    def _missed(self, reason: str, content: Content, figures: Mapping[str, Estimate]) -> Iterator[str]:
+        """Yield the reasons why transistors refute a circuit."""
+        if not content:
+            yield reason
+        elif failed := content.get("failed"):
+            yield f"{failed} simulations failed"
+        elif reason == COMPLAINT:
+            yield "its audit in ngspice refuses it"
+        for spec in map(parse_spec, self.specs):
+            found = figures.get(spec.metric)
+            if found is not None and not spec.met_by(found.value):
+                yield f"{spec.metric} {METRICS[spec.metric].format(found.value)}"
+
+    def _trim(self, values: dict[str, Value]) -> Inner:
+        inner = self._other("trim", values)
+        return Inner(inner.name, (*inner.rest, f"--bits={values[BITS]}"), inner.jobs)
+
+    def _other(self, name: str, values: dict[str, Value], left_out: tuple[str, ...] = ()) -> Inner:
+        """Return another verb with those of the given options that it has, and the values of the knobs."""
+        bare = Inner(name, (), self.chips.jobs)
+        given = {option: value for option, value in self.given.items() if option not in left_out}
+        typed = [*typed_options(given, bare.verb), *self._typed(values, bare.verb)]
+        return Inner(name, (str(self.network), *typed), self.chips.jobs)
+
+    def _typed(self, values: dict[str, Value], verb: click.Command) -> list[str]:
+        """Return the knobs as words of a verb's command line; drawn sizes are a technology of their own."""
+        place = self._technology(values)
+        return [*typed_knobs(values, verb), *([f"--technology={place}"] if place else [])]
+
+    def _technology(self, values: dict[str, Value]) -> Path | None:
+        """Write the technology file of a trial's sizes, and return its path; None where they are those of the
+        technology."""
+        from cosim.base.write import make_folder, write_atomically
+
+        name, text = derived_technology(str(self.given.get("technology", DEFAULT_TECHNOLOGY)), values)
+        if not name:
+            return None
+        path = self.output / TECHNOLOGIES / f"{name}.toml"
+        make_folder(path.parent)
+        write_atomically(path, text.encode())
+        return path
+
+
+def derived_technology(base: str, values: Mapping[str, Value]) -> tuple[str, str]:
+    """Name and file of a technology with the drawn sizes among `values`; '' where these are those of the base."""
+    areas = {group: value for knob, group in DRAWN.items() if (value := values.get(knob, 1.0)) != 1.0}
+    hold = values.get(HOLD, HOLD_CAPACITANCE)
+    parts = [f"{group[0]}{value:g}" for group, value in areas.items()]
+    lines = [f'base = "{base}"']
+    if hold != HOLD_CAPACITANCE:
+        assert not isinstance(hold, str)
+        parts.append("h" + format_quantity(hold, "F").replace(" ", ""))
+        lines.append(f"hold_capacitance = {hold!r}")
+    name = "-".join([base, *parts]).replace(".", "p") if parts else ""
+    table = ["", "[area]", *(f"{group} = {value!r}" for group, value in areas.items())] if areas else []
+    return name, "\n".join([f'name = "{name}"', *lines, *table, ""])
+
+
+def check_base(given: Mapping[str, object], knobs: tuple[str, ...]) -> None:
+    """Raise InputError where drawn sizes of a technology of one's own are to be varied, or bits beside what trim does
+    not have."""
+    technology = str(given.get("technology", DEFAULT_TECHNOLOGY))
+    drawn = [name for name in knobs if name in (*DRAWN, HOLD)]
+    if drawn and ("technology" in knobs or technology not in technology_names()):
+        raise InputError(
+            f"--vary {drawn[0]}: sizes are varied of one technology that comes with cosim, "
+            f"{', '.join(technology_names())}, not {technology}; leave --vary {drawn[0]} out, or its sizes in a file"
+        )
+    trim = {setting_name(one) for one in Inner("trim", (), 1).verb.params}
+    strange = [name for name in given if name not in trim and name != "dask"]
+    if BITS in knobs and strange:
+        raise InputError(f"--vary {BITS}: cosim trim has no --{strange[0]}; leave one of them out")
+
+
+def typed_options(given: Mapping[str, object], verb: click.Command) -> list[str]:
+    """Return the given options that a verb has and that change its figures, as words of its command line."""
+    known = {setting_name(one) for one in verb.params if isinstance(one, click.Option) and one.name not in NO_SETTING}
+    return [word for name, value in given.items() if name in known for word in _words(name, value)]
+
+
+def _words(name: str, value: Any) -> list[str]:  # noqa: ANN401 - whatever an option's type makes
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [f"--{name}"]
+    return [f"--{name}={one}" for one in (value if isinstance(value, list | tuple) else [value])]

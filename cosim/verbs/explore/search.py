@@ -1,0 +1,127 @@
+"""Proposals of a search: Optuna's tree-structured Parzen estimator for several objectives; its only importer.
+
+S. Watanabe, arXiv 2304.11127; several objectives: Y. Ozaki et al., J. Artif. Intell. Res. 73 (2022) 1209. A proposal
+depends on the seed, its number and what was found before, and on nothing else: the study is made anew for each, in
+memory, so a search that was interrupted goes on with the same proposals.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from types import ModuleType
+from typing import Any
+
+from cosim.base.errors import MissingToolError
+from cosim.base.resources import install_command
+from cosim.verbs.explore.study import Knob, Tried, violation, worth
+from cosim.verbs.sweep.study import Value
+
+STARTUP = 12  # trials at random before the estimator has something to estimate from
+_DIGITS = 3  # of a value of a range: a folder's settings stay short
+_ATTEMPTS = 60  # at something new
+
+
+@dataclass(frozen=True)
+class Space:
+    """Space of a search: the knobs to vary, the objectives, and the yield that a circuit must have."""
+
+    knobs: tuple[Knob, ...]
+    objectives: tuple[str, ...]
+    least_yield: float
+    seed: int
+
+    @property
+    def start(self) -> dict[str, Value]:
+        """Return the values with which the search begins, by option."""
+        return {knob.option: knob.start for knob in self.knobs}
+
+
+def optuna() -> ModuleType:
+    """Import the optimiser. Raises MissingToolError where it is not installed, or is too old."""
+    try:
+        import optuna as found
+    except ImportError:
+        found = None
+    if found is None or int(found.__version__.partition(".")[0]) < 5:
+        raise MissingToolError(f"cosim explore needs Optuna 5; install it with: {install_command('explore')}")
+    found.logging.set_verbosity(found.logging.ERROR)
+    return found
+
+
+def belongs(space: Space, one: Tried) -> bool:
+    """Return whether a trial is one of this search: its knobs within their bounds, every objective in its figures."""
+    if one.values.keys() != space.start.keys():
+        return False
+    whole = not one.figures or {"yield", *space.objectives} <= one.figures.keys()
+    return whole and all(_allowed(knob, one.values[knob.option]) for knob in space.knobs)
+
+
+def _allowed(knob: Knob, value: Value) -> bool:
+    if knob.values:
+        return value in knob.values
+    return isinstance(value, int | float) and knob.low is not None and knob.low <= value <= (knob.high or knob.low)
+
+
+def propose(space: Space, tried: Sequence[Tried]) -> dict[str, Value] | None:
+    """Return values for the next trial; the first are those that the space starts with. None where nothing new is
+    found."""
+    if not tried:
+        return space.start
+    known = [one.values for one in tried]
+    for attempt in range(_ATTEMPTS):
+        seed = blake2b(f"{space.seed} {len(tried)} {attempt}".encode(), digest_size=4).digest()
+        values = _ask(space, tried, int.from_bytes(seed, "big"))
+        if values not in known:
+            return values
+    return None
+
+
+def _ask(space: Space, tried: Sequence[Tried], seed: int) -> dict[str, Value]:
+    library, spread = optuna(), {knob.option: _distribution(knob) for knob in space.knobs}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what Optuna calls experimental
+        sampler = library.samplers.TPESampler(
+            n_startup_trials=STARTUP, seed=seed, multivariate=True, constant_liar=False
+        )
+        study = library.create_study(directions=len(space.objectives) * ["maximize"], sampler=sampler)
+        study.add_trials(_told(space, tried, spread))
+        asked = study.ask(spread).params
+    return {knob.option: _value(knob, asked[knob.option]) for knob in space.knobs}
+
+
+def _told(space: Space, tried: Sequence[Tried], spread: Mapping[str, Any]) -> list[Any]:
+    """Return the trials as Optuna knows them; those without figures have the worst that was seen."""
+    worths = {one.number: worth(one, space.objectives) for one in tried if one.figures}
+    if not worths:
+        return []
+    worst = tuple(map(min, zip(*worths.values(), strict=True)))
+    return [
+        optuna().trial.create_trial(
+            params={knob.option: _coded(knob, one.values[knob.option]) for knob in space.knobs},
+            distributions=dict(spread),
+            values=worths.get(one.number, worst),
+            constraints={"choice": violation(one, space.least_yield)},
+        )
+        for one in tried
+    ]
+
+
+def _distribution(knob: Knob) -> Any:  # noqa: ANN401 - Optuna has a base class that it does not export
+    found = optuna().distributions
+    if knob.values:
+        return found.IntDistribution(0, len(knob.values) - 1)
+    return found.FloatDistribution(knob.low, knob.high, log=knob.log)
+
+
+def _coded(knob: Knob, value: Value) -> Value:
+    """Return a value as Optuna knows it: of a list by its place in it."""
+    return knob.values.index(value) if knob.values else value
+
+
+def _value(knob: Knob, coded: float) -> Value:
+    if knob.values:
+        return knob.values[int(coded)]
+    assert knob.low is not None
+    assert knob.high is not None
+    return min(max(float(f"{coded:.{_DIGITS}g}"), knob.low), knob.high)

@@ -1,0 +1,1 @@
+"""cosim inspect: print what is in a checkpoint."""

@@ -1,0 +1,132 @@
+"""A network without its arrays: as JSON, and as lines of text."""
+
+from dataclasses import asdict
+
+import numpy as np
+
+from cosim.compiler.passes import constant_cells
+from cosim.network.layers import EpsilonLayer, Layer, SignedLayer, format_range
+from cosim.network.types import Network, Readout
+from cosim.verbs.words import say_constant
+
+
+def describe_network(network: Network) -> dict[str, object]:
+    """Describe a network without its arrays, ready for JSON."""
+    encoding, grid = network.encoding, network.weight_grid
+    return {
+        "task": network.task,
+        "labels": list(network.labels),
+        "regression": network.regression,
+        "weight_grid": grid,
+        "encoding": {
+            "features": encoding.features,
+            "ramp_steps": encoding.ramp_steps,
+            "levels": encoding.levels,
+            "offset": _span(encoding.offset),
+            "scale": _span(encoding.scale),
+        },
+        "layers": [_describe_layer(layer, layer.name, grid) for layer in network.layers],
+        "readout": {**_describe_layer(network.readout, "readout", grid), "pooling": network.readout.pooling},
+        "constant_cells": constant_cells(network),
+        "late": {name: asdict(late) for name, late in network.late.items()},
+        "history": dict(network.history),
+    }
+
+
+def _describe_layer(layer: Layer | Readout, name: str, grid: float | None) -> dict[str, object]:
+    weights = _weights(layer)
+    found: dict[str, object] = {
+        "name": name,
+        "kind": _kind(layer),
+        "shape": list(layer.weight.shape),
+        "sources": list(layer.sources),
+        "weights": weights.size,
+        "nonzero_weights": int(np.count_nonzero(weights)),
+        "ranges": {key: _span(array) for key, array in layer.arrays().items()},
+    }
+    if grid is not None:
+        found["off_grid"] = _off_grid(layer, grid)
+        found["unit_devices"] = round(float(np.abs(weights).sum() / grid))
+    if isinstance(layer, EpsilonLayer):
+        found |= {"epsilon": layer.epsilon, "smallest_width": layer.smallest_width}
+    return found
+
+
+def _weights(layer: Layer | Readout) -> np.ndarray:
+    return np.concatenate([array.ravel() for key, array in layer.arrays().items() if key.startswith("weight")])
+
+
+def _off_grid(layer: Layer | Readout, grid: float) -> int:
+    """Count the weights and biases that are no multiple of the grid."""
+    steps = np.concatenate([_weights(layer), layer.bias]) / grid
+    return int(np.count_nonzero(np.abs(steps - np.round(steps)) > 1e-9))
+
+
+def _kind(layer: Layer | Readout) -> str:
+    if isinstance(layer, SignedLayer):
+        beta = ", beta by input" if layer.weight_beta is not None else ""
+        alpha = ", alpha by input" if layer.weight_alpha is not None else ""
+        return "signed" + beta + alpha + (f" on {layer.levels} levels" if layer.levels is not None else "")
+    return "linear" if isinstance(layer, Readout) else layer.kind
+
+
+def _span(array: np.ndarray) -> list[float]:
+    return [float(array.min()), float(array.max())]
+
+
+def format_network(network: Network) -> list[str]:
+    """Format the description of a network as lines of text."""
+    encoding = network.encoding
+    ramp = f", time ramp over {encoding.ramp_steps} steps" if encoding.ramp_steps else ""
+    levels = f"in steps of 1/{encoding.levels}" if encoding.levels else "continuous"
+    offset, scale = (f"{low:.4g} to {high:.4g}" for low, high in map(_span, (encoding.offset, encoding.scale)))
+    lines = [
+        f"task     {network.task or 'not named'}",
+        f"labels   {'none, answers are real numbers' if network.regression else ', '.join(network.labels) or 'none'}",
+        f"input    {encoding.features} features{ramp}, {levels}; offset {offset}, scale {scale}",
+        f"grid     {network.weight_grid or 'continuous weights'}",
+        f"pooling  {network.readout.pooling}",
+        "",
+        *_table(network),
+    ]
+    lines += [
+        f"{layer.name}: {layer.analog_parameters}" for layer in network.recurrent_layers if layer.analog_parameters
+    ]
+    for name, late in network.late.items():
+        lines.append(f"{name} is {late.signal} {late.frames} frame{'s' if late.frames > 1 else ''} before")
+    if said := say_constant(constant_cells(network)):
+        lines.append(f"{said}; cosim compile leaves them out")
+    if figures := network.history.get("figures", {}):
+        lines += ["", *(f"{name:26s}{_figure(value)}" for name, value in figures.items())]
+    return [line if line.isprintable() else ascii(line)[1:-1] for line in lines]  # a history may hold any text
+
+
+def _table(network: Network) -> list[str]:
+    rows = [("layer", "kind", "shape", "reads", "epsilon", "weight", "bias", "nonzero", "off grid", "width >=")]
+    grid = network.weight_grid
+    for layer in (*network.layers, network.readout):
+        held = layer if isinstance(layer, EpsilonLayer) else None
+        width, weights = held and held.smallest_width, _weights(layer)
+        rows.append(
+            (
+                "readout" if isinstance(layer, Readout) else layer.name,
+                _kind(layer),
+                " x ".join(map(str, layer.weight.shape)),
+                " + ".join(layer.sources),
+                f"{held.epsilon:g}" if held else "",
+                format_range(layer.weight),
+                format_range(layer.bias),
+                f"{np.count_nonzero(weights)} of {weights.size}",
+                "" if grid is None else str(_off_grid(layer, grid)),
+                "" if width is None else f"{width:.3g}",
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _figure(value: object) -> str:
+    if isinstance(value, dict):  # shares by their limit, or figures by their name
+        parts = ((key, part, key[:1].isdigit() and isinstance(part, float)) for key, part in value.items())
+        return "  ".join(f"{key}: {f'{part:.2%}' if share else _figure(part)}" for key, part, share in parts)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""cosim layout: draw a trained network as a mask, and check it."""

@@ -1,0 +1,134 @@
+"""From a checkpoint to a design in its condition: the one way that command line, scripts and stores go."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from cosim.base.errors import InputError
+from cosim.base.quantities import format_quantity
+from cosim.compiler.design import Condition, Design
+from cosim.compiler.passes import check_mapping, compile_network
+from cosim.compiler.settings import CompilerSettings
+from cosim.exchange.checkpoint import load_network
+from cosim.network.ranges import measure_state_ranges
+from cosim.network.types import Network
+from cosim.tasks.clipping import find_clipping
+from cosim.tasks.testset import TestSet, load_test_set
+from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
+from cosim.technology.conditions import at
+from cosim.technology.scale import units_for
+from cosim.technology.types import Technology
+from cosim.verbs.calibrate.chip import find_chip
+from cosim.verbs.calibrate.find import find_calibration
+from cosim.verbs.settling import RESIDUE, slowest_line
+
+Say = Callable[[str], None]
+LARGE = 500  # cells of a network whose steps are said: half a minute or so for 5,000 of them
+LONG = 10_000  # frames of a sample that is said: a circuit simulator takes a minute or more
+
+
+@dataclass(frozen=True)
+class TargetTechnology:
+    """Target of a compilation: a technology by name or .toml file, pdk_root of its kit, and the condition there,
+    corner, celsius and supply in V, None for the technology's own; units: unit devices per weight 1.0, None for those
+    that the network's grid needs."""
+
+    technology: str = DEFAULT_TECHNOLOGY
+    pdk_root: Path | None = None
+    corner: str | None = None
+    celsius: float | None = None
+    supply: float | None = None
+    units: int | None = None
+
+
+def load_ranged(path: Path, ranges_from: Path | None) -> Network:
+    """Load a checkpoint's network; with `ranges_from` its state ranges are measured over these samples."""
+    network = load_network(path)
+    if ranges_from is None:
+        return network
+    samples = load_test_set(network, ranges_from)
+    return replace(network, state_ranges=measure_state_ranges(network, samples.x, samples.lengths, str(ranges_from)))
+
+
+def compile_at(
+    network: Network, origin: str, place: TargetTechnology, settings: CompilerSettings, say: Say
+) -> tuple[Design, Condition]:
+    """Compile at the nominal point, calibrating first where no calibration applies; and the condition asked for.
+
+    `say` hears what takes long, and of frames that are too short. Raises InputError for a condition that the technology
+    does not have, MappingError as `compile_network`.
+    """
+    process = load_technology(place.technology, place.pdk_root)
+    # Refused before a calibration that may take a minute.
+    condition = Condition(at(process, place.corner, place.celsius, place.supply))
+    design = compile_for(network, origin, process, settings, units=place.units, say=say)
+    supply, v_node = condition.technology.supply, design.calibration.v_node
+    if supply <= v_node:
+        raise InputError(
+            f"supply must be above {v_node:.2g} V, by which the readout's ground stands under it, not {supply:g} V; "
+            "choose another with --supply"
+        )
+    line = slowest_line(design, condition)
+    if settings.t_step < line.t_step:
+        say(
+            f"warning: frames of {format_quantity(settings.t_step, 's')} are too short: the gate line of {line.signal} "
+            f"has {format_quantity(line.capacitance, 'F')} and falls from 1 to within {100 * RESIDUE:g} % of 0 in "
+            f"frames of {format_quantity(line.t_step, 's')}; give a longer --t-step, or a larger --i-unit"
+        )
+    return design, condition
+
+
+def compile_for(
+    network: Network,
+    origin: str,
+    process: Technology,
+    settings: CompilerSettings = CompilerSettings(),
+    *,
+    units: int | None = None,
+    say: Say = lambda line: None,
+) -> Design:
+    """Compile for a technology with the calibration that fits; `say` hears of one that must be measured."""
+    tell = teller(network, say)
+    tell(f"making a graph of {sum(layer.width for layer in network.recurrent_layers)} cells")
+    check_mapping(network, settings, origin, units)  # before a calibration that may take half a minute
+    calibration = find_calibration(process, units or units_for(network.weight_grid), say)
+    if settings.around:
+        settings = replace(settings, fit=find_chip(process, say))
+    tell("making transistors of it")
+    return compile_network(network, process, calibration, settings, origin)
+
+
+def teller(network: Network, say: Say) -> Say:
+    """Return what says the steps of a work on a network: `say` where it is so large that they take seconds."""
+    cells = sum(layer.width for layer in network.recurrent_layers)
+    return say if cells > LARGE else lambda line: None
+
+
+def draw_samples(network: Network, data: Path | None, count: int | None, seed: int, say: Say) -> TestSet:
+    """Return the test samples of a run, all or `count` by the seed; `say` hears where there are fewer than asked for,
+    or where inputs are clipped."""
+    test_set = load_test_set(network, data)
+    if count is not None and count > (there := len(test_set.y)):
+        say(f"--samples {count}: the test set has {there} sample{'s' if there > 1 else ''}; all are used")
+    return _told(network, test_set.take(count, seed), say)
+
+
+def pick_sample(network: Network, data: Path | None, number: int, say: Say) -> TestSet:
+    """Return one test sample by its number. Raises InputError when there is none; `say` hears where inputs are
+    clipped."""
+    test_set = load_test_set(network, data)
+    test_set.inputs(number)
+    return _told(network, test_set.select(np.array([number])), say)
+
+
+def _told(network: Network, test_set: TestSet, say: Say) -> TestSet:
+    if (clipping := find_clipping(network.encoding, test_set)) is not None:
+        say(f"warning: {clipping}")
+    if (frames := int(test_set.lengths.max())) > LONG:
+        say(
+            f"the longest sample has {frames} frames, one after the other: where a time limit ends it, give a "
+            "longer --timeout, or cut it into shorter samples"
+        )
+    return test_set

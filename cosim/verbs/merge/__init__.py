@@ -1,0 +1,1 @@
+"""cosim merge: join the parts of a Monte Carlo run that were made apart."""

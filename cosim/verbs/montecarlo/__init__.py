@@ -1,0 +1,1 @@
+"""cosim montecarlo: draw chips that vary and count how many work."""

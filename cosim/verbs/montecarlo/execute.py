@@ -1,0 +1,129 @@
+"""Execution of chips: local worker processes, or any executor such as a dask cluster's. Records come as they finish.
+
+Nothing depends on where or in which order: a record is a function of trial and chip. The trial's engine is looked up
+here, and travels.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from math import inf
+from typing import TypeVar
+
+from cosim.base.errors import SimulationError
+from cosim.engines.engine import Engine
+from cosim.engines.simulation.schedule import Lost, run_tasks
+from cosim.engines.simulation.simulated import engine_named
+from cosim.engines.simulation.workers import WorkerPool
+from cosim.engines.table import BEHAVIORAL
+from cosim.verbs.montecarlo.chips import ChipRecord
+from cosim.verbs.montecarlo.trial import Trial, behavioral_record, drawn_record, failed, run_chips
+
+BEHAVIORAL_CHUNK = 8  # chips of a task: 0.1 s of work
+
+Result = TypeVar("Result")
+
+
+class Chunk(tuple[int, ...]):
+    """The numbers of chips that run one after the other."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"chip{'s' if len(self) > 1 else ''} {', '.join(map(str, self))}"
+
+
+_trial: Trial | None = None  # of a local worker process; its first call sets it
+
+
+def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -> Iterator[ChipRecord]:
+    """Run chips in `jobs` processes; a chip that takes longer than `timeout` second is killed."""
+    with WorkerPool(jobs, _set_trial, trial) as pool:
+        chunks, engine = _chunks(trial, numbers), engine_named(trial.engine)
+        yield from _records(lambda chunk: pool.submit(_run_here, engine, chunk), trial, chunks, 2 * jobs, timeout)
+
+
+def run_on(
+    executor: Executor, trial: Trial, numbers: Sequence[int], slots: int, timeout: float
+) -> Iterator[ChipRecord]:
+    """Run chips on an executor with `submit`, as many tasks at a time as it has `slots`.
+
+    A task that takes longer is given up; it may go on where it is, but its record says that it failed.
+    """
+    chunks, engine = _chunks(trial, numbers), engine_named(trial.engine)
+
+    def submit(chunk: Chunk) -> Future[list[ChipRecord]]:
+        return executor.submit(run_chips, trial, chunk, engine)
+
+    yield from _records(submit, trial, chunks, slots, timeout, lambda future: True)
+
+
+def map_chips(
+    work: Callable[[Trial, int], Result], trial: Trial, numbers: Sequence[int], jobs: int
+) -> Iterator[Result]:
+    """Yield what `work` returns for each chip, in order of the numbers; it runs in `jobs` processes. Raises
+    SimulationError when workers died."""
+    found: dict[int, Result] = {}
+    due = iter(numbers)
+    with WorkerPool(jobs, _set_trial, trial) as pool:
+        chunks = _chunks(trial, numbers)
+        tasks = run_tasks(lambda chunk: pool.submit(_work_here, work, chunk), chunks, 2 * jobs, lambda _: inf)
+        number = next(due, None)
+        for chunk, results in tasks:
+            if isinstance(results, Lost):
+                raise SimulationError(
+                    f"a worker process ended twice ({results.detail}) with {chunk}, by memory perhaps; try fewer --jobs"
+                )
+            found.update(zip(chunk, results, strict=True))
+            while number in found:
+                yield found.pop(number)
+                number = next(due, None)
+
+
+def _records(
+    submit: Callable[[Chunk], Future[list[ChipRecord]]],
+    trial: Trial,
+    chunks: Sequence[Chunk],
+    slots: int,
+    timeout: float,
+    started: Callable[[Future[list[ChipRecord]]], bool] = Future.running,
+) -> Iterator[ChipRecord]:
+    """Yield records as they finish; the chips of a chunk that is lost run again, each alone, when all others are
+    done."""
+    alone: list[Chunk] = []
+    for chunk, found in run_tasks(submit, chunks, slots, lambda chunk: timeout * len(chunk), started):
+        if not isinstance(found, Lost):
+            yield from found
+        elif len(chunk) == 1:
+            yield _failed(trial, chunk[0], found)
+        else:
+            alone += [Chunk([number]) for number in chunk]
+    if alone:
+        yield from _records(submit, trial, alone, slots, timeout, started)
+
+
+def _failed(trial: Trial, number: int, lost: Lost) -> ChipRecord:
+    """Return the record of a lost chip without the figures of the engine that failed: what killed a worker must not run
+    here."""
+    chip = trial.chip(number)
+    record = behavioral_record(trial, chip) if trial.engine != BEHAVIORAL else drawn_record(chip)
+    return failed(record, lost.kind.value, lost.detail)
+
+
+def _set_trial(trial: Trial) -> None:
+    global _trial
+    _trial = trial
+
+
+def _run_here(engine: Engine, numbers: Chunk) -> list[ChipRecord]:
+    assert _trial is not None
+    return run_chips(_trial, numbers, engine)
+
+
+def _work_here(work: Callable[[Trial, int], Result], numbers: Chunk) -> list[Result]:
+    assert _trial is not None
+    return [work(_trial, number) for number in numbers]
+
+
+def _chunks(trial: Trial, numbers: Sequence[int]) -> list[Chunk]:
+    size = BEHAVIORAL_CHUNK if trial.engine == BEHAVIORAL else 1
+    return [Chunk(numbers[k : k + size]) for k in range(0, len(numbers), size)]

@@ -1,0 +1,267 @@
+"""Figures of a run of chips, each small enough for a phone and drawn from plain arrays."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.circuit.waveforms import Timing
+from cosim.results.figures import (
+    BLACK,
+    BLUE,
+    COLORS,
+    DOUBLE,
+    FAILS,
+    FONT,
+    GREEN,
+    GREY,
+    LOWER,
+    LOWER_DASH,
+    MEETS,
+    RED,
+    SIMULATOR,
+    SINGLE,
+    SOFTWARE,
+    UPPER,
+    UPPER_DASH,
+    Axes,
+    Figure,
+    few_ticks,
+    legend_above,
+    legend_beside,
+    plain,
+    styled,
+)
+from cosim.verbs.montecarlo.chips import Division, TrimSummary
+from cosim.verbs.montecarlo.spread import bin_edges
+from cosim.verbs.simulate.waveform_figure import draw_clocks, mark_frames, shade_decisions
+from cosim.verbs.simulate.waveforms import WaveLabels, Waves
+
+Array = NDArray[np.float64]
+_SIZE = (SINGLE, 2.7)
+_NANO = 1e9
+_MARKS = ("nominal", BLACK, "-"), ("software", SOFTWARE, "--"), ("spec", RED, ":")
+_SIGMAS = 3
+
+
+@dataclass(frozen=True)
+class ChipDistribution:
+    """One figure of all chips, in what its axis says: of those that meet the spec and of those that do not.
+
+    quantum: least difference of a figure in percent that comes in steps, else 0; marks: values of `software`, `nominal`
+    and the limit of the `spec`, as far as there are such.
+    """
+
+    axis: str
+    passing: Array
+    failing: Array
+    marks: Mapping[str, float]
+    quantum: float = 0.0
+
+
+@dataclass(frozen=True)
+class YieldCurve:
+    """Yield against the least accuracy that a chip must have, with pointwise bounds, as fractions; ascending limits.
+
+    spec: (limit, yield, low, high) of the limit that the run was counted with, None where it has none on accuracy.
+    """
+
+    limits: Array
+    values: Array
+    low: Array
+    high: Array
+    method: str
+    spec: tuple[float, float, float, float] | None
+
+
+@styled
+def draw_spread(spread: ChipDistribution) -> Figure:
+    """Draw a histogram over chips; lines mark the software, the nominal circuit and the spec. Above it are standard
+    deviations from the mean, with lines up to three of them."""
+    figure, axis = panel()
+    values = np.concatenate([spread.passing, spread.failing])
+    groups = [(spread.passing, MEETS, "meets the spec"), (spread.failing, FAILS, "does not")]
+    shown = [group for group in groups if len(group[0])]
+    edges = bin_edges(values, spread.quantum)
+    base = np.zeros(len(edges) - 1)
+    for group, color, name in shown:
+        counts = np.histogram(group, edges)[0]
+        hatch = "//////" if color == FAILS else None  # also in print without colours
+        place = {"align": "edge", "edgecolor": "white", "lw": 0.3}
+        axis.bar(edges[:-1], counts, np.diff(edges), base, color=color, hatch=hatch, label=name, **place)
+        base += counts
+    _mark_sigmas(axis, values)
+    for name, color, style in _MARKS:
+        if name in spread.marks:
+            axis.axvline(spread.marks[name], color=color, ls=style, lw=1.6, label=name)
+    axis.set_xlabel(spread.axis)
+    axis.set_ylabel("chips")
+    few_ticks(axis, "y", integer=True)
+    legend_above(figure)
+    return figure
+
+
+def _mark_sigmas(axis: Axes, values: Array) -> None:
+    """Mark the mean and whole standard deviations, on an axis above and as lines."""
+    mean, sd = float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    low, high = axis.get_xlim()
+    if sd < 1e-9 * (high - low):
+        return
+    places = [k for k in range(-_SIGMAS, _SIGMAS + 1) if low <= mean + k * sd <= high]
+    for k in places:
+        axis.axvline(mean + k * sd, color=GREY, lw=0.9 if k == 0 else 0.5, ls=(0, (1, 1.5)) if k else "-", zorder=1.5)
+    above = axis.secondary_xaxis(
+        "top", functions=(lambda x: (np.asarray(x) - mean) / sd, lambda z: mean + sd * np.asarray(z))
+    )
+    above.set_xticks(places, ["mean" if k == 0 else f"{k:+d}".replace("-", "\N{MINUS SIGN}") for k in places])
+    above.tick_params(length=2, labelsize=FONT, color=GREY, labelcolor="#444444", pad=1)
+    above.spines[:].set_visible(False)
+    above.set_xlabel("standard deviations", fontsize=FONT, color="#444444")
+
+
+@styled
+def draw_yield_curve(curve: YieldCurve) -> Figure:
+    """Yield against the accuracy limit, with its band; a cross at the spec."""
+    figure, axis = panel()
+    limits = 100 * curve.limits
+    # A step at each accuracy that a chip has: up to and with it the chip still counts.
+    axis.fill_between(limits, 100 * curve.low, 100 * curve.high, step="pre", color=BLUE, alpha=0.18, lw=0,
+                      label="95 % interval")  # fmt: skip
+    axis.step(limits, 100 * curve.values, where="pre", color=BLUE, lw=1.6, label="yield")
+    if curve.spec is not None:
+        limit, value, low, high = (100 * number for number in curve.spec)
+        axis.errorbar(
+            [limit], [value], [[value - low], [high - value]], fmt="o", ms=5, color=RED, capsize=4, lw=1.4, label="spec"
+        )
+    axis.set_xlabel("accuracy limit (%)")
+    axis.set_ylabel("yield (%)")
+    axis.set_ylim(0, 102)
+    axis.set_xlim(limits[0], limits[-1])
+    axis.grid()
+    legend_above(figure)
+    return figure
+
+
+@styled
+def draw_pairs(name: str, behavioral: Array, other: Array, engine: str) -> Figure:
+    """Draw one figure of each chip by both engines, in what `name` says; the area of a point is its number of chips."""
+    figure, axis = panel((SINGLE, 3.3))
+    points, counts = np.unique(np.stack([behavioral, other], axis=1), axis=0, return_counts=True)
+    low, high = float(points.min()), float(points.max())
+    margin = 0.06 * (high - low) or 0.02 * abs(high) or 1.0
+    ends = low - margin, high + margin
+    axis.plot(ends, ends, color=GREY, lw=1, ls="--", label="equal")
+    axis.scatter(*points.T, s=24 * counts, color=SIMULATOR, alpha=0.6, lw=0, label="chips")
+    axis.set_xlabel(f"behavioral, {name}")
+    axis.set_ylabel(f"{engine}, {name}")
+    axis.set_xlim(*ends)
+    axis.set_ylim(*ends)
+    axis.set_aspect("equal")
+    legend_above(figure)
+    return figure
+
+
+@styled
+def draw_shares(divisions: Mapping[str, Division]) -> Figure:
+    """Draw shares of variance, a panel per division."""
+    counts = [len(division.shares) for division in divisions.values()]
+    figure = Figure(figsize=(SINGLE, 1.1 + 0.24 * sum(counts)), layout="constrained")
+    panels = figure.subplots(len(divisions), 1, height_ratios=counts, sharex=True, squeeze=False)[:, 0]
+    for axis, (name, division) in zip(panels, divisions.items(), strict=True):
+        shares = division.shares
+        names = [f"{share.group} ({share.transistors})" for share in shares]
+        values = np.array([share.value for share in shares])
+        bounds = np.array([[share.low, share.high] for share in shares])
+        axis.barh(names, 100 * values, 0.65, color=BLUE, alpha=0.75)
+        axis.hlines(range(len(shares)), 100 * bounds[:, 0], 100 * bounds[:, 1], color="black", lw=1.0)
+        axis.axvline(0, color="black", lw=0.7)
+        axis.invert_yaxis()
+        axis.set_title(f"by {name}, R2 = {100 * division.r2:.1f} %", loc="left")
+        plain(axis)
+    panels[-1].set_xlabel("share of the variance (%), 95 % interval")
+    return figure
+
+
+@styled
+def draw_blocks(blocks: Mapping[str, float], factor: float, unit: str) -> Figure:
+    """Draw the power of each block, W; `factor` makes it `unit`."""
+    figure, axis = panel((5.0, 0.7 + 0.26 * len(blocks)))
+    colors = [COLORS.get(name, GREY) for name in blocks]
+    bars = axis.barh(
+        list(blocks), [factor * power for power in blocks.values()], 0.65, color=colors, edgecolor=GREY, lw=0.4
+    )
+    total = sum(blocks.values()) or 1.0
+    axis.bar_label(bars, [f"{100 * power / total:.1f} %" for power in blocks.values()], padding=3, fontsize=FONT)
+    axis.margins(x=0.2)
+    axis.invert_yaxis()
+    axis.set_xlabel(f"supply power ({unit})")
+    return figure
+
+
+@styled
+def draw_failure(chip: Waves, nominal: Waves, labels: WaveLabels, timing: Timing, classes: Sequence[int]) -> Figure:
+    """Draw one sample on a chip, and dashed on the nominal circuit: a unit's candidate and state, the readout, the
+    power.
+
+    Waves and labels as `record_waveforms` gives them; classes: those whose readout is shown, the right one first.
+    """
+    figure = Figure(figsize=(DOUBLE, 7.2), layout="constrained")
+    axes = figure.subplots(5, 1, sharex=True, height_ratios=(0.16 + 0.12 * labels.stages, 1.3, 0.9, 1, 0.8))
+    frames = 0
+    for waves, style, width, whose in ((nominal, (0, (4, 1.5)), 1.0, "nominal"), (chip, "-", 1.3, "this chip")):
+        shown = waves["time"] >= timing.start
+        time = 1e3 * (waves["time"][shown] - timing.start)
+        frames = round(time[-1] / (1e3 * timing.t_step))
+        found = {name: _NANO * values[shown] for name, values in waves.items()}
+        line = {"ls": style, "lw": width, "color": BLACK if whose == "this chip" else GREY}
+        for axis, name in zip((axes[1], axes[2], axes[4]), ("candidate", "state", "power"), strict=True):
+            axis.plot(time, found[name], label=whose, **line)
+        for color, k, text in zip((GREEN, RED), classes, (", the class", ", decided"), strict=False):
+            name = f"{labels.outputs[k]}{text}" if whose == "this chip" else f"{labels.outputs[k]}, nominal"
+            axes[3].plot(time, found[f"output.{k}"], label=name, **(line | {"color": color}))
+        axes[4].set_ylim(bottom=0, top=1.4 * float(np.percentile(found["power"], 99)))
+    thresholds = (labels.i_rise, UPPER, UPPER_DASH, "upper"), (labels.i_fall, LOWER, LOWER_DASH, "lower")
+    own_thresholds = labels.own or (None, None)
+    for (asked, color, dash, text), own in zip(thresholds, own_thresholds, strict=True) if labels.compares else ():
+        axes[1].axhline(_NANO * asked, color=color, ls=dash, lw=1.0, label=f"{text}, asked")
+        if own is not None:
+            axes[1].axhline(_NANO * own, color=color, lw=1.0, label=f"{text}, this chip")
+    draw_clocks(axes[0], labels, timing, frames)
+    texts = (f"candidate of\n{labels.unit} (nA)", f"state of\n{labels.unit} (nA)", "readout (nA)", "power (nW)")
+    for axis, text in zip(axes[1:], texts, strict=True):
+        axis.set_ylabel(text)
+        legend_beside(axis)
+    shade_decisions(axes[1:3], labels, timing, frames)
+    mark_frames(axes, timing, frames)
+    figure.align_ylabels(axes)
+    return figure
+
+
+def panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
+    """Return a figure of one pair of axes; size in inches."""
+    figure = Figure(figsize=size, layout="constrained")
+    axis = figure.subplots()
+    plain(axis)
+    return figure, axis
+
+
+@styled
+def draw_trim(summary: TrimSummary) -> Figure:
+    """Yield against the bits of the converters, with its interval; without converters as a dashed line and band."""
+    before, *rows = summary.rows
+    figure, axis = panel((SINGLE, 2.9))
+    bits = [row.bits or 0 for row in rows]
+    values = 100 * np.array([row.yield_.value for row in rows])
+    bounds = 100 * np.array([row.yield_.interval for row in rows])
+    errors = np.abs(bounds.T - values)
+    axis.errorbar(bits, values, errors, marker="o", ms=4, lw=1.2, capsize=3, color=BLUE, label="trimmed")
+    low, high = (100 * value for value in before.yield_.interval)
+    axis.axhspan(low, high, color=GREY, alpha=0.2, lw=0)
+    axis.axhline(100 * before.yield_.value, color=GREY, ls="--", lw=1, label="as fabricated")
+    axis.set_xticks(bits)
+    axis.set_xlabel("bits of the converter at each bias pin")
+    axis.set_ylabel(f"yield (%), {' and '.join(summary.spec)}")
+    axis.set_ylim(0, 102)
+    legend_above(figure, 2)
+    return figure

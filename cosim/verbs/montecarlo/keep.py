@@ -1,0 +1,278 @@
+"""Inputs of a run, kept in its store: enough to build its trial again, elsewhere and without its data.
+
+    network.npz       the network's checkpoint, with its labels, epsilons and state ranges
+    samples.npz       x, y, lengths and indices of the test samples that every chip saw
+    calibration.json  of the technology that the network was compiled with
+    trial.json        technology, conditions, compile options, what varies
+
+Nothing in these files is executed. trial.json has the checksums of all four, its own included. What is built from them
+is compared with run.json: it is the same trial, or refused.
+"""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cosim.base.arrays import read_arrays
+from cosim.base.bounds import AREA, I_UNIT, TAU
+from cosim.base.errors import InputError
+from cosim.base.read import is_file
+from cosim.base.seal import checksum, seal_json
+from cosim.base.text import JSON_LIMIT, check_known, check_plain, open_file, read_bytes, typed
+from cosim.base.version import __version__
+from cosim.base.write import write_together
+from cosim.circuit.elements import Mos
+from cosim.circuit.waveforms import Timing
+from cosim.compiler.design import Condition, Design
+from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import CompilerSettings, parse_around
+from cosim.engines.table import BEHAVIORAL, engines
+from cosim.exchange.checkpoint import checkpoint_bytes, load_network
+from cosim.network.types import Network
+from cosim.tasks.target import check_tolerance
+from cosim.tasks.testset import TestSet, check_test_set
+from cosim.technology.calibration import format_calibration, parse_calibration
+from cosim.technology.catalog import load_technology
+from cosim.technology.conditions import at
+from cosim.technology.types import Technology
+from cosim.units.epsilon import Circuit as Cell
+from cosim.variation.draws import VariationPlan
+from cosim.variation.gradient import Gradient
+from cosim.variation.noise import NoiseSimulation
+from cosim.verbs.calibrate.chip import find_chip
+from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
+from cosim.verbs.calibrate.noise import find_noise
+from cosim.verbs.montecarlo.run import run_settings
+from cosim.verbs.montecarlo.store import check_run, find_difference, read_sealed, read_store
+from cosim.verbs.montecarlo.trial import Trial
+
+TRIAL_FILE, NETWORK_FILE, SAMPLES_FILE = "trial.json", "network.npz", "samples.npz"
+CALIBRATION_FILE = "calibration.json"
+FORMAT = 2
+_MOST_UNITS = 1000  # of a pedestal, and rungs of headroom: far beyond what any cell holds
+_REPAIR = "the command that made the run writes it again"
+COMPILE_OPTIONS = ("saturate", "cell", "headroom", "tau")
+_ARRAYS = ("x", "y", "lengths", "indices")
+_TOLERANCE = "tolerance"  # of real-valued targets
+_FREE = ("cosim", "made_with", "engine", "simulator")  # of run.json: what may differ, or what the trial is given
+
+
+@dataclass(frozen=True)
+class _Conditions:
+    corner: str
+    celsius: float
+    supply: float
+
+
+@dataclass(frozen=True)
+class _Compile:
+    i_unit: float
+    pedestal: float
+    saturate: bool
+    cell: Cell
+    headroom: int
+    tau: float | None
+
+
+@dataclass(frozen=True)
+class KeptTrial:
+    """The content of trial.json."""
+
+    format: int
+    technology: str
+    pdk_root: str | None
+    conditions: _Conditions
+    t_step_s: float
+    compile: _Compile
+    engine: str
+    plan: VariationPlan
+    sums: dict[str, str]
+    noise: int | None = None  # its seed
+    gradient: Gradient | None = None
+    around: str | None = None  # blocks of the chip, as --with has them
+
+
+def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
+    """Write what `load_trial` needs into a store; the same trial gives the same bytes.
+
+    options: how the network was compiled, as the command line has them: technology, pdk_root, saturate, cell, headroom,
+    tau. Raises InputError when the folder cannot be written.
+    """
+    design = trial.design
+    name, root = str(options["technology"]), options["pdk_root"]
+    samples = io.BytesIO()
+    found = {name: getattr(trial.test_set, name) for name in (*_ARRAYS, _TOLERANCE)}
+    np.savez_compressed(samples, **{name: value for name, value in found.items() if value is not None})
+    files = {
+        NETWORK_FILE: checkpoint_bytes(design.network, ".npz", str(folder / NETWORK_FILE)),
+        SAMPLES_FILE: samples.getvalue(),
+        CALIBRATION_FILE: format_calibration(design.calibration).encode(),
+    }
+    sums = {name: checksum(file) for name, file in files.items()}
+    pedestal = design.graph.i_pedestal / design.i_unit
+    kept = KeptTrial(
+        format=FORMAT,
+        technology=str(Path(name).resolve()) if name.endswith(".toml") else name,
+        pdk_root=None if root is None else str(Path(root).resolve()),
+        conditions=_Conditions(trial.technology.corner, trial.technology.celsius, trial.technology.supply),
+        t_step_s=trial.timing.t_step,
+        compile=_Compile(design.i_unit, pedestal, **{key: options[key] for key in COMPILE_OPTIONS}),
+        engine=trial.engine,
+        plan=trial.plan,
+        sums=sums,
+        noise=None if trial.noise is None else trial.noise.seed,
+        gradient=trial.gradient,
+        around=options.get("around"),
+    )
+    files[TRIAL_FILE] = seal_json(kept)
+    write_together({folder / name: file for name, file in files.items()})
+
+
+@dataclass(frozen=True)
+class Places:
+    """Places where foundry kits and the run's own .toml are now; None for where they were."""
+
+    pdk_root: Path | None = None
+    technology: Path | None = None
+
+
+def load_trial(folder: Path, places: Places = Places()) -> Trial:
+    """Compile the trial of a store again, from the files that are kept there; needs no simulator.
+
+    Raises InputError for a store without these files, and when what they give is not the trial of run.json.
+    """
+    settings, _ = read_store(folder)
+    check_run(folder, settings)
+    kept = read_kept(folder)
+    process = _technology(folder, kept, places)
+    design = _design(folder, kept, process)
+    condition = Condition(at(process, **vars(kept.conditions)))
+    samples, timing = _samples(folder, design.network), Timing(t_step=kept.t_step_s)
+    noise = None if kept.noise is None else NoiseSimulation(find_noise(process), kept.noise)
+    _check_places(folder, kept, design)
+    trial = Trial(design, samples, kept.plan, kept.engine, timing, condition, noise, kept.gradient)
+    rebuilt = run_settings(replace(trial, engine=BEHAVIORAL))
+    known, again = ({key: value for key, value in one.items() if key not in _FREE} for one in (settings, rebuilt))
+    if (found := find_difference(known, again)) is not None:
+        where, wanted, got = found
+        raise InputError(
+            f"{folder}: what is kept there gives another {where} than {wanted}, that of its run: {got}; it was run by "
+            f"cosim {settings.get('cosim')}, this is {__version__}: use that, or run the chips again"
+        )
+    return trial
+
+
+def read_kept(folder: Path) -> KeptTrial:
+    """Read trial.json, if the files beside it are those that it was kept with.
+
+    Raises InputError where one of them is missing, damaged or of another format.
+    """
+    kept = read_trial_file(folder)
+    if damaged := damaged_files(folder, kept.sums):
+        raise InputError(
+            f"{folder / damaged[0]}: missing or damaged, its checksum is not the one in {TRIAL_FILE}; {_REPAIR}"
+        )
+    return kept
+
+
+def read_trial_file(folder: Path) -> KeptTrial:
+    """Return the content of trial.json alone. Raises InputError where it is missing, damaged or of another format."""
+    path = folder / TRIAL_FILE
+    try:
+        content = read_sealed(path)
+    except FileNotFoundError:
+        raise InputError(
+            f"{folder}: {TRIAL_FILE} is missing; the command that made the run adds it, without running a chip again"
+        ) from None
+    if content.get("format") != FORMAT:
+        raise InputError(f"{path}: must be of format {FORMAT}; use the cosim that wrote it")
+    check_known(check_plain(content, str(path), _REPAIR), KeptTrial, str(path), _REPAIR)
+    kept = typed(content, KeptTrial, str(path), _REPAIR)
+    _check_values(kept, str(path))
+    return kept
+
+
+def _check_values(kept: KeptTrial, where: str) -> None:
+    plan, made = kept.plan, kept.compile
+    rules = {
+        "technology must be printable text": f"{kept.technology}{kept.pdk_root}".isprintable(),
+        f"sums must name {NETWORK_FILE}, {SAMPLES_FILE} and {CALIBRATION_FILE}": set(kept.sums)
+        == {NETWORK_FILE, SAMPLES_FILE, CALIBRATION_FILE},
+        f"engine must be one of {', '.join(entry.name for entry in engines())}": any(
+            kept.engine == entry.name for entry in engines()
+        ),
+        "plan must draw 1 chip or more, in at most as many replicates": 1 <= plan.replicates <= plan.chips,
+        f"plan.area must lie in {AREA}": plan.area in AREA,
+        f"compile.i_unit must lie in {I_UNIT}": made.i_unit in I_UNIT,
+        "compile.pedestal must be 0 or more": 0 <= made.pedestal < _MOST_UNITS,
+        f"compile.tau must lie in {TAU}": made.tau is None or made.tau in TAU,
+        "compile.headroom must be 0 or more": 0 <= made.headroom < _MOST_UNITS,
+    }
+    if fault := next((text for text, holds in rules.items() if not holds), None):
+        raise InputError(f"{where}: {fault}; {_REPAIR}")
+
+
+def _check_places(folder: Path, kept: KeptTrial, design: Design) -> None:
+    names = {element.name for element in design.flat.elements if isinstance(element, Mos)}
+    if kept.gradient is not None and (lacking := sorted(names - kept.gradient.places.keys())):
+        raise InputError(f"{folder / TRIAL_FILE}: gradient.places must have {lacking[0]}; {_REPAIR}")
+
+
+def damaged_files(folder: Path, sums: Mapping[str, str]) -> list[str]:
+    """Return the files beside trial.json, which has their checksums, that are missing or not whole."""
+    return [name for name, wanted in sums.items() if _sum_of(folder / name) != wanted]
+
+
+def _sum_of(path: Path) -> str | None:
+    if not is_file(path):
+        return None
+    with open_file(path, "choose another run") as file:
+        return checksum(file.read())
+
+
+def _technology(folder: Path, kept: KeptTrial, places: Places) -> Technology:
+    name, pdk_root, own = kept.technology, places.pdk_root, places.technology
+    if own is None and name.endswith(".toml") and not is_file(Path(name)):
+        raise InputError(
+            f"{folder}: its technology {name} is not there any more; say where it stands with --technology"
+        )
+    if pdk_root is None and kept.pdk_root is not None and Path(kept.pdk_root).is_dir():
+        pdk_root = Path(kept.pdk_root)
+    return load_technology(str(own or name), pdk_root)
+
+
+def _design(folder: Path, kept: KeptTrial, process: Technology) -> Design:
+    network, kept_at = load_network(folder / NETWORK_FILE), folder / CALIBRATION_FILE
+    calibration = parse_calibration(read_bytes(kept_at, JSON_LIMIT, _REPAIR), str(kept_at))  # trial.json has its sum
+    if calibration_fingerprint(process, calibration.units) != calibration.fingerprint:
+        raise InputError(
+            f"{folder}: {process.name} has other devices or cells than those that its run was calibrated with; give "
+            "the technology's files of that time, or run the chips again"
+        )
+    origin = str(folder / NETWORK_FILE)
+    around = parse_around(kept.around)
+    fit = find_chip(process) if around else None
+    settings = CompilerSettings(**vars(kept.compile), t_step=kept.t_step_s, around=around, fit=fit)
+    return compile_network(network, process, calibration, settings, origin)
+
+
+def _samples(folder: Path, network: Network) -> TestSet:
+    path = folder / SAMPLES_FILE
+    arrays = read_arrays(path, "run the chips again", (*_ARRAYS, _TOLERANCE))
+    real = arrays.pop(_TOLERANCE, None)
+    wanted = dict.fromkeys(_ARRAYS, (1, np.int64)) | {"x": (3, np.float64)}
+    if real is not None:
+        wanted["y"] = (2, np.float64)
+    forms = {name: (array.ndim, array.dtype) for name, array in arrays.items()}
+    if forms != wanted or (real is not None and real.shape != ()):
+        raise InputError(f"{path}: must hold x (samples, time, features), y, lengths and indices; run the chips again")
+    if len({len(array) for array in arrays.values()}) > 1:
+        raise InputError(f"{path}: must hold one of each of {', '.join(_ARRAYS)} per sample; run the chips again")
+    samples = TestSet(arrays["x"], arrays["y"], arrays["lengths"], arrays["indices"])
+    samples = replace(samples, tolerance=None if real is None else check_tolerance(float(real), f"{path}: tolerance"))
+    check_test_set(samples, network, str(path))
+    return samples

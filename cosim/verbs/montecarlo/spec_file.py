@@ -1,0 +1,172 @@
+"""Specs of a TOML file, for all conditions and for some; and whether figures keep them.
+
+[spec]
+accuracy = ">= 80 %"
+power = "<= 500 nW"
+
+[[at]]            # in these conditions these limits take the place of those above
+corner = "ff"
+temp = 60
+power = "<= 600 nW"
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cosim.base.errors import InputError
+from cosim.base.text import read_toml, shown, shown_path
+from cosim.results.metrics import METRICS, Estimate
+from cosim.technology.types import Technology
+from cosim.verbs.montecarlo.spec import Spec, parse_spec
+
+_REPAIR = 'write metric = ">= number", such as accuracy = ">= 0.8"'
+_PLACES = ("corner", "temp", "supply")
+
+
+@dataclass(frozen=True)
+class SpecCondition:
+    """Conditions under which some specs hold; None is every one."""
+
+    corner: str | None = None
+    temp: float | None = None
+    supply: float | None = None
+
+    def holds_at(self, there: Technology) -> bool:
+        """Tell whether the place's corner, temperature and supply, where it names them, are those of a technology."""
+        pairs = ((self.corner, there.corner), (self.temp, there.celsius), (self.supply, there.supply))
+        return all(wanted is None or wanted == found for wanted, found in pairs)
+
+
+@dataclass(frozen=True)
+class Specs:
+    """Specs that hold everywhere, and those that take their place somewhere, later ones first."""
+
+    common: tuple[Spec, ...] = ()
+    places: tuple[tuple[SpecCondition, tuple[Spec, ...]], ...] = ()
+
+    def at(self, there: Technology) -> tuple[Spec, ...]:
+        """Return the specs that hold in one condition."""
+        found = {(spec.metric, spec.at_least): spec for spec in self.common}
+        for place, specs in self.places:
+            if place.holds_at(there):
+                found |= {(spec.metric, spec.at_least): spec for spec in specs}
+        return tuple(found.values())
+
+    @property
+    def all(self) -> tuple[Spec, ...]:
+        """Every spec of every condition."""
+        return (*self.common, *(spec for _, specs in self.places for spec in specs))
+
+
+@dataclass(frozen=True)
+class SpecVerdict:
+    """A spec with what was found. interval: at 95 %, None where there is none; sure: it leaves the limit out."""
+
+    spec: str
+    metric: str
+    value: float
+    low: float | None
+    high: float | None
+    met: bool
+    sure: bool
+
+
+def read_specs(texts: Sequence[str]) -> Specs:
+    """Read the specs of a command line: specs, and names of .toml files; of two for a metric the tighter holds.
+
+    Raises InputError that names file, field, value and repair.
+    """
+    own = [parse_spec(text) for text in texts if not text.endswith(".toml")]
+    files = [_read(Path(text)) for text in texts if text.endswith(".toml")]
+    common = _tightest([spec for file in files for spec in file.common] + own)
+    return Specs(common, tuple(place for file in files for place in file.places))
+
+
+def _tightest(specs: Sequence[Spec]) -> tuple[Spec, ...]:
+    found: dict[tuple[str, bool], Spec] = {}
+    for spec in specs:
+        key = spec.metric, spec.at_least
+        if key not in found or not spec.met_by(found[key].limit) or spec.limit == found[key].limit:
+            found[key] = spec
+    return tuple(found.values())
+
+
+def _read(path: Path) -> Specs:
+    where = shown_path(path)
+    content = read_toml(path, "write [spec] with a line for each metric")
+    if strange := [name for name in content if name not in ("spec", "at")]:
+        raise InputError(f"{where}: {shown(strange[0])} must be [spec] or [[at]]; {_REPAIR} below one of them")
+    common, places = content.get("spec", {}), content.get("at", [])
+    if not isinstance(common, dict) or not isinstance(places, list) or not all(isinstance(one, dict) for one in places):
+        raise InputError(f"{where}: spec must be a table [spec], at a list of tables [[at]]; {_REPAIR}")
+    found = Specs(
+        _specs(common, f"{where}: spec"), tuple(_place(one, f"{where}: at[{k}]") for k, one in enumerate(places))
+    )
+    if not found.all:
+        raise InputError(f"{where}: must hold at least one spec; {_REPAIR}")
+    return found
+
+
+def _place(table: Mapping[str, object], where: str) -> tuple[SpecCondition, tuple[Spec, ...]]:
+    corner, temp, supply = (table.get(name) for name in _PLACES)
+    if corner is not None and not isinstance(corner, str):
+        raise InputError(f'{where}.corner must be the name of a corner, such as "ff", not {shown(corner)}')
+    numbers: list[float | None] = []
+    for name, value in (("temp", temp), ("supply", supply)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise InputError(f"{where}.{name} must be a number, not {shown(value)}; write {name} = 60 or 1.71")
+        numbers.append(None if value is None else float(value))
+    if corner is None and numbers == [None, None]:
+        raise InputError(f"{where} must say where it holds, by corner, temp or supply; for all conditions use [spec]")
+    others = {name: value for name, value in table.items() if name not in _PLACES}
+    return SpecCondition(corner, *numbers), _specs(others, where)
+
+
+def _specs(table: Mapping[str, object], where: str) -> tuple[Spec, ...]:
+    found: list[Spec] = []
+    for name, value in table.items():
+        if not isinstance(value, str) or not value.strip().startswith((">=", "<=")):
+            raise InputError(f"{where}.{name} must be a text that begins with >= or <=, not {shown(value)}; {_REPAIR}")
+        found.append(parse_spec(f"{name} {value}", f"{where}.{name}:"))
+    return tuple(found)
+
+
+def judge(specs: Sequence[Spec], measured: Mapping[str, Estimate]) -> tuple[SpecVerdict, ...]:
+    """Judge every spec by what was measured. Raises InputError where its metric was not."""
+    verdicts: list[SpecVerdict] = []
+    for spec in specs:
+        found = measured.get(spec.metric)
+        if found is None:
+            there = ", ".join(metric for metric in METRICS if metric in measured)
+            raise InputError(f"--spec {spec.metric}: not a figure of this run; take one of {there}")
+        ends = () if found.low is None or found.high is None else (found.low, found.high)
+        met = spec.met_by(found.value)
+        sure = all(spec.met_by(end) == met for end in ends)
+        verdicts.append(SpecVerdict(spec.text, spec.metric, found.value, found.low, found.high, met, sure))
+    return tuple(verdicts)
+
+
+def format_verdicts(verdicts: Sequence[SpecVerdict]) -> list[str]:
+    """Return a table with a line for each spec, under 80 columns; no lines without specs."""
+    if not verdicts:
+        return []
+    lines = ["", f"{'spec':28}  {'measured':>10}  {'95 % interval':>22}  verdict"]
+    for one in verdicts:
+        value = METRICS[one.metric].format(one.value)
+        ends = "-"
+        if one.low is not None and one.high is not None:
+            ends = f"[{METRICS[one.metric].format(one.low)}, {METRICS[one.metric].format(one.high)}]"
+        said = ("met" if one.met else "missed") + ("" if one.sure else ", unsure")
+        lines.append(f"{one.spec:28}  {value:>10}  {ends:>22}  {said}")
+    return lines
+
+
+def without_yield(specs: Specs) -> tuple[Specs, tuple[Spec, ...]]:
+    """Split specs into those of one chip, and those on the yield of all chips."""
+    own = replace(
+        specs,
+        common=tuple(spec for spec in specs.common if spec.metric != "yield"),
+        places=tuple((place, tuple(s for s in found if s.metric != "yield")) for place, found in specs.places),
+    )
+    return own, tuple(spec for spec in specs.all if spec.metric == "yield")

@@ -1,0 +1,250 @@
+"""From a store to its page: the trial built again, the worst chip on transistors, everything on one sheet."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from cosim.base.claim import check_replaceable, owner_of, starts_with
+from cosim.base.errors import InputError, MissingToolError, SimulationError
+from cosim.base.json_form import json_object
+from cosim.base.text import check_plain, shown, typed
+from cosim.base.version import __version__
+from cosim.base.write import write_atomically
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.results.html import show
+from cosim.results.kept_page import repeatable
+from cosim.results.page import Page, format_pages
+from cosim.verbs.montecarlo.cells import spread_cells, stored_chip
+from cosim.verbs.montecarlo.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, WrongSample
+from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Contribution
+from cosim.verbs.montecarlo.figures import YieldCurve
+from cosim.verbs.montecarlo.keep import Places, load_trial, read_kept
+from cosim.verbs.montecarlo.page import chip_page
+from cosim.verbs.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, KeptContributions
+from cosim.verbs.montecarlo.spec import Spec, parse_spec, passes_specs
+from cosim.verbs.montecarlo.statistics import count_yield
+from cosim.verbs.montecarlo.store import MADE_WITH, RUN_FILE, VERB, Settings, read_sealed, read_store
+from cosim.verbs.montecarlo.trial import Trial
+from cosim.verbs.provenance import MOVED
+from cosim.verbs.simulate.waveforms import decide, liveliest_cell, read_outputs, record_waveforms
+from cosim.verbs.trim.trim import measure_behavioral
+from cosim.verbs.words import words_of
+
+NO_WAVES = "Its waveforms were left out; cosim report, with the run's folder, simulates and draws them."
+NEEDED = (
+    "chips", "failed", "unreset", "engine", "yield", "samples", "nominal", "software_accuracy", "technology",
+    "variation",
+)  # fmt: skip
+_EARLIER = {"reasons": {}, "power_outside": [], "clipped": None}  # not in the summary of every earlier cosim
+_AGAIN = "the same command writes it again"
+Say = Callable[[str], None]
+
+
+def write_report(
+    folder: Path, output: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None
+) -> None:
+    """Write the page of a store's run to the file `output`.
+
+    Without `waveforms` nothing is simulated. Raises InputError for a folder that is no finished run.
+    """
+    if output.parent != folder:
+        check_page(output)
+    write_atomically(output, format_pages([read_run(folder, places, waveforms=waveforms, say=say)]).encode())
+
+
+def read_run(folder: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None) -> Page:
+    """Return the page of a store's run. Raises as `write_report` does."""
+    return repeatable(folder, chip_page(study_chips(folder, places, waveforms=waveforms, say=say)))
+
+
+def check_page(output: Path) -> None:
+    """Raise InputError where the page could not be written, would be among the results of a verb, or would replace
+    what is no page."""
+    check_replaceable({output: starts_with(b"<!doctype html>")})
+    owner = owner_of(output.parent)
+    if owner not in (None, VERB):
+        raise InputError(f"{output}: the folder belongs to cosim {owner}; choose another file with -o")
+
+
+def study_chips(
+    folder: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None
+) -> ChipStudy:
+    """Gather everything that the page of a run shows; the same store gives the same study."""
+    settings, found = read_store(folder)
+    summary = read_summary(folder)
+    if missing := [number for number in range(summary.chips) if number not in found]:
+        raise InputError(
+            f"{folder}: {SUMMARY_FILE} counts {summary.chips} chips, but chip {missing[0]} is not there; the same "
+            "command goes on"
+        )
+    records = tuple(found[number] for number in range(summary.chips))
+    trial = load_trial(folder, places)
+    specs = [parse_spec(text) for text in summary.yield_.spec]
+    kept = json_object(read_kept(folder))
+    return ChipStudy(
+        design=trial.design,
+        technology=trial.technology,
+        timing=trial.timing,
+        summary=summary,
+        settings=_settings(settings, summary, kept),
+        origins=_origins(settings),
+        records=records,
+        passes=tuple(passes_specs(record.outcome(trial.engine), specs) for record in records),
+        limits={spec.metric: spec.limit for spec in specs},
+        curve=yield_curve(trial, records, specs),
+        blocks=nominal_power(trial),
+        contributions=_contributions(folder, summary.chips),
+        failure=find_failure(trial, records, say) if waveforms else NO_WAVES,
+        cells=spread_cells(trial, records),
+    )
+
+
+def _settings(settings: Settings, summary: ChipSummary, kept: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings that the run depends on, without those in the page's first lines or in its provenance."""
+    design = {key: value for key, value in settings["design"].items() if key not in MOVED}
+    hashes = ("cosim", MADE_WITH, "samples_hash", "calibration", "engine", "samples")
+    return {
+        **{key: value for key, value in settings.items() if key not in hashes},
+        "variation": json_object(summary.variation),
+        "design": design,
+        "devices": f"{len(settings['devices'])} of {design['transistors']}",
+        **{name: kept[name] for name in ("technology", "pdk_root", "compile") if kept[name] is not None},
+    }
+
+
+def _origins(settings: Settings) -> dict[str, str]:
+    """Return hashes and versions of the run, to be shown beside those of its design."""
+    versions = {name: show(version) for name, version in settings[MADE_WITH].items()}
+    page = f"{settings['cosim']}, this page {__version__}"
+    return {
+        "numbers of the calibration": settings["calibration"],
+        "test samples": settings["samples_hash"],
+        **{words_of(name): version for name, version in versions.items()},
+        "cosim": page if settings["cosim"] != __version__ else __version__,
+    }
+
+
+def read_summary(folder: Path) -> ChipSummary:
+    """Read the summary of a run's folder.
+
+    Raises InputError where it is missing, or lacks a field that the page needs.
+    """
+    path = folder / SUMMARY_FILE
+    content = _read(path)
+    if content is None:
+        raise InputError(f"{folder}: the run is not finished ({SUMMARY_FILE} is missing); the same command goes on")
+    if lacking := [name for name in NEEDED if name not in content]:
+        raise InputError(f"{path}: {', '.join(lacking)} missing; {_AGAIN}")
+    if content["engine"] != (engine := read_sealed(folder / RUN_FILE).get("engine")):
+        raise InputError(
+            f"{path}: engine must be {engine}, that of {RUN_FILE}, not {shown(content['engine'])}; {_AGAIN}"
+        )
+    content = _EARLIER | content | {"yield_": content["yield"]}
+    return typed(check_plain(content, str(path), _AGAIN), ChipSummary, str(path), _AGAIN)
+
+
+def yield_curve(trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spec]) -> YieldCurve:
+    """Yield at every accuracy that a chip has as the limit, together with all specs that are not such a limit."""
+    outcomes = [record.outcome(trial.engine) for record in records]
+    own = [spec for spec in specs if spec.metric == "accuracy" and spec.at_least]
+    others = [spec for spec in specs if spec not in own]
+    accuracy = np.array([found.accuracy if found and passes_specs(found, others) else -1.0 for found in outcomes])
+    step = 1 / len(trial.test_set.y)
+    seen = {found.accuracy for found in outcomes if found} or {0.0}
+    ends = {max(min(seen) - step, 0.0), min(max(seen) + step, 1.0)}
+    limits = np.array(sorted(seen | ends))
+    yields = [count_yield([bool(value >= limit) for value in accuracy], trial.plan) for limit in limits]
+    spec = None
+    if own:
+        limit = max(spec.limit for spec in own)
+        at_spec = count_yield([bool(value >= limit) for value in accuracy], trial.plan)
+        spec = limit, at_spec.value, at_spec.interval.low, at_spec.interval.high
+    values = np.array([found.value for found in yields])
+    low, high = np.array([found.interval for found in yields]).T
+    return YieldCurve(limits, values, low, high, yields[0].method, spec)
+
+
+def nominal_power(trial: Trial) -> dict[str, float]:
+    """Compute the mean power of every block of the circuit without deviations, W."""
+    trace = run_behavioral(trial.design, trial.test_set.x, trial.condition)
+    blocks = behavioral_power(trial.design, trace, trial.timing, trial.condition)
+    lengths = trial.test_set.lengths
+    return {name: float(((power * trial.valid).sum(axis=1) / lengths).mean()) for name, power in blocks.items()}
+
+
+def find_failure(trial: Trial, records: Sequence[ChipRecord], say: Say) -> WrongSample | str:
+    """Simulate on transistors a sample that the chip of lowest accuracy decides wrong; return a sentence that says why
+    where there is none to show."""
+    good = [record for record in records if record.status == "ok"]
+    if not good:
+        return "No chip was simulated to its end."
+    worst = min(good, key=lambda record: record.by(trial.engine).accuracy)
+    if trial.test_set.tolerance is not None:
+        return "Answers are real numbers, of which none decides."
+    sample = failing_sample(trial, worst.by(trial.engine).decisions)
+    if sample is None:
+        return "No chip decides any sample wrong."
+    say(f"chip {worst.chip}, the worst, and the nominal circuit in ngspice: one sample each")
+    try:
+        return simulate_failure(trial, worst, sample)
+    except MissingToolError as error:
+        return f"Waveforms need ngspice, which is missing where this page was written: {error}"
+    except SimulationError as error:
+        return f"The simulation for the waveforms failed: {error}"
+
+
+def failing_sample(trial: Trial, decisions: Sequence[int]) -> int | None:
+    """Return the place of the first sample decided wrong, of those that the software decides right if there are such;
+    None where all are right."""
+    wrong = np.array(decisions) != trial.test_set.y
+    _, software = trial.software
+    spoilt = wrong & (software == trial.test_set.y)
+    chosen = spoilt if spoilt.any() else wrong
+    return int(chosen.argmax()) if chosen.any() else None
+
+
+def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> WrongSample:
+    """Simulate one sample on a chip's transistors and on the nominal ones. Raises SimulationError, MissingToolError."""
+    chip, test_set, network = stored_chip(trial, record), trial.test_set, trial.design.network
+    length = int(test_set.lengths[sample])
+    x = test_set.x[sample, :length]
+    trace, run = run_behavioral(trial.design, x[None], trial.condition, chip), trial.run(chip)
+    cells = tuple(trial.design.assembly.decisions)
+    states = np.stack([trace.states[cell][0] for cell in cells], axis=1)
+    wanted, software = trial.software
+    differs = (states != wanted[sample, :length]).sum(axis=0)
+    cell = cells[int(differs.argmax())] if differs.any() else liveliest_cell(cells, states)
+    waves, labels = record_waveforms(trial.design, x, cell, run)
+    nominal, _ = record_waveforms(trial.design, x, cell, replace(run, chip=None))
+    if not trial.design.graph.into(cell, "beta") and (
+        points := measure_behavioral(trial, chip, in_frame=True).get(cell)
+    ):
+        labels = replace(labels, own=(points.rise, points.fall))
+    decided = {
+        "software": int(software[sample]),
+        BEHAVIORAL: decide(network, trace.readout[0]),
+        TRANSISTORS: decide(network, read_outputs(waves, trial.timing, length)),
+        "nominal transistors": decide(network, read_outputs(nominal, trial.timing, length)),
+    }
+    right, index = int(test_set.y[sample]), int(test_set.indices[sample])
+    return WrongSample(chip.number, record.by(trial.engine), index, right, decided, waves, nominal, labels)
+
+
+def _contributions(folder: Path, chips: int) -> Mapping[str, Contribution] | None:
+    """Read the shares of variance of the run in a folder; None where there are none, or those of another number of
+    chips."""
+    path = folder / CONTRIBUTIONS_FILE
+    content = _read(path)
+    if content is None or content.get("chips") != chips:
+        return None
+    return typed(content, KeptContributions, str(path), _AGAIN).contributions
+
+
+def _read(path: Path) -> Settings | None:
+    """Read a sealed JSON object; None where there is no such file."""
+    try:
+        return read_sealed(path)
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,1 @@
+"""A backbone that is cut into circuits and software: compiled and compared part by part."""

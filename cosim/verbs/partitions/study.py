@@ -1,0 +1,304 @@
+"""A backbone with its cells on transistors, compared with software: partition by partition, and end to end.
+
+Four runs of the same samples. `software`: as trained. `converters`: software with the converters and the circuit's
+equations, which is what the circuit should do. `behavioral` and the simulator: whole traces go through the circuits,
+and a later block reads the states that the circuits in front really had. So wrong states are counted twice: along the
+whole chain, and against the equations on the very inputs that a circuit got.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.cells.blocks import OUTSIDE
+from cosim.compiler.design import Design
+from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run
+from cosim.engines.simulation.audit import Audit, AuditableRun, audit_samples
+from cosim.engines.simulation.simulated import simulate_samples
+from cosim.engines.simulation.undecided import Undecided, find_undecided
+from cosim.engines.table import engine_entry
+from cosim.network.layers import Array
+from cosim.network.reference import run_reference
+from cosim.results.intervals import IntervalEnds, interval
+from cosim.tasks.testset import TestSet
+
+if TYPE_CHECKING:
+    from cosim.papers.converter import Partition
+    from cosim.papers.cut import CutTrace, PartitionedBackbone, States
+    from cosim.papers.sources import Samples
+
+SOFTWARE, CONVERTERS, BEHAVIORAL = "software", "converters", "behavioral"
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CompiledPartition:
+    """A partition as it was compiled, and how its samples are run."""
+
+    partition: "Partition"
+    design: Design
+    run: Run
+
+
+@dataclass
+class Ledger:
+    """Results of a partition's circuit: one entry for each sample of x (n, time, units), in their order."""
+
+    x: list[Array] = field(default_factory=list[Array])
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    power: list[float] = field(default_factory=list[float])  # W, behavioral
+
+    def ran(self, placed: CompiledPartition, lengths: Integers) -> AuditableRun:
+        """Return the run of all samples; lengths: (n,) their valid steps."""
+        numbers = np.arange(len(lengths))
+        test_set = TestSet(np.concatenate(self.x), np.zeros_like(numbers), lengths, numbers)
+        return AuditableRun(placed.design, test_set, self.outcomes, placed.run)
+
+
+@dataclass(frozen=True)
+class PartitionSummary:
+    """Figures of one partition. cells: that are in the circuit, a converter each; thresholds: of each in steps of its
+    converter; ranges: of the converters, in thresholds; out_of_range: share of these samples' candidates beyond them.
+
+    states: that were compared; wrong: of them differ between software and converters, converters and behavioral,
+    converters and the simulator, along the whole chain; wrong_here: between the simulator and the equations on its own
+    inputs. power_w: mean over samples. conversions_per_s: into the circuit; as many bits leave it. converters_w: at the
+    energy that was given; even_energy_j: of a conversion at which converters take what the circuit takes.
+    least_margin_a: of any decision, where the engine measures it.
+    """
+
+    name: str
+    cells: int
+    transistors: int
+    bits: int
+    codes: int
+    thresholds: tuple[float, ...]
+    ranges: tuple[float, ...]
+    out_of_range: float
+    states: int
+    wrong: dict[str, int]
+    wrong_here: int
+    state_agreement: float
+    power_w: dict[str, float]
+    conversions_per_s: float
+    converters_w: float | None
+    even_energy_j: float
+    least_margin_a: float | None
+    undecided: Undecided | None
+    audit: Audit | None
+
+
+@dataclass(frozen=True)
+class DeployedSummary:
+    """Summary of a whole backbone; accuracies and agreements are fractions of 1. agreement: of decisions, between
+    software and converters, converters and behavioral, converters and the simulator, `end_to_end` software and the
+    simulator."""
+
+    simulator: str
+    samples: int
+    failed: int
+    accuracy: dict[str, float]
+    accuracy_interval: dict[str, IntervalEnds]
+    agreement: dict[str, float]
+    agreement_interval: dict[str, IntervalEnds]
+    largest_score_error: float
+    states: int
+    wrong_states: dict[str, int]
+    state_agreement: float
+    power_w: dict[str, float]
+    power_outside: tuple[str, ...]
+    conversion_j: float | None
+    partitions: tuple[PartitionSummary, ...]
+
+    @property
+    def audits(self) -> list[Audit]:
+        """Return the audits of the partitions that have one."""
+        return [one.audit for one in self.partitions if one.audit is not None]
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """The four runs by name, what the circuits did, and which samples count, (n,)."""
+
+    simulator: str
+    levels: "dict[str, CutTrace]"
+    ledgers: dict[str, Ledger]
+    lengths: Integers
+    y: Integers
+    good: NDArray[np.bool_]
+
+    @property
+    def valid(self) -> NDArray[np.bool_]:
+        """Frames that count, (n, time) bool."""
+        steps = max(one.shape[1] for one in next(iter(self.levels.values())).states.values())
+        return (np.arange(steps)[None, :] < self.lengths[:, None]) & self.good[:, None]
+
+    def wrong(self, cell: str, first: str, second: str) -> int:
+        """Count the states of a cell that differ between two levels."""
+        differ = self.levels[first].states[cell] != self.levels[second].states[cell]
+        return int((differ & self.valid[:, :, None]).sum())
+
+    def same(self, first: str, second: str) -> int:
+        """Count the samples with equal decisions."""
+        return int((self.levels[first].decisions == self.levels[second].decisions)[self.good].sum())
+
+
+def deploy(
+    cut: "PartitionedBackbone", placed: Sequence[CompiledPartition], samples: "Samples", progress: Progress
+) -> Deployed:
+    """Run samples as software, with converters, through the behavioral equations and through the simulator."""
+    of = {one.partition.cell: one for one in placed}
+    ledgers = {cell: Ledger() for cell in of}
+    done, total = 0, len(samples.lengths) * len(placed)
+
+    def behavioral(partition: "Partition", g: Array, lengths: Integers) -> "States":
+        return evaluate(of[partition.cell], g)
+
+    def simulated(partition: "Partition", g: Array, lengths: Integers) -> "States":
+        nonlocal done
+        here, ledger, before = of[partition.cell], ledgers[partition.cell], done
+
+        def tell(count: int, _total: int) -> None:
+            progress(before + count, total)
+
+        numbers = np.arange(len(g))
+        x = np.where((np.arange(g.shape[1])[None, :] < lengths[:, None])[:, :, None], g, 0.0)
+        outcomes = simulate_samples(here.design, TestSet(x, np.zeros_like(numbers), lengths, numbers), here.run, tell)
+        done = before + len(g)
+        ledger.x.append(x)
+        ledger.outcomes += outcomes
+        ledger.power += mean_power(here, x, lengths).tolist()
+        return taken_over(equations(partition, x), outcomes)
+
+    levels = {
+        SOFTWARE: cut.run(samples),
+        CONVERTERS: cut.run(samples, lambda partition, g, lengths: equations(partition, g)),
+        BEHAVIORAL: cut.run(samples, behavioral),
+    }
+    simulator = placed[0].run.engine
+    levels[simulator] = cut.run(samples, simulated)
+    runs = zip(*(ledger.outcomes for ledger in ledgers.values()), strict=True)
+    good = np.array([not any(isinstance(one, Failure) for one in outcomes) for outcomes in runs])
+    return Deployed(simulator, levels, ledgers, samples.lengths, samples.y, good)
+
+
+def equations(partition: "Partition", g: Array) -> "States":
+    """Compute the states of a partition's network on inputs g, (n, time, units)."""
+    return (run_reference(partition.network, g).signals["cell"] > 0).astype(np.int8)
+
+
+def evaluate(placed: CompiledPartition, g: Array) -> "States":
+    """Compute the states by the behavioral equations of a partition's circuit on inputs g, (n, time, units)."""
+    trace = run_behavioral(placed.design, g, placed.run.condition, placed.run.chip)
+    return np.stack([trace.states[cell] for cell in placed.design.assembly.decisions], axis=2).astype(np.int8)
+
+
+def mean_power(placed: CompiledPartition, x: Array, lengths: Integers) -> Array:
+    """Return the mean power of each sample by the behavioral equations, watt, (n,)."""
+    there = placed.run.condition, placed.run.chip
+    trace = run_behavioral(placed.design, x, *there)
+    power = sum(behavioral_power(placed.design, trace, placed.run.timing, *there).values(), np.zeros(x.shape[:2]))
+    return (power * (np.arange(x.shape[1])[None, :] < lengths[:, None])).sum(axis=1) / lengths
+
+
+def taken_over(states: "States", outcomes: Sequence[Outcome]) -> "States":
+    """Return states (n, time, units) with those of the runs that did not fail, over their frames."""
+    found = states.copy()
+    for k, outcome in enumerate(outcomes):
+        if isinstance(outcome, Inference):
+            found[k, : len(outcome.states)] = outcome.states
+    return found
+
+
+def summarize_deployed(
+    deployed: Deployed,
+    placed: Sequence[CompiledPartition],
+    conversion: float | None = None,
+    audit: int = 0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> DeployedSummary:
+    """Summarize a backbone on its circuits in figures. conversion: energy of one of a converter, J; audit: samples of
+    each partition that ngspice runs, too."""
+    levels, simulator, count = deployed.levels, deployed.simulator, int(deployed.good.sum())
+    pairs = {
+        CONVERTERS: (SOFTWARE, CONVERTERS),
+        BEHAVIORAL: (CONVERTERS, BEHAVIORAL),
+        simulator: (CONVERTERS, simulator),
+        "end_to_end": (SOFTWARE, simulator),
+    }
+    right = {name: int((one.decisions == deployed.y)[deployed.good].sum()) for name, one in levels.items()}
+    same = {name: deployed.same(*pair) for name, pair in pairs.items()}
+    parts = tuple(_summarize(deployed, one, conversion, audit, progress) for one in placed)
+    states = sum(part.states for part in parts)
+    wrong = {name: sum(part.wrong[name] for part in parts) for name in parts[0].wrong}
+    apart = np.abs(levels[CONVERTERS].scores - levels[simulator].scores)[deployed.good]
+    return DeployedSummary(
+        simulator=simulator,
+        samples=count,
+        failed=len(deployed.good) - count,
+        accuracy={name: value / count for name, value in right.items()},
+        accuracy_interval={name: IntervalEnds(*interval(value, count)[1:]) for name, value in right.items()},
+        agreement={name: value / count for name, value in same.items()},
+        agreement_interval={name: IntervalEnds(*interval(value, count)[1:]) for name, value in same.items()},
+        largest_score_error=float(apart.max()),
+        states=states,
+        wrong_states=wrong,
+        state_agreement=1.0 - wrong[simulator] / states,
+        power_w={name: sum(part.power_w[name] for part in parts) for name in parts[0].power_w},
+        power_outside=OUTSIDE,
+        conversion_j=conversion,
+        partitions=parts,
+    )
+
+
+def _summarize(
+    deployed: Deployed,
+    placed: CompiledPartition,
+    conversion: float | None,
+    audit: int,
+    progress: Callable[[int, int], None],
+) -> PartitionSummary:
+    partition, simulator, valid = placed.partition, deployed.simulator, deployed.valid
+    cell, cells = partition.cell, len(partition.ranges)
+    ledger, states = deployed.ledgers[cell], int(valid.sum()) * cells
+    ran = ledger.ran(placed, deployed.lengths)
+    here = deployed.levels[simulator].states[cell] != equations(partition, ran.test_set.x)
+    found = [one for one in ledger.outcomes if isinstance(one, Inference)]
+    margins = [float(one.margins.min()) for one in found if one.margins.size]
+    power = {
+        BEHAVIORAL: float(np.mean(np.array(ledger.power)[deployed.good])),
+        simulator: float(np.mean([one.power_w for one in found])),
+    }
+    wrong = {
+        CONVERTERS: deployed.wrong(cell, SOFTWARE, CONVERTERS),
+        BEHAVIORAL: deployed.wrong(cell, CONVERTERS, BEHAVIORAL),
+        simulator: deployed.wrong(cell, CONVERTERS, simulator),
+    }
+    per_s = cells / placed.run.timing.t_step
+    beyond = np.abs(ran.test_set.x) > partition.ranges
+    quick = engine_entry(simulator).quick
+    return PartitionSummary(
+        name=partition.name,
+        cells=cells,
+        transistors=placed.design.assembly.transistors,
+        bits=partition.bits,
+        codes=1 + (partition.network.encoding.levels or 0),
+        thresholds=tuple(partition.thresholds.tolist()),
+        ranges=tuple(partition.ranges.tolist()),
+        out_of_range=float(beyond[valid].mean()),
+        states=states,
+        wrong=wrong,
+        wrong_here=int((here & valid[:, :, None]).sum()),
+        state_agreement=1.0 - wrong[simulator] / states,
+        power_w=power,
+        conversions_per_s=per_s,
+        converters_w=None if conversion is None else conversion * per_s,
+        even_energy_j=power[simulator] / per_s,
+        least_margin_a=min(margins) if margins else None,
+        undecided=find_undecided(ran, lambda done, total: None) if quick else None,
+        audit=audit_samples(ran, audit, progress) if audit else None,
+    )

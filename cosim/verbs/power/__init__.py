@@ -1,0 +1,1 @@
+"""cosim power: supply power per block: static, dynamic, energy; ngspice and behavioral."""

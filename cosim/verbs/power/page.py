@@ -1,0 +1,108 @@
+"""The page of a metering: power block by block, energies, areas, rails."""
+
+from collections.abc import Sequence
+
+from cosim.base.quantities import format_quantity
+from cosim.compiler.design import Design
+from cosim.results.figures import figure_bytes
+from cosim.results.html import Picture
+from cosim.results.intervals import Interval
+from cosim.results.page import Block, Facts, Page, Section, Table
+from cosim.verbs.power.figure import draw_power
+from cosim.verbs.power.study import PowerSummary
+from cosim.verbs.power.table import format_few, format_mean, format_signed
+from cosim.verbs.provenance import circuit_facts, origins, subject_of
+from cosim.verbs.trust import say_elsewhere
+from cosim.verbs.words import worded
+
+_LEAST = 600  # pixels under which the picture's words cannot be read
+
+
+def power_page(design: Design, summary: PowerSummary, made_with: dict[str, str]) -> Page:
+    """Return the page of a power study. made_with: name of the simulator that ran -> its version, empty where none
+    ran."""
+    subject, total, first = subject_of(design), summary.total, summary.engines[0]
+    power, energy = _mean(total.power_w[first], "W"), _mean(total.energy_inference_j[first], "J")
+    frame = _mean(total.energy_frame_j[first], "J")
+    engines = " beside ".join(summary.engines)
+    noise = "" if summary.noise is None else f" Decisions have the noise of the devices, seed {summary.noise}."
+    corner = f"{summary.corner}, {summary.celsius:g} °C, {summary.supply_v:g} V"
+    differs = () if total.difference is None else ((f"{100 * total.difference.mean:+.2f} %", "behavioral beside it"),)
+    return Page(
+        verb="power",
+        subject=subject,
+        title=f"{subject.name} on {summary.technology}: {power}, {energy} an inference",
+        lead=f"Supply power of {summary.transistors} transistors of {summary.technology} ({corner}) on "
+        f"{summary.samples} test samples of {summary.frames:g} frames of {format_quantity(summary.t_step_s, 's')}: "
+        f"{engines}; {summary.failed} simulations failed. Means with 95 % intervals.{noise}",
+        cards=(
+            (power, f"mean supply power by {first}"),
+            (frame, "a frame"),
+            (energy, "an inference"),
+            *differs,
+            (f"{total.gate_area_um2:,.0f} um2", "gates as drawn"),
+        ),
+        notes=() if summary.clipped is None else (f"{summary.clipped}.",),
+        sections=(
+            Section("Power and area, block by block", (_picture(summary), _powers(summary))),
+            Section("Energy", (_energies(summary), *_few(summary))),
+            Section("Rails", _rails(summary)),
+            Section("Simulated elsewhere", say_elsewhere(summary.elsewhere)),
+            Section("What is not counted", (f"{', '.join(summary.power_outside)}.".capitalize(),)),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
+        ),
+        provenance=origins(design, made_with),
+    )
+
+
+def _picture(summary: PowerSummary) -> Picture:
+    caption = (
+        "Power by block and engine; what of a frame's energy is dynamic, where a simulator ran; areas as drawn, "
+        "without wiring."
+    )
+    return Picture("png", figure_bytes(draw_power(summary), "png"), caption, caption, _LEAST)
+
+
+def _powers(summary: PowerSummary) -> Table:
+    engines = summary.engines
+    differs = ("behavioral differs by",) if len(engines) > 1 else ()
+    rows: list[tuple[str, ...]] = []
+    for name, row in summary.rows.items():
+        powers = (_mean(row.power_w[engine], "W") for engine in engines)
+        other = (f"{100 * row.difference.mean:+.2f} %",) if row.difference else ("",) * len(differs)
+        areas = (f"{area:,.0f} um2" for area in (row.gate_area_um2, row.capacitor_area_um2))
+        rows.append((name, *powers, *other, *areas))
+    return _table(("block", *(f"power, {engine}" for engine in engines), *differs, "gates", "capacitors"), rows)
+
+
+def _energies(summary: PowerSummary) -> Table:
+    first, simulated = summary.engines[0], len(summary.engines) > 1
+    rows: list[tuple[str, ...]] = []
+    for name, row in summary.rows.items():
+        parts = (_mean(row.static_w, "W"), _plus(format_signed(row.dynamic_frame_j, "J"))) if simulated else ()
+        energies = (_mean(found[first], "J") for found in (row.energy_frame_j, row.energy_inference_j))
+        rows.append((name, *parts, *energies))
+    parts = ("static power", "dynamic, a frame") if simulated else ()
+    return _table(("block", *parts, "a frame", "an inference"), rows)
+
+
+def _few(summary: PowerSummary) -> tuple[str, ...]:
+    lines = [cell for row in _energies(summary).rows for cell in row]
+    return tuple(" ".join(line.split()).capitalize() + "." for line in format_few(summary, lines))
+
+
+def _rails(summary: PowerSummary) -> tuple[Block, ...]:
+    rows = [(rail, _mean(row.power_w, "W"), _mean(row.energy_frame_j, "J")) for rail, row in summary.rails.items()]
+    return (_table(("rail", "power", "a frame"), rows),) if rows else ()
+
+
+def _mean(found: Interval | None, unit: str) -> str:
+    return _plus(format_mean(found, unit))
+
+
+def _plus(text: str) -> str:
+    return text.replace("+-", "±")
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    return Table(head, tuple(rows), tuple(range(1, len(head))))

@@ -1,0 +1,32 @@
+"""Provenance at the end of a page: whose figures these are, and what they were made with, each named once."""
+
+from collections.abc import Mapping
+
+from cosim.base.version import __version__
+from cosim.compiler.design import Design, network_hash
+from cosim.results.page import PageSubject
+from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.words import network_name
+
+MOVED = ("network", "task", "calibration", "simulator_of_calibration", "technology", "corner", "celsius", "supply_v")
+
+
+def subject_of(design: Design) -> PageSubject:
+    """Return the network that was compiled, as the subject of a page."""
+    return PageSubject(network_name(design.network), network_hash(design))
+
+
+def origins(design: Design, made_with: Mapping[str, str] = {}) -> dict[str, str]:
+    """Return hashes and versions of a design. made_with: name of what else ran -> its version."""
+    calibration = design.calibration
+    return {
+        "network": network_hash(design),
+        "calibration": f"{calibration.fingerprint}, measured with {calibration.simulator}",
+        **made_with,
+        "cosim": __version__,
+    }
+
+
+def circuit_facts(design: Design) -> dict[str, object]:
+    """Return the design in figures, without those in a page's first lines or in its provenance."""
+    return {key: value for key, value in summarize(design).items() if key not in MOVED}

@@ -1,0 +1,196 @@
+"""The way in from Python: a trained network, what it becomes, and what it does as transistors. `import cosim` has it.
+
+    net = cosim.load("model.pt")            # TrainedNetwork
+    chip = net.compile("generic180")        # Compiled: a design in a condition
+    chip.compare(samples=20)                # ComparisonResult: software, behavioral, simulator
+    chip.montecarlo(chips=50)               # ChipsResult: chips that vary, and how many work
+
+Each shows itself in a notebook and prints itself as the command line does, which calls the same functions. What
+takes long says so on stderr. Whoever needs more has `.network`, `.design`, `.comparison` and `.records`.
+"""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import get_args
+
+from cosim.base.bounds import CHIPS, JOBS, SAMPLES, SEED
+from cosim.base.errors import InputError, SimulationError
+from cosim.circuit.waveforms import Timing
+from cosim.compiler.design import Condition, Design
+from cosim.compiler.settings import CompilerSettings
+from cosim.engines.engine import DEFAULT_TIMEOUT, Run
+from cosim.engines.simulation.simulated import simulate_samples
+from cosim.network.types import Network
+from cosim.results.html import escape
+from cosim.tasks.testset import TestSet
+from cosim.technology.conditions import at, format_conditions
+from cosim.variation.draws import Kind, VariationPlan, check_coefficients, check_supply
+from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
+from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.inspect.table import format_network
+from cosim.verbs.loading import TargetTechnology, compile_at, draw_samples, load_ranged
+from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary
+from cosim.verbs.montecarlo.execute import run_local
+from cosim.verbs.montecarlo.run import default_spec, summarize_run
+from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.trial import BEHAVIORAL, Trial
+from cosim.verbs.tables import format_circuit, format_comparison, format_summary
+
+Data = str | PathLike[str] | None  # .npz with x_test and y_test, a task's folder, None for a task that brings its own
+
+
+class _Shown(ABC):
+    """Something that prints as lines."""
+
+    @abstractmethod
+    def lines(self) -> Sequence[str]:
+        """Return the lines of text that `print` shows."""
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self)}</pre>"
+
+
+@dataclass(frozen=True, repr=False)
+class TrainedNetwork(_Shown):
+    """A trained network and the file that it came from."""
+
+    network: Network
+    origin: str
+
+    def lines(self) -> Sequence[str]:
+        return [self.origin, *format_network(self.network)]
+
+    def compile(
+        self,
+        technology: str = "generic180",
+        place: TargetTechnology = TargetTechnology(),
+        settings: CompilerSettings = CompilerSettings(),
+    ) -> "Compiled":
+        """Compile for a technology, by name or .toml file; `place`: its kit, condition and unit devices, `settings`:
+        how.
+
+        Raises InputError for a technology or condition that is not there, MappingError where the network cannot be
+        built, MissingToolError where a calibration must be measured and ngspice is missing.
+        """
+        place = replace(place, technology=technology)
+        return Compiled(*compile_at(self.network, self.origin, place, settings, _say), Timing(t_step=settings.t_step))
+
+
+@dataclass(frozen=True, repr=False)
+class Compiled(_Shown):
+    """A compiled network in a condition, run in frames of `timing`."""
+
+    design: Design
+    condition: Condition
+    timing: Timing = Timing()
+
+    def lines(self) -> Sequence[str]:
+        lines = format_circuit(summarize(self.design, self.condition))
+        if self.condition != self.design.nominal:
+            lines.insert(1, f"  condition         {format_conditions(self.condition.technology)}")
+        return lines
+
+    def at(self, corner: str | None = None, celsius: float | None = None, supply: float | None = None) -> "Compiled":
+        """Return the circuit in another condition; None leaves the technology's own value."""
+        technology = at(self.design.technology, corner, celsius, supply)
+        return replace(self, condition=replace(self.condition, technology=technology))
+
+    def compare(
+        self, data: Data = None, samples: int | None = 20, *, engine: str = "ngspice", seed: int = 0, jobs: int = 2
+    ) -> "ComparisonResult":
+        """Run `samples` test samples (None: all), drawn by `seed`, and compare them with software and behavioral model.
+
+        Raises SimulationError when every simulation failed, MissingToolError without the simulator.
+        """
+        JOBS.check("jobs", jobs)
+        test_set = self._samples(data, samples, seed)
+        run = Run(jobs=jobs, timing=self.timing, engine=engine, condition=self.condition)
+        outcomes = simulate_samples(self.design, test_set, run)
+        comparison = compare_engines(self.design, test_set, outcomes, run)
+        if comparison is None:
+            raise SimulationError(f"all {len(outcomes)} simulations failed; the first: {outcomes[0]}")
+        return ComparisonResult(comparison)
+
+    def montecarlo(
+        self,
+        data: Data = None,
+        chips: int = 100,
+        *,
+        variation: Kind = "local",
+        samples: int | None = None,
+        specs: Sequence[str] = (),
+        engine: str = BEHAVIORAL,
+        seed: int = 0,
+        jobs: int = 2,
+    ) -> "ChipsResult":
+        """Draw chips that vary (local, global, all) and count how many meet the specs, such as accuracy>=0.9.
+
+        By default accuracy may fall 5 points below that of the nominal circuit; the chips are those of `cosim
+        montecarlo` with the same seed. Raises InputError where the technology has no numbers for the variation.
+        """
+        CHIPS.check("chips", chips)
+        JOBS.check("jobs", jobs)
+        if variation not in get_args(Kind):
+            raise InputError(f"variation must be one of {', '.join(get_args(Kind))}, not {variation!r}; choose one")
+        plan, technology = VariationPlan(variation, seed, chips), self.condition.technology
+        check_coefficients(technology, plan)
+        check_supply(technology, plan)
+        test_set = self._samples(data, samples, seed)
+        trial = Trial(self.design, test_set, plan, engine, self.timing, self.condition)
+        wanted = [parse_spec(text) for text in specs] or [default_spec(trial)]
+        limit = DEFAULT_TIMEOUT * len(test_set.y)
+        records = sorted(run_local(trial, range(chips), jobs, limit), key=lambda record: record.chip)
+        return ChipsResult(tuple(records), summarize_run(trial, records, wanted))
+
+    def _samples(self, data: Data, count: int | None, seed: int) -> TestSet:
+        if count is not None:
+            SAMPLES.check("samples", count)
+        SEED.check("seed", seed)
+        return draw_samples(self.design.network, None if data is None else Path(data), count, seed, _say)
+
+
+@dataclass(frozen=True, repr=False)
+class ComparisonResult(_Shown):
+    """Software, behavioral model and simulator on the same samples."""
+
+    comparison: Comparison
+
+    @property
+    def summary(self) -> ComparisonSummary:
+        """The comparison in figures: agreements and accuracies as fractions of 1, powers in W."""
+        return summarize_comparison(self.comparison)
+
+    def lines(self) -> Sequence[str]:
+        return format_comparison(self.summary)
+
+
+@dataclass(frozen=True, repr=False)
+class ChipsResult(_Shown):
+    """Chips and what they did."""
+
+    records: tuple[ChipRecord, ...]
+    summary: ChipSummary
+
+    def lines(self) -> Sequence[str]:
+        return format_summary(self.summary)
+
+
+def load(path: str | PathLike[str], ranges_from: Data = None) -> TrainedNetwork:
+    """Load the trained network in a .pt or .npz file; `ranges_from` has samples that show which states its ladders must
+    hold.
+
+    Raises InputError when it cannot be read, NetworkError when it is no sound network.
+    """
+    network = load_ranged(Path(path), None if ranges_from is None else Path(ranges_from))
+    return TrainedNetwork(network, str(path))
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", file=sys.stderr)

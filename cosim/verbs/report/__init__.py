@@ -1,0 +1,1 @@
+"""cosim report: write one page of what verbs found about a network."""

@@ -1,0 +1,77 @@
+"""cosim report: a page of what verbs have left in their folders."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from cosim.base.errors import InputError
+from cosim.cli.help import Verb
+from cosim.cli.options import FILE, collecting, pdk_root_option
+from cosim.cli.progress import say
+from cosim.cli.settings import say_version
+
+
+@dataclass(frozen=True)
+class Written:
+    """The page's file, the folder of its pictures, and whether it goes without the worst chip's waveforms."""
+
+    output: Path | None
+    pictures: Path | None
+    no_waveforms: bool
+
+
+@click.command(cls=Verb)
+@click.argument("folders", metavar="FOLDER...", type=FILE, nargs=-1, required=True)
+@click.option("-o", "--output", type=FILE, help="HTML file.  [default: FOLDER/report.html]")
+@pdk_root_option
+@click.option("--technology", type=FILE, help="Where the run's own .toml stands now.")
+@click.option("--pictures", metavar="FOLDER", type=FILE, help="Put each picture there, too, as .svg or .png.")
+@click.option("--no-waveforms", is_flag=True, help="Leave the worst chip's waveforms out; nothing is simulated.")
+@collecting(written=Written)
+def command(*, folders: tuple[Path, ...], written: Written, pdk_root: Path | None, technology: Path | None) -> None:
+    """Write one page of what verbs have left in the folders FOLDER, all of one network.
+
+    One self-contained HTML file, a chapter for each folder. Of a Monte Carlo run: yield with its interval, histograms
+    over chips, yield curve, both engines chip by chip, contributions, the worst chip's waveforms, the mapping of
+    parameters to transistors, power, schematics of the cells. The worst chip is simulated once more; without ngspice
+    the page says so instead. Other verbs' pages stand as they were written.
+    """
+    from cosim.base.claim import owner_of
+    from cosim.base.write import write_atomically
+    from cosim.results.kept_page import REPORT_FILE, check_same, has_page, read_page
+    from cosim.results.page import format_pages
+    from cosim.verbs.montecarlo.keep import Places
+    from cosim.verbs.montecarlo.store import RUN_FILE, VERB
+    from cosim.verbs.montecarlo.write import check_page, read_run
+    from cosim.verbs.report.pictures import write_pictures
+
+    first, *others = folders
+    if written.output is None and others:
+        raise InputError(f"{len(folders)} folders need a file for their page; name it with -o")
+    output = first / REPORT_FILE if written.output is None else written.output
+    if others or output.parent != first:
+        check_page(output)
+    if written.pictures is not None and written.pictures.exists() and not written.pictures.is_dir():
+        raise InputError(f"--pictures {written.pictures}: must be a folder, but is a file; name another")
+    for one in folders:
+        if not one.is_dir():
+            raise InputError(f"{one}: must be a folder of a run, but is {'a file' if one.exists() else 'not there'}")
+        owner = owner_of(one)
+        if not has_page(one) and owner != VERB and not (one / RUN_FILE).is_file():
+            whose = f"cosim {owner} has not left its page there (page.json); run it again"
+            nobody = "no verb has left its page there (page.json); give the folder of a run, what -o of a verb named"
+            raise InputError(f"{one}: {nobody if owner is None else whose}")
+    places = Places(pdk_root, technology)
+    pages = [
+        read_page(one) if has_page(one) else read_run(one, places, waveforms=not written.no_waveforms, say=say)
+        for one in folders
+    ]
+    for one, page in zip(folders, pages, strict=True):
+        say_version(one, page.repeat)
+    check_same(list(zip(folders, pages, strict=True)))
+    write_atomically(output, format_pages(pages).encode())
+    click.echo(f"report: {output}")
+    if written.pictures is not None:
+        names = write_pictures(written.pictures, pages)
+        click.echo("\n".join(f"picture: {written.pictures / name}" for name in names))

@@ -1,0 +1,1 @@
+"""cosim sensitivity: name the transistors that decide a sample, by adjoint."""

@@ -1,0 +1,281 @@
+"""Sensitivity of a sample to every transistor and bias current, from one run each way.
+
+    margin    what is read out of the decided class over that of the runner-up, pooled over the frames as the network
+              does; or the current of one output, as always where answers are real numbers, or of one frame
+    decision  of a memory in a frame: its candidate's current over its threshold, see `flips`
+    sigma     sqrt((d/dV_T sigma_vt)^2 + (d/dln beta sigma_beta)^2) of each transistor, with the technology's mismatch
+    share     of the variance, the sum of the squares of all sigmas
+
+The derivatives are those of the batch engine's own steps (`engines.batch.adjoint`), to first order. States are whole
+numbers: where a deviation turns one, the margin jumps, and its derivatives do not say so. Between two such jumps it is
+smooth. How near a jump is, and which transistors bring it, is what the decisions say, each as if all states before it
+were what they are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from cosim.base.errors import InputError, SimulationError
+from cosim.cells.blocks import block_of
+from cosim.circuit.bench import Current, DrainCurrent
+from cosim.circuit.elements import Role
+from cosim.compiler.design import Design
+from cosim.engines.engine import Run, Waveforms
+from cosim.engines.simulation.certainty import decision_margins, with_candidates, with_margins
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_inference
+from cosim.engines.simulation.testbench import inference_benches
+from cosim.engines.table import BATCH, simulator_named
+from cosim.network.reference import pool_readout
+from cosim.variation.draws import VariationPlan, VaryingDevice, varying_devices
+from cosim.verbs.sensitivity.flips import Closing, least_certain, threshold_slopes
+
+if TYPE_CHECKING:
+    from cosim.engines.batch.sensitivity import Gradients, Reading
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SensitivityTarget:
+    """frame: that is read, None for the network's own pooling; output: whose current is asked for, None for the margin.
+
+    area: of the devices over drawn, for their mismatch; decisions: how many of the least certain are looked at.
+    """
+
+    frame: int | None = None
+    output: int | None = None
+    area: float = 1.0
+    decisions: int = 8
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """One transistor. vt_shift: by the magnitude of its threshold, A/V; ln_beta: by ln of its current factor, A, and so
+    by ln of its width, as far as that multiplies its current; sigma_a: what its mismatch alone does, A; share: of the
+    variance."""
+
+    device: str
+    block: str
+    role: Role | None
+    vt_shift: float
+    ln_beta: float
+    sigma_a: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Sensitivity of one memory's decision in a frame. margin_a: its candidate's current over its threshold, A;
+    sigma_a: its spread by mismatch; flips: share of chips in which it comes out the other way, to first order; devices:
+    the most decisive first."""
+
+    cell: str
+    frame: int
+    margin_a: float
+    sigma_a: float
+    flips: float
+    devices: tuple[Sensitivity, ...]
+
+
+@dataclass(frozen=True)
+class Sensitivities:
+    """Sensitivities of one sample. value_a: the margin, or the current that is asked for, A; outputs: of the two
+    classes whose difference it is, or one; sigma_a: its spread by mismatch while no state flips, A; devices: the most
+    decisive first; pins: A/A; decisions: the likeliest to flip first."""
+
+    outputs: tuple[int, ...]
+    value_a: float
+    sigma_a: float
+    devices: tuple[Sensitivity, ...]
+    pins: dict[str, float]
+    decisions: tuple[Decision, ...]
+
+
+def sensitivities(
+    design: Design, x: Array, run: Run = Run(), asked: SensitivityTarget = SensitivityTarget()
+) -> Sensitivities:
+    """Compute the sensitivities of a raw sample x (time, features) in the batch engine, as `run` says.
+
+    The run gives condition and chip. Raises InputError for a frame or an output that is not there, a pooling that has
+    no
+    derivative, and a technology without mismatch coefficients; SimulationError where the engine cannot run it;
+    MissingToolError without numba.
+    """
+    return all_sensitivities(design, [x], run, asked)[0]
+
+
+def all_sensitivities(
+    design: Design, samples: Sequence[Array], run: Run = Run(), asked: SensitivityTarget = SensitivityTarget()
+) -> list[Sensitivities]:
+    """Compute the sensitivities of several raw samples, each (time, features), as many at once as the engine has lanes.
+
+    Raises the errors of `sensitivities`.
+    """
+    simulator = simulator_named(BATCH)
+    for x in samples:
+        _check_asked(design, len(x), asked)
+    found: list[Sensitivities] = []
+    for first in range(0, len(samples), simulator.lanes):
+        found += _tile(design, samples[first : first + simulator.lanes], run, asked)
+    return found
+
+
+def _check_asked(design: Design, frames: int, asked: SensitivityTarget) -> None:
+    count, pooling = len(design.assembly.outputs), design.network.readout.pooling
+    if asked.frame is not None and not 0 <= asked.frame < frames:
+        raise InputError(f"no frame {asked.frame}: the sample has frames 0 to {frames - 1}; choose one of them")
+    if asked.output is not None and not 0 <= asked.output < count:
+        raise InputError(f"no output {asked.output}: the network has outputs 0 to {count - 1}; choose one of them")
+    if asked.output is None and design.network.regression and count > 1:
+        raise InputError(
+            "the network was trained for real numbers, which have no margin; choose one of its outputs, 0 to "
+            f"{count - 1} (--readout)"
+        )
+    if asked.frame is None and pooling == "vote":
+        raise InputError("readout.pooling is vote: votes are counted, and a count has no derivative; choose a frame")
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """A sample's objectives: output -> its sign, the value of their sum in A, the frames' weights, and decisions."""
+
+    signs: dict[int, float]
+    value: float
+    times: Array
+    weights: Array
+    closings: list[Closing]
+
+
+def _tile(design: Design, samples: Sequence[Array], run: Run, asked: SensitivityTarget) -> list[Sensitivities]:
+    """Compute the sensitivities of at most as many samples as there are lanes."""
+    from cosim.engines.batch.circuit import Unsupported
+    from cosim.engines.batch.sensitivity import gradients, record  # numba, which need not be there
+    from cosim.engines.batch.transient_run import SimulationTimeout
+
+    margins = decision_margins(design, run)
+    benches = inference_benches(design, samples, run.timing, run.condition, run.chip)
+    driven = [with_candidates(bench, margins) for bench in benches]
+    try:
+        recorded = record(driven, run.timeout * len(driven))
+    except Unsupported as reason:
+        raise SimulationError(f"the batch engine cannot run this sample: {reason}") from None
+    except SimulationTimeout:
+        raise SimulationError(f"this sample takes longer than {run.timeout:g} s; give more --timeout") from None
+    read = [_read(design, recorded.waveforms(lane), len(x), run, asked) for lane, x in enumerate(samples)]
+    found = gradients(recorded, _objectives(design, read))
+    spreads = _spreads(design, asked.area)
+    return [_result(design, run, sample, _Slopes(found, lane, spreads)) for lane, sample in enumerate(read)]
+
+
+def _read(design: Design, waves: Waveforms, frames: int, run: Run, asked: SensitivityTarget) -> _Sample:
+    plan = read_plan(design, frames, run.timing, run.standing(design))
+    plan = with_margins(plan, decision_margins(design, run), run)
+    inference, weights = read_inference(waves, plan), _frame_weights(design, frames, asked)
+    pooled = weights @ inference.readout
+    signs = _signs(pooled, asked)
+    value = sum(one * float(pooled[k]) for k, one in signs.items())
+    closings = least_certain(design, plan, inference, waves, asked.decisions)
+    return _Sample(signs, value, plan.times, weights, closings)
+
+
+def _objectives(design: Design, read: Sequence[_Sample]) -> "list[list[list[Reading]]]":
+    """Return the readings to differentiate, for every sample: first the readout, then each decision."""
+    from cosim.engines.batch.sensitivity import Reading
+
+    pins = design.assembly.outputs
+    objectives = [
+        [[Reading(Current(pins[k]), one.times, sign * one.weights) for k, sign in one.signs.items()] for one in read]
+    ]
+    for k in range(max(len(one.closings) for one in read)):
+        at = [one.closings[k : k + 1] for one in read]
+        objectives.append(
+            [[Reading(DrainCurrent(one.candidate), np.array([one.time]), np.ones(1)) for one in few] for few in at]
+        )
+    return objectives
+
+
+@dataclass(frozen=True)
+class _Slopes:
+    """Derivatives of one sample, in a lane of a tile, with the spreads of the transistors."""
+
+    found: "Gradients"
+    lane: int
+    spreads: dict[str, VaryingDevice]
+
+    def ranked(self, objective: int, less: Mapping[str, tuple[float, float]]) -> tuple[Sensitivity, ...]:
+        """Return the transistors with their share of the variance, the most decisive first; less: transistor -> A/V and
+        A to subtract."""
+        found = self.found
+        volts, betas = (slopes[objective, self.lane].tolist() for slopes in (found.vt_shift, found.ln_beta))
+        pairs: list[tuple[VaryingDevice, float, float]] = []
+        for name, volt, beta in zip(found.transistors, volts, betas, strict=True):
+            by_volt, by_beta = less.get(name, (0.0, 0.0))
+            pairs.append((self.spreads[name], volt - by_volt, beta - by_beta))
+        return _ranked(pairs)
+
+
+def _result(design: Design, run: Run, sample: _Sample, slopes: _Slopes) -> Sensitivities:
+    devices = slopes.ranked(0, {})
+    driven = {*design.bias_pins(run.standing(design)), "unit", "pedestal"}
+    pins = zip(slopes.found.sources, slopes.found.current[0, slopes.lane].tolist(), strict=True)
+    decisions = [
+        _decision(one, slopes.ranked(1 + k, threshold_slopes(design, run, one)))
+        for k, one in enumerate(sample.closings)
+    ]
+    return Sensitivities(
+        outputs=tuple(sample.signs),
+        value_a=sample.value,
+        sigma_a=_total(devices),
+        devices=devices,
+        pins={pin: slope for pin, slope in pins if pin in driven},
+        decisions=tuple(sorted(decisions, key=lambda one: -one.flips)),
+    )
+
+
+def _decision(closing: Closing, devices: tuple[Sensitivity, ...]) -> Decision:
+    sigma = _total(devices)
+    flips = float(ndtr(-abs(closing.margin) / sigma)) if sigma else 0.0
+    return Decision(closing.cell, closing.frame, closing.margin, sigma, flips, devices)
+
+
+def _total(devices: Sequence[Sensitivity]) -> float:
+    return float(np.sqrt(sum(one.sigma_a**2 for one in devices)))
+
+
+def _spreads(design: Design, area: float) -> dict[str, VaryingDevice]:
+    plan = VariationPlan("local", seed=0, chips=1, area=area)
+    return {device.name: device for device in varying_devices(design.assembly.circuit, design.technology, plan)}
+
+
+def _ranked(found: Sequence[tuple[VaryingDevice, float, float]]) -> tuple[Sensitivity, ...]:
+    """Return sensitivities from (transistor, A/V, A), the most decisive first."""
+    sigmas = [float(np.hypot(by_volt * one.sigma_vt, by_beta * one.sigma_beta)) for one, by_volt, by_beta in found]
+    variance = sum(sigma**2 for sigma in sigmas) or 1.0
+    every = [
+        Sensitivity(one.name, block_of(one.part), one.role, by_volt, by_beta, sigma, sigma**2 / variance)
+        for (one, by_volt, by_beta), sigma in zip(found, sigmas, strict=True)
+    ]
+    return tuple(sorted(every, key=lambda device: (-device.share, device.device)))
+
+
+def _frame_weights(design: Design, frames: int, asked: SensitivityTarget) -> Array:
+    """Return the weight of each frame, (frames,), in the readout that is asked for: one frame, or the network's
+    pooling."""
+    if asked.frame is not None:
+        return np.eye(frames)[asked.frame]
+    each = np.eye(frames)[:, :, None]
+    return pool_readout(each, np.full(frames, frames), design.network.readout.pooling)[:, 0]
+
+
+def _signs(pooled: Array, asked: SensitivityTarget) -> dict[int, float]:
+    """Return output -> its sign."""
+    if asked.output is not None:
+        return {asked.output: 1.0}
+    order = np.argsort(-pooled, kind="stable").tolist()
+    return {order[0]: 1.0} | dict.fromkeys(order[1:2], -1.0)

@@ -1,0 +1,270 @@
+"""Plan of a sign-off: its checks and limits by default, and a TOML file that says otherwise.
+
+skip = ["noise"]
+
+[spec]                            # every check keeps these
+task_agreement = ">= 98 %"
+power = "<= 500 nW"
+
+[corners]                         # a check: its own settings, and limits in the place of those above
+task_agreement = ">= 95 %"
+
+[supply]
+ripple_v = 0.1
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Literal
+
+from cosim.base.bounds import AREA, AUDIT, CHIPS, SAMPLES, Bounds
+from cosim.base.bounds import CELSIUS as CELSIUS_BOUNDS
+from cosim.base.errors import InputError
+from cosim.base.text import check_known, listed, read_toml, shown, shown_path, typed
+from cosim.results.metrics import METRICS
+from cosim.technology.types import Flicker
+from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES, PvtGrid
+from cosim.verbs.montecarlo.spec import Spec, parse_spec
+
+_REPAIR = "see docs/signoff.md for what a plan holds"
+_MUCH = Bounds(0, 1, "V", open_low=True)
+_DRAWS = Bounds(0, 1000)
+_BOUNDS: Mapping[str, Bounds] = {
+    "nominal.audit": AUDIT,
+    "corners.audit": AUDIT,
+    "corners.celsius": CELSIUS_BOUNDS,
+    "corners.supplies": Bounds(0, 2, open_low=True, open_high=True),  # of the nominal one
+    "mismatch.chips": CHIPS,
+    "mismatch.device_area": AREA,
+    "noise.draws": replace(_DRAWS, low=2),
+    "frame.shortest": Bounds(1e-3, 1),
+    "frame.longest": Bounds(1, 1000),
+    "supply.ripple_v": _MUCH,
+    "supply.step_v": _MUCH,
+    "supply.frequencies_hz": Bounds(1e-3, 1e6, "Hz"),
+    "clocks.edges": Bounds(0, 0.1, open_low=True),
+    "clocks.skew": Bounds(0, 0.1),
+    "clocks.draws": _DRAWS,
+    "start.ramp": Bounds(0, 0.3, open_low=True),  # the shortest reset is 0.5
+    "start.reset": Bounds(0.5, 100),
+    "decisions.samples": SAMPLES,
+    "decisions.distance": Bounds(0, 1000),
+    "decisions.within": Bounds(0, 1),
+    "limits.samples": SAMPLES,
+}
+_NEEDED = ("corners.celsius", "corners.supplies")
+
+
+@dataclass(frozen=True)
+class NominalSettings:
+    """audit: how many samples go through ngspice, too."""
+
+    audit: int = 20
+
+
+@dataclass(frozen=True)
+class Corners:
+    """audit: likewise, of all conditions together. What other checks take for the slow, the leaky and the hot end is of
+    these conditions, too: corners, none for all; temperatures; supplies over the nominal one."""
+
+    audit: int = 20
+    corners: tuple[str, ...] = ()
+    celsius: tuple[float, ...] = CELSIUS
+    supplies: tuple[float, ...] = SUPPLIES
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """engine: what runs a chip, "behavioral" or a simulator; device_area: over drawn, for mismatch alone."""
+
+    chips: int = 1000
+    variation: Literal["local", "global", "all"] = "local"
+    engine: str = "behavioral"
+    device_area: float = 1.0
+
+
+@dataclass(frozen=True)
+class NoiseSettings:
+    """draws: runs of each sample with other numbers; flicker: of the devices, the worst case where the technology has
+    one."""
+
+    draws: int = 10
+    flicker: Flicker = "typical"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Shortest and longest frame at which the circuit must work, over the one that it was compiled for."""
+
+    shortest: float = 0.8
+    longest: float = 2.0
+
+
+@dataclass(frozen=True)
+class Supply:
+    """ripple_v: from peak to peak, at each of `frequencies_hz`; step_v: up and down for a third of a sample."""
+
+    ripple_v: float = 0.05
+    frequencies_hz: tuple[float, ...] = (100.0, 1e3, 1e4)
+    step_v: float = 0.1
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """edges: of clocks, as fractions of a frame; skew: of each clock net, likewise, either way; draws of it."""
+
+    edges: tuple[float, ...] = (0.002, 0.05)
+    skew: float = 0.03
+    draws: int = 3
+
+
+@dataclass(frozen=True)
+class Start:
+    """ramp: how long the supply takes to come up; reset: after how long a reset from then on all must be well, at
+    most; both in frames."""
+
+    ramp: float = 0.25
+    reset: float = 10.0
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """samples: looked at by adjoint; distance: of the weakest, at least, in standard deviations of mismatch; 0: not
+    judged. within: share of all samples' decisions that are within three sigma of noise and what calibration leaves,
+    at most; 1: not judged."""
+
+    samples: int = 8
+    distance: float = 0.0
+    within: float = 1.0
+
+
+@dataclass(frozen=True)
+class LimitSettings:
+    """samples: whose voltages are looked at, in each condition."""
+
+    samples: int = 8
+
+
+@dataclass(frozen=True)
+class CheckSettings:
+    """Settings of every check."""
+
+    nominal: NominalSettings = NominalSettings()
+    corners: Corners = Corners()
+    mismatch: Mismatch = Mismatch()
+    noise: NoiseSettings = NoiseSettings()
+    frame: Frame = Frame()
+    supply: Supply = Supply()
+    clocks: Clocks = Clocks()
+    start: Start = Start()
+    decisions: Decisions = Decisions()
+    limits: LimitSettings = LimitSettings()
+
+
+NAMES = tuple(one.name for one in fields(CheckSettings))
+_JUDGED = {"task_agreement": ">= 95 %", "state_agreement": ">= 99 %"}  # where something is not as it should be
+DEFAULT_LIMITS: Mapping[str, Mapping[str, str]] = {
+    "spec": {"task_agreement": ">= 98 %", "state_agreement": ">= 99.5 %"},
+    "corners": _JUDGED,
+    "mismatch": {"yield": ">= 90 %"},
+    "frame": _JUDGED,
+    "supply": _JUDGED,
+    "clocks": _JUDGED,
+    "start": _JUDGED,
+}
+
+
+@dataclass(frozen=True)
+class SignoffPlan:
+    """limits: metric -> text, of `spec` and of checks by name; skip: checks that are not made."""
+
+    settings: CheckSettings = CheckSettings()
+    limits: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: DEFAULT_LIMITS)
+    skip: tuple[str, ...] = ()
+
+    def specs(self, check: str) -> tuple[Spec, ...]:
+        """Return the specs that a check's figures must keep: its own limits, and the common ones on other metrics."""
+        found = {**self.limits.get("spec", {}), **self.limits.get(check, {})}
+        return tuple(parse_spec(f"{metric} {limit}") for metric, limit in found.items())
+
+    @property
+    def grid(self) -> PvtGrid:
+        """The grid of conditions that the check of corners looks at."""
+        one = self.settings.corners
+        return PvtGrid(one.corners, one.celsius, one.supplies)
+
+    def own(self, check: str) -> tuple[Spec, ...]:
+        """Return the specs of a check's own table alone."""
+        return tuple(parse_spec(f"{metric} {limit}") for metric, limit in self.limits.get(check, {}).items())
+
+
+def read_plan(path: Path | None) -> SignoffPlan:
+    """Read the plan of a TOML file, or return the default one; limits that a file does not give are the default ones.
+
+    Raises InputError that names file, field, value and repair.
+    """
+    if path is None:
+        return SignoffPlan()
+    where = shown_path(path)
+    content = read_toml(path, _REPAIR)
+    if strange := [name for name in content if name not in ("skip", "spec", *NAMES)]:
+        raise InputError(
+            f"{where}: {shown(strange[0])} is no check; known are {listed(NAMES)}, [spec] and skip; {_REPAIR}"
+        )
+    skip = content.pop("skip", [])
+    if not isinstance(skip, list) or any(name not in NAMES for name in skip):
+        raise InputError(f"{where}: skip must be a list of checks, {listed(NAMES)}, not {shown(skip)}; {_REPAIR}")
+    limits, settings = dict(DEFAULT_LIMITS), dict[str, object]()
+    for name, table in content.items():
+        if not isinstance(table, dict):
+            raise InputError(f"{where}: {name} must be a table [{name}], not {shown(table)}; {_REPAIR}")
+        own = {key: value for key, value in table.items() if key in METRICS}
+        if own:
+            limits[name] = {**limits.get(name, {}), **_limits(own, f"{where}: {name}")}
+        others = {key: value for key, value in table.items() if key not in METRICS}
+        if name == "spec" and others:
+            raise InputError(f"{where}: spec.{next(iter(others))} is no figure; known are {listed(METRICS)}; {_REPAIR}")
+        if name != "spec":
+            settings[name] = others
+    check_known(settings, CheckSettings, where, _REPAIR)
+    plan = SignoffPlan(typed(settings, CheckSettings, where, _REPAIR), limits, tuple(skip))
+    _check(plan, where)
+    return plan
+
+
+def _limits(table: Mapping[str, object], where: str) -> dict[str, str]:
+    for metric, value in table.items():
+        if not isinstance(value, str) or not value.strip().startswith((">=", "<=")):
+            raise InputError(f'{where}.{metric} must be a text that begins with >= or <=, such as ">= 95 %", '
+                             f"not {shown(value)}; {_REPAIR}")  # fmt: skip
+        parse_spec(f"{metric} {value}", f"{where}.{metric}:")
+    return {metric: str(value) for metric, value in table.items()}
+
+
+def _check(plan: SignoffPlan, where: str) -> None:
+    """Raise InputError for a number that no check could use."""
+    for name, bounds in _BOUNDS.items():
+        check, setting = name.split(".")
+        value = getattr(getattr(plan.settings, check), setting)
+        numbers = value if isinstance(value, tuple) else (value,)
+        if not numbers and name in _NEEDED:
+            raise InputError(f"{where}: {name} must be a list of one or more numbers, not empty; {_REPAIR}")
+        for number in numbers:
+            bounds.check(f"{where}: {name}", number, _REPAIR)
+
+
+def format_plan(plan: SignoffPlan) -> str:
+    """Return the plan as TOML, every setting and limit in it; the same plan gives the same bytes."""
+    lines = [f"skip = {_toml(plan.skip)}"]
+    for name in ("spec", *NAMES):
+        table = {} if name == "spec" else asdict(getattr(plan.settings, name))
+        table |= plan.limits.get(name, {})
+        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,0 +1,1 @@
+"""cosim simulate: run test samples through ngspice at transistor level."""

@@ -1,0 +1,323 @@
+"""Summaries as text: what fits a terminal."""
+
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from cosim.base.quantities import format_quantity
+from cosim.cells.blocks import OUTSIDE
+from cosim.results.metrics import METRICS
+from cosim.verbs.bias import WORDS
+from cosim.verbs.characterize.ladder import LadderSummary
+from cosim.verbs.compare.agreement import ComparisonSummary
+from cosim.verbs.compare.noise_table import format_chip_noise, format_gradient, format_noise
+from cosim.verbs.compare.pvt import PvtCondition, Sweep
+from cosim.verbs.compare.value_errors_section import format_errors
+from cosim.verbs.montecarlo.advice import UNRESET, advise
+from cosim.verbs.montecarlo.chips import (
+    LEAST_PAIRED,
+    ChipCount,
+    ChipSummary,
+    Contribution,
+    Pair,
+    SpecYield,
+    TrimSummary,
+)
+from cosim.verbs.trust import format_audit, format_elsewhere, format_transitions, format_trust
+from cosim.verbs.words import say_constant
+
+CONDITIONS, CELLS, LOST = 6, 4, 20  # that are named, where there are more
+SHOWN = ("5", "50", "95")
+FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
+
+
+def format_comparison(summary: ComparisonSummary) -> list[str]:
+    """Return the terminal table of `summarize_comparison`, under 80 columns."""
+    accuracy, bounds, power = summary.accuracy, summary.accuracy_interval, summary.power_w
+    balanced = summary.balanced_accuracy
+    first = "" if balanced is None else f"  {'balanced':>8}"
+    right = "accuracy" if summary.errors is None else "right"
+    lines = [f"{'':12}{first}  {right:>8}  {'95 % interval':>16}  {'mean power':>10}"]
+    for engine in accuracy:
+        low, high = bounds[engine]
+        watt = "-" if (mean := power[engine]) is None else format_quantity(mean, "W")
+        first = "" if balanced is None else f"  {percent(balanced[engine]):>8}"
+        right = f"{percent(accuracy[engine]):>8}  {percent(low):>7} {percent(high):>8}"
+        lines.append(f"{engine:12}{first}  {right}  {watt:>10}")
+    diverged = summary.first_divergence
+    states, answers = (
+        ", ".join(f"{step} {count}" for step, count in sources.items())
+        for sources in (summary.error_sources, summary.decision_sources)
+    )
+    counts = f"{summary.samples} simulated, {summary.failed} failed; {summary.transistors} transistors"
+    equal = f"{percent(summary.state_agreement, 2)} of {summary.state_bits} states"
+    decisions = f"{percent(summary.task_agreement)} {within(summary.task_agreement_interval)}"
+    rmse = f"RMSE {summary.readout_rmse_units:.3f} units"
+    correlation = summary.readout_correlation
+    readout = rmse if correlation is None else f"correlation {correlation:.4f}, {rmse}"
+    lines += [
+        *format_errors(summary.errors),
+        "",
+        f"samples           {counts}",
+        f"state agreement   {equal}, software vs {summary.simulator}",
+        f"                  {percent(summary.state_agreement_behavioral, 2)} behavioral vs {summary.simulator}",
+        *(f"                  {text}" for text in say_analog(summary)),
+        f"task agreement    {decisions}, software vs {summary.simulator}",
+        f"first divergence  in {diverged.samples_diverged} of {summary.samples} samples"
+        + (f", earliest in frame {diverged.earliest_frame}" if diverged.samples_diverged else ""),
+        f"readout           {readout}",
+        f"changed by        {states} (states)",
+        f"                  {answers} (decisions)",
+        f"                  dominant: {summary.dominant_error_source}",
+    ]
+    if summary.largest_margin_of_a_wrong_bit is not None:
+        lines.append(f"wrong states      up to {summary.largest_margin_of_a_wrong_bit:.3f} units from a threshold")
+    if summary.saturated_states:
+        lines.append(f"saturated         {summary.saturated_states} states beyond their ladder; use more --headroom")
+    trust = format_trust(summary) + format_outside(summary.power_outside)
+    return lines + format_transitions(summary.transitions) + format_noise(summary.noise) + trust
+
+
+def say_analog(summary: ComparisonSummary) -> list[str]:
+    """Return a line on when analog states are equal; nothing for a network that has none."""
+    tolerance = summary.analog_tolerance
+    return [f"analog states are equal within {percent(tolerance, 0)} of full scale"] if tolerance else []
+
+
+def format_ladder(summary: LadderSummary) -> list[str]:
+    """Return the figures of `summarize_ladder` as lines under 80 columns."""
+    split = [f"{block} {format_quantity(watt, 'W')}" for block, watt in summary.power_split_w.items()]
+    first = summary.first_wrong
+    lines = [
+        f"steps checked     {summary.steps_checked}, of random sequences",
+        f"wrong levels      {summary.wrong_levels}; updates that went wrong {summary.wrong_updates}",
+        f"retention         {summary.retention_steps} steps held, {summary.retention_wrong} wrong",
+        f"staircase         wrong steps: {summary.staircase_wrong}, as drawn {summary.staircase_wrong_uncalibrated}",
+        f"update            done {format_quantity(summary.update_time_max_s, 's')} after the pulse began, or sooner",
+        f"level error       at most {100 * summary.level_error_max:.2f} % of alpha per rung",
+        f"power             {format_quantity(summary.power_w, 'W')} on average",
+        f"                  {', '.join(split[:3])},",
+        f"                  {', '.join(split[3:])}",
+    ]
+    if first is not None:
+        lines.insert(
+            2,
+            f"                  first in sequence {first.sequence}, step {first.step}: level {first.found}, "
+            f"not {first.expected}",
+        )
+    return [f"  {line}" for line in lines]
+
+
+def format_outside(outside: Sequence[str] = OUTSIDE) -> list[str]:
+    """Return the last lines of a power table: the parts of a chip that its figures do not contain."""
+    return wrap(f"{'not in power':18}{', '.join(outside)}", 79, subsequent_indent=18 * " ")
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """Format a fraction in per cent: 0.9512 -> '95.1 %'."""
+    return f"{100 * value:.{digits}f} %"
+
+
+def within(bounds: tuple[float, float]) -> str:
+    """Format the ends of a fraction's interval: '[93.0 %, 96.7 %]'."""
+    return f"[{percent(bounds[0])}, {percent(bounds[1])}]"
+
+
+def format_pvt(sweep: Sweep) -> list[str]:
+    """Return the terminal table of `summarize_pvt`, under 80 columns."""
+    lines = [f"{'corner':6} {'temp':>6} {'supply':>8}  {'states':>9} {'decisions':>10}  {'accuracy':>8} {'power':>9}"]
+    rows, samples = sweep.conditions, sweep.conditions[0].samples + sweep.conditions[0].failed
+    lines += [_condition(row) for row in rows]
+    lines += [
+        "",
+        f"samples         {samples} in each of {len(rows)} conditions, {sweep.failed} runs failed",
+        "agreement       states and decisions, software vs the simulator",
+        *_format_worst(sweep.worst, rows),
+        *wrap(f"{'stands on':16}{say_basis(sweep)}", 79, subsequent_indent=16 * " "),
+        *format_elsewhere({"another": sum(row.elsewhere for row in rows)}),
+        *format_outside(sweep.power_outside),
+    ]
+    return lines + format_audit(sweep.audit)
+
+
+def say_basis(sweep: Sweep) -> str:
+    """Return what bias currents the figures of a sweep rest on; of ideal ones also how to see others."""
+    ideal = sweep.stands_on == WORDS["constant"]
+    return sweep.stands_on + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
+
+
+def _format_worst(worst: Sequence[PvtCondition], rows: Sequence[PvtCondition]) -> list[str]:
+    one = (worst or rows)[0]
+    decisions = f"{percent(one.task_agreement)} {within(one.task_agreement_interval or (0.0, 1.0))}"
+    figures = f"decisions {decisions}, states {percent(one.state_agreement, 2)}"
+    if not worst:
+        return [f"worst           none of {len(rows)}: all have equal", f"                {figures}"]
+    places = [f"{row.corner} {row.celsius:g} C {row.supply_v:g} V" for row in worst]
+    more = [f"and {len(places) - CONDITIONS} more"] if len(places) > CONDITIONS else []
+    named = ", ".join(places[:CONDITIONS] + more)
+    text = f"{'worst':16}{named if len(worst) == 1 else f'{len(worst)} alike: {named}'}"
+    return [*wrap(text, 79, subsequent_indent=16 * " "), f"                {figures}"]
+
+
+def _condition(row: PvtCondition) -> str:
+    where = f"{row.corner:6} {row.celsius:>4g} C {row.supply_v:>6.4g} V"
+    if row.accuracy is None or row.power_w is None:
+        return f"{where}  every simulation failed"
+    states, decisions = percent(row.state_agreement, 2), percent(row.task_agreement)
+    return f"{where}  {states:>9} {decisions:>10}  {percent(row.accuracy):>8} {format_quantity(row.power_w, 'W'):>9}"
+
+
+def format_summary(summary: ChipSummary, network: str = "NETWORK") -> list[str]:
+    """Return the terminal table of a run's summary, under 80 columns but for commands; network: its file, as these have
+    it."""
+    simulated = f"{summary.chips} chips, {summary.failed} failed; {summary.samples} samples each"
+    lines = [
+        f"{simulated}; engine {summary.engine}, variation {summary.variation.kind}",
+        "",
+        f"{'':15}  {'nominal':>9}  {'mean':>9}  {'sd':>7}  {'5 %':>9}  {'median':>9}  {'95 %':>9}",
+    ]
+    for metric, found in summary.figures.items():
+        values = [summary.nominal[metric], found.mean, found.sd, *(found.quantiles[q] for q in SHOWN)]
+        texts = [METRICS[metric].format(value, 1) for value in values]
+        widths = (9, 9, 7, 9, 9, 9)
+        cells = "  ".join(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
+        lines.append(f"{METRICS[metric].title:15}  {cells}")
+    kept = summary.nominal.task_agreement
+    if kept < FAITHFUL:
+        lines += [
+            "",
+            f"nominal circuit   only {percent(kept)} of its decisions are the software's;",
+            f"                  software accuracy {percent(summary.software_accuracy)}; cosim compare says why",
+        ]
+    lines += ["", *format_yield(summary.yield_), *_beside_yield(summary)]
+    lines += format_unreset(summary)
+    for k, (what, command) in enumerate(advise(summary, network)):
+        lines += [f"{'' if k else 'what helps':18}{what}:", f"{'':20}{command}"]
+    for reason, count in summary.reasons.items():
+        lines.append(f"failed            {count}: {reason}")
+    for metric, pair in (summary.paired or {}).items():
+        correlation = (
+            f"r {found}" if (found := format_correlation(pair)) else f"no correlation: {why_no_correlation(pair)}"
+        )
+        bias = f"behavioral - {summary.engine} {format_bias(metric, pair)}"
+        lines.append(f"paired            {METRICS[metric].title}: {correlation}, {bias}")
+    lines += [*format_gradient(summary.gradient), *format_chip_noise(summary.noise)]
+    return [*lines, *format_trust(summary), *format_outside(summary.power_outside)]
+
+
+def format_yield(found: SpecYield) -> list[str]:
+    """Return lines with the yield and its interval, and without failed simulations where there are any."""
+    lines = [
+        f"yield             {percent(found.value)} {within(found.interval)}, {found.passed} of "
+        f"{found.chips} chips with {' and '.join(found.spec)}",
+        f"                  {100 * found.confidence:.3g} % interval, {found.method}",
+    ]
+    without = found.without_failed
+    if without and without.chips != found.chips:
+        of = f"of the {without.chips} that were simulated"
+        lines.append(f"                  {percent(without.value)} {within(without.interval)} {of}")
+    return lines
+
+
+def _beside_yield(summary: ChipSummary) -> list[str]:
+    """Return the line with the accuracy of nominal circuit and software: a bad network makes a limit easy to keep."""
+    nominal, software = percent(summary.nominal.accuracy), percent(summary.software_accuracy)
+    return [f"                  nominal circuit: accuracy {nominal}, software {software}"]
+
+
+def format_unreset(summary: ChipCount) -> list[str]:
+    """Return lines on chips with a cell that does not reset, and which cells; nothing without such chips."""
+    found = summary.unreset
+    if not found.chips:
+        return []
+    cells = [f"{cell} ({count})" for cell, count in found.cells.items()]
+    more = f" and {len(cells) - CELLS} more" if len(cells) > CELLS else ""
+    return [
+        f"does not reset    {found.chips} chips, which do not count; {found.meet_spec} of them meet the spec",
+        f"                  {', '.join(cells[:CELLS])}{more}",
+        *wrap(UNRESET, 79, initial_indent=18 * " ", subsequent_indent=18 * " "),
+    ]
+
+
+def format_contributions(contributions: Mapping[str, Contribution], metric: str = "accuracy") -> list[str]:
+    """Return lines with shares of the variance of one figure, by block and by kind of transistor."""
+    lines = []
+    for name, division in contributions[metric].divisions.items():
+        lines += ["", f"share of the variance of {METRICS[metric].title} by {name}:"]
+        if needed := division.chips_needed:
+            lines.append(f"  too few chips: intervals are wider than 0 to 100 %; about --chips {needed} narrow them")
+            continue
+        for share in division.shares:
+            bounds = within((share.low, share.high))
+            lines.append(f"  {share.group:24} {share.transistors:5} transistors  {percent(share.value):>7} {bounds}")
+        lines.append(f"  {'R2':24} {'':5}              {percent(division.r2):>7}")
+    return lines
+
+
+def format_trim(summary: TrimSummary) -> list[str]:
+    """Yield before and after trimming, by the number of bits."""
+    spans = ", ".join(f"{name} +-{percent(value)}" for name, value in summary.ranges.items())
+    lines = [
+        f"{summary.chips} chips, {summary.failed} failed; {summary.samples} samples each; engine "
+        f"{summary.engine}; converters: {spans}",
+        f"yield: chips with {' and '.join(summary.spec)}, 95 % interval; p: McNemar, exact",
+        "",
+        f"{'bits':>6}  {'yield':>7}  {'95 % interval':>17}  {'won':>4}  {'lost':>4}  {'p':>8}  {'accuracy':>8}  "
+        f"{'states':>8}",
+    ]
+    for row in summary.rows:
+        figures = "  ".join(
+            f"{percent(found.mean) if found else '-':>8}" for found in (row.accuracy, row.state_agreement)
+        )
+        bounds = within(row.yield_.interval)
+        lines.append(
+            f"{'none' if row.bits is None else row.bits:>6}  {percent(row.yield_.value):>7}  {bounds:>17}  "
+            f"{row.won:>4}  {row.lost:>4}  {row.p:>8.2g}  {figures}"
+        )
+    found = format_elsewhere(summary.elsewhere)
+    return [*lines, *([""] if found else []), *found]
+
+
+def format_bias(metric: str, pair: Pair) -> str:
+    """Format behavioral minus the other engine over chips, with its interval."""
+    mean, low, high = (METRICS[metric].format(value, 2) for value in (pair.bias, *pair.bias_interval))
+    return f"{mean} [{low}, {high}]"
+
+
+def why_no_correlation(pair: Pair) -> str:
+    """Return why `format_correlation` has nothing to say."""
+    return f"only {pair.chips} chips" if pair.chips < LEAST_PAIRED else "one engine sees no spread"
+
+
+def format_correlation(pair: Pair) -> str:
+    """Return the correlation of both engines over chips with its interval; empty where there is none, see `Pair`."""
+    if pair.correlation is None or (bounds := pair.correlation_interval) is None:
+        return ""
+    return f"{pair.correlation:.3f} [{bounds.low:.3f}, {bounds.high:.3f}]"
+
+
+def format_circuit(summary: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a compiled network, its figures and what was lost.
+
+    summary: that of `cosim.verbs.compile.outputs.summarize`.
+    """
+    gates, capacitors = summary["gate_area_um2"], summary["capacitor_area_um2"]
+    statuses = ", ".join(f"{count} {status}" for status, count in summary["statuses"].items())
+    lost: list[str] = summary["lost"]
+    return [
+        f"{summary['task'] or 'network'} on {summary['technology']}",
+        f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)",
+        f"  area, estimated   {gates:.0f} um2 of gates, {capacitors:.0f} um2 of capacitors",
+        *_lines_of("left out", say_constant(summary.get("left_out", {}))),
+        f"  bias pins         {summary['bias_pins']}",
+        f"  unit current      {format_quantity(summary['i_unit_a'], 'A')} per software 1.0",
+        f"  parameters        {summary['parameters']}: {statuses}",
+        *([f"  weights of 0      {zeros}, without a row"] if (zeros := summary.get("zero_weights")) else []),
+        *(f"    lost: {parameter} (see mapping.csv)" for parameter in lost[:LOST]),
+        *([f"    and {len(lost) - LOST} more"] if len(lost) > LOST else []),
+    ]
+
+
+def _lines_of(name: str, text: str) -> list[str]:
+    """Return a text behind its name, under 80 columns; nothing for none."""
+    return wrap(f"  {name:<18}{text}", 79, subsequent_indent=20 * " ") if text else []

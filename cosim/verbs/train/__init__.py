@@ -1,0 +1,1 @@
+"""cosim train: train a hardware network on a task."""

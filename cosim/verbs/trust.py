@@ -1,0 +1,138 @@
+"""Trust in a run, as text: what another simulator ran, how near to a threshold, what an audit found."""
+
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+
+from cosim.base.quantities import format_quantity
+from cosim.engines.simulation.audit import LEAST, Audit
+from cosim.engines.simulation.undecided import Undecided, UndecidedChips
+from cosim.verbs.compare.agreement import ComparisonSummary
+from cosim.verbs.compare.transitions import Transitions
+from cosim.verbs.montecarlo.chips import ChipSummary
+
+_NAME, _WIDTH = 18, 79  # columns
+
+
+def format_trust(summary: ComparisonSummary | ChipSummary) -> list[str]:
+    """Return the lines on samples that another simulator ran, undecided ones and the audit, of those that there are."""
+    elsewhere, undecided = format_elsewhere(summary.elsewhere), format_undecided(summary.undecided)
+    return elsewhere + undecided + format_audit(summary.audit)
+
+
+def format_transitions(found: Transitions | None) -> list[str]:
+    """Return the lines on how many transitions of an automaton were taken, and how near to a threshold; none without
+    one."""
+    return [] if found is None else _lines("transitions", say_transitions(found))
+
+
+def say_transitions(found: Transitions) -> str:
+    """Return a statement on how many transitions of an automaton were taken, and how near to a threshold."""
+    said = [f"{found.taken} of {len(found.rows)} taken"]
+    if found.margin_a is not None:
+        said.append(f"smallest margin {format_quantity(found.margin_a, 'A')}")
+    if found.wrong:
+        said.append(f"{found.wrong} led to a wrong state")
+    if found.astray:
+        said.append(f"{found.astray} frames astray")
+    return ", ".join(said)
+
+
+def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:
+    """Return paragraphs on how many samples another simulator ran, and why; none where there are none."""
+    return tuple(" ".join(line.split()) for line in format_elsewhere(elsewhere))
+
+
+def format_elsewhere(elsewhere: Mapping[str, int], what: str = "samples") -> list[str]:
+    """Return the lines on how many samples another simulator ran, and why, by `Inference.elsewhere`; none if it ran
+    none."""
+    lines: list[str] = []
+    for text, count in elsewhere.items():
+        other, _, reason = text.partition(": ")
+        if count:
+            lines += _lines(f"by {other}", f"{count} {what}{f' ({reason})' if reason else ''}")
+    return lines
+
+
+def format_undecided(found: Undecided | UndecidedChips | None) -> list[str]:
+    """Return the lines on how many decisions, or samples on chips, an engine's error could turn; none if unknown."""
+    return _block("undecided", say_undecided(found))
+
+
+def say_undecided(found: Undecided | UndecidedChips | None) -> list[str]:
+    """Return statements on how many decisions, or inferences of chips, an error of the engine could turn."""
+    if found is None:
+        return []
+    limit, error = (format_quantity(current, "A") for current in (found.limit, found.error))
+    under = f"under {limit}, {error} of it by steps"
+    if isinstance(found, UndecidedChips):
+        return [f"{_of(found.near, found.inferences, 'inferences')} have a decision {under}"]
+    said = [f"{_of(found.near, found.decisions, 'decisions')} {under}"] if found.decisions else []
+    if found.latches:
+        volt = format_quantity(found.volt, "V")
+        said.append(f"{_of(found.floating, found.latches, 'latches')} within {volt} when read")
+    return said
+
+
+def _of(count: int, whole: int, what: str) -> str:
+    return f"{count} of {whole} {what} ({100 * count / whole:.2f} %)"
+
+
+def format_audit(audit: Audit | None) -> list[str]:
+    """Return the lines on what an audit found; none without an audit."""
+    return _block("audit", say_audit(audit))
+
+
+def say_audit(audit: Audit | None) -> list[str]:
+    """Return statements on what an audit found; none without an audit."""
+    if audit is None:
+        return []
+    if not audit.instances:
+        return [f"nothing to audit: {audit.simulator} ran every sample"]
+    failed = f", {audit.failed} failed, the first: {audit.reason}" if audit.failed else ""
+    compared = audit.bits - audit.ties - audit.behind
+    worst = "" if audit.worst is None else f", up to {format_quantity(audit.worst, 'A')} from a threshold"
+    if not audit.bits:
+        return [f"REFUSED: all {audit.instances} in {audit.simulator} failed, so nothing was compared: {audit.reason}"]
+    share = 100 * audit.ties / audit.bits
+    ties = f"{audit.ties} ({share:.2f} %) under {format_quantity(audit.limit, 'A')}, {audit.turned} turned, and "
+    return [
+        f"{'passed' if audit.passed else 'REFUSED'}: {audit.instances} in {audit.simulator}{failed}",
+        f"{100 * audit.agreement:.3f} % of {compared} states equal, {audit.wrong} wrong{worst}",
+        f"ties: {ties}{audit.behind} states behind them",
+    ]
+
+
+def _block(name: str, said: Sequence[str]) -> list[str]:
+    """Return statements as lines of the terminal, the name in front of the first."""
+    return [line for k, text in enumerate(said) for line in _lines("" if k else name, text)]
+
+
+def trust_rows(summary: ChipSummary) -> list[tuple[str, str]]:
+    """Return rows, (name, value), on samples that another simulator ran, undecided inferences and the audit, where
+    present."""
+    found = {
+        "simulated elsewhere": format_elsewhere(summary.elsewhere),
+        "undecided": say_undecided(summary.undecided),
+        "audit": say_audit(summary.audit),
+    }
+    return [(name, "; ".join(said)) for name, said in found.items() if said]
+
+
+def format_refusal(audit: Audit, place: str) -> str:
+    """Return why a run whose audit failed is refused, and where its results are."""
+    compared = audit.bits - audit.ties - audit.behind
+    if not audit.bits:
+        return (
+            f"refused by its audit: all {audit.instances} simulations in {audit.simulator} failed, so nothing was "
+            f"compared; the first: {audit.reason}. The results are in {place}, marked as refused; give each more time "
+            "with --timeout, where that was it, or leave the audit out with --audit 0"
+        )
+    return (
+        f"refused by its audit: {100 * audit.agreement:.3f} % of the {compared} states outside ties are those of "
+        f"{audit.simulator}, and {100 * LEAST:g} % must be. The results are in {place}, marked as refused; run it with "
+        f"--engine {audit.simulator}, or, where {audit.instances} are not all samples, audit more of them with --audit"
+    )
+
+
+def _lines(name: str, text: str) -> list[str]:
+    return wrap(text, _WIDTH, initial_indent=f"{name:{_NAME}}", subsequent_indent=" " * _NAME)

@@ -1,0 +1,1 @@
+"""cosim verify: say which kept files of a folder are whole."""

@@ -1,0 +1,164 @@
+"""cosim verify: which of the files that a folder keeps are whole."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from cosim.base.errors import InputError
+from cosim.base.settings import SETTINGS_FILE
+from cosim.cli.options import FILE
+from cosim.cli.settings import say_version
+
+RESULTS = (
+    "comparison.json",
+    "pvt.json",
+    "power.json",
+    "trim.json",
+    "design.json",
+    "sweep.json",
+    "explore.json",
+    "signoff.json",
+    "page.json",
+    "diff.json",
+    "search.json",
+)
+DRAWN = ("wires.csv", "positions.csv")  # of cosim layout
+TABLES = ("simulation.npz", "pvt.npz", "power.npz")
+_WITHIN = ("sweep", "explore", "signoff")  # have runs in folders of their own
+AGAIN = "the same command writes it again"
+
+
+@click.command()
+@click.argument("folder", metavar="FOLDER", type=FILE)
+def command(folder: Path) -> None:
+    """Check the files that a verb keeps in FOLDER against their checksums; nothing is changed or run.
+
+    FOLDER is the store of montecarlo, or a folder of compile, layout, simulate, compare, power, trim, characterize or
+    demo, or that of sweep, explore or signoff with all that is in it. The exit status is 1 if anything is damaged.
+    """
+    from cosim.base.read_settings import read_settings
+
+    rows = list(check_kept(folder))
+    if not rows:
+        raise InputError(f"{folder}: holds nothing with a checksum; give a folder that a verb has written")
+    width = max(len(name) for name, _ in rows)
+    for name, fault in rows:
+        click.echo(f"{name:{width}}  {f'damaged  {fault}' if fault else 'whole'}")
+    with suppress(InputError):  # it stands in the rows
+        say_version(folder, read_settings(folder))
+    for rest in rests_in(folder):
+        click.echo(f"{rest.relative_to(folder)}: {rest.stat().st_size} bytes left by a killed process; may be deleted")
+    if any(fault for _, fault in rows):
+        raise SystemExit(1)
+
+
+def rests_in(folder: Path) -> Iterator[Path]:
+    """Yield the files that killed processes left in a folder, and in those in it, while they wrote."""
+    from cosim.base.write import find_rests
+
+    for place in (folder, *sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())):
+        yield from find_rests(place)
+
+
+def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield (file, fault) of all that a folder keeps; a fault says what is wrong and what happens then, and is empty
+    for a whole file."""
+    from cosim.base.arrays import is_whole
+    from cosim.base.claim import owner_of
+    from cosim.base.read import is_file
+    from cosim.engines.simulation.keep import INFERENCES, damaged_results
+
+    owner = owner_of(folder)
+    if owner == "montecarlo":
+        yield from check_store(folder)
+    for point in sorted(one for one in folder.iterdir() if one.is_dir()) if owner in _WITHIN else ():
+        if point.name in (INFERENCES, "failed"):
+            continue
+        yield from ((f"{point.name}/{name}", fault) for name, fault in check_kept(point))
+    for name in RESULTS:
+        if is_file(folder / name):
+            yield name, _fault_of(folder / name) and AGAIN
+    for name in TABLES:
+        if is_file(folder / name):
+            yield name, "" if is_whole(folder / name) else AGAIN
+    for name in DRAWN:
+        if is_file(folder / name):
+            yield name, _fault_of_table(folder / name) and AGAIN
+    if fault := _fault_of_settings(folder):
+        yield SETTINGS_FILE, fault
+    count, damaged = damaged_results(folder / INFERENCES)
+    if count:
+        fault = f"{len(damaged)} of {count}, {_some(damaged)}: the same command runs them again" if damaged else ""
+        yield INFERENCES, fault
+
+
+def check_store(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield (file, fault) for the files that a Monte Carlo run needs to go on, replay or make its page; '' if whole."""
+    from cosim.base.read import is_file
+    from cosim.verbs.montecarlo.keep import (
+        CALIBRATION_FILE,
+        NETWORK_FILE,
+        SAMPLES_FILE,
+        TRIAL_FILE,
+        damaged_files,
+        read_trial_file,
+    )
+    from cosim.verbs.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE
+    from cosim.verbs.montecarlo.store import CHIPS_FILE, RUN_FILE, read_chips, read_sealed
+
+    fault = _fault_of(folder / RUN_FILE)
+    yield RUN_FILE, fault and AGAIN
+    if fault:
+        yield CHIPS_FILE, f"not to be told without {RUN_FILE}"
+    else:
+        kept = read_chips(folder, read_sealed(folder / RUN_FILE))
+        lines = _some([f"line {number}" for number in kept.damaged])
+        fault = f"{len(kept.damaged)} of {kept.lines} records, {lines}: the same command runs their chips again"
+        yield CHIPS_FILE, fault if kept.damaged else ""
+    damaged: list[str] = []
+    try:
+        damaged, fault = damaged_files(folder, read_trial_file(folder).sums), ""
+    except InputError as error:
+        fault = str(error)
+    yield TRIAL_FILE, fault and AGAIN
+    for name in (NETWORK_FILE, SAMPLES_FILE, CALIBRATION_FILE):
+        yield name, f"not to be told without {TRIAL_FILE}" if fault else AGAIN if name in damaged else ""
+    for name in (SUMMARY_FILE, CONTRIBUTIONS_FILE):
+        if is_file(folder / name):
+            yield name, _fault_of(folder / name) and AGAIN
+
+
+def _fault_of(path: Path) -> str:
+    from cosim.verbs.montecarlo.store import read_sealed
+
+    try:
+        read_sealed(path)
+    except (FileNotFoundError, InputError) as error:
+        return str(error)
+    return ""
+
+
+def _fault_of_table(path: Path) -> str:
+    from cosim.base.sealed import read_sealed_text
+
+    try:
+        read_sealed_text(path, AGAIN)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _fault_of_settings(folder: Path) -> str:
+    from cosim.base.read_settings import read_settings
+
+    try:
+        read_settings(folder)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
