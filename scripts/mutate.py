@@ -37,10 +37,13 @@ FOLDERS = ("cosim", "tests", "models", "netlists", "scripts", "docs")
 EQUIVALENT = Path("scripts/equivalent_mutants.toml")
 # Beside tests/x/test_y.py for cosim/x/y.py, in the order in which they run.
 FURTHER_TESTS = {
-    "cosim/verbs/compare/agreement.py": ("tests/ir/test_native.py",),
-    "cosim/engines/behavioral/evaluate.py": ("tests/engines/behavioral/test_equations.py", "tests/ir/test_lower.py"),
-    "cosim/compiler/lower.py": ("tests/ir/test_native.py",),
-    "cosim/compiler/size.py": ("tests/ir/test_native.py",),
+    "cosim/verbs/compare/agreement.py": ("tests/compiler/test_native.py",),
+    "cosim/engines/behavioral/evaluate.py": (
+        "tests/engines/behavioral/test_equations.py",
+        "tests/compiler/test_lower.py",
+    ),
+    "cosim/compiler/lower.py": ("tests/compiler/test_native.py",),
+    "cosim/compiler/size.py": ("tests/compiler/test_native.py",),
 }
 # Loaded once, before the process of each mutant is forked off: half of the time of a short run otherwise.
 PRELOAD = ("pytest", "numpy", "networkx", "scipy.optimize", "scipy.stats")

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import cosim.cli
 from cosim.base import results, write
@@ -23,6 +25,7 @@ from cosim.circuit.elements import Circuit
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.library import find_ngspice_library
 from cosim.engines.ngspice.session import run_deck
+from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, Layer, ReluLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout
 from cosim.technology.calibration import Calibration, load_calibration
@@ -84,7 +87,7 @@ def known_results():
         typed = target.suffix == ".json" or (target.suffix == ".html" and target.name != "report.html")  # by its user
         known = target.name == "probe" or typed
         if not known and marker.is_file() and (verb := marker.read_text().strip()) in results._RESULTS:
-            assert results.is_result(target.name, verb), f"files/results.py: {target.name} of {verb} is missing"
+            assert results.is_result(target.name, verb), f"base/results.py: {target.name} of {verb} is missing"
         return stage(target, content)
 
     write._stage = checked
@@ -130,6 +133,12 @@ def run_bench(technology: Technology):
         return waves
 
     return run
+
+
+BROWSER_FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--enable-logging=stderr", "--v=0",
+)  # fmt: skip
 
 
 SESSION = """
@@ -196,6 +205,54 @@ def cosim_main(monkeypatch, capfd):
         found = capfd.readouterr()
         assert "Traceback" not in found.err
         return code, found.out, found.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory, make_network):
+    """Folder with net.npz, one layer of three cells, and data.npz, 5 samples of 3 steps."""
+    folder = tmp_path_factory.mktemp("tiny")
+    network = make_network(26, widths=(3,), outputs=2, alphas=(1.0,))
+    save_checkpoint(folder / "net.npz", network)
+    rng = np.random.default_rng(3)
+    np.savez(folder / "data.npz", x_test=rng.uniform(size=(5, 3, 3)), y_test=np.array([0, 1, 1, 0, 1]))
+    return folder
+
+
+@pytest.fixture
+def cosim_process():
+    """(arguments, environment) -> (exit code, stdout, stderr) of `cosim ...` in a process of its own."""
+
+    def run(*arguments, **environment):
+        done = subprocess.run(
+            [sys.executable, "-c", "from cosim.cli import main; main()", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+@pytest.fixture
+def runner() -> CliRunner:
+    return CliRunner()
+
+
+@pytest.fixture
+def browse(tmp_path):
+    """(arguments) -> the finished process of a browser in a profile of its own; skips where none is installed."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("no chromium is installed")
+
+    def run(*arguments):
+        command = [browser, *BROWSER_FLAGS, f"--user-data-dir={tmp_path / 'profile'}", *map(str, arguments)]
+        environment = {**os.environ, "TZ": "UTC"}
+        return subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment, check=True)
 
     return run
 

@@ -20,7 +20,7 @@ def test_ladder(cosim_main, tmp_path):
     (nominal,) = found["conditions"]
     assert set(nominal) > KEYS
     assert (nominal["corner"], nominal["celsius"], nominal["supply_v"]) == ("tt", 27.0, 1.8)
-    # the split is the mean of 40 samples a step, the power an integral: see tests/study/test_characterize.py
+    # the split is the mean of 40 samples a step, the power an integral: see tests/verbs/characterize/test_study.py
     assert sum(nominal["power_split_w"].values()) == pytest.approx(nominal["power_w"], rel=0.3 / 40, abs=0)
     assert (tmp_path / "ladder_tt_27C_1.8V.png").stat().st_size > 10_000
     before = (tmp_path / "ladder_tt_27C_1.8V.png").read_bytes()

@@ -100,7 +100,7 @@ def test_a_data_set_that_is_not_there_is_named(tmp_path):
 
 
 def test_footprints_are_the_papers(tmp_path):
-    """In thousands, as in tests/software/test_mgrade.py: at most one less than the paper's, which rounds up."""
+    """In thousands, as in tests/papers/test_mgrade.py: at most one less than the paper's, which rounds up."""
     found = list(run_table(make_table("footprint", REDUCED), tmp_path, 3, quiet))
     assert len(found) == 7 and all(row.seeds == () for row in found)
     for row in found:

@@ -16,7 +16,7 @@ from cosim.base.errors import MissingToolError
 from cosim.engines.ngspice.library import format_install_hint
 from cosim.verbs.doctor import command as doctor
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # Build back ends differ: some keep `cosim-analog[train]` under `all`, some spell it out.
 REQUIRES = [
     "numpy>=2.0",

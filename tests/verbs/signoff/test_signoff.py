@@ -25,7 +25,7 @@ from cosim.verbs.signoff.table import format_check, say_whole, verdict_of
 from cosim.verbs.signoff.weakest import largest_voltages
 
 pytest.importorskip("numba")
-NETWORK = Path(__file__).parents[2] / "models" / "trained" / "digits_d4.pt"
+NETWORK = Path(__file__).parents[3] / "models" / "trained" / "digits_d4.pt"
 PLAN = """
 [nominal]
 audit = 1

@@ -14,8 +14,8 @@ from cosim.cli.types import ShareType
 from cosim.verbs.montecarlo.merge import merge_stores
 from cosim.verbs.montecarlo.run import shard_of
 
-DOCS = Path(__file__).parents[2] / "docs" / "montecarlo.md"
-NETWORK = Path(__file__).parents[2] / "models" / "trained" / "digits_d4.pt"
+DOCS = Path(__file__).parents[3] / "docs" / "montecarlo.md"
+NETWORK = Path(__file__).parents[3] / "models" / "trained" / "digits_d4.pt"
 ASKED = ("--chips", "5", "--samples", "8")
 
 
