@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import cosim.cli
-from cosim.base import results, write
+from cosim.base import claim, write
 from cosim.base.claim import MARKER
 from cosim.base.errors import MissingToolError
 from cosim.circuit.bench import PRECISE
@@ -86,8 +86,8 @@ def known_results():
         marker = target.parent / MARKER
         typed = target.suffix == ".json" or (target.suffix == ".html" and target.name != "report.html")  # by its user
         known = target.name == "probe" or typed
-        if not known and marker.is_file() and (verb := marker.read_text().strip()) in results._RESULTS:
-            assert results.is_result(target.name, verb), f"base/results.py: {target.name} of {verb} is missing"
+        if not known and marker.is_file() and (verb := marker.read_text().strip()) in claim._RESULTS:
+            assert claim.is_result(target.name, verb), f"base/claim.py: {target.name} of {verb} is missing"
         return stage(target, content)
 
     write._stage = checked

@@ -1,20 +1,26 @@
-"""Arrays from outside: .npz files, and any other zip, whose sizes are checked before memory is taken.
+"""Arrays and tensors from outside: .npz and .pt files, zips whose sizes are checked before memory is taken.
 
-How much memory a file may ask for depends on its own size: compression is a convenience, not a multiplier.
+How much memory a file may ask for depends on its own size: compression is a convenience, not a multiplier. torch.load
+believes what a .pt says of its own sizes. Here its parts must be stored as they are, and it is mapped, so that no
+tensor can reach beyond the file; a view that repeats its numbers is counted in full.
 """
 
+import pickle
 import zipfile
 from collections.abc import Collection, Mapping
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.base.errors import InputError
-from cosim.base.seal import check_zip
+from cosim.base.errors import InputError, importing
+from cosim.base.resources import install_command
 from cosim.base.text import open_file, parsing, shown, shown_path
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MEMORY_FLOOR, MEMORY_RATIO = 8 << 20, 64  # bytes that any file may ask for; beyond that so many times its own size
 MEMBERS = 1000
@@ -25,6 +31,7 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 _ENCRYPTED = 0x1
 _CONVERT = "save it converted: names with y.astype(str), numbers with x.astype(float), unequal lengths padded to one"
 _FORMS = {"text": "U", "whole": "iu", "real": "iuf"}  # kinds of `check_forms`, and numpy's letters
+_PICKLE, _PICKLE_LIMIT = "data.pkl", 8 << 20  # bytes of a .pt: names, shapes and plain values
 _WORDS = {"text": "text", "whole": "whole numbers", "real": "real numbers"}
 
 
@@ -45,16 +52,6 @@ def check_memory(wanted: int, limit: int, where: str) -> None:
             f"{where} must take at most {limit / 1e6:.4g} MB of memory, not {wanted / 1e6:.4g} MB, in a file of this "
             f"size; save fewer numbers, or save them uncompressed"
         )
-
-
-def is_whole(path: Path, key: str = "") -> bool:
-    """Tell whether an archive ends with a checksum that fits; `key` as it was sealed with."""
-    try:
-        with open_file(path, "") as file:
-            check_zip(file.read(), key)
-    except (OSError, ValueError, InputError):
-        return False
-    return True
 
 
 def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
@@ -136,3 +133,50 @@ def _read_array(content: IO[bytes], size: int, limit: int, where: str, repair: s
     if wanted != there:
         raise InputError(f"{where} must have {wanted} bytes for its shape {shown(shape)}, not {there}; {repair}")
     return np.ndarray(shape, dtype, content.read(wanted), order="F" if by_column else "C")
+
+
+def read_torch(path: Path, repair: str) -> object:
+    """Return the content of a .pt file; its tensors are mapped from the file, so copy what outlives it.
+
+    Raises InputError that names the file and `repair`, MissingToolError without torch.
+    """
+    where = shown_path(path)
+    _check_archive(path, where, repair)
+    with importing(f"{where}: reading a .pt", f"{install_command('train')}, or save it as .npz where torch is"):
+        import torch
+    with parsing(where, "a file of torch.save", repair):
+        try:
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        except pickle.UnpicklingError as error:
+            raise InputError(
+                f"{where}: only tensors and plain values are loaded, but this file is no checkpoint or asks to run "
+                f"code; {repair}"
+            ) from error
+
+
+def _check_archive(path: Path, where: str, repair: str) -> None:
+    wanted = "a file of torch.save, which is a zip since torch 1.6"
+    with open_file(path, repair) as file, parsing(where, wanted, repair), zipfile.ZipFile(file) as archive:
+        for member in check_members(archive, where, repair):
+            if member.compress_size != member.file_size or member.compress_type != zipfile.ZIP_STORED:
+                raise InputError(f"{where}: must be stored without compression, as torch.save does; {repair}")
+            if Path(member.filename).name == _PICKLE and member.file_size > _PICKLE_LIMIT:
+                raise InputError(f"{where}: {_PICKLE} must have at most {_PICKLE_LIMIT / 1e6:.3g} MB; {repair}")
+        if (damaged := archive.testzip()) is not None:  # torch.load would not tell
+            raise InputError(f"{where}: {shown(damaged)} is damaged, its checksum does not fit; {repair}")
+
+
+def tensor_array(tensor: "Tensor", where: str, limit: int) -> NDArray[np.float64]:
+    """Copy a tensor's numbers into an array of at most `limit` bytes; raises InputError for any but a plain tensor."""
+    import torch
+
+    layout, dtype = (str(word).removeprefix("torch.") for word in (tensor.layout, tensor.dtype))
+    plain = tensor.layout == torch.strided and tensor.device.type == "cpu" and not tensor.is_nested
+    if not plain or tensor.is_complex() or tensor.is_quantized or tensor.dtype == torch.bool:
+        raise InputError(
+            f"{where} must be a dense tensor of real numbers on the CPU, not {layout} of {dtype} on {tensor.device}; "
+            "save it as one"
+        )
+    check_memory(8 * tensor.numel(), limit, where)
+    with parsing(where, f"a tensor of real numbers, not of {dtype}", "save it as float32"):
+        return tensor.detach().double().numpy().copy()

@@ -9,10 +9,10 @@ import os
 import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from cosim.base.errors import InputError
-from cosim.base.results import is_result
 from cosim.base.write import check_folder, check_writable, is_replaced, make_folder, sync_folder, writing_into
 
 MARKER = ".cosim"  # in a folder: says which verb made it, and is locked while that writes
@@ -26,6 +26,35 @@ _KNOWN_BY = {  # without a marker, as older versions left it: a folder that hold
     "power": ("power.json",),
     "trim": ("trim.json",),
     "compile": ("mapping.csv", "design.json"),
+}
+# names of the files and folders that each verb writes into its folder, so that no other file is replaced; folders of
+# runs within a run, such as the points of a sweep, belong to the verb that runs there
+_PAGE = "run.toml page.json report.html"
+_SAMPLES = "design.json inferences failed simulation.npz waveforms.png"
+_COMPARED = f"{_SAMPLES} comparison.json confusion.png values.png"
+_NETLIST = (
+    "network.sp network.scs network.inc devices.lib devices.scs devices.inc testbench.sp testbench.scs testbench.sim "
+    "start.sp expected.csv mapping.csv mapping.json design.json network.svg margins.json partitions.json"
+)
+_RESULTS = {
+    "characterize": "inferences failed *_*C_*V.png",
+    "compare": f"{_COMPARED} pvt.json pvt.npz pvt.png partitions.json",
+    "compile": _NETLIST,
+    "demo": f"{_COMPARED} model.pt netlist .model.cosim",
+    "diff": "diff.html diff.json",
+    "explore": "explore.json explore.csv explore.png explore.svg search.json trials.jsonl transistors.jsonl "
+    "technologies",
+    "layout": "layout.gds layout.gds.gz layout.json layout.png layout.svg lvs.sp wires.csv positions.csv couplings.csv "
+    "pins.csv area.csv resistance.csv violations.csv checks.json checks cells",
+    "montecarlo": "run.json chips.jsonl trial.json network.npz samples.npz calibration.json summary.json "
+    "contributions.json inferences chip_*",
+    "power": "design.json power.json power.npz power.png inferences failed",
+    "reproduce": "kept copies*.[jm]* pixels*.[jm]* parity*.[jm]* keywords*.[jm]* flip-flop*.[jm]* lorenz*.[jm]* "
+    "footprint.[jm]* delayed-product.[jm]*",
+    "signoff": "signoff.json plan.toml inferences failed nominal corners chips",
+    "simulate": f"{_SAMPLES} waveforms.npz waveforms.raw waveforms.vcd decks",
+    "sweep": "sweep.json sweep.csv sweep.png sweep.svg",
+    "trim": "trim.json trim.png run.json chips.jsonl",
 }
 
 
@@ -146,6 +175,12 @@ def check_owner(folder: Path, verb: str) -> None:
             f"{folder / theirs}: no verb of cosim wrote it, and cosim {verb} may replace it; move it away, or choose "
             "another folder with -o"
         )
+
+
+def is_result(name: str, verb: str) -> bool:
+    """Return whether a verb may write a file or folder of this name into its folder."""
+    known = f"{_PAGE} {_RESULTS.get(verb, '')}".split()
+    return any(fnmatchcase(name, pattern) for pattern in known)
 
 
 def owner_of(folder: Path) -> str | None:

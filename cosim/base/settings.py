@@ -15,8 +15,8 @@
     "digits.npz" = "7b52009b64fd0a2a"
 
 The options are all that are in effect, defaults as well, by their long names; one that is not there was not set. Those
-that change no result are left out: where it is written, how many processes, how long they may take. Read by
-`cosim.base.read_settings`.
+that change no result are left out: where it is written, how many processes, how long they may take. A file may also be
+written by hand, or changed: reading one checks every field.
 """
 
 import hashlib
@@ -24,11 +24,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cosim.base.errors import InputError
+from cosim.base.text import check_known, is_file, read_toml, shown, shown_name, shown_path, typed
 from cosim.base.write import write_atomically
 
 SETTINGS_FILE = "run.toml"
 DIGITS = 16  # of SHA-256, hexadecimal
 _LONG, _PIECE = 900, 80  # characters: no line may have 1000, and each takes at most 10 when it is escaped
+_REPAIR = "correct it, or let the verb that made it write it again"
 
 Scalar = bool | int | float | str
 Value = Scalar | list[Scalar]
@@ -78,6 +81,45 @@ def file_checksum(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, at DIGITS digits. Raises OSError where it cannot be read."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS]
+
+
+def read_settings(place: Path) -> RunSettings | None:
+    """Read the settings of the run in a folder, or of the one that wrote a file; None where none are kept.
+
+    Raises InputError that names file and field where they are damaged or of a wrong type.
+    """
+    path = place / SETTINGS_FILE if place.is_dir() else settings_beside(place)
+    return load_settings(path) if is_file(path) else None
+
+
+def is_settings(path: Path) -> bool:
+    """Return whether a file holds the settings of a run."""
+    try:
+        load_settings(path)
+    except InputError:
+        return False
+    return True
+
+
+def load_settings(path: Path) -> RunSettings:
+    """Read the settings in a file. Raises InputError that names file and field where it is missing or holds others."""
+    where, content = shown_path(path), read_toml(path, _REPAIR)
+    check_known(content, RunSettings, where, _REPAIR)
+    for table in ("arguments", "options"):
+        if isinstance(values := content.get(table), dict):
+            _check_values(values, f"{where}: {table}")
+    return typed(content, RunSettings, where, _REPAIR)
+
+
+def _check_values(values: dict[str, object], where: str) -> None:
+    """Raise InputError for a value that is no text, number, boolean or list of these, which `typed` could not name."""
+    for name, value in values.items():
+        parts: list[object] = value if isinstance(value, list) else [value]
+        if not all(isinstance(part, Scalar) for part in parts):
+            raise InputError(
+                f"{where}.{shown_name(name)} must be text, a number, true or false, or a list of these, not "
+                f"{shown(value)}; {_REPAIR}"
+            )
 
 
 def _format(value: Value) -> str:

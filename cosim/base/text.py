@@ -1,12 +1,14 @@
-"""Text from outside: regular files of limited size, JSON and TOML of limited depth, fields of the right type.
+"""Text from outside: regular files of limited size, JSON and TOML of limited depth, fields of the right type; and
+dataclasses as JSON objects.
 
-Every function raises InputError that names the file, the field, the limit, and `repair`: what to do about it.
+Readers raise InputError that names the file, the field, the limit, and `repair`: what to do about it.
 """
 
 import json
 import os
 import re
 import reprlib
+import stat
 import tomllib
 import warnings
 from collections.abc import Generator, Iterable, Mapping
@@ -16,7 +18,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from cosim.base.errors import CosimError, InputError
-from cosim.base.read import is_file
 
 JSON_LIMIT = 8 << 20  # bytes; a run.json of 100,000 transistors has 4 MB
 TOML_LIMIT, TOML_LINE = 64 << 10, 1000  # bytes, characters: tomllib takes quadratic time for a dotted key
@@ -198,3 +199,45 @@ def shown_path(path: Path) -> str:
     """Return a path as text for a message, with escapes for what a terminal cannot print."""
     text = os.fspath(path)
     return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def is_file(path: Path) -> bool:
+    """Tell whether a file is there; raises InputError with the system's reason when that cannot be told."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a null byte
+        raise InputError(f"{str(path)!r} cannot be the name of a file: {error}") from None
+
+
+def json_object(record: object) -> dict[str, Any]:
+    """Return a dataclass or a mapping as a JSON object, its fields in order.
+
+    What it holds is converted likewise, tuples to lists. A field whose default is None is left out where it is None. An
+    underscore at the end of a name keeps that from being a word of Python, and is no part of the key.
+    """
+    found = _plain(record)
+    assert isinstance(found, dict)
+    return found
+
+
+def round_numbers(value: object, digits: int) -> object:
+    """Return a JSON value whose real numbers have so many significant digits; tuples become lists."""
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}")
+    if isinstance(value, Mapping):
+        return {key: round_numbers(item, digits) for key, item in value.items()}
+    return [round_numbers(item, digits) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _plain(value: object) -> object:
+    if is_dataclass(value):
+        items = ((one, getattr(value, one.name)) for one in fields(value))
+        kept = ((one.name, item) for one, item in items if item is not None or one.default is not None)
+        return {name.removesuffix("_"): _plain(item) for name, item in kept}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -32,7 +32,7 @@ _KINDS = (
 def _take(ctx: click.Context, _option: click.Parameter, path: Path | None) -> None:
     if path is None or ctx.resilient_parsing:
         return
-    from cosim.base.read_settings import load_settings
+    from cosim.base.settings import load_settings
     from cosim.base.text import shown, shown_path
 
     where, settings, verb = shown_path(path), load_settings(path), verb_of(ctx)

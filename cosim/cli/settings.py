@@ -11,8 +11,8 @@ from click.core import ParameterSource
 
 from cosim.base.claim import MARKER
 from cosim.base.errors import InputError
-from cosim.base.read import is_file
 from cosim.base.settings import SETTINGS_FILE, RunSettings, Scalar, Value, file_checksum, write_settings
+from cosim.base.text import is_file
 from cosim.base.version import __version__
 from cosim.base.write import write_atomically
 from cosim.cli.config import CONFIG, GIVEN, setting_name, settings_of, verb_of
@@ -58,7 +58,7 @@ def keep_settings(place: Path) -> None:
 
     Raises InputError when they cannot be written.
     """
-    from cosim.base.read_settings import read_settings
+    from cosim.base.settings import read_settings
     from cosim.base.text import shown_path
 
     settings: RunSettings | None = click.get_current_context().meta.get(_KEPT)

@@ -16,11 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from cosim.base.arrays import memory_limit, memory_of, read_arrays
+from cosim.base.arrays import memory_limit, memory_of, read_arrays, read_torch, tensor_array
 from cosim.base.errors import InputError, NetworkError
-from cosim.base.read import is_file
-from cosim.base.tensors import read_torch, tensor_array
-from cosim.base.text import check_plain, listed, parse_json, shown, shown_name, shown_path, typed
+from cosim.base.text import check_plain, is_file, listed, parse_json, shown, shown_name, shown_path, typed
 from cosim.base.write import write_atomically
 from cosim.exchange.software_only import SOFTWARE_FORMAT, refusal
 from cosim.exchange.state_dict import check_is_network, network_from_state_dict, unwrapped

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cosim.base.errors import InputError
-from cosim.base.read import is_file
-from cosim.base.seal import seal_text
-from cosim.base.sealed import read_sealed_text
-from cosim.base.text import parsing, shown_name
+from cosim.base.seal import read_sealed_text, seal_text
+from cosim.base.text import is_file, parsing, shown_name
 from cosim.cells.blocks import block_of
 from cosim.circuit.elements import Mos
 from cosim.compiler.design import Design, block_areas, network_hash

@@ -12,8 +12,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from cosim.base.arrays import read_torch
 from cosim.base.errors import InputError
-from cosim.base.tensors import read_torch
 from cosim.base.text import check_plain, listed, shown, shown_path, typed
 from cosim.base.write import write_atomically
 from cosim.exchange.software_only import SOFTWARE_FORMAT

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from cosim.base.errors import InputError
-from cosim.base.read import is_file
-from cosim.base.read_settings import read_settings
-from cosim.base.results import write_results, write_texts
-from cosim.base.sealed import read_sealed
-from cosim.base.text import shown_path, typed
+from cosim.base.seal import read_sealed
+from cosim.base.settings import read_settings
+from cosim.base.store import write_results, write_texts
+from cosim.base.text import is_file, shown_path, typed
 from cosim.results.html import Picture
 from cosim.results.page import Block, Facts, Fold, Grid, Links, Page, PageSubject, Section, Table, format_pages
 

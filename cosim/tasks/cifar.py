@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from cosim.base.errors import InputError
-from cosim.base.read import is_file
-from cosim.base.text import read_bytes
+from cosim.base.text import is_file, read_bytes
 from cosim.tasks.task import Task, full_lengths
 
 TRAIN, TEST = tuple(f"data_batch_{k}.bin" for k in range(1, 6)), ("test_batch.bin",)

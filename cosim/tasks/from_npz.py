@@ -11,8 +11,7 @@ import numpy as np
 
 from cosim.base.arrays import read_arrays
 from cosim.base.errors import InputError
-from cosim.base.read import is_file
-from cosim.base.text import listed
+from cosim.base.text import is_file, listed
 from cosim.network.labels import class_indices, is_one_hot, label_repair, whole_classes
 from cosim.tasks.task import Task, full_lengths, percentile_range
 

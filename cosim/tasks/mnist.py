@@ -10,8 +10,7 @@ import numpy as np
 
 from cosim.base.arrays import check_memory, memory_limit
 from cosim.base.errors import InputError
-from cosim.base.read import is_file
-from cosim.base.text import open_file, parsing
+from cosim.base.text import is_file, open_file, parsing
 from cosim.tasks.task import Task, full_lengths
 
 GREY_LEVELS = 255.0

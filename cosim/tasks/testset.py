@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from cosim.base.arrays import read_arrays
 from cosim.base.errors import InputError
-from cosim.base.read import is_file
 from cosim.base.seal import checksum
-from cosim.base.text import shown, shown_path
+from cosim.base.text import is_file, shown, shown_path
 from cosim.network.automaton_in import check_symbols
 from cosim.network.labels import class_indices, is_one_hot
 from cosim.network.reference import check_inputs

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.base.errors import InputError, UnitCurrentError
-from cosim.base.json_form import round_numbers
-from cosim.base.seal import seal_json
-from cosim.base.sealed import read_sealed_record, record_of
-from cosim.base.text import parse_json, read_json, shown_path
+from cosim.base.seal import read_sealed_record, record_of, seal_json
+from cosim.base.text import parse_json, read_json, round_numbers, shown_path
 from cosim.base.write import write_atomically
 from cosim.technology.scale import MAX_UNITS
 

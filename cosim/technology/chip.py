@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from cosim.base.errors import InputError
-from cosim.base.json_form import json_object, round_numbers
-from cosim.base.seal import seal_json
-from cosim.base.sealed import read_sealed_record, record_of
-from cosim.base.text import shown_path
+from cosim.base.seal import read_sealed_record, record_of, seal_json
+from cosim.base.text import json_object, round_numbers, shown_path
 
 FORMAT = 2
 _WHAT, _DIGITS = "figures of the chip's blocks", 7

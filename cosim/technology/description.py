@@ -10,8 +10,7 @@ from typing import Any
 
 from cosim.base.bounds import CELSIUS
 from cosim.base.errors import InputError, MissingToolError
-from cosim.base.read import is_file
-from cosim.base.text import read_toml, shown
+from cosim.base.text import is_file, read_toml, shown
 from cosim.technology.drawing import (
     AREAS,
     CONDUCTORS,

@@ -7,8 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from cosim.base.errors import InputError
-from cosim.base.read import is_file
-from cosim.base.text import listed, read_bytes, shown
+from cosim.base.text import is_file, listed, read_bytes, shown
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\S+")  # words; what stands in quotes is one
 _DEPTH, _FILES = 20, 2000  # how deep files include each other, and how often in all; the open kits open 10

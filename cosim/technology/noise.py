@@ -19,10 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.base.errors import InputError
-from cosim.base.json_form import json_object, round_numbers
-from cosim.base.seal import seal_json
-from cosim.base.sealed import read_sealed_record, record_of
-from cosim.base.text import shown_path
+from cosim.base.seal import read_sealed_record, record_of, seal_json
+from cosim.base.text import json_object, round_numbers, shown_path
 from cosim.technology.decision import DecisionNode, why_not_a_node
 
 Array = NDArray[np.float64]

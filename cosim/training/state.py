@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cosim.base.arrays import is_whole
+from cosim.base.arrays import read_torch
 from cosim.base.errors import InputError
-from cosim.base.seal import seal_zip
-from cosim.base.tensors import read_torch
+from cosim.base.seal import is_whole, seal_zip
 from cosim.base.text import check_plain, shown
 from cosim.base.write import check_writable, write_atomically
 from cosim.tasks.task import Task

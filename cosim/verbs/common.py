@@ -193,7 +193,7 @@ def take_folder(verb: str, folder: Path) -> None:
     """Make a verb's folder and hold it until the verb ends, see `own_folder`; says what it kept and is damaged, and
     removes it with --fresh."""
     from cosim.base.claim import own_folder
-    from cosim.base.results import clear_kept
+    from cosim.base.store import clear_kept
     from cosim.engines.simulation.keep import INFERENCES, damaged_results
 
     click.get_current_context().with_resource(own_folder(folder, verb))
@@ -216,7 +216,7 @@ def write_json(path: Path | None, content: object) -> None:
     """Write a `json_object` to a file, or nothing for None. Raises InputError when the file cannot be written."""
     import json
 
-    from cosim.base.json_form import json_object
+    from cosim.base.text import json_object
     from cosim.base.write import write_atomically
 
     if path is not None:

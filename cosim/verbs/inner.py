@@ -56,7 +56,7 @@ class Inner:
 
     def run(self, folder: Path, more: Sequence[str]) -> tuple[str, Content]:
         """Run it in a folder: what went wrong there, or '', and what its results hold, nothing without such."""
-        from cosim.base.sealed import read_sealed
+        from cosim.base.seal import read_sealed
 
         known = {param.name for param in self.verb.params}
         extra = [f"--jobs={self.jobs}"] if "jobs" in known else []

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import SimulationError
-from cosim.base.results import write_results, write_texts
 from cosim.base.seal import seal_npz
+from cosim.base.store import write_results, write_texts
 from cosim.base.write import write_atomically
 from cosim.cells.blocks import outside_of
 from cosim.circuit.deck import device_sizes

@@ -4,8 +4,8 @@ import pwd
 
 import pytest
 
-from cosim.base.cache import cache_folder, cached_files, keep_in_cache, make_cached_path
 from cosim.base.errors import InputError
+from cosim.base.store import cache_folder, cached_files, keep_in_cache, make_cached_path
 from cosim.exchange.checkpoint import save_checkpoint
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cosim.base.json_form import json_object
+from cosim.base.text import json_object
 
 
 class Ends(NamedTuple):

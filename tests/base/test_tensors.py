@@ -8,9 +8,8 @@ import zipfile
 import pytest
 import torch
 
-from cosim.base.arrays import MEMORY_FLOOR
+from cosim.base.arrays import MEMORY_FLOOR, read_torch, tensor_array
 from cosim.base.errors import InputError
-from cosim.base.tensors import read_torch, tensor_array
 
 REPAIR = "save it again"
 

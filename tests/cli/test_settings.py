@@ -8,8 +8,7 @@ import click
 import numpy as np
 import pytest
 
-from cosim.base.read_settings import read_settings
-from cosim.base.settings import RunSettings, file_checksum, write_settings
+from cosim.base.settings import RunSettings, file_checksum, read_settings, write_settings
 from cosim.base.version import __version__
 from cosim.cli.settings import checksums_of
 

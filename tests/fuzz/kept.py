@@ -13,12 +13,20 @@ import mutate
 import numpy as np
 
 from cosim.base.claim import own_folder
-from cosim.base.json_form import json_object
-from cosim.base.read_settings import read_settings
 from cosim.base.resources import models_path
-from cosim.base.seal import check_zip, seal_json, seal_line, seal_text, seal_zip, unseal_json, unseal_line, unseal_text
-from cosim.base.sealed import read_sealed
-from cosim.base.settings import RunSettings, write_settings
+from cosim.base.seal import (
+    check_zip,
+    read_sealed,
+    seal_json,
+    seal_line,
+    seal_text,
+    seal_zip,
+    unseal_json,
+    unseal_line,
+    unseal_text,
+)
+from cosim.base.settings import RunSettings, read_settings, write_settings
+from cosim.base.text import json_object
 from cosim.circuit.elements import Mos
 from cosim.compiler.design import Design, network_hash
 from cosim.compiler.passes import compile_network

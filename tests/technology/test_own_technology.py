@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.base.cache import make_cached_path
+from cosim.base.store import make_cached_path
 from cosim.cells.benches import mirror_bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.ngspice import format_bench, format_devices

@@ -20,9 +20,9 @@ import numba
 from numba.core import config
 from numba.core.caching import IndexDataCacheFile
 
-from cosim.base.cache import cache_folder
 from cosim.base.errors import InputError
 from cosim.base.seal import seal_bytes, unseal_bytes
+from cosim.base.store import cache_folder
 
 T = TypeVar("T")
 _CONFIG = cast(Any, config)

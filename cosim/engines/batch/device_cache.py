@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.base.arrays import check_forms, is_whole, read_arrays
-from cosim.base.cache import cached_files, keep_in_cache
+from cosim.base.arrays import check_forms, read_arrays
 from cosim.base.errors import InputError
-from cosim.base.seal import seal_npz
+from cosim.base.seal import is_whole, seal_npz
+from cosim.base.store import cached_files, keep_in_cache
 from cosim.engines.batch.device_fit import FAST, STATIC, MeasurementSetup, fit_table, top_voltage
 from cosim.engines.batch.device_tables import (
     DRAIN_COLUMNS,

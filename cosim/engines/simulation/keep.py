@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.base.arrays import is_whole, read_arrays
+from cosim.base.arrays import read_arrays
 from cosim.base.errors import InputError
-from cosim.base.seal import seal_npz
+from cosim.base.seal import is_whole, seal_npz
 from cosim.base.write import write_atomically
 
 INFERENCES = "inferences"  # the folder that verbs keep them in

@@ -10,10 +10,8 @@ import numpy as np
 import torch
 
 from cosim.base.errors import InputError, TrainingError
-from cosim.base.json_form import json_object
-from cosim.base.seal import seal_json
-from cosim.base.sealed import read_sealed
-from cosim.base.text import shown_path, typed
+from cosim.base.seal import read_sealed, seal_json
+from cosim.base.text import json_object, shown_path, typed
 from cosim.base.write import make_folder, write_atomically
 from cosim.papers.tables import backbones, delays
 from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Size

@@ -5,9 +5,9 @@ import json
 
 import numpy as np
 
-from cosim.base.cache import cached_files, keep_in_cache
 from cosim.base.errors import MissingToolError
 from cosim.base.resources import models_path
+from cosim.base.store import cached_files, keep_in_cache
 from cosim.cells.clock import clock_bench, flip_flops
 from cosim.cells.converter import STEP, converter_bench
 from cosim.cells.tree import ALL_FINE, TREE_COUNTS, tree_bench

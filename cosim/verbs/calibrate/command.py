@@ -21,10 +21,9 @@ from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
 @click.option("-o", "--output", type=FILE, help="File [default: the cache that compile reads].")
 def command(technology: str, pdk_root: Path | None, units: int, engine: str, output: Path | None) -> None:
     """Measure mirrors and 9T cell, fit their errors and write the calibration that the compiler inverts."""
-    from cosim.base.cache import make_cached_path
     from cosim.base.claim import check_replaceable
-    from cosim.base.read_settings import is_settings
-    from cosim.base.settings import settings_beside
+    from cosim.base.settings import is_settings, settings_beside
+    from cosim.base.store import make_cached_path
     from cosim.base.write import check_writable
     from cosim.technology.calibration import is_calibration, write_calibration
     from cosim.technology.catalog import load_technology

@@ -5,9 +5,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from cosim.base.cache import cached_files, keep_in_cache
 from cosim.base.errors import InputError, MissingToolError
 from cosim.base.resources import models_path
+from cosim.base.store import cached_files, keep_in_cache
 from cosim.engines.table import NGSPICE, simulator_named
 from cosim.technology.calibration import Calibration, as_kept, calibration_bytes, load_calibration
 from cosim.technology.types import Technology

@@ -11,9 +11,9 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.base.cache import cached_files, keep_in_cache
 from cosim.base.errors import MissingToolError
 from cosim.base.resources import models_path
+from cosim.base.store import cached_files, keep_in_cache
 from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.deck import device_sizes, format_number
 from cosim.circuit.elements import GROUND, Circuit, Source

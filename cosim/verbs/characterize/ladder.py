@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cosim.base.bounds import check_memory
 from cosim.base.errors import SimulationError
-from cosim.base.results import write_texts
+from cosim.base.store import write_texts
 from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.ladder import LadderBias
 from cosim.cells.ladder_bench import LADDER_RAILS, LADDER_SOURCES, LadderDrive, ladder_bench, meter_ladder, rung_nets

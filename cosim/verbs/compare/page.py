@@ -7,7 +7,7 @@ import numpy as np
 
 from cosim.base.errors import SimulationError
 from cosim.base.quantities import format_quantity
-from cosim.base.results import write_results
+from cosim.base.store import write_results
 from cosim.circuit.elements import Capacitor
 from cosim.compiler.design import Design
 from cosim.engines.engine import Description, Run

@@ -113,8 +113,8 @@ def count_margins(design: "Design", test_set: "TestSet", condition: "Condition |
 
 def keep_margins(output: Path, margins: "Margins") -> str:
     """Print them, and say the file that they are in."""
-    from cosim.base.json_form import json_object
-    from cosim.base.results import write_results
+    from cosim.base.store import write_results
+    from cosim.base.text import json_object
     from cosim.verbs.compile.margins_table import format_margins
 
     write_results(output, {MARGINS_FILE: json_object(margins)})

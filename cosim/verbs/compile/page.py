@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cosim.base.quantities import format_quantity
-from cosim.base.results import write_texts
+from cosim.base.store import write_texts
 from cosim.circuit.dialects.dialect import Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE
 from cosim.compiler.design import Condition, Design, block_areas

@@ -61,7 +61,7 @@ def command(*, run_a: Path, run_b: Path, to: Answering, asking: DiffOptions) -> 
         difference = diff_folders(run_a, run_b, PairOptions(judging, progress))
     click.echo("\n".join(format_difference(difference)))
     if to.output is not None:
-        from cosim.base.results import write_results, write_texts
+        from cosim.base.store import write_results, write_texts
         from cosim.verbs.diff.page import format_page_of
 
         take_folder("diff", to.output)

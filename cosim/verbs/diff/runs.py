@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 from cosim.base.arrays import check_forms, read_arrays
 from cosim.base.claim import owner_of
 from cosim.base.errors import InputError
-from cosim.base.read import is_file
-from cosim.base.read_settings import read_settings
-from cosim.base.sealed import read_sealed, read_sealed_arrays
-from cosim.base.settings import RunSettings
-from cosim.base.text import shown_path
+from cosim.base.seal import read_sealed, read_sealed_arrays
+from cosim.base.settings import RunSettings, read_settings
+from cosim.base.text import is_file, shown_path
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary
 from cosim.verbs.montecarlo.keep import SAMPLES_FILE, read_kept
 from cosim.verbs.montecarlo.store import CHIPS_FILE, RUN_FILE, check_run, read_store

@@ -13,11 +13,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from cosim.base.errors import InputError
-from cosim.base.json_form import json_object
-from cosim.base.read import is_file
-from cosim.base.seal import seal_json, seal_line, unseal_line
-from cosim.base.sealed import read_sealed
-from cosim.base.text import JSON_LIMIT, parse_json, read_bytes, shown, typed
+from cosim.base.seal import read_sealed, seal_json, seal_line, unseal_line
+from cosim.base.text import JSON_LIMIT, is_file, json_object, parse_json, read_bytes, shown, typed
 from cosim.base.write import write_atomically
 from cosim.verbs.explore.study import OnTransistors, Tried
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from cosim.base.read import is_file
 from cosim.base.seal import seal_json
+from cosim.base.text import is_file
 from cosim.base.write import write_together
 from cosim.results.figures import Figure, figure_bytes
 from cosim.results.html import Picture, show

@@ -180,7 +180,7 @@ def command(
     The folder is a store: every finished chip is kept with its draws (chips.jsonl), the same command goes on with them,
     and report.html is its page. Chip k is the same whatever the number of chips, processes or machines.
     """
-    from cosim.base.results import write_results
+    from cosim.base.store import write_results
     from cosim.results.metrics import Estimate
     from cosim.verbs.montecarlo import run
     from cosim.verbs.montecarlo.keep import keep_trial
@@ -258,7 +258,7 @@ def _check_shard(counting: Counting, to: Destination) -> None:
 
 def _contribute(trial: "Trial", output: Path, jobs: int) -> "dict[str, Contribution]":
     """Compute where the spread comes from; write and print it."""
-    from cosim.base.results import write_results
+    from cosim.base.store import write_results
     from cosim.verbs.montecarlo import run
     from cosim.verbs.tables import format_contributions
 

@@ -20,9 +20,8 @@ import numpy as np
 from cosim.base.arrays import read_arrays
 from cosim.base.bounds import AREA, I_UNIT, TAU
 from cosim.base.errors import InputError
-from cosim.base.read import is_file
 from cosim.base.seal import checksum, seal_json
-from cosim.base.text import JSON_LIMIT, check_known, check_plain, open_file, read_bytes, typed
+from cosim.base.text import JSON_LIMIT, check_known, check_plain, is_file, open_file, read_bytes, typed
 from cosim.base.version import __version__
 from cosim.base.write import write_together
 from cosim.circuit.elements import Mos

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import InputError
-from cosim.base.json_form import json_object
-from cosim.base.text import check_plain, typed
+from cosim.base.text import check_plain, json_object, typed
 from cosim.engines.table import BEHAVIORAL
 from cosim.variation.draws import Chip
 from cosim.verbs.montecarlo.chips import ChipRecord, Figures

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from cosim.base.errors import InputError
-from cosim.base.results import write_results, write_texts
+from cosim.base.store import write_results, write_texts
 from cosim.base.version import __version__
 from cosim.cells.blocks import outside_of
 from cosim.circuit.bench import Tolerances

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from cosim.base import sealed
+from cosim.base import seal
 from cosim.base.claim import own_folder
 from cosim.base.errors import InputError
-from cosim.base.read import is_file
-from cosim.base.results import clear_kept
 from cosim.base.seal import checksum, seal_json, seal_line, unseal_line
-from cosim.base.text import open_file, parse_json, typed
+from cosim.base.store import clear_kept
+from cosim.base.text import is_file, open_file, parse_json, typed
 from cosim.base.write import sync_folder, write_atomically
 from cosim.verbs.montecarlo.chips import ChipRecord
 from cosim.verbs.montecarlo.record import check_record, record_line
@@ -195,7 +194,7 @@ def read_sealed(path: Path) -> Settings:
     """
     if not is_file(path):
         raise FileNotFoundError(path)
-    found: Any = sealed.read_sealed(path, "the command that made the run writes it again", finite=False)
+    found: Any = seal.read_sealed(path, "the command that made the run writes it again", finite=False)
     return found
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from cosim.base.claim import check_replaceable, owner_of, starts_with
 from cosim.base.errors import InputError, MissingToolError, SimulationError
-from cosim.base.json_form import json_object
-from cosim.base.text import check_plain, shown, typed
+from cosim.base.text import check_plain, json_object, shown, typed
 from cosim.base.version import __version__
 from cosim.base.write import write_atomically
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral

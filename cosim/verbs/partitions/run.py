@@ -9,7 +9,7 @@ import numpy as np
 
 from cosim.base.errors import InputError, SimulationError, importing
 from cosim.base.resources import install_command
-from cosim.base.results import write_results
+from cosim.base.store import write_results
 from cosim.base.write import make_folder, write_atomically
 from cosim.circuit.dialects.dialect import Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE

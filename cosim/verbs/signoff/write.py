@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cosim.base.results import write_results, write_texts
+from cosim.base.store import write_results, write_texts
 from cosim.engines.simulation.simulated import engine_named
 from cosim.results.kept_page import REPORT_FILE, has_page, read_page, write_page
 from cosim.results.page import Page

@@ -51,7 +51,7 @@ def command(*, network_file: Path, output: Path, how: Simulating, compiling: Com
     waveforms.png, waveforms.npz for numpy, waveforms.raw for viewers of SPICE's raw files, and waveforms.vcd for
     viewers of logic.
     """
-    from cosim.base.results import write_texts
+    from cosim.base.store import write_texts
     from cosim.engines.engine import Failure, Inference
     from cosim.engines.simulation.simulated import engine_named
     from cosim.verbs.compare.agreement import count_elsewhere

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from cosim.base.errors import SimulationError
-from cosim.base.results import write_texts
 from cosim.base.seal import seal_npz
+from cosim.base.store import write_texts
 from cosim.base.write import write_atomically, write_together, writing_into
 from cosim.compiler.design import Design
 from cosim.engines.engine import Failure, Inference, Outcome, Run

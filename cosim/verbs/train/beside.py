@@ -27,7 +27,7 @@ class Heard:
 def check_output(output: Path) -> None:
     """Raise InputError where a checkpoint, or a file beside it, could not be written, or where such a file is
     there that cosim has not written."""
-    from cosim.base.read_settings import is_settings
+    from cosim.base.settings import is_settings
     from cosim.exchange.checkpoint import is_written_here
     from cosim.verbs.train.curve import curve_paths, is_curve
 

@@ -68,7 +68,7 @@ def command(
     The chips are those of `cosim montecarlo --variation local` with the same seed. The folder receives trim.json,
     trim.png and report.html. Every finished chip is kept: the same command continues an interrupted run.
     """
-    from cosim.base.results import write_results
+    from cosim.base.store import write_results
     from cosim.engines.simulation.simulated import engine_named
     from cosim.results.figures import save_figure
     from cosim.results.kept_page import REPORT_FILE, write_page

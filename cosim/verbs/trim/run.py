@@ -8,8 +8,7 @@ from functools import partial
 from scipy.stats import binomtest
 
 from cosim.base.errors import InputError, SimulationError
-from cosim.base.json_form import json_object
-from cosim.base.text import check_plain, typed
+from cosim.base.text import check_plain, json_object, typed
 from cosim.cells.blocks import outside_of
 from cosim.engines.engine import Engine, Failure, FailureKind, Progress
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named

@@ -38,7 +38,7 @@ def command(folder: Path) -> None:
     FOLDER is the store of montecarlo, or a folder of compile, layout, simulate, compare, power, trim, characterize or
     demo, or that of sweep, explore or signoff with all that is in it. The exit status is 1 if anything is damaged.
     """
-    from cosim.base.read_settings import read_settings
+    from cosim.base.settings import read_settings
 
     rows = list(check_kept(folder))
     if not rows:
@@ -65,9 +65,9 @@ def rests_in(folder: Path) -> Iterator[Path]:
 def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield (file, fault) of all that a folder keeps; a fault says what is wrong and what happens then, and is empty
     for a whole file."""
-    from cosim.base.arrays import is_whole
     from cosim.base.claim import owner_of
-    from cosim.base.read import is_file
+    from cosim.base.seal import is_whole
+    from cosim.base.text import is_file
     from cosim.engines.simulation.keep import INFERENCES, damaged_results
 
     owner = owner_of(folder)
@@ -96,7 +96,7 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
 
 def check_store(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield (file, fault) for the files that a Monte Carlo run needs to go on, replay or make its page; '' if whole."""
-    from cosim.base.read import is_file
+    from cosim.base.text import is_file
     from cosim.verbs.montecarlo.keep import (
         CALIBRATION_FILE,
         NETWORK_FILE,
@@ -141,7 +141,7 @@ def _fault_of(path: Path) -> str:
 
 
 def _fault_of_table(path: Path) -> str:
-    from cosim.base.sealed import read_sealed_text
+    from cosim.base.seal import read_sealed_text
 
     try:
         read_sealed_text(path, AGAIN)
@@ -151,7 +151,7 @@ def _fault_of_table(path: Path) -> str:
 
 
 def _fault_of_settings(folder: Path) -> str:
-    from cosim.base.read_settings import read_settings
+    from cosim.base.settings import read_settings
 
     try:
         read_settings(folder)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.base.cache import cache_folder, make_cached_path
 from cosim.base.errors import InputError, MissingToolError, SimulationError
+from cosim.base.store import cache_folder, make_cached_path
 from cosim.cells.benches import mirror_bench, schmitt_bench, sink_bench
 from cosim.circuit.bench import Current, Tolerances, Voltage
 from cosim.circuit.elements import Circuit

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from cosim.base.json_form import json_object
+from cosim.base.text import json_object
 from cosim.compiler.design import Condition
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral

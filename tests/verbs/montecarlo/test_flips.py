@@ -7,7 +7,7 @@ import pytest
 
 from cosim.base.claim import own_folder
 from cosim.base.errors import InputError
-from cosim.base.results import write_results
+from cosim.base.store import write_results
 from cosim.engines.engine import Inference
 from cosim.engines.simulation import inference
 from cosim.engines.simulation.inference import deck_hash

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.base.json_form import json_object
+from cosim.base.text import json_object
 from cosim.engines.engine import FailureKind
 from cosim.engines.simulation import schedule
 from cosim.verbs.montecarlo.advice import advise

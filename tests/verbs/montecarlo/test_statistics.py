@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.base.json_form import json_object
+from cosim.base.text import json_object
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo.chips import ChipRecord, Figures
 from cosim.verbs.montecarlo.spec import parse_spec

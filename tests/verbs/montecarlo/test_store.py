@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.base.json_form import json_object
 from cosim.base.seal import seal_line
+from cosim.base.text import json_object
 from cosim.verbs.montecarlo.chips import ChipRecord, Figures
 from cosim.verbs.montecarlo.store import CHIPS_FILE, RUN_FILE, open_store, read_store, run_key
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.base.json_form import json_object
 from cosim.base.resources import trained_network_path
-from cosim.base.text import typed
+from cosim.base.text import json_object, typed
 from cosim.cells.blocks import BLOCKS, block_of
 from cosim.circuit.bench import Tolerances
 from cosim.circuit.elements import Mos, Source

@@ -1,16 +1,46 @@
-"""Folder of what was measured on this machine.
+"""Results in a run's folder, and measurements of this machine in the folder of the cache.
 
 A cache is a convenience: a verb that finds no place for one does its work without, and says so.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cosim.base.errors import InputError
-from cosim.base.write import write_atomically
+from cosim.base.seal import seal_json
+from cosim.base.write import make_folder, write_atomically, write_together, writing_into
 
 _VARIABLE = "by setting XDG_CACHE_HOME"
+_KEPT = (  # what the same command goes on with
+    "run.json chips.jsonl search.json trials.jsonl transistors.jsonl inferences/*.npz kept/*/*.json "
+    "kept/*/.*.cosim/*.pt nominal/inferences/*.npz corners/inferences/*.npz chips/run.json chips/chips.jsonl "
+    "model.pt .model.cosim/*.pt"
+)
+
+
+def clear_kept(folder: Path) -> None:
+    """Remove what an earlier run has left in a verb's own folder to go on with; its results stay until new ones come.
+
+    Raises InputError where that cannot be done.
+    """
+    with writing_into(folder):
+        for pattern in _KEPT.split():
+            for path in folder.glob(pattern):
+                path.unlink()
+
+
+def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
+    """Write named texts into a folder, which is made if need be, each by an atomic rename, after all are on disk."""
+    make_folder(folder)
+    write_together({folder / name: text.encode() for name, text in texts.items()})
+    return [folder / name for name in texts]
+
+
+def write_results(folder: Path, results: Mapping[str, object]) -> None:
+    """Write JSON objects into a folder as `write_texts` does, each with its checksum as its last entry."""
+    make_folder(folder)
+    write_together({folder / name: seal_json(content) for name, content in results.items()})
 
 
 def cache_folder() -> Path:
