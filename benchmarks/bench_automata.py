@@ -19,7 +19,6 @@ from cosim.automata.counter import position_code
 from cosim.automata.lines import AGAIN, dilated_line, ring
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
-from cosim.automata.tour import tour
 from cosim.compiler.design import Condition, Design
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
@@ -35,7 +34,7 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
-from cosim.verbs.automaton.structure import forms, smallest
+from cosim.verbs.automaton.structure import forms, smallest, tour
 from cosim.verbs.calibrate.find import shipped_path
 
 LONGEST, RANDOM = 40, 16

@@ -19,7 +19,6 @@ from cosim.automata.blocks import side_by_side
 from cosim.automata.learn import learn
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.strings import StringTask, string_task
-from cosim.automata.tour import tour
 from cosim.automata.train_blocks import BlockRecurrence, BlockShape, Form
 from cosim.automata.train_strings import TrainedBlocks, accuracy_of, blocks_oracle, extract, say, train_blocks
 from cosim.compiler.passes import compile_network
@@ -27,6 +26,7 @@ from cosim.network.reference import run_reference
 from cosim.network.types import Network
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
+from cosim.verbs.automaton.structure import tour
 from cosim.verbs.calibrate.find import shipped_path
 
 SEEDS, STEPS, STRINGS = range(5), 100_000, 8

@@ -16,8 +16,7 @@ from smoke import shrink
 from cosim.automata.steered import SteeredLine, inputs_of, lag_detector, run_steered, steered_network
 from cosim.compiler.passes import compile_network
 from cosim.network.reference import run_reference
-from cosim.papers.dmu_bits import BitShape, chosen_lags, train_bits
-from cosim.tasks.chosen_lag import generate_chosen_lag
+from cosim.papers.dmu_bits import BitShape, chosen_lags, generate_chosen_lag, train_bits
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.verbs.calibrate.find import shipped_path

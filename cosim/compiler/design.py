@@ -97,4 +97,6 @@ def block_areas(design: Design) -> Mapping[str, tuple[float, float]]:
                 gates[block_of(element.part)] += element.gate_area
             case Capacitor() if element.part is not None:  # of a wire it has none
                 capacitors[block_of(element.part)] += element.value / design.technology.capacitor_density
+            case _:
+                pass
     return {block: (gates[block], capacitors[block]) for block in blocks}

@@ -1,12 +1,24 @@
-"""The passes in their order, from a network to its circuit, each with what must hold behind it and at the end."""
+"""The passes in their order, from a network to its circuit, each with what must hold behind it and at the end.
 
+The unit current that a network could be compiled at, where it cannot be at the one that was asked for.
+
+Every limit of a cell is a current, so a smaller i_unit helps a threshold that is too high and harms one that is too
+low. Which i_unit suits all cells is found by asking the checks themselves.
+"""
+
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from cosim.base.errors import MappingError, UnitCurrentError
+from cosim.cells.assembly import Assembly
+from cosim.cells.blocks import INPUT_DIODES, RECTIFIERS
+from cosim.cells.builder import NETWORK, Builder, net
+from cosim.cells.mirror import input_diode
+from cosim.cells.rectifier import relu_diode
+from cosim.circuit.elements import Circuit, Instance, Subcircuit
 from cosim.compiler.around import surround
-from cosim.compiler.assemble import assemble
 from cosim.compiler.centre import centre
 from cosim.compiler.checks import (
     check_feedback,
@@ -16,6 +28,7 @@ from cosim.compiler.checks import (
     check_stages,
     check_units_work,
     check_weights,
+    set_points,
 )
 from cosim.compiler.constant import leave_out_constants
 from cosim.compiler.design import Design
@@ -23,12 +36,13 @@ from cosim.compiler.lower import lower
 from cosim.compiler.scale import scale
 from cosim.compiler.settings import CompilationJob, CompilerSettings, Target
 from cosim.compiler.size import size
-from cosim.compiler.unit_current import advise_unit_current
-from cosim.network.ir.graph import Lowered
+from cosim.network.ir.graph import Lowered, Sized
+from cosim.network.ir.nodes import UNIT_CURRENT, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.network.types import Network
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import check_units, units_for
 from cosim.technology.types import Technology
+from cosim.units.table import unit_of
 
 Pass = tuple[str, Callable[[Any, Any], Any], tuple[Callable[[Any, Any], None], ...]]
 
@@ -131,3 +145,126 @@ def _run(passes: tuple[Pass, ...], job: CompilationJob, found: object) -> object
         for check in checks:
             check(found, job)
     return found
+
+
+def assemble(graph: Sized, technology: Technology, calibration: Calibration, tau: float) -> Assembly:
+    """Return the whole network as one circuit; tau: time constant of slow units, second."""
+    builder = Builder(graph, technology, calibration, tau)
+    _add_sources(builder)
+    for node in graph.of(Rectifier, Memory, Output):
+        match node:
+            case Rectifier(name):
+                builder.add_row(name, f"{net(name)}_p")
+                builder.add(
+                    relu_diode(technology, builder.units), f"relu_{net(name)}", (f"{net(name)}_p", "vdd"), RECTIFIERS
+                )
+                builder.add_rails(name)
+            case Memory():
+                unit_of(node).build_circuit(builder, node, graph.biases[node.name])
+            case Output(name):
+                builder.add_row(name, net(name))
+    return _finish(builder)
+
+
+def _add_sources(builder: Builder) -> None:
+    """Add the diodes of inputs, of the unit current and of the pedestal, each with the line n that it drives."""
+    for node in builder.graph.of(InputCurrent, UnitCurrent, Pedestal):
+        stem = net(node.name)
+        diode = input_diode(builder.technology, builder.units_of(node.name))
+        builder.add(diode, f"diode_{stem}", (f"{stem}_p", "vdd"), INPUT_DIODES)
+        builder.add_rails(node.name)
+        builder.add_symbol(node)
+
+
+def _finish(builder: Builder) -> Assembly:
+    """Return the assembly: the subcircuit of what was built, with its pins."""
+    graph, technology = builder.graph, builder.technology
+    cells = list(graph.memories)
+    stages = sorted({node.stage for node in cells})
+    clocks = tuple((f"clk{stage}", f"clkb{stage}") for stage in stages)
+    pulsed = sorted({node.stage for node in cells if unit_of(node).updates_in_pulse})
+    pulses = {stage: (f"pulse{stage}", f"pulseb{stage}") for stage in pulsed}
+    replaced = {node.stage for node in cells if not unit_of(node).updates_in_pulse}  # others turn later
+    decides = {stage: (f"dec{stage}", f"decb{stage}") for stage in sorted(builder.apart & replaced)}
+    input_pins = tuple(f"{net(node.name)}_p" for node in graph.of(InputCurrent))
+    outputs = tuple(net(node.name) for node in graph.of(Output))
+    unit_pin = f"{UNIT_CURRENT}_p"
+    pedestal_pin = next((f"{node.name}_p" for node in graph.of(Pedestal)), None)
+    pins = (*input_pins, unit_pin, *((pedestal_pin,) if pedestal_pin else ()), *builder.bias_pins, *outputs)
+    ports = ("vdd", "resetb", *(pin for pair in (*clocks, *decides.values(), *pulses.values()) for pin in pair), *pins)
+    top = Subcircuit(NETWORK, ports, tuple(builder.elements), "the whole network")
+    title = f"network compiled by cosim for {technology.name}"
+    circuit = Circuit(title, (*builder.blocks.values(), top), (Instance(NETWORK, ports, NETWORK),))
+    candidates = {node.name: f"x{NETWORK}.{net(node.name)}_cand" for node in cells}
+    return Assembly(
+        circuit, ports, builder.bias_pins, input_pins, unit_pin, pedestal_pin, outputs, clocks, decides, pulses,
+        builder.decisions, candidates, builder.weights, builder.cell_bias, frozenset(builder.rails),
+        builder.steering, builder.symbols, builder.held, frozenset(builder.pushing),
+        builder.drives,
+    )  # fmt: skip
+
+
+_SERIES = (1.0, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2)  # IEC 60063, E12
+_DECADES = range(-12, -6)  # of i_unit, A
+_SAME = 1e-9  # relative, of rounded floats
+
+
+def advise_unit_current(graph: Lowered, asked: float, refused: Callable[[float], str], technology: str) -> str:
+    """Return what to do about a network that is refused at `asked`, ampere: the nearest i_unit that suits it, if any.
+
+    refused: what the compiler says against an i_unit, nothing where it takes it.
+    """
+    least, most = _bounds(graph)
+    tried = sorted(
+        {value for value in (least, most, *_series()) if least <= value <= most}, key=lambda one: _apart(one, asked)
+    )
+    found = next((value for value in tried if not refused(value)), None)
+    if found is not None:
+        return f"compile with `i_unit={_typed(found)}`, which suits all cells"
+    nearest = _between(least, most) if least <= most else most
+    other = refused(nearest)
+    why = other and f": at {_typed(nearest)}A, {other}"
+    return (
+        f"no `i_unit` suits all cells{why}; train it again with `train(technology={technology})`, which keeps all "
+        "that it learns within what the cells can have"
+    )
+
+
+def _bounds(graph: Lowered) -> tuple[float, float]:
+    """Return the smallest and the largest i_unit at which all set-points can be built, three digits, ampere.
+
+    The first is the larger one where no i_unit suits all of them.
+    """
+    least, most = 0.0, math.inf
+    for _, point in set_points(scale(graph, 1.0)):
+        if point.current > 0:  # others are refused at any
+            least, most = max(least, point.least / point.current), min(most, point.most / point.current)
+    return _rounded(least * (1 + _SAME), math.ceil), _rounded(most * (1 - _SAME), math.floor)
+
+
+def _rounded(value: float, whole: Callable[[float], int]) -> float:
+    """Return a positive value rounded to three digits by `whole`, which is floor or ceil; others as they are."""
+    if not 0 < value < math.inf:
+        return value
+    digit = math.floor(math.log10(value)) - 2
+    return float(f"{whole(value / 10.0**digit)}e{digit}")
+
+
+def _between(least: float, most: float) -> float:
+    """Return a current of three digits between two, their geometric mean within the range of the series, ampere."""
+    ends = max(least, _series()[0]), min(most, _series()[-1])
+    return _rounded(math.sqrt(ends[0] * ends[1]), math.floor)
+
+
+def _series() -> list[float]:
+    return [float(f"{value}e{decade}") for decade in _DECADES for value in _SERIES]
+
+
+def _apart(one: float, other: float) -> float:
+    """Return by how many e-folds two currents differ."""
+    return abs(math.log(one / other)) if 0 < one < math.inf else math.inf
+
+
+def _typed(i_unit: float) -> str:
+    """Return a current as `i_unit` takes it in a text: 333p."""
+    return f"{i_unit * 1e9:g}n" if i_unit >= 1e-9 else f"{i_unit * 1e12:g}p"

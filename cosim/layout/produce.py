@@ -4,17 +4,21 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from cosim.base.errors import MappingError
 from cosim.base.write import make_folder, write_together
-from cosim.circuit.elements import Mos
+from cosim.circuit.deck import fold, format_number
+from cosim.circuit.elements import Circuit, Instance, Mos
 from cosim.compiler.design import Design
+from cosim.layout.blocks import nanometres
 from cosim.layout.checks import Checked, Checker, run_drc, run_lvs
 from cosim.layout.chip import DrawnChip, draw_chip, drawing_of
 from cosim.layout.connect import read_layout
 from cosim.layout.extract import extract
 from cosim.layout.fill import Filled, fill
-from cosim.layout.gds import gds_bytes, layout_of
-from cosim.layout.picture import cell_pictures, draw_png, format_svg
+from cosim.layout.gds import gds_bytes, label_of, layout_of
+from cosim.layout.plates import Plate
 from cosim.layout.record import (
     POSITIONS,
     WIRES,
@@ -27,7 +31,8 @@ from cosim.layout.record import (
     table,
 )
 from cosim.layout.resist import Resistance, resistances
-from cosim.layout.schematic import format_schematic
+from cosim.layout.tiles import Box
+from cosim.technology.drawing import DrawingRules
 
 GDS, NETLIST, CELLS = "layout.gds", "lvs.sp", "cells"
 DECKS = ("main", "antenna", "density")
@@ -144,3 +149,97 @@ def check_layout(folder: Path, checker: Checker, finished: Callable[[Checked], N
         }
     )
     return found
+
+
+COLOURS = {
+    "nwell": "#f3efe0", "comp": "#7fb77e", "poly": "#c0504d", "metal1": "#5b8ad0", "metal2": "#c98bc9",
+    "metal3": "#e0a030", "metal4": "#40a0a0", "plate": "#806040", "metal5": "#606060",
+}  # fmt: skip
+
+
+def format_svg(chip: DrawnChip, layers: tuple[str, ...] = tuple(COLOURS), window: Box | None = None) -> str:
+    """Return the rectangles of some layers as SVG, one path a layer; a user unit is a micrometre.
+
+    window: the part to show, nm; None shows the whole chip.
+    """
+    x1, y1, x2, y2 = window or chip.box
+    parts: list[str] = []
+    for layer in layers:
+        boxes = [box for name, box in chip.shapes if name == layer and _meets(box, (x1, y1, x2, y2))]
+        path = "".join(
+            f"M{(a - x1) / 1000:g} {(y2 - d) / 1000:g}h{(c - a) / 1000:g}v{(d - b) / 1000:g}h{(a - c) / 1000:g}z"
+            for a, b, c, d in boxes
+        )
+        if path:
+            parts.append(f'<path fill="{COLOURS[layer]}" fill-opacity="0.6" d="{path}"><title>{layer}</title></path>')
+    size = f"{(x2 - x1) / 1000:g} {(y2 - y1) / 1000:g}"
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" aria-label="layout of {chip.name}">'
+    )
+    return "\n".join([head, *parts, "</svg>"]) + "\n"
+
+
+def cell_pictures(design: Design) -> tuple[dict[str, str], dict[str, str]]:
+    """Draw each cell and row of a network alone; in the chip its units stand among others.
+
+    Returns the pictures as SVG by the cell's name, and of each cell that has no room for its wires alone why.
+    """
+    blocks = design.assembly.circuit.subcircuits
+    inside = {part.subcircuit for block in blocks for part in block.elements if isinstance(part, Instance)}
+    found: dict[str, str] = {}
+    left_out: dict[str, str] = {}
+    for block in blocks:
+        if block.name in inside:
+            alone = Circuit(block.name, blocks, (Instance("cell", block.ports, block.name),)).flat()
+            try:
+                found[block.name] = format_svg(draw_chip(alone, block.ports, design.technology, block.name))
+            except MappingError as error:
+                left_out[block.name] = str(error)
+    return found, left_out
+
+
+def _meets(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def draw_png(gds: bytes, pixels: int = 1200) -> bytes:
+    """Return a square PNG picture of a GDS file on white."""
+    import klayout.lay as lay
+
+    with TemporaryDirectory() as folder:
+        source, target = Path(folder) / "layout.gds", Path(folder) / "layout.png"
+        source.write_bytes(gds)
+        view = lay.LayoutView()
+        view.set_config("background-color", "#ffffff")
+        view.set_config("grid-visible", "false")
+        view.set_config("text-visible", "false")
+        view.load_layout(str(source), add_cellview=True)
+        view.max_hier()
+        view.zoom_fit()
+        view.save_image(str(target), pixels, pixels)
+        return target.read_bytes()
+
+
+def format_schematic(
+    circuit: Circuit, plates: Sequence[Plate], ports: Sequence[str], name: str, drawing: DrawingRules
+) -> str:
+    """Return the netlist for LVS, one line a unit device.
+
+    `m` units of a transistor are m lines of equal width and length. circuit: a flat one, with the units that are drawn
+    as well as its own.
+    """
+    lines = [f"* {name}, unit by unit", *fold(f".subckt {name} {' '.join(map(label_of, ports))}")]
+    for element in circuit.elements:
+        if not isinstance(element, Mos):
+            continue
+        nets = " ".join(map(label_of, (element.drain, element.gate, element.source, element.bulk)))
+        size = " ".join(f"{key}={nanometres(value) / 1000:g}u" for key, value in (("w", element.w), ("l", element.l)))
+        for k in range(element.m):
+            lines.append(f"m{label_of(element.name)}_u{k} {nets} {drawing.mos[element.polarity]} {size}")
+    for plate in plates:
+        x1, y1, x2, y2 = plate.box
+        farad = format_number(plate.capacitor.value)
+        nets = f"{label_of(plate.net)} {label_of(plate.rail)}"
+        size = f"w={(x2 - x1) / 1000:g}u l={(y2 - y1) / 1000:g}u c={farad}"
+        lines.append(f"c{label_of(plate.capacitor.name)} {nets} {drawing.capacitor} {size}")
+    return "\n".join([*lines, f".ends {name}"]) + "\n"

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
-from cosim.results.script import SCRIPT
-from cosim.results.style import STYLE
+from cosim.results.style import SCRIPT, STYLE
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _SEARCHED = '<div class="search">'

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cosim.base.bounds import Bounds, check_memory
 from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, MappingError, naming_memory
 from cosim.base.text import parsing
@@ -20,17 +21,15 @@ from cosim.compiler.passes import check_mapping
 from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
-from cosim.tasks.task import Task
+from cosim.tasks.task import Task, grouped_holdout, stratified_holdout
 from cosim.training.backbone import BackboneOutput, HardwareNetwork, pool
 from cosim.training.chips import Chips
-from cosim.training.config import TrainingConfig, check_config, describe_config, state_path
+from cosim.training.config import W_MAX, Architecture, TrainingConfig, check_config, describe_config, state_path
 from cosim.training.curves import Figures, measure_figures
 from cosim.training.finished import find_finished
 from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.history import Passing, Recorder
 from cosim.training.interrupts import deferred_signals
-from cosim.training.limits import check_limits
-from cosim.training.samples import held_out, samples_of, sampling_weights
 from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
 from cosim.training.state import State, check_state, data_fingerprint, read_state, write_state
 
@@ -346,3 +345,85 @@ def _initial_backbone(config: TrainingConfig, task: Task) -> HardwareNetwork:
         torch.manual_seed(config.seed)
         encoding = task.encoding(ramp=config.architecture.ramp, levels=config.architecture.input_levels)
         return HardwareNetwork(config.architecture, encoding, task.outputs)
+
+
+_FLOAT = 4  # byte
+_COPIES = 5  # of a parameter: its value, its gradient, two moments of AdamW, the best one so far
+_STATES = 4  # numbers that a unit keeps of each step for the gradient: candidate, state, distance, and the gradient
+_LEVEL = 16.0  # the largest state of a unit that keeps no count
+
+
+def count_weights(architecture: Architecture, inputs: int, outputs: int) -> int:
+    """Return how many weights of signals a network of `inputs` currents and `outputs` has, biases not counted."""
+    cells, read = architecture.cells, inputs * (1 + architecture.taps) + architecture.lines
+    count, previous = architecture.lines * inputs, read
+    if architecture.hidden:
+        count, previous = count + read * architecture.hidden, architecture.hidden
+    for layer in range(architecture.layers):
+        skipped = inputs if architecture.skip and layer else 0
+        count += cells * (previous + skipped + (cells if architecture.feedback else 0))
+        previous = cells
+    return count + outputs * _readout_width(architecture)
+
+
+def least_memory(config: TrainingConfig, task: Task) -> float:
+    """Return how many byte a training takes at least: its parameters, and what a batch leaves for the gradient."""
+    architecture, steps = config.architecture, task.x_train.shape[1]
+    inputs = task.x_train.shape[2] + architecture.ramp
+    parameters = _COPIES * count_weights(architecture, inputs, task.outputs)
+    width = inputs + architecture.hidden + _STATES * architecture.layers * architecture.cells
+    return float(_FLOAT) * (parameters + config.batch * steps * width)
+
+
+def check_limits(config: TrainingConfig, task: Task) -> None:
+    """Raise OutOfMemoryError where a training needs more memory than there is, InputError that names the range for
+    targets that no readout of this network could hold, and for tokens."""
+    if task.tokens is not None:
+        raise InputError(
+            f"task {task.name} gives the index of one of {task.tokens} tokens at each step, which the hardware has no "
+            "embedding for; take a model that stays software, or give one input a token (one-hot) as the task npz"
+        )
+    check_memory(least_memory(config, task), "training", "take smaller --cells, --layers, --hidden or --batch")
+    if task.labels:
+        return
+    states, steps = _readout_width(config.architecture), task.x_train.shape[1]
+    largest = max(_LEVEL, float(steps), W_MAX * (1 + task.x_train.shape[2]))
+    most = W_MAX * (1 + states * largest)
+    for key, y in (("y_train", task.y_train), ("y_test", task.y_test)):
+        worst = float(y.flat[np.abs(y).argmax()])
+        if worst not in Bounds(-most, most):
+            raise InputError(
+                f"{task.name}: {key} must lie in {-most:g} to {most:g}, which a readout of {states} states with "
+                f"weights up to {W_MAX:g} can hold, not {worst:g}; scale the targets"
+            )
+
+
+def _readout_width(architecture: Architecture) -> int:
+    """Return how many states the readout reads."""
+    return architecture.cells * (architecture.layers if architecture.skip else 1)
+
+
+VALIDATION_FRACTION = 0.1
+Samples = tuple[Tensor, Tensor, Tensor]  # x, y, lengths
+
+
+def held_out(task: Task, seed: int) -> np.ndarray:
+    """Return which training samples choose the network, (n,): drawn by the seed, whole groups where a task has any."""
+    count = max(1, round(VALIDATION_FRACTION * len(task.y_train)))
+    if task.groups_train is None:
+        return stratified_holdout(task.y_train, count, seed)
+    return grouped_holdout(task.groups_train, count, seed)
+
+
+def samples_of(task: Task, mask: np.ndarray) -> Samples:
+    """Return the training samples of a mask (n,)."""
+    parts = task.x_train[mask], task.y_train[mask], task.len_train[mask]
+    return torch.from_numpy(parts[0]), torch.from_numpy(parts[1]), torch.from_numpy(parts[2])
+
+
+def sampling_weights(y: np.ndarray) -> Tensor:
+    """Return the chance of each sample to be drawn, (n,): every class equally likely, a rare one as well."""
+    if y.ndim != 1:
+        return torch.ones(len(y))
+    counts = np.bincount(y)
+    return torch.from_numpy(1.0 / counts[y])

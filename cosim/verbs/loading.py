@@ -1,5 +1,24 @@
-"""From a checkpoint to a design in its condition: the one way that command line, scripts and stores go."""
+"""From a checkpoint to a design in its condition: the one way that command line, scripts and stores go.
 
+The shortest frame in which a circuit's gate lines settle, from their capacitance and the smallest current on them.
+
+A line's diode takes the current I = I_0 exp(V / (n U_T)), and the source behind it delivers I_s. On the line's
+capacitance C, with Q = C n U_T,
+
+    C dV/dt = I_s - I        so        dI/dt = I (I_s - I) / Q
+
+The slowest move is from 1 to 0, after which only the pedestal I_p is left. From I_1 to I_p + d that takes
+
+    t = (Q / I_p) ln( (1 - I_p / I_1) (I_p + d) / d )
+
+In weak inversion a gate has the oxide's capacitance in series with the depletion layer's: C = W L C_ox (1 - 1 / n)
+(C. C. Enz, F. Krummenacher, E. A. Vittoz, Analog Integr. Circuits Signal Process. 8 (1995) 83). The first of S stages
+tracks its candidates for LAST_CLOSE / S of a frame. This is necessary, not sufficient: copies of copies and cells come
+on top.
+"""
+
+import math
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,21 +27,25 @@ import numpy as np
 
 from cosim.base.errors import InputError
 from cosim.base.quantities import format_quantity
+from cosim.cells.builder import NETWORK, net
+from cosim.circuit.elements import Mos
+from cosim.circuit.waveforms import LAST_CLOSE
 from cosim.compiler.design import Condition, Design
 from cosim.compiler.passes import check_mapping, compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.exchange.checkpoint import load_network
+from cosim.network.ir.nodes import InputCurrent, Memory
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
 from cosim.tasks.clipping import find_clipping
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import at
+from cosim.technology.devices import oxide_thickness
 from cosim.technology.scale import units_for
-from cosim.technology.types import Technology
+from cosim.technology.types import POLARITIES, Technology
 from cosim.verbs.calibrate.chip import find_chip
 from cosim.verbs.calibrate.find import find_calibration
-from cosim.verbs.settling import RESIDUE, slowest_line
 
 Say = Callable[[str], None]
 LARGE = 500  # cells of a network whose steps are said: half a minute or so for 5,000 of them
@@ -132,3 +155,47 @@ def _told(network: Network, test_set: TestSet, say: Say) -> TestSet:
             "longer --timeout, or cut it into shorter samples"
         )
     return test_set
+
+
+RESIDUE = 0.01  # of the unit current: what may be left on a line when it is read
+OXIDE = 3.45e-11  # F/m; permittivity of silicon dioxide
+
+
+@dataclass(frozen=True)
+class Settling:
+    """The slowest line of a circuit: its signal, its capacitance in F, and the shortest frame that it allows in s."""
+
+    signal: str
+    capacitance: float
+    t_step: float
+
+
+def slowest_line(design: Design, condition: Condition | None = None) -> Settling:
+    """Find the line of a feature or a unit that limits the frame, at the temperature of the condition. A time ramp
+    never falls, so its line counts for none."""
+    loads, features = gate_loads(design, condition), design.network.encoding.features
+    lines = {
+        node.name: max(loads[f"{place}{net(node.name)}_{line}"] for place in ("", f"x{NETWORK}.") for line in "np")
+        for node in design.graph.of(InputCurrent, Memory)
+        if not (isinstance(node, InputCurrent) and node.index >= features)
+    }
+    signal = max(lines, key=lambda name: lines[name])
+    pedestal, residue = design.graph.i_pedestal, RESIDUE * design.i_unit
+    left = 1 - pedestal / (design.i_unit + pedestal)
+    technology = (condition or design.nominal).technology
+    swing = max(technology.nfet.slope_factor, technology.pfet.slope_factor) * technology.thermal_voltage
+    seconds = lines[signal] * swing / pedestal * math.log(left * (pedestal + residue) / residue)
+    return Settling(signal, lines[signal], seconds * len(design.assembly.clocks) / LAST_CLOSE)
+
+
+def gate_loads(design: Design, condition: Condition | None = None) -> dict[str, float]:
+    """Return net -> capacitance of the gates on it in weak inversion, F."""
+    technology, found = (condition or design.nominal).technology, defaultdict(float)
+    densities = {
+        polarity: OXIDE / oxide_thickness(technology, polarity) * (1 - 1 / technology.device(polarity).slope_factor)
+        for polarity in POLARITIES
+    }
+    for device in design.flat.elements:
+        if isinstance(device, Mos):
+            found[device.gate] += densities[device.polarity] * device.gate_area
+    return found

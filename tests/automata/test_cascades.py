@@ -10,13 +10,12 @@ from cosim.automata.chains import MOST_CASCADED, cascades
 from cosim.automata.network import one_hot
 from cosim.automata.regex import automaton_of as automaton_of_regex
 from cosim.automata.rows import cheapest_row, terms_of
-from cosim.automata.tour import tour
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.network.automaton import Automaton, minimise, modulo
 from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
-from cosim.verbs.automaton.structure import forms, smallest
+from cosim.verbs.automaton.structure import forms, smallest, tour
 
 
 def first_again(count):

@@ -16,7 +16,7 @@ from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.simulated import engine_named
 from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
-from cosim.tasks.chosen_lag import generate_chosen_lag
+from cosim.papers.dmu_bits import generate_chosen_lag
 from cosim.tasks.testset import TestSet
 
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
-from cosim.automata.tour import tour
 from cosim.base.errors import InputError
 from cosim.network.automaton import Automaton, minimise, modulo, read_table
 from cosim.network.layers import AndLayer, ReluLayer
 from cosim.network.reference import run_reference
+from cosim.verbs.automaton.structure import tour
 
 PARITY = {
     "symbols": ["0", "1"], "start": "even",

@@ -19,7 +19,7 @@ from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.variation.effects import chip_deviations, effects_of
-from cosim.verbs.compare.distances import cell_distances
+from cosim.verbs.compare.agreement import cell_distances
 from cosim.verbs.compile.outputs import format_design, summarize
 from cosim.verbs.compile.page import design_page
 from cosim.verbs.inspect.table import describe_network, format_network

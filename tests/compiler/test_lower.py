@@ -8,9 +8,8 @@ import pytest
 
 from cosim.base.errors import MappingError
 from cosim.circuit.deck import format_circuit
-from cosim.compiler.assemble import assemble
 from cosim.compiler.lower import lower
-from cosim.compiler.passes import compile_network
+from cosim.compiler.passes import assemble, compile_network
 from cosim.compiler.scale import scale
 from cosim.compiler.settings import CompilerSettings
 from cosim.compiler.size import size
@@ -21,7 +20,7 @@ from cosim.network.layers import ReluLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, check_network
 from cosim.units.schmitt import Schmitt
-from cosim.verbs.compare.distances import threshold_distances
+from cosim.verbs.compare.agreement import threshold_distances
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 

@@ -13,8 +13,8 @@ from cosim.layout.blocks import VDD, TransistorBlock, stack
 from cosim.layout.chip import MOST, draw_chip, drawing_of
 from cosim.layout.floorplan import OWN, BlockRow, piled, spaced
 from cosim.layout.plates import place
+from cosim.layout.produce import format_schematic
 from cosim.layout.route import NoRoomError, RoutingLanes, RoutingPlan, _place_trunk, _Span
-from cosim.layout.schematic import format_schematic
 from cosim.layout.sensitive import CLOCK, DECISION, HELD, LOAD, Manners, manners, unclocked
 
 

@@ -23,8 +23,8 @@ from cosim.layout.chip import draw_chip, drawing_of
 from cosim.layout.connect import _connect, read_layout
 from cosim.layout.extract import by_net, extract
 from cosim.layout.gds import gds_bytes, geometry, label_of, layout_of
+from cosim.layout.produce import format_schematic
 from cosim.layout.record import check_units
-from cosim.layout.schematic import format_schematic
 from cosim.technology.catalog import load_technology
 
 pytest.importorskip("klayout.db")

@@ -13,7 +13,7 @@ from cosim.compiler.passes import compile_network
 from cosim.exchange.checkpoint import load_network
 from cosim.layout.backannotate import extracted, nets_of
 from cosim.layout.extract import Parasitic
-from cosim.layout.picture import cell_pictures
+from cosim.layout.produce import cell_pictures
 from cosim.layout.record import POSITIONS, WIRES, format_wires, read_positions
 from cosim.verbs.compare.page import wire_facts
 

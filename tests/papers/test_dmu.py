@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from cosim.papers.delayed_product import train_delayed_product
 from cosim.papers.dmu import DelayedMemoryUnit, GatePruning, parameters_of
+from cosim.papers.tables.delays import train_delayed_product
 
 CELLS = ("rnn", "gru", "lstm", "indrnn")
 

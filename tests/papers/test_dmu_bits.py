@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from cosim.automata.steered import run_steered
-from cosim.papers.dmu_bits import BitShape, BitTraining, SteeredBits, chosen_lags, train_bits
-from cosim.tasks.chosen_lag import generate_chosen_lag
+from cosim.papers.dmu_bits import BitShape, BitTraining, SteeredBits, chosen_lags, generate_chosen_lag, train_bits
 
 
 @pytest.mark.parametrize("seed", range(5))

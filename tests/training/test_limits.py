@@ -25,9 +25,8 @@ from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig  # noqa: E402
 from cosim.training.hardware import GridLinear  # noqa: E402
-from cosim.training.limits import check_limits, count_weights, least_memory  # noqa: E402
 from cosim.training.seeds import train_seeds  # noqa: E402
-from cosim.training.trainer import TrainingJob, train  # noqa: E402
+from cosim.training.trainer import TrainingJob, check_limits, count_weights, least_memory, train  # noqa: E402  # noqa: E402
 
 CONFIG = TrainingConfig(Architecture(cells=3, layers=1), iterations=20, batch=8)
 

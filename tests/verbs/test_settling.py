@@ -11,7 +11,7 @@ from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.ngspice.session import run_bench
 from cosim.engines.simulation.testbench import inference_bench
-from cosim.verbs.settling import RESIDUE, gate_loads, slowest_line
+from cosim.verbs.loading import RESIDUE, gate_loads, slowest_line
 
 
 @pytest.fixture(scope="module")

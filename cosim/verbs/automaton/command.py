@@ -93,10 +93,9 @@ def command(*, asked: AutomatonSource, structure: str, output: Path, length: int
     """
     import numpy as np
 
-    from cosim.automata.tour import tour
     from cosim.base.claim import check_replaceable
     from cosim.exchange.checkpoint import is_written_here, save_checkpoint
-    from cosim.verbs.automaton.structure import forms, smallest
+    from cosim.verbs.automaton.structure import forms, smallest, tour
 
     _check(asked)
     kept = output.with_suffix(".strings.npz")

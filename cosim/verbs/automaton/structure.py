@@ -1,7 +1,10 @@
 """Choice of an automaton's form: that of the smallest drawn area, in the default technology."""
 
+from collections import deque
 from dataclasses import dataclass
 from itertools import chain
+
+import numpy as np
 
 from cosim.automata.cascade import network_of_cascade
 from cosim.automata.chains import cascades
@@ -10,7 +13,7 @@ from cosim.automata.network import network_of
 from cosim.automata.parts import describe, products
 from cosim.compiler.design import block_areas
 from cosim.compiler.passes import compile_network
-from cosim.network.automaton import Automaton
+from cosim.network.automaton import Automaton, Whole
 from cosim.network.types import Network
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
@@ -52,3 +55,38 @@ def _form(words: str, network: Network) -> CircuitSize:
     calibration = load_calibration(shipped_path(technology.name, units_for(network.weight_grid)))
     design = compile_network(network, technology, calibration)
     return CircuitSize(words, network, design.assembly.transistors, sum(map(sum, block_areas(design).values())))
+
+
+def tour(automaton: Automaton, longest: int) -> list[Whole]:
+    """Return strings of at most `longest` symbols that together take every transition; each begins at the start.
+
+    A string goes on to the nearest transition that is left, and ends where none can be reached or it would be too long.
+    A transition that is farther than `longest` from the start is taken by a string of its own, as long as it must be.
+    """
+    left = {(state, symbol) for state in range(len(automaton.states)) for symbol in range(len(automaton.symbols))}
+    found: list[Whole] = []
+    while left:
+        string: list[int] = []
+        state = automaton.start
+        while (way := _way(automaton, state, left)) and (not string or len(string) + len(way) <= longest):
+            for symbol in way:
+                left.discard((state, symbol))
+                state = int(automaton.next[state, symbol])
+            string += way
+        found.append(np.array(string, dtype=np.int64))
+    return found
+
+
+def _way(automaton: Automaton, start: int, left: set[tuple[int, int]]) -> list[int]:
+    """Return the shortest string from a state whose last transition is among those left; empty without one."""
+    ways, waiting = {start: list[int]()}, deque([start])
+    while waiting:
+        state = waiting.popleft()
+        for symbol in range(len(automaton.symbols)):
+            if (state, symbol) in left:
+                return [*ways[state], symbol]
+        for symbol, after in enumerate(automaton.next[state].tolist()):
+            if after not in ways:
+                ways[after] = [*ways[state], symbol]
+                waiting.append(after)
+    return []

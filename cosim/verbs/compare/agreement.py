@@ -17,13 +17,14 @@ from cosim.engines.simulation.audit import Audit
 from cosim.engines.simulation.undecided import Undecided
 from cosim.network.ir.states import States, differ, software_states, tolerances
 from cosim.network.late import padded
-from cosim.network.reference import pool_readout, run_reference
+from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
+from cosim.network.types import Network
 from cosim.results.intervals import IntervalEnds, interval
 from cosim.results.metrics import Estimate
 from cosim.tasks.target import Answers, Classes, Target
 from cosim.tasks.testset import TestSet
-from cosim.verbs.compare.distances import cell_distances
+from cosim.units.shift import Shift
 from cosim.verbs.compare.judged import decision_margin, measure_cost
 from cosim.verbs.compare.noise import NoiseSummary
 from cosim.verbs.compare.transitions import Transitions, find_transitions
@@ -327,3 +328,32 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
 def count_elsewhere(outcomes: Sequence[Outcome]) -> dict[str, int]:
     """Count the samples that something else ran in the simulator's place, by what and why."""
     return dict(Counter(found.elsewhere for found in outcomes if isinstance(found, Inference) and found.elsewhere))
+
+
+def threshold_distances(network: Network, reference: Trace) -> NDArray[np.float64]:
+    """Compute the distance of each candidate to its nearer threshold in units, (n, time, cells)."""
+    margins: list[NDArray[np.float64]] = []
+    for layer in network.recurrent_layers:
+        trace = reference.layers[layer.name]
+        low, high = trace.window or (np.full(layer.width, -np.inf), np.full(layer.width, np.inf))
+        margins.append(np.minimum(np.abs(trace.candidate - low), np.abs(trace.candidate - high)))
+    return np.concatenate(margins, axis=2)
+
+
+def cell_distances(design: Design, reference: Trace) -> NDArray[np.float64]:
+    """Return the distance of each cell's candidate to its nearer threshold in units, (n, time, cells of the circuit).
+
+    The candidate of a shift cell is the level of the bit that it takes over.
+    """
+    layers = design.network.recurrent_layers
+    places = [(layer.name, k) for layer in layers for k in range(layer.width)]
+    units = dict(zip(places, np.moveaxis(threshold_distances(design.network, reference), 2, 0), strict=True))
+    states = software_states(design.graph, reference)
+    margins: list[NDArray[np.float64]] = []
+    for k, node in enumerate(design.graph.memories):
+        if isinstance(node, Shift):
+            level = node.level * states[:, :, k]
+            margins.append(np.minimum(np.abs(level - node.rise), np.abs(level - node.fall)))
+        else:
+            margins.append(units[node.layer, node.index])
+    return np.stack(margins, axis=2)

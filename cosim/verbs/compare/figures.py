@@ -1,6 +1,6 @@
 """Figures of a comparison: who decides what, and what corner, temperature and supply change."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,13 +26,28 @@ from cosim.results.figures import (
     styled,
 )
 from cosim.verbs.compare.agreement import Comparison
-from cosim.verbs.compare.confusion import Confusion, find_confusion
 from cosim.verbs.compare.pvt import PvtCondition, Sweep, nominal_condition
 
 Array = NDArray[np.float64]
 _MOST_COUNTED = 20  # classes whose counts can be read
 _DARK = 0.6  # of the colours: beyond, digits are white
 _WHITE = 1e-12
+
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """counts (classes, classes): samples of a class, in rows, that the software decides so, in columns.
+
+    changes: engine -> its counts minus those; decided: engine -> samples that it decides otherwise than the software,
+    which may cancel out in its changes.
+    """
+
+    counts: Counts
+    changes: Mapping[str, Counts]
+    decided: Mapping[str, int]
 
 
 @styled
@@ -230,3 +245,23 @@ def _signed(value: float) -> str:
 
 def _minus(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
+
+
+def find_confusion(comparison: Comparison, classes: int) -> Confusion:
+    """Count the confusion of all engines, of so many classes."""
+    decisions = {name: engine.decisions.astype(np.int64) for name, engine in comparison.engines.items()}
+    counts = {name: count_decisions(comparison.y.astype(np.int64), found, classes) for name, found in decisions.items()}
+    software = decisions["software"]
+    others = [name for name in counts if name != "software"]
+    return Confusion(
+        counts=counts["software"],
+        changes={name: counts[name] - counts["software"] for name in others},
+        decided={name: int((decisions[name] != software).sum()) for name in others},
+    )
+
+
+def count_decisions(y: NDArray[np.int64], decisions: NDArray[np.int64], classes: int) -> Counts:
+    """Count samples by class and decision, (classes, classes)."""
+    counts = np.zeros((classes, classes), dtype=np.int64)
+    np.add.at(counts, (y, decisions), 1)
+    return counts

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from cosim.base.version import __version__
-from cosim.results.figures import figure_bytes
+from cosim.results.figures import BLUE, GREY, Figure, figure_bytes, plain
 from cosim.results.html import Picture
 from cosim.results.page import Block, Page, PageSubject, Section, Table, format_pages
 from cosim.verbs.diff.difference import Change, Difference, Scatter
-from cosim.verbs.diff.figure import draw_runs
 from cosim.verbs.diff.table import (
     cells_of,
     name_units,
@@ -19,6 +18,7 @@ from cosim.verbs.diff.table import (
     say_verdict,
     title_of,
 )
+from cosim.verbs.montecarlo.chip_study import watts_of
 
 VERB = "diff"
 _HEAD = ("figure", "A", "B", "B - A", "95 % interval", "p", "pairs that moved")
@@ -113,3 +113,25 @@ def _picture(scatter: Scatter) -> Picture:
         f"{scatter.name[0].upper()}{scatter.name[1:]}, B against A: {above} of {len(a)} {scatter.things} above the line"
     )
     return Picture("svg+xml", figure_bytes(figure, "svg"), f"{text}.", f"{text} of equal ones. The larger, the more.")
+
+
+def draw_runs(scatter: Scatter) -> Figure:
+    """Draw B over A: points above the line are larger in B; the area of a point is how many are there."""
+    factor, unit = (100.0, "%") if scatter.unit == "%" else watts_of(float(np.mean([scatter.a, scatter.b])))
+    points, counts = np.unique(factor * np.array([scatter.a, scatter.b]).T, axis=0, return_counts=True)
+    low, high = float(points.min()), float(points.max())
+    margin = 0.06 * (high - low) or 0.02 * abs(high) or 1.0
+    ends = low - margin, high + margin
+    figure = Figure(figsize=(4.2, 3.9), layout="constrained")
+    axis = figure.subplots()
+    plain(axis)
+    axis.plot(ends, ends, color=GREY, lw=1, ls="--", label="equal")
+    axis.scatter(*points.T, s=24 * counts, color=BLUE, alpha=0.7, lw=0, label=scatter.things)
+    axis.set_title(scatter.name, fontsize=9, loc="left")
+    axis.set_xlabel(f"A ({unit})")
+    axis.set_ylabel(f"B ({unit})")
+    axis.set_xlim(*ends)
+    axis.set_ylim(*ends)
+    axis.set_aspect("equal")
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    return figure

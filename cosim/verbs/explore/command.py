@@ -85,8 +85,7 @@ def command(*, to: Destination, how: Exploring) -> None:
     from cosim.verbs.explore.kept import TrialStore
     from cosim.verbs.explore.knobs import read_knobs
     from cosim.verbs.explore.page import write_exploration
-    from cosim.verbs.explore.run import Search, explore
-    from cosim.verbs.explore.search import Space, optuna
+    from cosim.verbs.explore.search import Search, Space, explore, optuna
     from cosim.verbs.explore.table import format_exploration
 
     library, inner = optuna(), Inner("montecarlo", how.rest, how.jobs)

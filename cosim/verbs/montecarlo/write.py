@@ -15,13 +15,16 @@ from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.results.html import show
 from cosim.results.kept_page import repeatable
 from cosim.results.page import Page, format_pages
-from cosim.verbs.montecarlo.cells import spread_cells, stored_chip
+from cosim.units.schmitt import Schmitt
+from cosim.variation.draws import Chip
+from cosim.verbs.montecarlo.cell_spread import CellSpread
 from cosim.verbs.montecarlo.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, WrongSample
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Contribution
 from cosim.verbs.montecarlo.figures import YieldCurve
 from cosim.verbs.montecarlo.keep import Places, load_trial, read_kept
 from cosim.verbs.montecarlo.page import chip_page
-from cosim.verbs.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, KeptContributions
+from cosim.verbs.montecarlo.record import unpack_draws
+from cosim.verbs.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, KeptContributions, nominal_chip
 from cosim.verbs.montecarlo.spec import Spec, parse_spec, passes_specs
 from cosim.verbs.montecarlo.statistics import count_yield
 from cosim.verbs.montecarlo.store import MADE_WITH, RUN_FILE, VERB, Settings, read_sealed, read_store
@@ -247,3 +250,27 @@ def _read(path: Path) -> Settings | None:
         return read_sealed(path)
     except FileNotFoundError:
         return None
+
+
+def spread_cells(trial: Trial, records: Sequence[ChipRecord]) -> CellSpread | None:
+    """Return thresholds and levels, ampere, of the 9T cells with constant thresholds on every chip; None without such
+    cells.
+
+    Thresholds are those within a frame. The field `asked` has those of the chip that does not deviate, for which the
+    compiler has solved its bias currents.
+    """
+    graph = trial.design.graph
+    cells = tuple(cell for cell in graph.of(Schmitt) if not graph.into(cell.name, "beta"))
+    if not cells:
+        return None
+    chips = (nominal_chip(trial), *(stored_chip(trial, record) for record in records))
+    found = [measure_behavioral(trial, chip, in_frame=True) for chip in chips]
+    points = ([points[cell.name] for cell in cells] for points in found)
+    asked, *measured = [[(one.rise, one.fall, one.level) for one in row] for row in points]
+    return CellSpread(tuple(cell.name for cell in cells), np.array(asked), np.array(measured))
+
+
+def stored_chip(trial: Trial, record: ChipRecord) -> Chip:
+    """Rebuild a chip from its record, with the draws, the supply and the temperature that it had."""
+    vt_shift, beta_factor = unpack_draws(record.draws)
+    return Chip(record.chip, trial.devices, vt_shift, beta_factor, record.supply_v, record.celsius)

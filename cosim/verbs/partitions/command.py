@@ -88,8 +88,8 @@ def compile_backbone(path: Path, folder: Path, compiling: Compiling, wanted: Par
     """Run `cosim compile` on a backbone."""
     from cosim.circuit.waveforms import Timing
     from cosim.verbs.compile.outputs import Exercise
+    from cosim.verbs.partitions.page import format_parts
     from cosim.verbs.partitions.run import PARTITIONS, open_cut, write_partitions
-    from cosim.verbs.partitions.table import format_parts
 
     _refuse(compiling)
     check_outputs("compile", folder)
@@ -128,8 +128,8 @@ def compare_backbone(
     from cosim.engines.engine import Run
     from cosim.engines.simulation.simulated import engine_named
     from cosim.verbs.bias import biased
+    from cosim.verbs.partitions.page import format_deployed
     from cosim.verbs.partitions.run import PartitionReportOptions, open_cut, run_partitions
-    from cosim.verbs.partitions.table import format_deployed
 
     _refuse(compiling)
     audit = audit_count(how.audit, how.engine)

@@ -2,7 +2,7 @@
 
     margin    what is read out of the decided class over that of the runner-up, pooled over the frames as the network
               does; or the current of one output, as always where answers are real numbers, or of one frame
-    decision  of a memory in a frame: its candidate's current over its threshold, see `flips`
+    decision  of a memory in a frame: its candidate's current over its threshold, below
     sigma     sqrt((d/dV_T sigma_vt)^2 + (d/dln beta sigma_beta)^2) of each transistor, with the technology's mismatch
     share     of the variance, the sum of the squares of all sigmas
 
@@ -10,6 +10,10 @@ The derivatives are those of the batch engine's own steps (`engines.batch.adjoin
 numbers: where a deviation turns one, the margin jumps, and its derivatives do not say so. Between two such jumps it is
 smooth. How near a jump is, and which transistors bring it, is what the decisions say, each as if all states before it
 were what they are.
+
+A decision's margin is the candidate's current over the threshold, see `simulation.certainty`. The candidate's
+derivatives are those of the transistors; the threshold and its derivatives are those of the behavioral model
+(`variation.effects`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,12 +37,29 @@ from cosim.engines.simulation.testbench import inference_benches
 from cosim.engines.table import BATCH, simulator_named
 from cosim.network.reference import pool_readout
 from cosim.variation.draws import VariationPlan, VaryingDevice, varying_devices
-from cosim.verbs.sensitivity.flips import Closing, least_certain, threshold_slopes
 
 if TYPE_CHECKING:
     from cosim.engines.batch.sensitivity import Gradients, Reading
+from cosim.engines.engine import Inference
+from cosim.engines.simulation.read import ReadPlan
+from cosim.units.schmitt import Schmitt
+from cosim.variation.effects import effects_of
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Closing:
+    """A decision. candidate: the transistor whose current it is; time: s; margin: that current over the threshold, A;
+    rise: the upper threshold, and width: by how much the one that was compared with is lower, A."""
+
+    cell: str
+    frame: int
+    candidate: str
+    time: float
+    margin: float
+    rise: float
+    width: float
 
 
 @dataclass(frozen=True)
@@ -279,3 +300,35 @@ def _signs(pooled: Array, asked: SensitivityTarget) -> dict[int, float]:
         return {asked.output: 1.0}
     order = np.argsort(-pooled, kind="stable").tolist()
     return {order[0]: 1.0} | dict.fromkeys(order[1:2], -1.0)
+
+
+def least_certain(design: Design, plan: ReadPlan, inference: Inference, waves: Waveforms, count: int) -> list[Closing]:
+    """Return the `count` decisions with the smallest margins, the smallest first, of cells with fixed thresholds."""
+    found: list[Closing] = []
+    for k, (cell, margin) in enumerate(zip(design.assembly.decisions, plan.margins, strict=True)):
+        if margin is None or margin.lines or not isinstance(design.graph.nodes[cell], Schmitt):
+            continue
+        thresholds = margin.thresholds(())
+        rise, fall = float(thresholds.while_off[0]), float(thresholds.while_on[0])
+        current = waves.probes[DrainCurrent(margin.device)]
+        for frame, close in enumerate(plan.closes[k].tolist()):
+            was_on = frame > 0 and inference.states[frame - 1, k] > 0
+            width = rise - fall if was_on else 0.0
+            read = abs(float(np.interp(close, waves.time, current)))
+            found.append(Closing(cell, frame, margin.device, close, read - rise + width, rise, width))
+    return sorted(found, key=lambda one: abs(one.margin))[:count]
+
+
+def threshold_slopes(design: Design, run: Run, closing: Closing) -> dict[str, tuple[float, float]]:
+    """Return transistor -> d threshold / d vt_shift, A/V, and d threshold / d ln beta, A."""
+    thermal = run.standing(design).technology.thermal_voltage
+    weights = {"thresh": closing.rise, "width": -closing.width, "compared": closing.width - closing.rise}
+    found: dict[str, tuple[float, float]] = {}
+    for one in effects_of(design):
+        if one.factors is None or one.key != closing.cell or one.field not in weights:
+            continue
+        for (device, sign), slope in zip(one.devices, one.slopes, strict=True):
+            by_volt, by_beta = found.get(device, (0.0, 0.0))
+            ampere = sign * weights[one.field]
+            found[device] = by_volt - ampere / (slope * thermal), by_beta + ampere
+    return found

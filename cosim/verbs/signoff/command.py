@@ -68,10 +68,9 @@ def command(*, network_file: Path, to: Destination, how: Signing, compiling: Com
     from cosim.engines.simulation.simulated import engine_named
     from cosim.layout.backannotate import extracted
     from cosim.verbs.signoff.plan import read_plan
-    from cosim.verbs.signoff.run import sign_off
+    from cosim.verbs.signoff.run import sign_off, write_signoff
     from cosim.verbs.signoff.subject import SignoffSubject
     from cosim.verbs.signoff.table import format_check, format_signoff
-    from cosim.verbs.signoff.write import write_signoff
 
     plan = read_plan(how.plan)
     check_outputs("signoff", to.output, to.json_file)

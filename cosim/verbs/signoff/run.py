@@ -1,16 +1,36 @@
 """All checks of a plan, in the order in which a reader asks."""
 
 from collections.abc import Callable
+from pathlib import Path
 
+from cosim.base.store import write_results, write_texts
 from cosim.cells.blocks import OUTSIDE
+from cosim.compiler.design import Design
+from cosim.engines.simulation.simulated import engine_named
+from cosim.results.kept_page import REPORT_FILE, has_page, read_page, write_page
+from cosim.results.page import Facts, Fold, Page, Section, Table
 from cosim.technology.conditions import format_conditions
 from cosim.verbs.bias import bias_name, bias_words
-from cosim.verbs.signoff.conditions import check_corners, check_mismatch, check_noise, check_nominal
-from cosim.verbs.signoff.plan import NAMES
+from cosim.verbs.montecarlo.keep import Places
+from cosim.verbs.montecarlo.run import SUMMARY_FILE
+from cosim.verbs.montecarlo.write import read_run
+from cosim.verbs.provenance import circuit_facts, origins, subject_of
+from cosim.verbs.signoff.conditions import (
+    CHIPS,
+    NOMINAL,
+    check_corners,
+    check_mismatch,
+    check_noise,
+    check_nominal,
+    corners_folder,
+)
+from cosim.verbs.signoff.plan import NAMES, format_plan
 from cosim.verbs.signoff.stresses import check_clocks, check_frame, check_start, check_supply
-from cosim.verbs.signoff.study import Check, SignOff, find_basis
+from cosim.verbs.signoff.study import Check, Finding, SignOff, find_basis
 from cosim.verbs.signoff.subject import NotModelledError, SignoffSubject
+from cosim.verbs.signoff.table import say_basis, say_finding, say_whole, verdict_of
 from cosim.verbs.signoff.weakest import check_decisions, check_limits
+from cosim.verbs.words import worded
 
 CHECKS: dict[str, Callable[[SignoffSubject], Check]] = {
     "nominal": check_nominal,
@@ -67,3 +87,96 @@ def _unchecked(subject: SignoffSubject, checks: list[Check]) -> list[str]:
             f"{bias_name(subject.design, subject.biases[0])} alone"
         )
     return [*left, *wires, *biases, *NEVER, f"blocks outside the circuit: {', '.join(OUTSIDE)}"]
+
+
+RESULT, PLAN = "signoff.json", "plan.toml"
+
+
+def write_signoff(subject: SignoffSubject, found: SignOff) -> Path:
+    """Write all of it; returns the page's file. Raises InputError where that cannot be."""
+    place, plan = subject.run.place, format_plan(subject.plan)
+    engine = engine_named(subject.run.engine)
+    version = engine.describe(subject.run.standing(subject.design).technology).version
+    page = signoff_page(subject.design, found, plan, {subject.run.engine: version})
+    write_results(place, {RESULT: found})
+    write_texts(place, {PLAN: plan})
+    write_page(place, page, tuple(_others(subject, found)))
+    return place / REPORT_FILE
+
+
+def _others(subject: SignoffSubject, found: SignOff) -> list[Page]:
+    """Return the pages of the checks that have one."""
+    made = {one.name for one in found.made}
+    place = subject.run.place
+    corners = [corners_folder(one) for one in subject.biases] if "corners" in made else []
+    folders = [*([NOMINAL] if "nominal" in made else []), *corners]
+    pages = [read_page(place / one) for one in folders if has_page(place / one)]
+    if "mismatch" in made and (place / CHIPS / SUMMARY_FILE).is_file():
+        root = subject.compiled["pdk_root"]
+        pages.append(read_run(place / CHIPS, Places(root), waveforms=False))
+    return pages
+
+
+_HEAD = ("figure", "where", "found", "95 % interval, or why", "must be", "verdict")
+_FOLDED = 12  # rows, beyond which those that have no limit, or keep it, are folded
+
+
+def signoff_page(design: Design, found: SignOff, plan: str, made_with: dict[str, str]) -> Page:
+    """Return the page of a sign-off. plan: as TOML; made_with: name of the simulator -> its version."""
+    subject, made = subject_of(design), found.made
+    figures = sum(len(one.judged) for one in made)
+    missed = sum(len(one.missed) for one in made)
+    unsure = sum(not one.sure for check in made for one in check.judged)
+    return Page(
+        verb="signoff",
+        subject=subject,
+        title=f"Sign-off of {subject.name} on {found.technology}: {say_whole(found)}",
+        lead=f"{design.assembly.transistors} transistors compiled once, run by {', '.join(made_with)} where nothing "
+        "else stands; every figure against the limit of its plan.",
+        answer=_answer(found),
+        cards=(
+            (f"{len(made) - len(found.failed)} of {len(made)}", "checks pass"),
+            (f"{missed} of {figures}", "figures miss their limit"),
+            (str(unsure), "verdicts whose 95 % interval holds the limit"),
+            (str(len(found.checks) - len(made)), "checks not made"),
+        ),
+        sections=(
+            Section("Bias currents that the verdict stands on", tuple(f"{line}." for line in say_basis(found))),
+            Section("Checks", (_summary(found),)),
+            *(_section(one) for one in found.checks if not one.skipped),
+            Section("Not checked", (Table(("what",), tuple((one,) for one in found.unchecked)),)),
+            Section("The plan", (Fold("As TOML", Table(("plan.toml",), tuple((line,) for line in plan.split("\n")))),)),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
+        ),
+        provenance=origins(design, made_with),
+    )
+
+
+def _answer(found: SignOff) -> str:
+    worst = [f"{one.name}: {say_finding(one.missed[0])}" for one in found.failed if one.missed]
+    return f"{'; '.join(worst)}." if worst else "Every limit of the plan is kept."
+
+
+def _summary(found: SignOff) -> Table:
+    rows = tuple((one.name, one.question or one.skipped, one.looked, verdict_of(one)) for one in found.checks)
+    return Table(("check", "question", "looked at", "verdict"), rows)
+
+
+def _section(check: Check) -> Section:
+    rows = check.findings
+    first = tuple(one for one in rows if one.limit) if len(rows) > _FOLDED else rows
+    rest = tuple(one for one in rows if one not in first)
+    folded = (Fold(f"{len(rest)} more figures", _table(rest)),) if rest else ()
+    return Section(
+        f"{check.name[:1].upper()}{check.name[1:]}: {verdict_of(check)}",
+        (f"{check.question} {check.looked[:1].upper()}{check.looked[1:]}.", _table(first), *folded, *check.notes),
+    )
+
+
+def _table(rows: tuple[Finding, ...]) -> Table:
+    return Table(_HEAD, tuple(map(_row, rows)), tall=len(rows) > _FOLDED)
+
+
+def _row(one: Finding) -> tuple[str, ...]:
+    verdict = "" if not one.limit else ("kept" if one.met else "MISSED") + ("" if one.sure else ", unsure")
+    return one.figure, one.where, one.shown, one.interval, one.limit, verdict

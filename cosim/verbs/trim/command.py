@@ -77,8 +77,7 @@ def command(
     from cosim.verbs.montecarlo.spec_file import read_specs, without_yield
     from cosim.verbs.montecarlo.store import CHIPS_FILE, open_records
     from cosim.verbs.tables import format_trim
-    from cosim.verbs.trim.page import trim_page
-    from cosim.verbs.trim.run import TRIMMED, run_trim, summarize_trim
+    from cosim.verbs.trim.run import TRIMMED, run_trim, summarize_trim, trim_page
     from cosim.verbs.trim.trim import check_trimmable
 
     output = to.output

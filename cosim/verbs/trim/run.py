@@ -10,18 +10,28 @@ from scipy.stats import binomtest
 from cosim.base.errors import InputError, SimulationError
 from cosim.base.text import check_plain, json_object, typed
 from cosim.cells.blocks import outside_of
+from cosim.compiler.design import Design
 from cosim.engines.engine import Engine, Failure, FailureKind, Progress
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
+from cosim.results.figures import figure_bytes
+from cosim.results.html import Picture
+from cosim.results.page import Facts, Page, Section, Table
 from cosim.tasks.clipping import find_clipping
 from cosim.verbs.compare.agreement import count_elsewhere
+from cosim.verbs.montecarlo.chip_study import format_spec
 from cosim.verbs.montecarlo.chips import Figures, TrimRow, TrimSummary
 from cosim.verbs.montecarlo.execute import map_chips
+from cosim.verbs.montecarlo.figures import draw_trim
 from cosim.verbs.montecarlo.run import nominal_chip
 from cosim.verbs.montecarlo.spec import Spec, passes_specs
 from cosim.verbs.montecarlo.statistics import count_yield, describe_metrics
 from cosim.verbs.montecarlo.store import RecordFormat, RecordStore, Settings
 from cosim.verbs.montecarlo.trial import Trial, figures_of, infer_chip
+from cosim.verbs.provenance import circuit_facts, origins, subject_of
+from cosim.verbs.tables import percent, within
 from cosim.verbs.trim.trim import measure_behavioral, measure_transistors, trim_codes, trim_ranges
+from cosim.verbs.trust import say_elsewhere
+from cosim.verbs.words import worded
 
 _REPAIR = "choose another folder with -o, or begin anew with --fresh"
 
@@ -145,3 +155,66 @@ def summarize_trim(
         rows=tuple(rows),
         elsewhere=dict(sum((record.elsewhere for record in records), Counter[str]())),
     )
+
+
+def trim_page(design: Design, summary: TrimSummary, run: dict[str, str]) -> Page:
+    """Return the page of trimmed chips. run: words -> what the chips were drawn with."""
+    subject, technology = subject_of(design), design.technology.name
+    before, *rows = summary.rows
+    best = max(rows, key=lambda row: row.yield_.value)
+    bounds = within(best.yield_.interval)
+    verdict = f"yield {percent(before.yield_.value)} as fabricated, {percent(best.yield_.value)} with {best.bits} bits"
+    spec = format_spec(summary.spec)
+    return Page(
+        verb="trim",
+        subject=subject,
+        title=f"{subject.name} on {technology}: {verdict} {bounds}",
+        lead=f"{summary.chips} chips with mismatch of each transistor, {summary.failed} of them failed, each on "
+        f"{summary.samples} test samples by the {summary.engine} engine. Their cells were measured, and the converter "
+        f"at each bias pin set; the same chips count before and after. A chip counts that has {spec}.",
+        cards=(
+            (percent(before.yield_.value), f"yield as fabricated {within(before.yield_.interval)}"),
+            (percent(best.yield_.value), f"yield with {best.bits} bits {bounds}"),
+            (f"+{best.won}, -{best.lost}", "chips that trimming won and lost"),
+        ),
+        notes=() if summary.clipped is None else (f"{summary.clipped}.",),
+        sections=(
+            Section("Yield by the bits of the converters", (_picture(summary), _table(summary), _NOTE)),
+            Section("Ranges of the converters", (Facts(_ranges(summary)),)),
+            Section("Simulated elsewhere", say_elsewhere(summary.elsewhere)),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
+            Section("How it was run", (Facts(tuple(run.items())),)),
+        ),
+        provenance=origins(design),
+    )
+
+
+_NOTE = (
+    "Intervals: 95 %. p: of McNemar's exact test that trimming changes no chip. Accuracy and states: means over chips."
+)
+
+
+def _ranges(summary: TrimSummary) -> tuple[tuple[str, str], ...]:
+    return tuple((f"{name} currents", f"± {percent(value)}") for name, value in summary.ranges.items())
+
+
+def _picture(summary: TrimSummary) -> Picture:
+    caption = "Yield against the bits of the converters with its 95 % interval; dashed as fabricated."
+    rows = ", ".join(f"{_bits(row)}: {percent(row.yield_.value)}" for row in summary.rows)
+    return Picture("svg+xml", figure_bytes(draw_trim(summary), "svg"), f"{caption} {rows}.", caption)
+
+
+def _bits(row: TrimRow) -> str:
+    return "none" if row.bits is None else str(row.bits)
+
+
+def _table(summary: TrimSummary) -> Table:
+    head = ("bits", "yield", "95 % interval", "won", "lost", "p", "accuracy", "states")
+    return Table(head, tuple(map(_row, summary.rows)), tuple(range(len(head))))
+
+
+def _row(row: TrimRow) -> tuple[str, ...]:
+    figures = (percent(found.mean) if found else "" for found in (row.accuracy, row.state_agreement))
+    found = row.yield_
+    counts = (str(row.won), str(row.lost), f"{row.p:.2g}") if row.bits is not None else ("", "", "")
+    return (_bits(row), percent(found.value), within(found.interval), *counts, *figures)

@@ -19,8 +19,7 @@ from cosim.network.types import check_network
 from cosim.tasks.testset import TestSet
 from cosim.units.ladder import Ladder
 from cosim.units.toggle import Toggle
-from cosim.verbs.compare.agreement import compare_engines
-from cosim.verbs.compare.distances import threshold_distances
+from cosim.verbs.compare.agreement import compare_engines, threshold_distances
 
 FRAMES, MARGIN = 9, 0.06
 

@@ -11,8 +11,7 @@ from cosim.engines.simulation.simulated import sample_benches
 from cosim.network.ir.nodes import PEDESTAL, Output
 from cosim.network.reference import run_reference
 from cosim.tasks.testset import TestSet
-from cosim.verbs.compare.agreement import compare_engines
-from cosim.verbs.compare.distances import threshold_distances
+from cosim.verbs.compare.agreement import compare_engines, threshold_distances
 
 pytestmark = pytest.mark.ngspice
 

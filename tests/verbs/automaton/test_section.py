@@ -10,7 +10,6 @@ import pytest
 
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
-from cosim.automata.tour import tour
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
 from cosim.network.automaton import Automaton, modulo
@@ -21,6 +20,7 @@ from cosim.variation.draws import VariationPlan
 from cosim.verbs.automaton.figure import describe_automaton, draw_automaton, is_drawn, short_symbols, symbols_between
 from cosim.verbs.automaton.layout import place
 from cosim.verbs.automaton.section import format_automaton
+from cosim.verbs.automaton.structure import tour
 from cosim.verbs.compare.transitions import Transition, Transitions
 from cosim.verbs.montecarlo.page import chip_page
 from cosim.verbs.montecarlo.trial import Trial

@@ -18,12 +18,11 @@ from cosim.engines.ngspice.simulator import Ngspice
 from cosim.technology.calibration import load_calibration, write_calibration
 from cosim.units.register import level_fit
 from cosim.verbs.calibrate import find as calibration_files
-from cosim.verbs.calibrate import fingerprint, level
+from cosim.verbs.calibrate import fingerprint
 from cosim.verbs.calibrate import measure as calibrate
 from cosim.verbs.calibrate.find import cached_name, find_calibration, shipped_path
 from cosim.verbs.calibrate.fingerprint import POINTS, calibration_fingerprint
-from cosim.verbs.calibrate.level import measure_turn
-from cosim.verbs.calibrate.measure import measure_schmitt
+from cosim.verbs.calibrate.measure import measure_schmitt, measure_turn
 from cosim.verbs.calibrate.native import measure_comparator, measure_dpi_output
 
 SHIPPED = sorted(
@@ -178,7 +177,7 @@ def test_a_registers_level_at_a_new_point_agrees_with_the_shipped_fit(technology
 
 @pytest.mark.ngspice
 def test_a_registers_level_that_does_not_turn_says_so(technology, monkeypatch):
-    monkeypatch.setattr(level, "POINTS", replace(POINTS, level_reach=(1e-12, 0.0)))
+    monkeypatch.setattr(calibrate, "POINTS", replace(POINTS, level_reach=(1e-12, 0.0)))
     with pytest.raises(SimulationError, match="level at a turn of 1e-09 A does not turn within 1e-12 A of it"):
         measure_turn(technology, 8, 1e-9, 0.0, "ngspice")
 

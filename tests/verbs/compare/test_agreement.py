@@ -23,8 +23,8 @@ from cosim.verbs.compare.agreement import (
     EngineResult,
     compare_engines,
     summarize_comparison,
+    threshold_distances,
 )
-from cosim.verbs.compare.distances import threshold_distances
 from cosim.verbs.compare.page import comparison_cards
 from cosim.verbs.tables import format_comparison
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.network import network_of, one_hot
-from cosim.automata.tour import tour
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.engines.simulation.simulated import simulate_samples
 from cosim.network.automaton import modulo
 from cosim.network.automaton_in import Coded
 from cosim.tasks.testset import TestSet
+from cosim.verbs.automaton.structure import tour
 from cosim.verbs.compare.transitions import Frames, count_transitions, find_transitions
 from cosim.verbs.trust import format_transitions
 

@@ -11,8 +11,7 @@ from cosim.base.errors import InputError
 from cosim.base.seal import seal_line, unseal_line
 from cosim.results.metrics import Estimate
 from cosim.verbs.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
-from cosim.verbs.explore.run import Search, explore
-from cosim.verbs.explore.search import Space, propose
+from cosim.verbs.explore.search import Search, Space, explore, propose
 from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, violation, worth
 
 pytest.importorskip("optuna")

@@ -20,14 +20,20 @@ from cosim.results.page import format_pages
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo import write as report
-from cosim.verbs.montecarlo.cells import stored_chip
 from cosim.verbs.montecarlo.chips import Unreset
 from cosim.verbs.montecarlo.page import chip_page
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.statistics import count_yield
 from cosim.verbs.montecarlo.store import read_store
 from cosim.verbs.montecarlo.trial import Trial, run_behavioral_chip
-from cosim.verbs.montecarlo.write import find_failure, nominal_power, study_chips, write_report, yield_curve
+from cosim.verbs.montecarlo.write import (
+    find_failure,
+    nominal_power,
+    stored_chip,
+    study_chips,
+    write_report,
+    yield_curve,
+)
 from cosim.verbs.tables import percent
 
 HOSTILE = '<script>alert("x")</script>'

@@ -6,7 +6,7 @@ from scipy.stats import f_oneway, norm, probplot
 
 from cosim.results.intervals import interval, running_intervals
 from cosim.verbs.compare.agreement import Comparison, EngineResult
-from cosim.verbs.compare.confusion import find_confusion
+from cosim.verbs.compare.figures import find_confusion
 from cosim.verbs.montecarlo.cell_spread import CellSpread, explained_share, rank_weak
 from cosim.verbs.montecarlo.spread import MOST_BINS, bin_edges, normal_quantiles
 

@@ -11,9 +11,9 @@ from cosim.base.resources import trained_network_path  # noqa: E402
 from cosim.compiler.settings import CompilerSettings  # noqa: E402
 from cosim.engines.engine import Failure, FailureKind, Inference, Run  # noqa: E402
 from cosim.verbs.loading import TargetTechnology  # noqa: E402
+from cosim.verbs.partitions.page import format_deployed  # noqa: E402
 from cosim.verbs.partitions.run import PartitionReportOptions, open_cut, run_partitions  # noqa: E402
 from cosim.verbs.partitions.study import taken_over  # noqa: E402
-from cosim.verbs.partitions.table import format_deployed  # noqa: E402
 
 SAMPLES = 6
 

@@ -23,8 +23,8 @@ from cosim.technology.catalog import load_technology
 from cosim.training.config import Architecture, TrainingConfig, state_path
 from cosim.variation.mismatch import derive_mismatch
 from cosim.verbs.inspect.command import command as inspect_command
+from cosim.verbs.train.command import DeviceOptions, complete_config
 from cosim.verbs.train.command import command as train_command
-from cosim.verbs.train.target import DeviceOptions, complete_config
 
 SMALL = ["--cells", "3", "--iterations", "20", "--batch", "8"]
 
