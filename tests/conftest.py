@@ -1,14 +1,17 @@
 """Simulator tests have three modes: `--ngspice=required` (continuous integration), `auto` (skip without it), `off`."""
 
+import fcntl
 import os
 import resource
 import shutil
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +22,9 @@ import cosim.cli
 from cosim.base import claim, write
 from cosim.base.claim import MARKER
 from cosim.base.errors import MissingToolError
-from cosim.circuit.bench import PRECISE
+from cosim.circuit.bench import PRECISE, Bench, Tran, Voltage
 from cosim.circuit.dialects.ngspice import format_deck, format_options
-from cosim.circuit.elements import Circuit
+from cosim.circuit.elements import Capacitor, Circuit, Source
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.library import find_ngspice_library
 from cosim.engines.ngspice.session import run_deck
@@ -39,6 +42,16 @@ from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.store import open_store
 from cosim.verbs.montecarlo.trial import Trial, run_chips
 
+# Files of a test process that simulate for longest, longest first. They run first, so that no process has one left to
+# do when the others are done; the first two are of different engines, so that both do not wait for the same kernels.
+LONGEST = (
+    "verbs/signoff/test_signoff.py", "verbs/montecarlo/test_shards.py", "engines/simulation/test_around.py",
+    "notebooks/test_notebooks.py", "circuit/test_dialects.py", "engines/test_lanes.py", "engines/batch/test_network.py",
+    "verbs/montecarlo/test_command.py", "cli/test_settings.py", "verbs/explore/test_command.py", "cli/test_docs.py",
+    "verbs/calibrate/test_measure.py", "verbs/sweep/test_command.py", "technology/test_kits.py",
+    "fuzz/test_loaders.py", "training/test_mismatch.py", "verbs/test_places.py", "papers/test_train.py",
+)  # fmt: skip
+
 
 def pytest_addoption(parser):
     parser.addoption(
@@ -51,6 +64,22 @@ def pytest_configure():
     """A background job, such as `nohup make test &`, inherits that SIGINT is ignored; tests stop runs with it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items):
+    """Run the longest files first; within a file nothing changes."""
+    tests = Path(__file__).parent
+    rank = {tests / name: k for k, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each file to one process: what a module's fixtures simulate is then simulated once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
 
 
 @cache
@@ -104,6 +133,24 @@ def technology() -> Technology:
 def calibration(technology: Technology) -> Calibration:
     """The shipped one, 8 unit devices per weight 1.0."""
     return load_calibration(shipped_path(technology.name, 8))
+
+
+@pytest.fixture(scope="session")
+def batch(technology, tmp_path_factory):
+    """The batch engine; whoever comes first compiles into the user's cache while other processes wait, then they load.
+
+    Every test that runs the engine asks for it, or two processes would compile the same kernels.
+    """
+    pytest.importorskip("numba")
+    from cosim.engines.batch.simulator import BatchSimulator
+
+    elements = Source("i", "i", "0", "a", 0.0), Capacitor("c", "a", "0", 1e-12), Source("v", "v", "b", "0", 1.0)
+    bench = Bench(Circuit("compiled", (), elements), technology, Tran(1e-3, 1e-2), (Voltage("b"),))
+    with (tmp_path_factory.getbasetemp().parent / "batch.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        ran = BatchSimulator().run(bench, 300.0)
+    assert not isinstance(ran, Failure), ran.detail
+    return BatchSimulator()
 
 
 @pytest.fixture(scope="session")
@@ -189,6 +236,35 @@ def make_store():
             run_montecarlo(trial, store, execute, wanted, None, lambda *_: None)
 
     return make
+
+
+@dataclass(frozen=True)
+class Done:
+    """What `cosim ...` ended with and printed, in the words of subprocess."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture(scope="session")
+def cosim_in():
+    """(folder, arguments) -> how `cosim ...` ended in that folder, in this process; for fixtures of modules, too."""
+
+    def run(folder, *arguments):
+        out, err, before, code = StringIO(), StringIO(), sys.argv, 0
+        sys.argv = ["cosim", *map(str, arguments)]
+        try:
+            with chdir(folder), redirect_stdout(out), redirect_stderr(err):
+                cosim.cli.main()
+        except SystemExit as error:
+            code = error.code or 0
+        finally:
+            sys.argv = before
+        assert "Traceback" not in err.getvalue(), err.getvalue()
+        return Done(code, out.getvalue(), err.getvalue())
+
+    return run
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ def test_cells_by_their_equations(delays, step, divided, technology, calibration
     np.testing.assert_array_equal(states, wanted)
 
 
-def test_on_transistors(technology, calibration):
+def test_on_transistors(batch, technology, calibration):
     """A lag detector of three delays, all states of all frames."""
     unit = lag_detector(3)
     x = generate_chosen_lag(3, (1, 2, 3), steps=16, seed=2).x.astype(float)

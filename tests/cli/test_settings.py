@@ -34,7 +34,7 @@ def files(folder):
 
 @pytest.mark.ngspice
 def test_a_comparison_repeats(cosim_main, tiny, tmp_path):
-    typed = ["compare", tiny / "net.npz", "--data", tiny / "data.npz", "--samples", 2, "--temp", "35", "--seed", 4]
+    typed = ["compare", tiny / "net.npz", "--data", tiny / "data.npz", "--samples", 1, "--temp", "35", "--seed", 4]
     assert cosim_main(*typed, "--jobs", 1, "-o", tmp_path / "first")[0] == 0
     code, _, err = cosim_main("compare", "--config", tmp_path / "first" / "run.toml", "-o", tmp_path / "again")
     assert code == 0 and "other settings" not in err and "is not the file" not in err
@@ -42,7 +42,7 @@ def test_a_comparison_repeats(cosim_main, tiny, tmp_path):
     page = (tmp_path / "again" / "report.html").read_text()
     assert (
         "Repeat this run" in page
-        and "--samples 2" in page
+        and "--samples 1" in page
         and "celsius" not in read_settings(tmp_path / "first").options
     )
 
@@ -51,10 +51,10 @@ def test_a_comparison_repeats(cosim_main, tiny, tmp_path):
 @pytest.mark.parametrize(
     ("verb", "options"),
     [
-        ("simulate", ("--samples", 2, "--waveforms", "--t-step", "8m")),
-        ("power", ("--samples", 2, "--supply", "1.75")),
+        ("simulate", ("--samples", 1, "--waveforms", "--t-step", "8m")),
+        ("power", ("--samples", 1, "--supply", "1.75")),
         ("trim", ("--chips", 3, "--bits", "2,3", "--spec", "accuracy>=0.1")),
-        ("sweep", ("--over", "temp=20,40", "--samples", 2)),
+        ("sweep", ("--over", "temp=20,40", "--samples", 2, "--behavioral")),
     ],
 )
 def test_other_verbs_repeat(cosim_main, tiny, tmp_path, verb, options):

@@ -258,10 +258,9 @@ def test_every_net_is_used_twice_or_is_a_port(technology):
 
 
 @pytest.mark.ngspice
-def test_transistors_store_what_the_software_stores(design):
+def test_transistors_store_what_the_software_stores(batch, design):
     """Both signs, holds and both resets; half a gap of the finer lattice, 8 pA, is the nearest that a value comes to a
     turn. Power against the equations: 1 %, what the settled currents leave of the frame."""
-    pytest.importorskip("numba")
     x = inputs(4, 16, seed=2)
     test_set = TestSet(x, np.zeros(4, dtype=np.int64), np.full(4, 16), np.arange(4))
     outcomes = simulate_samples(design, test_set, Run(engine="batch"))
@@ -285,10 +284,9 @@ def test_transistors_store_what_the_software_stores(design):
 
 @pytest.mark.ngspice
 @pytest.mark.parametrize("before", [0.0, 1.0])
-def test_what_a_level_was_does_not_decide_what_it_becomes(before, technology, calibration):
+def test_what_a_level_was_does_not_decide_what_it_becomes(batch, before, technology, calibration):
     """From no level on, and from all: values next to each turn, half a gap of 2 / 128 away. That is 7.8 pA, and found
     are 3: what the gate of M6 holds, the step of the calibration, and the slope of a line that carries 2 nA."""
-    pytest.importorskip("numba")
     design = compile_network(fine(), technology, calibration)
     near = np.array([[(k - 0.5) / LEVELS + gap / 128 for k in range(1, LEVELS + 1)] for gap in (-1, 0)])
     x = np.ones((2, 2 * LEVELS, 2))

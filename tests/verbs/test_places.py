@@ -2,8 +2,6 @@
 names say, with spaces, quotes and letters beyond ASCII in every path."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -88,7 +86,7 @@ def test_no_verb_is_forgotten():
 
 
 @pytest.fixture(scope="module")
-def inputs(tiny, tmp_path_factory):
+def inputs(tiny, cosim_in, tmp_path_factory):
     """A folder of that name with a network, its data, a plan, a run of two chips, and the same run in two parts."""
     folder = tmp_path_factory.mktemp("places") / ODD
     folder.mkdir()
@@ -96,9 +94,9 @@ def inputs(tiny, tmp_path_factory):
         shutil.copy(tiny / name, folder / name)
     (folder / "plan.toml").write_text(PLAN)
     (folder / "elsewhere").mkdir()
-    whole = [sys.executable, "-m", "cosim", "montecarlo", NET, *CHIPS, "--chips", "2"]
+    whole = ["montecarlo", NET, *CHIPS, "--chips", "2"]
     for rest in (("-o", RUN), ("--shard", "1/2", "-o", "../part 1"), ("--shard", "2/2", "-o", "../part 2")):
-        subprocess.run([*whole, *rest], cwd=folder / "elsewhere", check=True, capture_output=True)
+        assert cosim_in(folder / "elsewhere", *whole, *rest).returncode == 0
     return folder
 
 

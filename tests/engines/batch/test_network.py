@@ -1,5 +1,7 @@
 """A network whole, in the batch engine and in ngspice; and the same bytes however it is run."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -62,8 +64,9 @@ def test_states_readout_and_power_are_those_of_ngspice(digits):
 def test_toggles_count_as_in_ngspice(bits):
     """Their latches float, are lifted above the supply, and hang on switches whose ends change roles."""
     design, test_set = bits
-    (theirs,) = infer("ngspice", (design, test_set.select(np.arange(1))), Run(jobs=0))
-    mine = infer("batch", bits, Run(engine="batch", jobs=0))
+    short = replace(test_set, x=test_set.x[:, :50], lengths=np.minimum(test_set.lengths, 50))
+    (theirs,) = infer("ngspice", (design, short.select(np.arange(1))), Run(jobs=0))
+    mine = infer("batch", (design, short), Run(engine="batch", jobs=0))
     assert [one.elsewhere for one in mine] == [""] * len(mine)
     np.testing.assert_array_equal(mine[0].states, theirs.states)
     # the bars of acceptance, as above

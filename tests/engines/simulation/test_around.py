@@ -104,9 +104,8 @@ def test_states_class_and_power(network, design, technology, calibration, x):
     }  # fmt: skip
 
 
-def test_digits_are_decided_on_the_chip(technology):
+def test_digits_are_decided_on_the_chip(batch, technology):
     """Of the eight clearest of 40 digits the margin is above half a unit, 27 mV or twice the current."""
-    pytest.importorskip("numba")
     from cosim.verbs.loading import draw_samples, load_ranged
 
     net = load_ranged(trained_network_path("digits_d4.pt"), None)
@@ -120,11 +119,10 @@ def test_digits_are_decided_on_the_chip(technology):
 
 
 @pytest.mark.parametrize("pooling", ["mean", "last"])
-def test_one_clock_drives_it_all(network, technology, x, pooling):
+def test_one_clock_drives_it_all(batch, network, technology, x, pooling):
     """States and class are those of software. The blocks' power is that of one supply. The equations know the clock
     from ngspice, without its phases, 1 in 10 of its nets; edges cost a fifth less in the engine, whose switches are
     exact below 250 nA alone: 0.9 / 0.8 to 1 / 0.8 of what it finds."""
-    pytest.importorskip("numba")
     pooled = replace(network, readout=replace(network.readout, pooling=pooling))
     test_set = TestSet(x[None], np.zeros(1, dtype=np.int64), np.array([FRAMES]), np.arange(1))
     whole = compile_for(pooled, "net", technology, CompilerSettings(around=AROUND))
@@ -145,9 +143,8 @@ def test_one_clock_drives_it_all(network, technology, x, pooling):
 
 
 @pytest.mark.parametrize("kind", ["toggles", "register"])
-def test_pulses_and_decisions_from_the_clock(technology, late, kind):
+def test_pulses_and_decisions_from_the_clock(batch, technology, late, kind):
     """Toggles need pulses; what reads its own stage a frame late has decision clocks of its own."""
-    pytest.importorskip("numba")
     net = load_network(trained_network_path("parity_d2")) if kind == "toggles" else late.register(3)
     x = np.random.default_rng(1).integers(0, 2, (1, 8, net.encoding.width)).astype(float)
     whole = compile_for(net, kind, technology, CompilerSettings(around=("clock",)))

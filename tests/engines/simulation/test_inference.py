@@ -217,7 +217,7 @@ def test_a_slow_sample_keeps_no_other_from_the_store(benches, endless, plan, tmp
     """The first takes for ever; when the first result is reported it is another's, and it is kept already."""
     kept = []
     found = run_inferences(
-        [endless, *benches[:2]], [plan] * 3, Run(tmp_path, 2, timeout=10.0),
+        [endless, *benches[:2]], [plan] * 3, Run(tmp_path, 2, timeout=5.0),
         lambda done, total: kept.append(sorted(path.name for path in tmp_path.glob("*/*.npz"))),
     )  # fmt: skip
     assert [len(files) for files in kept] == [0, 1, 2, 2]

@@ -104,10 +104,9 @@ def test_a_network_that_follows_none(counter, make_network, technology, calibrat
 
 
 @pytest.mark.ngspice
-def test_on_transistors(counter):
+def test_on_transistors(batch, counter):
     """Every transition of a tour, and margins of no more than the level: a candidate is 0 or 1, and thresholds are
     at 0.35 and 0.55 of it."""
-    pytest.importorskip("numba")
     design, test_set = counter
     run = Run(jobs=0, engine="batch")
     found = find_transitions(design, test_set, simulate_samples(design, test_set, run), run)

@@ -102,9 +102,8 @@ def test_a_trial_whose_chips_all_fail_has_a_reason(cosim_main, typed, tmp_path, 
 
 
 @pytest.mark.ngspice
-def test_the_front_on_transistors(cosim_main, typed, tmp_path):
+def test_the_front_on_transistors(batch, cosim_main, typed, tmp_path):
     """Its accuracy there is that of cosim compare, and some of its other chips are counted there."""
-    pytest.importorskip("numba")
     more = ["--trials", 1, "--audit", 0, "--transistor-chips", 2, "-j", 1]
     code, text, err = cosim_main(*typed, *more, "-o", tmp_path / "good")
     assert code == 0, err

@@ -19,21 +19,14 @@ NETWORK = Path(__file__).parents[3] / "models" / "trained" / "digits_d4.pt"
 ASKED = ("--chips", "5", "--samples", "8")
 
 
-def cosim(folder, *arguments):
-    words = [sys.executable, "-m", "cosim", *map(str, arguments)]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=folder)
-    assert "Traceback" not in done.stderr
-    return done
-
-
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def runs(tmp_path_factory, cosim_in):
     """part.1 to part.3, and whole."""
     folder = tmp_path_factory.mktemp("shards")
     for part in (1, 2, 3):
         shard = ("--shard", f"{part}/3", "-j", "1", "-o", f"part.{part}")
-        assert cosim(folder, "montecarlo", NETWORK, *ASKED, *shard).returncode == 0
-    assert cosim(folder, "montecarlo", NETWORK, *ASKED, "-j", "2", "-o", "whole").returncode == 0
+        assert cosim_in(folder, "montecarlo", NETWORK, *ASKED, *shard).returncode == 0
+    assert cosim_in(folder, "montecarlo", NETWORK, *ASKED, "-j", "2", "-o", "whole").returncode == 0
     return folder
 
 
@@ -47,8 +40,8 @@ def test_every_chip_is_in_one_part():
         assert sorted(numbers) == list(range(chips))
 
 
-def test_joined_parts_have_the_bytes_of_the_whole(runs):
-    done = cosim(runs, "merge", "part.2", "part.3", "part.1", "-o", "joined")
+def test_joined_parts_have_the_bytes_of_the_whole(runs, cosim_in):
+    done = cosim_in(runs, "merge", "part.2", "part.3", "part.1", "-o", "joined")
     assert done.returncode == 0
     assert "5 chips, 0 failed" in done.stdout
     assert content(runs / "joined") == content(runs / "whole")
@@ -60,15 +53,15 @@ def test_a_part_that_is_missing_is_named(runs, tmp_path):
     assert not (tmp_path / "joined").exists()
 
 
-def test_parts_of_another_run_are_refused(runs):
+def test_parts_of_another_run_are_refused(runs, cosim_in):
     other = ("--samples", "7", "--chips", "5", "--shard", "2/3", "-o", "other")
-    assert cosim(runs, "montecarlo", NETWORK, *other).returncode == 0
+    assert cosim_in(runs, "montecarlo", NETWORK, *other).returncode == 0
     with pytest.raises(InputError, match="another samples: 7, not 8"):
         merge_stores([runs / "part.1", runs / "other", runs / "part.3"], runs / "never")
 
 
-def test_a_folder_that_is_no_part_is_refused(runs, tmp_path):
-    done = cosim(runs, "merge", "part.1", tmp_path, "-o", "never")
+def test_a_folder_that_is_no_part_is_refused(runs, cosim_in, tmp_path):
+    done = cosim_in(runs, "merge", "part.1", tmp_path, "-o", "never")
     assert done.returncode == 2
     assert "no Monte Carlo run there" in done.stderr
 
@@ -81,8 +74,8 @@ def test_a_part_that_there_is_not(text):
 
 
 @pytest.mark.parametrize("option", [("--contributions",), ("--stop-width", "0.2"), ("--json", "f.json")])
-def test_what_needs_all_chips_is_refused(option, tmp_path):
-    done = cosim(tmp_path, "montecarlo", NETWORK, "--shard", "1/2", *option)
+def test_what_needs_all_chips_is_refused(option, cosim_in, tmp_path):
+    done = cosim_in(tmp_path, "montecarlo", NETWORK, "--shard", "1/2", *option)
     assert done.returncode == 2
     assert option[0] in done.stderr and "cosim merge" in done.stderr
     assert not list(tmp_path.iterdir())
@@ -102,12 +95,17 @@ def scripts(beginning):
         (1, {"LSB_JOBINDEX": "2", "LSB_JOBINDEX_END": "3"}),
     ],
 )
-def test_the_array_jobs_of_the_page_run(runs, tmp_path, script, variables):
+def test_the_array_jobs_of_the_page_run(runs, cosim_in, tmp_path, script, variables):
+    """The shell makes the command line, which runs here."""
     text = scripts("#!/bin/sh")[script].replace("NETWORK --chips 10000", f"{NETWORK} {' '.join(ASKED)}")
-    beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, **variables, "PATH": beside}
+    stand_in = tmp_path / "bin" / "cosim"
+    stand_in.parent.mkdir()
+    stand_in.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    stand_in.chmod(0o755)
+    environment = {**os.environ, **variables, "PATH": f"{stand_in.parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["sh", "-e"], input=text, text=True, capture_output=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
+    assert cosim_in(tmp_path, *done.stdout.splitlines()).returncode == 0
     assert (tmp_path / "runs" / "part.2" / "chips.jsonl").read_bytes() == (runs / "part.2" / "chips.jsonl").read_bytes()
 
 

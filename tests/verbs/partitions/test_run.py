@@ -44,8 +44,7 @@ def test_converters_and_behavioral_equations_change_no_state(opened, built, tmp_
 
 
 @pytest.mark.ngspice
-def test_cells_on_transistors(opened, built, tmp_path):
-    pytest.importorskip("numba")
+def test_cells_on_transistors(batch, opened, built, tmp_path):
     samples = opened.tests(SAMPLES, 0, silent)
     summary = run_partitions(built, samples, Run(tmp_path, engine="batch"), PartitionReportOptions(conversion=1e-12))
     (part,) = summary.partitions

@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.ngspice
-def test_sensitivity(cosim_main, tiny, tmp_path):
+def test_sensitivity(batch, cosim_main, tiny, tmp_path):
     file = tmp_path / "figures.json"
     options = ["--data", tiny / "data.npz", "--sample", 2, "--top", 3, "--chip", 1, "--json", file]
     code, out, err = cosim_main("sensitivity", tiny / "net.npz", *options)

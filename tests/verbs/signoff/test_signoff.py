@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +16,7 @@ from cosim.compiler.design import Condition
 from cosim.engines.engine import Run, Waveforms
 from cosim.verbs import bias as sources
 from cosim.verbs.bias import ON_CHIP, applicable_biases, bias_name, bias_words
+from cosim.verbs.signoff import stresses
 from cosim.verbs.signoff.plan import NAMES, SignoffPlan
 from cosim.verbs.signoff.study import Check, Finding, SignOff
 from cosim.verbs.signoff.subject import SignoffSubject
@@ -62,13 +61,6 @@ samples = 1
 """
 
 
-def cosim(folder, *arguments):
-    words = [sys.executable, "-m", "cosim", *map(str, arguments)]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=folder)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("signoff")
@@ -77,10 +69,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def signed(folder):
-    """All ten checks of three digits; what was printed, and the folder."""
+def signed(folder, batch, cosim_in):
+    """All ten checks of three digits; what was printed, and the folder. Frames: its own, and two on either side."""
     asked = ("--plan", "plan.toml", "--samples", 3, "-j", 1, "--bias", "constant", "-o", "all")
-    return cosim(folder, "signoff", NETWORK, *asked), folder / "all"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stresses, "SHORTER", (0.8, 0.3))
+        patch.setattr(stresses, "LONGER", (2.0, 5.0))
+        return cosim_in(folder, "signoff", NETWORK, *asked), folder / "all"
 
 
 @pytest.mark.ngspice
@@ -105,26 +100,26 @@ def test_every_check_is_made_and_judged(signed):
 
 
 @pytest.mark.ngspice
-def test_the_page_says_the_verdict_first_and_holds_the_others(signed):
+def test_the_page_says_the_verdict_first_and_holds_the_others(signed, cosim_in):
     done, place = signed
     page = (place / "report.html").read_text()
     whole = re.search(r"sign-off: ((?:.|\n)+?)\nstands on", done.stdout)[1].replace("\n", " ")
     assert f"Sign-off of digits_d4 on generic180: {whole}" in page
     for word in ("Not checked", "wires: give --extracted", "chips work", "in 1 conditions", "ripple_v = 0.02"):
         assert word in page
-    assert cosim(place, "verify", ".").returncode == 0
+    assert cosim_in(place, "verify", ".").returncode == 0
 
 
 @pytest.mark.slow
 @pytest.mark.ngspice
-def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, folder):
+def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, folder, cosim_in):
     """Two checks of ten, by the plan that the run has written, its other checks left out."""
     _, place = signed
     made = ("mismatch", "supply")
     left = ", ".join(f'"{name}"' for name in NAMES if name not in made)
     plan = (place / "plan.toml").read_text().replace("skip = []", f"skip = [{left}]")
     (folder / "again.toml").write_text(plan)
-    cosim(folder, "signoff", NETWORK, "--plan", "again.toml", "--samples", 3, "-j", 2, "-o", "again")
+    cosim_in(folder, "signoff", NETWORK, "--plan", "again.toml", "--samples", 3, "-j", 2, "-o", "again")
     first, again = (json.loads((one / "signoff.json").read_text())["checks"] for one in (place, folder / "again"))
     assert [one for one in again if one["name"] in made] == [one for one in first if one["name"] in made]
     for name in ("chips/chips.jsonl", "chips/summary.json"):
@@ -133,14 +128,14 @@ def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, fold
 
 @pytest.mark.slow
 @pytest.mark.ngspice
-def test_a_verdict_names_every_assumption_on_bias_currents_that_it_stands_on(folder):
+def test_a_verdict_names_every_assumption_on_bias_currents_that_it_stands_on(folder, cosim_in):
     """One condition of 45, 6 digits: thresholds that move against the inputs cost states, others do not."""
     skip = [name for name in NAMES if name != "corners"]
     (folder / "cold.toml").write_text(
         f'skip = {skip}\n[corners]\naudit = 0\ncorners = ["tt"]\ncelsius = [0]\nsupplies = [1.0]\n'
         'task_agreement = ">= 0 %"\nstate_agreement = ">= 98.5 %"\n'
     )
-    done = cosim(folder, "signoff", NETWORK, "--plan", "cold.toml", "--samples", 6, "-j", 1, "-o", "cold")
+    done = cosim_in(folder, "signoff", NETWORK, "--plan", "cold.toml", "--samples", 6, "-j", 1, "-o", "cold")
     found = json.loads((folder / "cold" / "signoff.json").read_text())
     assert done.returncode == 1
     verdicts = {one["bias"]: one["failed"] for one in found["stands_on"]}
@@ -185,27 +180,27 @@ def test_a_reference_that_gives_no_current_leaves_ideal_currents_and_says_why(te
     ]
 
 
-def test_what_is_left_out_is_listed_and_an_impossible_limit_fails(folder):
+def test_what_is_left_out_is_listed_and_an_impossible_limit_fails(folder, cosim_in):
     skip = [name for name in NAMES if name != "noise"]
     (folder / "noise.toml").write_text(f'skip = {skip}\n[noise]\ndraws = 2\nstate_agreement = ">= 100 %"\n')
-    done = cosim(folder, "signoff", NETWORK, "--plan", "noise.toml", "--samples", 60, "-o", "noise")
+    done = cosim_in(folder, "signoff", NETWORK, "--plan", "noise.toml", "--samples", 60, "-o", "noise")
     assert done.returncode == 1
     assert "sign-off: FAIL in 1 of 1 checks: noise; not made:" in done.stdout
     assert all(f"  {name}: left out by the plan" in done.stdout for name in skip)
 
 
-def test_a_limit_on_what_there_is_not_is_no_check_that_was_left_out(folder):
+def test_a_limit_on_what_there_is_not_is_no_check_that_was_left_out(folder, cosim_in):
     """A spec that chips cannot be held against ends the sign-off; it does not make it pass without the check."""
     skip = [name for name in NAMES if name != "mismatch"]
     (folder / "rmse.toml").write_text(f'skip = {skip}\n[mismatch]\nchips = 2\nrmse = "<= 1"\n')
-    done = cosim(folder, "signoff", NETWORK, "--plan", "rmse.toml", "--samples", 3, "-o", "rmse")
+    done = cosim_in(folder, "signoff", NETWORK, "--plan", "rmse.toml", "--samples", 3, "-o", "rmse")
     assert done.returncode == 2
     assert "rmse" in done.stderr and "PASS" not in done.stdout
 
 
-def test_a_plan_that_is_wrong_leaves_nothing(folder):
+def test_a_plan_that_is_wrong_leaves_nothing(folder, cosim_in):
     (folder / "wrong.toml").write_text("[mismatch]\nchips = -3\n")
-    done = cosim(folder, "signoff", NETWORK, "--plan", "wrong.toml", "-o", "never")
+    done = cosim_in(folder, "signoff", NETWORK, "--plan", "wrong.toml", "-o", "never")
     assert (done.returncode, done.stdout) == (2, "")
     assert "wrong.toml: mismatch.chips must lie in 1 to 1000000, not -3" in done.stderr
     assert not (folder / "never").exists()
