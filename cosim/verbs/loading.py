@@ -1,7 +1,6 @@
 """From a checkpoint to a design in its condition: the one way that command line, scripts and stores go.
 
-The shortest frame in which a circuit's gate lines settle, from their capacitance and the smallest current on them.
-
+How short a frame may be follows from the capacitance of the circuit's gate lines and the smallest current on them.
 A line's diode takes the current I = I_0 exp(V / (n U_T)), and the source behind it delivers I_s. On the line's
 capacitance C, with Q = C n U_T,
 
