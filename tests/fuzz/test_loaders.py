@@ -14,8 +14,7 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
 
 MEMORY_MB = 100.0  # beyond what torch, scipy, matplotlib and the loaders take before the first mutation
-MUTATIONS = 2000  # of all loaders together, which take turns; five seeds are a campaign of 9,000
-FEW = 1000  # of the seed that runs by default
+MUTATIONS = 2000  # of all loaders together, which take turns; five seeds are a campaign of 10,000
 FLIPS = 200
 
 
@@ -50,7 +49,7 @@ def check(found, count):
 
 @pytest.mark.timeout(1500)
 def test_mutated_files_are_read_or_refused():
-    check(call("run.py", 0, FEW), FEW)
+    check(call("run.py", 0, MUTATIONS), MUTATIONS)
 
 
 @pytest.mark.slow

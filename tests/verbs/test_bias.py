@@ -39,6 +39,7 @@ def test_reference_starts_and_follows_the_temperature(technology):
 def ten_percent_hot(monkeypatch):
     """A reference that gives 10 % more where it is hot."""
     found = {27.0: (4e-9, 16e-9), 60.0: (4.4e-9, 17.6e-9)}
+    monkeypatch.setattr(cosim.verbs.bias, "_measured", {})  # what a process measured before is no part of this
     monkeypatch.setattr(cosim.verbs.bias, "measure_reference", lambda technology, _: found[technology.celsius])
 
 
