@@ -330,6 +330,14 @@ def test_names_of_nodes_never_meet_those_of_layers(nir):
     assert_decides_alike(nir, graph, network, noise(network))
 
 
+def test_the_output_has_no_reader(nir):
+    graph = network_to_nir(feeding_back(0.3), nir)
+    (source, first), *others = [edge for edge in graph.edges if edge[1] != "output"]
+    graph.edges = [(source, "output"), ("output", first), *others]
+    with pytest.raises(NetworkError, match="is the end of the graph and cannot be read"):
+        network_from_nir(graph)
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_a_changed_graph_is_a_network_or_an_input_error(nir, data):
