@@ -1,7 +1,7 @@
 """Train blocks on strings whose answer is known behind every symbol, until long ones are answered without an error."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from cosim.automata.partial import Fewest, fewest
 from cosim.automata.strings import StringTask
 from cosim.automata.train_blocks import BlockRecurrence, BlockShape
 from cosim.base.errors import InputError
-from cosim.training.loss import check_loss
+from cosim.training.loop import Descent, Measurement, Problem, Rank, TrainingLoop
 
 LONG, LONG_STRINGS = 500, 64  # what tells whether it is learned
 CHECK_EVERY = 50  # iterations
@@ -54,25 +54,40 @@ def train_blocks(
     That is where all long strings are answered right, and with hard blocks the shortest string to each of their states,
     for random ones leave seldom states out.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in `trainer.train`
-    try:
+    problem = StringProblem(task, shape, seed, length, most)
+    problem.progress = progress
+    TrainingLoop(problem).run()
+    return problem.found
+
+
+class StringProblem(Problem[BlockRecurrence]):
+    """The training of blocks on strings, which ends when they have learned; `found`: what the last check says, which
+    `progress` hears."""
+
+    progress: Progress | None = None
+
+    def __init__(self, task: StringTask, shape: BlockShape, seed: int, length: int, most: int) -> None:
+        self.task, self.seed, self.length = task, seed, length
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            model = BlockRecurrence(len(task.alphabet.symbols), len(task.alphabet.labels), shape)
-        optimiser = torch.optim.Adam(model.parameters(), LEARNING_RATE)
-        rng, found = np.random.default_rng(seed), TrainedBlocks(model, 0, float("nan"), 0.0, None)
-        for iteration in range(1, most + 1):
-            loss = check_loss(_step(model, optimiser, task, task.draw(rng, BATCH, length)), iteration)
-            if iteration % CHECK_EVERY == 0 or iteration == most:
-                found = _check(model, task, iteration, loss)
-                if progress is not None:
-                    progress(found)
-                if found.learned:
-                    break
-        return found
-    finally:
-        torch.set_num_threads(threads)
+            self.model = BlockRecurrence(len(task.alphabet.symbols), len(task.alphabet.labels), shape)
+        self.descent = Descent(most, LEARNING_RATE, constant=True)
+        self.settings = asdict(shape) | {"iterations": most, "length": length}
+        self.rng, self.found = np.random.default_rng(seed), TrainedBlocks(self.model, 0, float("nan"), 0.0, None)
+
+    def loss(self, iteration: int) -> Tensor:
+        strings = self.task.draw(self.rng, BATCH, self.length)
+        counts = torch.from_numpy(self.task.concerned(self.length))
+        scores, wanted = self.model(torch.from_numpy(strings)), torch.from_numpy(self.task.answers(strings))
+        return torch.nn.functional.cross_entropy(scores[:, counts].flatten(0, 1), wanted[:, counts].flatten())
+
+    def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
+        if iteration % CHECK_EVERY and iteration < self.descent.iterations:
+            return Measurement()
+        self.found = _check(self.model, self.task, iteration, loss)
+        if self.progress is not None:
+            self.progress(self.found)
+        return Measurement(finished=self.found.learned)
 
 
 def _check(model: BlockRecurrence, task: StringTask, iteration: int, loss: float) -> TrainedBlocks:
@@ -95,16 +110,6 @@ def _padded(words: Sequence[Word]) -> np.ndarray:
     for row, word in zip(strings, words, strict=True):
         row[: len(word)] = word
     return strings
-
-
-def _step(model: BlockRecurrence, optimiser: torch.optim.Optimizer, task: StringTask, strings: np.ndarray) -> float:
-    counts = torch.from_numpy(task.concerned(strings.shape[1]))
-    scores, wanted = model(torch.from_numpy(strings)), torch.from_numpy(task.answers(strings))
-    loss: Tensor = torch.nn.functional.cross_entropy(scores[:, counts].flatten(0, 1), wanted[:, counts].flatten())
-    optimiser.zero_grad()
-    loss.backward()
-    optimiser.step()
-    return loss.item()
 
 
 def accuracy_of(model: BlockRecurrence, task: StringTask, steps: int, count: int, seed: int = 2**32) -> float:

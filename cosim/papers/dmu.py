@@ -13,8 +13,12 @@ may be cut at inference, without a new norm: those below a threshold (8), or all
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from cosim.tasks.delayed_product import generate_delayed_product
+from cosim.training.loop import Descent, Problem, TrainingLoop
 
 Inner = Literal["rnn", "gru", "lstm", "indrnn"]
 Form = Literal["memory", "line"]
@@ -170,3 +174,60 @@ class _Past:
 def _kaiming(rows: int, inputs: int) -> Tensor:
     """Uniform, with a standard deviation of 1 / sqrt(3 inputs): Kaiming's with a slope of sqrt 5."""
     return nn.init.kaiming_uniform_(torch.empty(rows, inputs), a=5**0.5)
+
+
+RATE, BATCH, TESTED = 3e-3, 32, 1000
+_TEST_SEED = 2**32
+
+
+class ProductUnit(nn.Module):
+    """A unit and its linear readout of one score: whether two inputs of the delayed product meet."""
+
+    def __init__(self, width: int, delays: int, cell: Inner) -> None:
+        super().__init__()
+        self.unit, self.readout = DelayedMemoryUnit(1, width, delays, cell), nn.Linear(width, 1)
+
+    def forward(self, x: Tensor, cut: GatePruning = ALL) -> Tensor:
+        """Compute a score (batch, time) of x (batch, time, 1), with these gates."""
+        return self.readout(self.unit(x, cut))[..., 0]
+
+    def count_parameters(self) -> int:
+        """Return the number of the unit's parameters."""
+        return sum(p.numel() for p in self.unit.parameters())
+
+    @torch.no_grad()
+    def accuracy(self, cut: GatePruning = ALL) -> float:
+        """Return the share of right answers on sequences of their own, with these gates."""
+        x, y, counts = _batch(np.random.default_rng(_TEST_SEED), TESTED)
+        said = self(x, cut) > 0
+        return float((said == (y == 1))[counts].double().mean())
+
+
+def train_delayed_product(cell: Inner, delays: int, seed: int, iterations: int = 800, width: int = 24) -> ProductUnit:
+    """Train by Adam and cross entropy from the first step that has an answer on; a seed determines the result."""
+    problem = ProductProblem(cell, delays, seed, iterations, width)
+    TrainingLoop(problem).run()
+    return problem.model
+
+
+class ProductProblem(Problem[ProductUnit]):
+    """The training of a delayed memory unit on the delayed product."""
+
+    def __init__(self, cell: Inner, delays: int, seed: int, iterations: int, width: int) -> None:
+        self.seed, self.rng = seed, np.random.default_rng(seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.model = ProductUnit(width, delays, cell)
+        self.descent = Descent(iterations, RATE, constant=True)
+        self.settings = {"cell": cell, "delays": delays, "seed": seed, "iterations": iterations, "width": width}
+
+    def loss(self, iteration: int) -> Tensor:
+        x, y, counts = _batch(self.rng, BATCH)
+        score = self.model(x)
+        return nn.functional.binary_cross_entropy_with_logits(score[counts], y[counts].float())
+
+
+def _batch(rng: np.random.Generator, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """x, y, and which of y count."""
+    found = generate_delayed_product(count, seed=rng)
+    return torch.from_numpy(found.x), torch.from_numpy(found.y), torch.from_numpy(found.mask)

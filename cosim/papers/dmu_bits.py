@@ -5,7 +5,7 @@ two bits enter the sum of both. Weights lie on the grid.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from cosim.automata.train_blocks import one_hot_columns
 from cosim.base.errors import InputError
 from cosim.tasks.steps import StepTargets
 from cosim.training.hardware import GridLinear
-from cosim.training.loss import check_loss
+from cosim.training.loop import Descent, Measurement, Problem, Rank, TrainingLoop
 from cosim.training.surrogate import heaviside
 
 GRID = 1 / 2  # of weights: a candidate is then a quarter off its threshold at least
@@ -93,34 +93,40 @@ def train_bits(draw: Draw, shape: BitShape, seed: int, how: BitTraining = BitTra
 
     Training ends when all answers on 200 strings are right, or with the last iteration.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in `cosim.training.trainer.train`
-    try:
+    problem = BitProblem(draw, shape, seed, how)
+    loop = TrainingLoop(problem)
+    loop.run()
+    loop.take_best()
+    return TrainedBits(problem.model.exported(), -round(loop.rank[1]), -loop.rank[0])
+
+
+class BitProblem(Problem[SteeredBits]):
+    """The training of a unit of bits; of two measured ones that of more right answers is the better one, then the
+    later one."""
+
+    def __init__(self, draw: Draw, shape: BitShape, seed: int, how: BitTraining) -> None:
+        self.draw, self.how, self.seed = draw, how, seed
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            model = SteeredBits(shape)
-        optimiser = torch.optim.Adam(model.parameters(), how.rate)
-        rng, best = np.random.default_rng(seed), TrainedBits(model.exported(), 0, 0.0)
-        for iteration in range(1, how.iterations + 1):
-            given = draw(rng, how.batch)
-            x, y, counts = map(torch.from_numpy, (given.x, given.y, given.mask))
-            loss = nn.functional.cross_entropy(model(x)[counts], y[counts])
-            check_loss(loss.item(), iteration)
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            for part in (model.state, model.gate, model.readout):
-                part.clip_()
-            if iteration % how.check_every == 0:
-                unit = model.exported()
-                found = accuracy_of(unit, draw)
-                if found >= best.accuracy:
-                    best = TrainedBits(unit, iteration, found)
-                if found == 1.0:
-                    break
-        return best
-    finally:
-        torch.set_num_threads(threads)
+            self.model = SteeredBits(shape)
+        self.descent = Descent(how.iterations, how.rate, constant=True)
+        self.settings = asdict(shape) | asdict(how)
+        self.rng = np.random.default_rng(seed)
+
+    def loss(self, iteration: int) -> Tensor:
+        given = self.draw(self.rng, self.how.batch)
+        x, y, counts = map(torch.from_numpy, (given.x, given.y, given.mask))
+        return nn.functional.cross_entropy(self.model(x)[counts], y[counts])
+
+    def settle(self) -> None:
+        for part in (self.model.state, self.model.gate, self.model.readout):
+            part.clip_()
+
+    def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
+        if iteration % self.how.check_every and iteration < self.how.iterations:
+            return Measurement()
+        found = accuracy_of(self.model.exported(), self.draw)
+        return Measurement(rank=(-found, -float(iteration)), finished=found == 1.0)
 
 
 def accuracy_of(unit: SteeredLine, draw: Draw, count: int = 200, seed: int = 2**32) -> float:

@@ -63,6 +63,6 @@ def measure(model: Backbone, samples: Samples, *, classes: bool, mixed: bool = F
     return {"loss": loss, "accuracy" if classes else "mae": judged}
 
 
-def score_of(figures: dict[str, float]) -> list[float]:
-    """Return the key by which a larger one is better: the task's own metric, and among equals the lower loss."""
-    return [figures["accuracy"] if "accuracy" in figures else -figures["mae"], -figures["loss"]]
+def rank_of(figures: dict[str, float]) -> tuple[float, float]:
+    """Return the key by which the smaller is the better: the task's own metric, and among equals the loss."""
+    return -figures["accuracy"] if "accuracy" in figures else figures["mae"], figures["loss"]

@@ -5,7 +5,8 @@ adapt to that; epsilon is 0 by then (cosim.training.schedule). AdamW for weights
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,8 +17,7 @@ from cosim.papers.delays import LearnedDelays, sigma_at
 from cosim.papers.mgrade import Mgrade, MgradeShape
 from cosim.tasks.lorenz import Lorenz, mase, neighbour_overlap
 from cosim.tasks.steps import StepTargets
-from cosim.training.loss import check_loss
-from cosim.training.schedule import epsilon_at, learning_rate_at
+from cosim.training.loop import Descent, LoopProgress, Problem, TrainingLoop
 
 WHOLE_FROM = 0.75  # of the training
 DECAY = 1e-2
@@ -33,31 +33,56 @@ class Fit:
     sigma: float | None = None
 
 
-def train_mgrade(shape: MgradeShape, draw: Callable[[np.random.Generator], StepTargets], fit: Fit) -> Mgrade:
+def train_mgrade(
+    shape: MgradeShape,
+    draw: Callable[[np.random.Generator], StepTargets],
+    fit: Fit,
+    path: Path | None = None,
+    progress: LoopProgress | None = None,
+) -> Mgrade:
     """Train a network on a new batch in each iteration and return it in eval mode; a seed determines the result.
 
-    The loss is the cross entropy of classes, or the mean absolute error of targets.
+    The loss is the cross entropy of classes, or the mean absolute error of targets. path, progress: see
+    `TrainingLoop.run`.
     """
     if fit.iterations < 1 or not fit.learning_rate > 0:
         raise InputError(f"iterations must be at least 1 and the learning rate positive: {fit}")
-    rng = np.random.default_rng(fit.seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(fit.seed)
-        model = Mgrade(shape).train()
-    optimiser = torch.optim.AdamW(_groups(model), lr=fit.learning_rate)
-    for iteration in range(fit.iterations):
-        model.set_progress(_sigma(model, iteration, fit), epsilon_at(iteration, fit.iterations, None))
-        for group in optimiser.param_groups:
-            group["lr"] = learning_rate_at(iteration, fit.iterations, fit.learning_rate)
-        optimiser.zero_grad()
-        batch = draw(rng)
-        loss = loss_of(model(torch.from_numpy(batch.x)), batch)
-        check_loss(loss.item(), iteration + 1)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        model.clip_()
-    return model.eval()
+    problem = MgradeProblem(shape, draw, fit)
+    TrainingLoop(problem).run(path, progress)
+    return problem.model.eval()
+
+
+class MgradeProblem(Problem[Mgrade]):
+    """The training of an mGRADE whose taps narrow; weights decay, biases and positions do not."""
+
+    def __init__(self, shape: MgradeShape, draw: Callable[[np.random.Generator], StepTargets], fit: Fit) -> None:
+        self.draw, self.fit, self.seed, self.epsilon = draw, fit, fit.seed, None
+        self.rng = np.random.default_rng(fit.seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(fit.seed)
+            self.model = Mgrade(shape).train()
+        self.descent = Descent(fit.iterations, fit.learning_rate, gradient_norm=1.0)
+        self.settings = asdict(shape) | asdict(fit)
+
+    def parameters(self) -> list[dict[str, list[nn.Parameter] | float]]:
+        kept, decayed = [], []
+        for name, value in self.model.named_parameters():
+            (kept if value.ndim < 2 or name.endswith("positions") else decayed).append(value)
+        return [{"params": decayed, "weight_decay": DECAY}, {"params": kept, "weight_decay": 0.0}]
+
+    def prepare(self, iteration: int, epsilon: float) -> None:
+        reaches = [one.reach for one in self.model.convolutions if isinstance(one, LearnedDelays)]
+        fit, sigma = self.fit, None
+        if reaches and iteration < WHOLE_FROM * fit.iterations:
+            sigma = sigma_at(iteration, fit.iterations, max(reaches) if fit.sigma is None else 2 * fit.sigma)
+        self.model.set_progress(sigma, epsilon)
+
+    def loss(self, iteration: int) -> Tensor:
+        batch = self.draw(self.rng)
+        return loss_of(self.model(torch.from_numpy(batch.x)), batch)
+
+    def settle(self) -> None:
+        self.model.clip_()
 
 
 def loss_of(outputs: Tensor, batch: StepTargets) -> Tensor:
@@ -105,17 +130,3 @@ def reconstruct(model: Mgrade, train: Lorenz, test: Lorenz, skip: int, points: i
     chosen = np.linspace(0, len(now) - 1, min(points, len(now))).astype(int)
     overlap = neighbour_overlap(now[chosen], columns[1][chosen, :-1])
     return Reconstruction(mase(x, after[1][:, 0], now[:, 0]), y, z, overlap)
-
-
-def _sigma(model: Mgrade, iteration: int, fit: Fit) -> float | None:
-    reaches = [one.reach for one in model.convolutions if isinstance(one, LearnedDelays)]
-    if not reaches or iteration >= WHOLE_FROM * fit.iterations:
-        return None
-    return sigma_at(iteration, fit.iterations, max(reaches) if fit.sigma is None else 2 * fit.sigma)
-
-
-def _groups(model: Mgrade) -> list[dict[str, list[nn.Parameter] | float]]:
-    kept, decayed = [], []
-    for name, value in model.named_parameters():
-        (kept if value.ndim < 2 or name.endswith("positions") else decayed).append(value)
-    return [{"params": decayed, "weight_decay": DECAY}, {"params": kept, "weight_decay": 0.0}]

@@ -5,9 +5,9 @@ seeded with both, so that nothing of the past but the state on disk decides what
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,24 +16,22 @@ from torch import Tensor
 from cosim.base.bounds import check_memory
 from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, naming_memory
-from cosim.base.text import parsing
 from cosim.papers.backbone import Backbone
 from cosim.papers.file import Model, Plain, save_model
-from cosim.papers.measure import TensorBatch, loss_of, measure, score_of, to_tensors
+from cosim.papers.measure import loss_of, measure, rank_of, to_tensors
 from cosim.papers.settings import Training
 from cosim.papers.setup import Figures, SeedSelection, Setup, find_finished, history_of, load_kept
 from cosim.papers.shape import BackboneShape, count_parameters
 from cosim.papers.sources import BackboneData, Samples, shifted
 from cosim.papers.start import begin
 from cosim.training.config import seed_path, state_path
-from cosim.training.history import Recorder, join_columns
-from cosim.training.interrupts import deferred_signals
-from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
-from cosim.training.state import State, check_state, read_state, write_state
+from cosim.training.history import Recorder, is_point, join_columns
+from cosim.training.loop import Descent, LoopProgress, Measurement, Problem, Rank, TrainingLoop, one_thread
+from cosim.training.schedule import epsilon_at, epsilon_is_final
+from cosim.training.state import State
 
 GRADIENT_NORM = 1.0
-ADAM_BETAS, ADAM_EPSILON, WEIGHT_DECAY = (0.9, 0.99), 1e-8, 1e-4
-SAVES = 20  # of the resume state, over the whole run
+ADAM_BETAS, WEIGHT_DECAY = (0.9, 0.99), 1e-4
 
 Progress = Callable[[int, int, dict[str, float]], None]
 
@@ -52,37 +50,31 @@ def train_backbone(
     setup = setup.checked()
     if path.suffix != ".pt":
         raise InputError(f"--output must end in .pt, not {path.name!r}")
-    threads = torch.get_num_threads()
-    if setup.training.device == "cpu":
-        torch.set_num_threads(1)  # more threads may change sums, and two trainings would wait for each other
     repair = "take a smaller --batch or --width, or shorter samples"
-    try:
-        with own_file(path), naming_memory("training", repair):
-            if not resume:
-                clear_work(path)
-            found = find_finished(setup, path) if resume else None
-            found = found or _train_seeds(setup, path, progress, resume=resume)
+    threads = one_thread() if setup.training.device == "cpu" else nullcontext()
+    with threads, own_file(path), naming_memory("training", repair):
+        if not resume:
             clear_work(path)
-            return found
-    finally:
-        torch.set_num_threads(threads)
+        found = find_finished(setup, path) if resume else None
+        found = found or _train_seeds(setup, path, progress)
+        clear_work(path)
+        return found
 
 
-def _train_seeds(setup: Setup, path: Path, progress: Progress | None, *, resume: bool) -> SeedSelection:
+def _train_seeds(setup: Setup, path: Path, progress: Progress | None) -> SeedSelection:
     seeds, iterations = setup.seeds, setup.training.iterations
     kept = {seed: seed_path(path, seed) for seed in seeds}
     found: dict[int, Model] = {}
     for i, seed in enumerate(seeds):
-        run = _Run(setup, seed)
 
         def tell(done: int, values: Figures, before: int = i * iterations) -> None:
             if progress is not None:
                 progress(before + done, len(seeds) * iterations, values)
 
-        done = load_kept(setup, kept[seed], seed) if resume and kept[seed].is_file() else None
-        found[seed] = done or _train(run, kept[seed], tell, resume=resume)
+        done = load_kept(setup, kept[seed], seed) if kept[seed].is_file() else None
+        found[seed] = done or _train(BackboneProblem(setup, seed), kept[seed], tell)
     figures = {seed: history_of(model).figures for seed, model in found.items()}
-    best = max(seeds, key=lambda seed: (score_of(_of(figures[seed], "validation_")), -seed))
+    best = min(seeds, key=lambda seed: (rank_of(_of(figures[seed], "validation_")), seed))
     chosen = found[best]
     history: Plain = dict(chosen.history)
     if len(seeds) > 1:
@@ -98,29 +90,19 @@ def _of(figures: Figures, prefix: str) -> Figures:
     return {name.removeprefix(prefix): value for name, value in figures.items() if name.startswith(prefix)}
 
 
-def _train(run: "_Run", path: Path, tell: Callable[[int, Figures], None], *, resume: bool) -> Model:
-    state = state_path(path)
-    if resume and state.is_file():
-        run.load(state)
-    check_state(state, run.state())
-    save_every = max(1, run.training.iterations // SAVES)
-    while not run.done:
-        with deferred_signals() as interrupted:
-            while not run.done and not interrupted():
-                values = run.step()
-                if run.iteration % save_every == 0 and not run.done:
-                    write_state(state, run.state())
-                tell(run.iteration, values)
-            if interrupted():
-                write_state(state, run.state())
-    model = run.best_model()
+def _train(problem: "BackboneProblem", path: Path, tell: LoopProgress) -> Model:
+    loop = TrainingLoop(problem, problem.setup.passing)
+    loop.run(state_path(path), tell)
+    loop.take_best()
+    model = problem.judged(loop.iteration, loop.recorder)
     save_model(path, model)
-    state.unlink(missing_ok=True)
+    state_path(path).unlink(missing_ok=True)
     return model
 
 
-class _Run:
-    """The whole state of the training of one seed."""
+class BackboneProblem(Problem[Backbone]):
+    """The training of a backbone by one seed. Of two models on held-out samples the one of better accuracy or smaller
+    error is the better one, then that of smaller loss; a CMRU is one once its epsilon has the final value."""
 
     def __init__(self, setup: Setup, seed: int) -> None:
         shape, training, source = setup.shape, setup.training, setup.source
@@ -137,112 +119,73 @@ class _Run:
         if setup.start is not None:
             begin(self.model, setup.start)
         self.model.to(self.device)
-        self.optimiser = torch.optim.AdamW(
-            self.model.parameters(), training.learning_rate, ADAM_BETAS, ADAM_EPSILON, WEIGHT_DECAY, fused=True
-        )
+        self.descent = Descent(
+            training.iterations, training.learning_rate, betas=ADAM_BETAS, weight_decay=WEIGHT_DECAY,
+            gradient_norm=GRADIENT_NORM, fused=True,
+        )  # fmt: skip
+        self.settings, self.data = setup.described(seed), source.fingerprint()
         self.held = source.validation(training.validations * training.batch, seed)
-        self.iteration = self.streak = 0
-        self.score = [-np.inf, -np.inf]
-        self.best: dict[str, Tensor] | None = None
-        self.recorder = Recorder(training.iterations, seed, setup.passing)
+        self.streak = 0  # looks in a row that found everything right
 
-    @property
-    def done(self) -> bool:
-        """At the last iteration, or after `patience` looks in a row that found everything right."""
-        return self.iteration >= self.training.iterations or self.streak >= self.training.patience
-
-    def step(self) -> Figures:
-        """Run one iteration, validate when due, and return the figures so far."""
-        i, total = self.iteration, self.training.iterations
-        rate = learning_rate_at(i, total, self.training.learning_rate)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        epsilon = epsilon_at(i, total, self.epsilon)
+    def prepare(self, iteration: int, epsilon: float) -> None:
         self.model.set_epsilon(epsilon)
-        rng = np.random.default_rng([self.seed, i])
+
+    def loss(self, iteration: int) -> Tensor:
+        rng = np.random.default_rng([self.seed, iteration])
         samples = self.source.batch(rng, self.training.batch)
         if self.training.shift:
             samples = shifted(samples, self.training.shift, rng)
-        loss = self._loss(to_tensors(samples, self.device))
-        self.optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)
-        self.optimiser.step()
-        self.iteration += 1
-        if self.iteration == total or self.iteration % self.training.validate_every == 0:
-            self._validate()
-        found = {"loss": loss.item()} | ({"epsilon": epsilon} if self.model.shape.anneals else {})
-        self.recorder.add_loss(self.iteration, found["loss"])
-        if self.recorder.is_due(self.iteration) or self.done:
-            self.model.set_epsilon(epsilon_at(self.iteration, total, self.epsilon))
-            score, loss_held = score_of(self._measure(self.held))
-            self.recorder.add_point(self.iteration, (-loss_held, abs(score)), epsilon, rate)
-        return found | ({"validation": abs(self.score[0])} if self.best is not None else {})
-
-    def _loss(self, batch: TensorBatch) -> Tensor:
+        batch = to_tensors(samples, self.device)
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices, enabled=self.model.shape.dropout > 0):
             if self.model.shape.dropout > 0:
-                torch.manual_seed(int(np.random.default_rng([self.seed, self.iteration, 1]).integers(2**62)))
+                torch.manual_seed(int(np.random.default_rng([self.seed, iteration, 1]).integers(2**62)))
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.training.mixed):
                 scores = self.model.train()(batch.x, batch.lengths)
         return loss_of(*batch.rows(scores), classes=self.classes)
 
-    def _validate(self) -> None:
-        total = self.training.iterations
-        if self.iteration < total and not epsilon_is_final(self.iteration, total, self.epsilon):
-            return
-        self.model.set_epsilon(epsilon_at(total, total, self.epsilon))
-        figures = self._measure(self.held)
-        self.streak = self.streak + 1 if figures.get("accuracy") == 1.0 else 0
-        if self.best is None or score_of(figures) > self.score:
-            self.score = score_of(figures)
-            self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
+    def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
+        total, rank, validation = self.training.iterations, None, None
+        look = iteration == total or iteration % self.training.validate_every == 0
+        if look and (iteration == total or epsilon_is_final(iteration, total, self.epsilon)):
+            self.model.set_epsilon(epsilon_at(total, total, self.epsilon))
+            figures = self._measure(self.held)
+            self.streak = self.streak + 1 if figures.get("accuracy") == 1.0 else 0
+            rank = rank_of(figures)
+        finished = self.streak >= self.training.patience
+        if finished or is_point(iteration, total):
+            self.model.set_epsilon(epsilon_at(iteration, total, self.epsilon))
+            judged, loss_held = rank_of(self._measure(self.held))
+            validation = loss_held, abs(judged)
+        return Measurement(validation, rank, finished)
+
+    def shown(self, epsilon: float, best: Rank | None) -> Figures:
+        found = {"epsilon": epsilon} if self.model.shape.anneals else {}
+        return found if best is None else found | {"validation": abs(best[0])}
+
+    def state(self) -> State:
+        return {"streak": self.streak}
+
+    def load(self, state: State) -> None:
+        self.streak = state["streak"]
 
     def _measure(self, samples: Samples) -> Figures:
         return measure(self.model, samples, classes=self.classes, mixed=self.training.mixed)
 
-    def best_model(self) -> Model:
-        """Return the best model by validation, with its figures on held-out and test samples."""
-        assert self.best is not None  # the last iteration always validates
-        self.model.load_state_dict(self.best)
+    def judged(self, iterations: int, recorder: Recorder) -> Model:
+        """Return the model as it is, with its figures on held-out and test samples."""
         epsilon = epsilon_at(self.training.iterations, self.training.iterations, self.epsilon)
         self.model.set_epsilon(epsilon)
-        figures: Figures = {"iterations": self.iteration}
+        figures: Figures = {"iterations": iterations}
         for name, samples in (("validation", self.held), ("test", self.source.test())):
             figures |= {f"{name}_{figure}": value for figure, value in self._measure(samples).items()}
             figures[f"{name}_samples"] = len(samples.lengths)
         history = {
             "settings": self.setup.identity(self.seed),
             "figures": figures,
-            "curve": self.recorder.columns("accuracy" if self.classes else "mae"),
+            "curve": recorder.columns("accuracy" if self.classes else "mae"),
         }
         return Model(self.model.cpu().eval(), self.source.name, self.source.labels, epsilon, history)
-
-    def state(self) -> State:
-        """Return everything that the next iteration depends on, on the CPU."""
-        return {
-            "config": self.setup.described(self.seed),
-            "data": self.source.fingerprint(),
-            "iteration": self.iteration,
-            "backbone": _on_cpu(self.model.state_dict()),
-            "optimiser": _on_cpu(self.optimiser.state_dict()),
-            "streak": self.streak,
-            "score": list(self.score),
-            "best": _on_cpu(self.best),
-            "curve": self.recorder.rows,
-        }
-
-    def load(self, path: Path) -> None:
-        """Go on from a saved state; raises InputError when there is none or it belongs to another run."""
-        moved = [value.detach().cpu().requires_grad_(value.requires_grad) for value in self.model.parameters()]
-        state = read_state(path, self.state(), moved)
-        with parsing(str(path), "the state of such a training", "begin anew with --fresh"):
-            self.model.load_state_dict(state["backbone"])
-            self.optimiser.load_state_dict(state["optimiser"])
-        self.iteration, self.streak, self.score = state["iteration"], state["streak"], state["score"]
-        self.recorder.rows, best = state["curve"], state["best"]
-        self.best = best and {name: value.to(self.device) for name, value in best.items()}
 
 
 def _least_memory(shape: BackboneShape, training: Training, source: BackboneData) -> float:
@@ -250,12 +193,3 @@ def _least_memory(shape: BackboneShape, training: Training, source: BackboneData
     features of a batch in front of each block."""
     steps = source.validation(1, 0).x.shape[1]
     return 4.0 * (5 * count_parameters(shape) + training.batch * steps * shape.width * shape.blocks)
-
-
-def _on_cpu(value: Any) -> Any:  # noqa: ANN401
-    """Return a nested value with all tensors on the CPU."""
-    if isinstance(value, Tensor):
-        return value.detach().cpu()
-    if isinstance(value, dict):
-        return type(value)((key, _on_cpu(inner)) for key, inner in value.items())
-    return [_on_cpu(inner) for inner in value] if isinstance(value, list) else value

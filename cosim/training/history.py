@@ -1,12 +1,12 @@
 """The curve of a training in 200 points, which its checkpoint keeps."""
 
 from collections.abc import Callable, Iterable
-from math import ceil
+from math import ceil, isfinite
 from typing import NamedTuple
 
 import torch
 
-from cosim.training.loss import check_loss
+from cosim.base.errors import TrainingError
 
 POINTS = 200  # over the whole run
 Columns = dict[str, list[float]]
@@ -27,17 +27,22 @@ class Point(NamedTuple):
 Passing = Callable[[int, Point], None]  # hears the seed of a training, and each point as it is reached
 
 
+def _spacing(iterations: int) -> int:
+    return max(1, iterations // POINTS)
+
+
+def is_point(iteration: int, iterations: int) -> bool:
+    """Tell whether a point of the curve follows the iteration of this number, from 1, of so many."""
+    return iteration == iterations or iteration % _spacing(iterations) == 0
+
+
 class Recorder:
     """Collects the points of one training; `rows` (points, fields of a `Point`) is all of its state."""
 
     def __init__(self, iterations: int, seed: int, passing: Passing | None = None) -> None:
         self._seed, self._passing = seed, passing
-        self.every, self.iterations = max(1, iterations // POINTS), iterations
+        self.every = _spacing(iterations)
         self.rows = torch.zeros(ceil(iterations / self.every), len(Point._fields), dtype=torch.float64)
-
-    def is_due(self, iteration: int) -> bool:
-        """Tell whether a point follows the iteration of this number, from 1."""
-        return iteration == self.iterations or iteration % self.every == 0
 
     def add_loss(self, iteration: int, loss: float) -> None:
         """Count the loss of an iteration's batch, from 1. Raise TrainingError where it is not finite."""
@@ -64,6 +69,18 @@ class Recorder:
 
     def _place(self, iteration: int) -> int:
         return (iteration - 1) // self.every
+
+
+def check_loss(loss: float, iteration: int, name: str) -> None:
+    """Raise TrainingError where the loss of an iteration, from 1, is infinite or no number.
+
+    From then on the weights mean nothing, and no checkpoint may hold them.
+    """
+    if not isfinite(loss):
+        raise TrainingError(
+            f"{name} must be a finite number, not {loss:g}, as it is in iteration {iteration}; no checkpoint is "
+            "written: take a smaller learning rate (--lr), a larger --margin, or targets and inputs of a smaller range"
+        )
 
 
 def join_columns(curves: Iterable[Columns]) -> Columns:

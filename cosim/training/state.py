@@ -67,7 +67,7 @@ def read_state(path: Path, own: State, parameters: Sequence[Tensor]) -> State:
             for i, one in enumerate(parameters)
             if one.requires_grad
         }
-    best = None if found["best"] is None else dict(own["backbone"])
+    best = None if found["best"] is None else dict(own["model"])
     form = own | {"optimiser": own["optimiser"] | {"state": moments}, "best": best}
     state = _fitted(found, form, str(path))
     assert isinstance(state, dict)  # as `form` is

@@ -5,7 +5,6 @@ held out of the training set. Test samples are used once, for the figures at the
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from torch import Tensor
 from cosim.base.bounds import Bounds, check_memory
 from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, MappingError, naming_memory
-from cosim.base.text import parsing
 from cosim.compiler.passes import check_mapping
 from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.ranges import measure_state_ranges
@@ -28,10 +26,10 @@ from cosim.training.config import W_MAX, Architecture, TrainingConfig, check_con
 from cosim.training.curves import Figures, measure_figures
 from cosim.training.finished import find_finished
 from cosim.training.hardware import margin_penalty, range_excess
-from cosim.training.history import Passing, Recorder
-from cosim.training.interrupts import deferred_signals
-from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
-from cosim.training.state import State, check_state, data_fingerprint, read_state, write_state
+from cosim.training.history import Passing, is_point
+from cosim.training.loop import Descent, LoopProgress, Measurement, Problem, Rank, TrainingLoop, one_thread
+from cosim.training.schedule import epsilon_at, epsilon_is_final
+from cosim.training.state import State, data_fingerprint
 
 GRADIENT_NORM = 1.0
 ADAM_BETAS = (0.9, 0.99)
@@ -41,9 +39,6 @@ RANGE_COST = 0.3  # loss per level that the units of a layer exceed their range 
 BOUND_COST = 0.3  # loss per unit that the thresholds of a layer are near what no cell can have, on average
 VALIDATION_CHIPS, TEST_CHIPS = 16, 64  # with mismatch: to choose the checkpoint, and for the figures
 VALIDATION_SEED, TEST_SEED = 2**32, 2**33  # plus the run's own: chips that the training does not draw
-SAVES = 20  # of the resume state, over the whole run
-
-Progress = Callable[[int, dict[str, float]], None]
 
 
 @dataclass(frozen=True)
@@ -67,13 +62,15 @@ class TrainingJob:
 
 
 def train(
-    config: TrainingConfig, task: Task, path: Path, progress: Progress | None = None, *, resume: bool = False
+    config: TrainingConfig, task: Task, path: Path, progress: LoopProgress | None = None, *, resume: bool = False
 ) -> TrainingResult:
     """Train a network for a task, see `run_job`; `progress` gets its figures."""
     return run_job(TrainingJob(config, task), path, progress, resume=resume)
 
 
-def run_job(job: TrainingJob, path: Path, progress: Progress | None = None, *, resume: bool = False) -> TrainingResult:
+def run_job(
+    job: TrainingJob, path: Path, progress: LoopProgress | None = None, *, resume: bool = False
+) -> TrainingResult:
     """Train, write the checkpoint `path` (.pt or .npz) and return it.
 
     `progress(iteration, values)` is called after each iteration. An interrupted run leaves its state beside `path`;
@@ -81,143 +78,110 @@ def run_job(job: TrainingJob, path: Path, progress: Progress | None = None, *, r
     unusable or other settings, and a file that cannot be written or that another training writes; OutOfMemoryError.
     """
     check_config(job.config)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the tensors are tiny: more threads only wait for each other, and may change the sums
-    try:
-        with own_file(path), naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
-            if resume and (done := find_finished(job.config, job.task, path)) is not None:
-                clear_work(path)
-                return TrainingResult(done, done.history["figures"], path)
-            return _train(_Run(job), path, progress, resume=resume)
-    finally:
-        torch.set_num_threads(threads)
+    with one_thread(), own_file(path), naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
+        if resume and (done := find_finished(job.config, job.task, path)) is not None:
+            clear_work(path)
+            return TrainingResult(done, done.history["figures"], path)
+        if not resume:
+            clear_work(path)
+        return _train(HardwareProblem(job), path, progress)
 
 
-def _train(run: "_Run", path: Path, progress: Progress | None, *, resume: bool) -> TrainingResult:
-    config, task = run.config, run.task
-    if not resume:
-        clear_work(path)
-    elif state_path(path).is_file():
-        run.load(state_path(path))
-    check_state(state_path(path), run.state())
-    while run.iteration < config.iterations:
-        with deferred_signals() as interrupted:
-            _iterate(run, state_path(path), progress, interrupted)
-    network = run.best_network()
-    figures = measure_figures(network, task) | {"validation_loss": run.best_loss}
+def _train(problem: "HardwareProblem", path: Path, progress: LoopProgress | None) -> TrainingResult:
+    config, task, state = problem.config, problem.task, state_path(path)
+    loop = TrainingLoop(problem, problem.job.passing)
+    loop.run(state, progress)
+    loop.take_best()
+    network = problem.network()
+    figures = measure_figures(network, task) | {"validation_loss": loop.rank[1]}
     if config.mismatch is not None:
-        figures["chips"] = run.measure_chips()
+        figures["chips"] = problem.measure_chips()
     history = {
-        "settings": describe_config(config),
-        "data": data_fingerprint(task),
+        "settings": problem.settings,
+        "data": problem.data,
         "figures": figures,
-        "curve": run.recorder.columns("accuracy" if task.labels else "mae"),
+        "curve": loop.recorder.columns("accuracy" if task.labels else "mae"),
     }
     ranges = measure_state_ranges(network, task.x_train, task.len_train, "training data")
     network = replace(network, state_ranges=ranges)
-    if refused := refusal(network, run.check):
+    if refused := refusal(network, problem.job.check):
         figures["refused"] = refused
     network = replace(network, history=history)
-    with run.saying_what_is_kept(state_path(path)):
+    with loop.saying_what_is_kept(state):
         save_checkpoint(path, network)
     clear_work(path)
     return TrainingResult(network, figures, path)
 
 
-def _iterate(run: "_Run", state: Path, progress: Progress | None, interrupted: Callable[[], bool]) -> None:
-    """Iterate to the end, or until interrupted; saves now and then, and when interrupted."""
-    total = run.config.iterations
-    save_every = max(1, total // SAVES)
-    while run.iteration < total and not interrupted():
-        values = run.step()
-        if run.iteration % save_every == 0 and run.iteration < total:
-            run.save(state)
-        if progress is not None:
-            progress(run.iteration, values)
-    if interrupted():
-        run.save(state)
+class HardwareProblem(Problem[HardwareNetwork]):
+    """The training of a job's network on samples that are drawn with every class equally likely.
 
-
-class _Run:
-    """The whole state of one training run."""
+    Of two networks on held-out samples, one that can be compiled is the better one, and then that of smaller loss; only
+    those with the final epsilon are compared.
+    """
 
     def __init__(self, job: TrainingJob) -> None:
         config, task = job.config, job.task
-        self.config, self.task, self.check = config, task, job.check
-        self.backbone = _initial_backbone(config, task)
+        self.job, self.config, self.task = job, config, task
+        self.model = _initial_backbone(config, task)
         if config.spread is not None:
             counted = config.spread if config.margin_sigma > 0 else None
-            self.backbone.set_devices(counted, config.spread if config.device_noise else None)
-        self.rng = torch.Generator().manual_seed(config.seed)
-        # One flat list of small parameters: the fused kernel updates them in one call.
-        self.optimiser = torch.optim.AdamW(
-            self.backbone.parameters(), config.learning_rate, ADAM_BETAS, weight_decay=WEIGHT_DECAY, fused=True
-        )
+            self.model.set_devices(counted, config.spread if config.device_noise else None)
+        self.seed, self.epsilon = config.seed, config.epsilon
+        self.descent = Descent(
+            config.iterations, config.learning_rate, betas=ADAM_BETAS, weight_decay=WEIGHT_DECAY,
+            gradient_norm=GRADIENT_NORM, fused=True,
+        )  # fmt: skip
+        self.settings, self.data = describe_config(config), data_fingerprint(task)
+        self.generator = torch.Generator().manual_seed(config.seed)
         held = held_out(task, config.seed)
         self.fit, self.held = samples_of(task, ~held), samples_of(task, held)
         self.weights = sampling_weights(task.y_train[~held])
-        self.iteration = self.saved = 0
-        self.best_loss = float("inf")
-        self.best: dict[str, Tensor] | None = None
-        self.refused = ""  # what the compiler says against the best
-        self.recorder = Recorder(config.iterations, config.seed, job.passing)
 
-    def step(self) -> dict[str, float]:
-        """Run one iteration, validate when due, and return the figures so far."""
-        config, i = self.config, self.iteration
-        rate = learning_rate_at(i, config.iterations, config.learning_rate)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        epsilon = epsilon_at(i, config.iterations, config.epsilon)
-        self.backbone.set_epsilon(epsilon)
-        chosen = torch.multinomial(self.weights, config.batch, replacement=True, generator=self.rng)
+    def prepare(self, iteration: int, epsilon: float) -> None:
+        self.model.set_epsilon(epsilon)
+
+    def loss(self, iteration: int) -> Tensor:
+        chosen = torch.multinomial(self.weights, self.config.batch, replacement=True, generator=self.generator)
         x, y, lengths = (part[chosen] for part in self.fit)
         # A chip for every sample: the gradient then averages over as many chips as the batch allows.
-        chips = None if config.mismatch is None else Chips(config.mismatch, len(x), self.rng)
-        loss = self.loss(self.backbone(x, lengths, config.noise, self.rng, chips), y, lengths)
-        self.optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.backbone.parameters(), GRADIENT_NORM)
-        self.optimiser.step()
-        self.backbone.clip_()
-        self.iteration += 1
-        found = {"loss": loss.item(), "epsilon": epsilon}
-        self.recorder.add_loss(self.iteration, found["loss"])
-        if self.recorder.is_due(self.iteration):
-            self.recorder.add_point(self.iteration, self._validate(), epsilon, rate)
-        return found if self.best is None else found | {"validation": self.best_loss}
+        chips = None if self.config.mismatch is None else Chips(self.config.mismatch, len(x), self.generator)
+        return self.loss_of(self.model(x, lengths, self.config.noise, self.generator, chips), y, lengths)
 
-    def _validate(self) -> tuple[float, float]:
-        """Loss and score of the held-out samples; the best network so far is kept, once epsilon is the final one.
+    def settle(self) -> None:
+        self.model.clip_()
 
-        One that can be compiled is better than any that cannot.
-        """
-        i, total = self.iteration, self.config.iterations
-        self.backbone.set_epsilon(epsilon_at(i, total, self.config.epsilon))
+    def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
+        total = self.config.iterations
+        if not is_point(iteration, total):
+            return Measurement()
+        self.model.set_epsilon(epsilon_at(iteration, total, self.epsilon))
         x, y, lengths = self.held
         losses, scores = [], []
         with torch.no_grad():
             for output in self.run_chips(x, lengths, VALIDATION_CHIPS, VALIDATION_SEED):
-                losses.append(self.loss(output, y, lengths).item())
+                losses.append(self.loss_of(output, y, lengths).item())
                 scores.append(self.score(output, y))
-        loss = float(np.mean(losses))
-        final = i == total or epsilon_is_final(i, total, self.config.epsilon)
-        if final and (loss < self.best_loss or self.best is None or self.refused):
-            self._keep_better(loss)
-        return loss, float(np.mean(scores))
+        validation = float(np.mean(losses)), float(np.mean(scores))
+        final = iteration == total or epsilon_is_final(iteration, total, self.epsilon)
+        if not final or (0.0, validation[0]) >= best:
+            return Measurement(validation)
+        return Measurement(validation, (float(bool(self.refusal())), validation[0]))
 
-    def _keep_better(self, loss: float) -> None:
-        """Keep the network as it is now, of this validation loss, where it is the best so far."""
-        refused = self.refusal()
-        if self.best is None or (bool(refused), loss) < (bool(self.refused), self.best_loss):
-            self.best_loss, self.refused = loss, refused
-            self.best = {name: value.clone() for name, value in self.backbone.state_dict().items()}
+    def shown(self, epsilon: float, best: Rank | None) -> dict[str, float]:
+        return {"epsilon": epsilon} | ({} if best is None else {"validation": best[1]})
+
+    def state(self) -> State:
+        return {"rng": self.generator.get_state()}
+
+    def load(self, state: State) -> None:
+        self.generator.set_state(state["rng"])
 
     def refusal(self) -> str:
         """Return the compiler's reason against the network as it is now; an empty text where it takes the network."""
-        network, (x, _, lengths) = self._network(), self.held
+        network, (x, _, lengths) = self.network(), self.held
         ranges = measure_state_ranges(network, x.numpy(), lengths.numpy(), "held-out data")
-        return refusal(replace(network, state_ranges=ranges), self.check)
+        return refusal(replace(network, state_ranges=ranges), self.job.check)
 
     def score(self, output: BackboneOutput, y: Tensor) -> float:
         """Return the fraction decided right, or the mean absolute error."""
@@ -231,13 +195,13 @@ class _Run:
         Without mismatch there is one output, on nominal devices. Chips are run one at a time to save memory.
         """
         if self.config.mismatch is None:
-            yield self.backbone(x, lengths)
+            yield self.model(x, lengths)
             return
         rng = torch.Generator().manual_seed(seed + self.config.seed)
         for _ in range(count):
-            yield self.backbone(x, lengths, chips=Chips(self.config.mismatch, 1, rng))
+            yield self.model(x, lengths, chips=Chips(self.config.mismatch, 1, rng))
 
-    def loss(self, output: BackboneOutput, y: Tensor, lengths: Tensor) -> Tensor:
+    def loss_of(self, output: BackboneOutput, y: Tensor, lengths: Tensor) -> Tensor:
         """Return the task's loss plus penalties for margins and bounds plus the cost of weights."""
         # Votes have no gradient: a voting network is trained on its mean readout.
         voting = self.config.architecture.pooling == "vote"
@@ -248,24 +212,18 @@ class _Run:
             loss = torch.nn.functional.mse_loss(scores, y)
         valid = torch.arange(output.readout.shape[1])[None, :] < lengths[:, None]
         if self.config.range_max > 0:
-            for name, cell in self.backbone.cells.items():
+            for name, cell in self.model.cells.items():
                 loss = loss + RANGE_COST * range_excess(output.signals[name][valid], cell.start, self.config.range_max)
         if self.config.margin > 0:
             loss = loss + sum(margin_penalty(d[valid], self.config.margin) for d in output.distances.values())
         if self.config.margin_sigma > 0:
             loss = loss + sum(margin_penalty(d[valid], self.config.margin_sigma) for d in output.sigmas.values())
-        return loss + self.config.weight_cost * self.backbone.total_weight() + BOUND_COST * self.backbone.excess()
+        return loss + self.config.weight_cost * self.model.total_weight() + BOUND_COST * self.model.excess()
 
-    def best_network(self) -> Network:
-        """Return the network with the smallest validation loss."""
-        assert self.best is not None  # the last iteration always validates
-        self.backbone.load_state_dict(self.best)
-        return self._network()
-
-    def _network(self) -> Network:
+    def network(self) -> Network:
         """Return the network as it is now, with the final epsilon."""
-        self.backbone.set_epsilon(epsilon_at(self.config.iterations, self.config.iterations, self.config.epsilon))
-        return self.backbone.to_network(self.task.name, self.task.labels, regression=not self.task.labels)
+        self.model.set_epsilon(epsilon_at(self.config.iterations, self.config.iterations, self.config.epsilon))
+        return self.model.to_network(self.task.name, self.task.labels, regression=not self.task.labels)
 
     @torch.no_grad()
     def measure_chips(self) -> dict[str, float]:
@@ -275,50 +233,6 @@ class _Run:
         scores = [self.score(output, y) for output in outputs]
         figure, worst = ("test_accuracy", min) if self.task.labels else ("test_mae", max)
         return {"count": TEST_CHIPS, figure: float(np.mean(scores)), f"{figure}_worst": worst(scores)}
-
-    def state(self) -> State:
-        """Return everything that the next iteration depends on."""
-        return {
-            "config": describe_config(self.config),
-            "data": data_fingerprint(self.task),
-            "iteration": self.iteration,
-            "backbone": self.backbone.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-            "rng": self.rng.get_state(),
-            "best_loss": self.best_loss,
-            "best": self.best,
-            "curve": self.recorder.rows,
-        }
-
-    def save(self, path: Path) -> None:
-        """Write the state. Raises InputError when it cannot be written."""
-        with self.saying_what_is_kept(path):
-            write_state(path, self.state())
-        self.saved = self.iteration
-
-    @contextmanager
-    def saying_what_is_kept(self, state: Path) -> Iterator[None]:
-        """Around a write: where it fails, the message says what of the training is on the disk."""
-        try:
-            yield
-        except InputError as error:
-            kept = f"iteration {self.saved} of {self.config.iterations} is kept in {state}: the same command goes on"
-            raise InputError(f"{error}; {kept if self.saved else 'nothing of the training is kept'}") from None
-
-    def load(self, path: Path) -> None:
-        """Go on from a saved state; raises InputError when there is none or it belongs to another run."""
-        state = read_state(path, self.state(), list(self.backbone.parameters()))
-        with parsing(str(path), "the state of such a training", "begin anew with --fresh"):
-            self.backbone.load_state_dict(state["backbone"])
-            self.optimiser.load_state_dict(state["optimiser"])
-            self.rng.set_state(state["rng"])
-        self.iteration = self.saved = state["iteration"]
-        self.best_loss, self.best = state["best_loss"], state["best"]
-        if self.best is not None:
-            self.backbone.load_state_dict(self.best)
-            self.refused = self.refusal()
-            self.backbone.load_state_dict(state["backbone"])
-        self.recorder.rows = state["curve"]
 
 
 def refusal(network: Network, check: Callable[[Network], None]) -> str:

@@ -16,11 +16,12 @@ from cosim.papers.measure import measure  # noqa: E402
 from cosim.papers.settings import Training  # noqa: E402
 from cosim.papers.shape import BackboneShape  # noqa: E402
 from cosim.papers.sources import ParitySource, StepSource, TaskSource, load_source  # noqa: E402
-from cosim.papers.train import Setup, _Run, train_backbone  # noqa: E402
+from cosim.papers.train import BackboneProblem, Setup, train_backbone  # noqa: E402
 from cosim.tasks.load import load_task  # noqa: E402
 from cosim.tasks.steps import StepTargets, StepTask  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.config import seed_path, state_path  # noqa: E402
+from cosim.training.loop import TrainingLoop  # noqa: E402
 
 SHAPE = BackboneShape(1, 1, width=16, state=4)
 TRAINING = Training(iterations=60, batch=16, epsilon=1.0, validate_every=10, validations=2)
@@ -144,14 +145,14 @@ def test_it_stops_when_every_look_finds_all_right(tmp_path):
 def test_annealed_models_are_chosen_at_epsilon_zero_only():
     """Looks before that are for the curve; 75 % of 60 iterations are 45."""
     looks = []
-    run = _Run(Setup(replace(SHAPE, inputs=3, outputs=3), replace(TRAINING, epsilon=None, validate_every=5), SOURCE), 0)
-    run._measure = lambda samples: looks.append((run.iteration, run.model.blocks[0].cell.epsilon)) or {
-        "accuracy": 0.5, "loss": 1.0,
-    }  # fmt: skip
+    setup = Setup(replace(SHAPE, inputs=3, outputs=3), replace(TRAINING, epsilon=None, validate_every=5), SOURCE)
+    problem = BackboneProblem(setup, 0)
+    run, cell = TrainingLoop(problem), problem.model.blocks[0].cell
+    problem._measure = lambda samples: looks.append((run.iteration, cell.epsilon)) or {"accuracy": 0.5, "loss": 1.0}
     seen, chosen = [], []
     while not run.done:
         run.step()
-        seen.append(run.model.blocks[0].cell.epsilon)
+        seen.append(cell.epsilon)
         chosen.append(run.best is not None)
     assert {45, 50, 55, 60} <= {i for i, epsilon in looks if epsilon == 0.0}
     assert chosen.index(True) == 44
@@ -159,7 +160,8 @@ def test_annealed_models_are_chosen_at_epsilon_zero_only():
 
 
 def test_a_cell_without_epsilon_is_looked_at_from_the_start():
-    run = _Run(Setup(BackboneShape(3, 3, cell="lru", width=8), replace(TRAINING, epsilon=None), SOURCE), 0)
+    setup = Setup(BackboneShape(3, 3, cell="lru", width=8), replace(TRAINING, epsilon=None), SOURCE)
+    run = TrainingLoop(BackboneProblem(setup, 0))
     for _ in range(10):
         run.step()
     assert run.best is not None
@@ -293,7 +295,7 @@ def test_settings_that_cannot_be(tmp_path, setup, words):
 
 def test_the_seed_decides_the_network():
     shape = replace(SHAPE, inputs=3, outputs=3)
-    one, same, other = (_Run(Setup(shape, TRAINING, SOURCE), seed).model.state_dict() for seed in (0, 0, 1))
+    one, same, other = (BackboneProblem(Setup(shape, TRAINING, SOURCE), seed).model.state_dict() for seed in (0, 0, 1))
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert not torch.equal(one["encoder.weight"], other["encoder.weight"])
     assert isinstance(Backbone(shape), torch.nn.Module)
@@ -305,8 +307,9 @@ def test_the_seed_decides_the_network():
 def test_it_starts_from_another_backbone_but_for_the_readout(tmp_path):
     first = train_backbone(SETUP, tmp_path / "first.pt").model
     other = TaskSource(replace(make_task(), labels=("a", "b", "c", "d"), offset=np.full(3, 0.5)))
-    run = _Run(replace(SETUP, source=other, start=first).checked(), 5)
-    taken, alone = first.backbone.state_dict(), _Run(replace(SETUP, source=other).checked(), 5).model.state_dict()
+    run = BackboneProblem(replace(SETUP, source=other, start=first).checked(), 5)
+    taken = first.backbone.state_dict()
+    alone = BackboneProblem(replace(SETUP, source=other).checked(), 5).model.state_dict()
     for name, value in run.model.state_dict().items():
         torch.testing.assert_close(value, (alone if name.startswith("output.") else taken)[name], rtol=0, atol=0)
     assert run.model.offset.tolist() == [0, 0, 0]  # what its weights are made for

@@ -25,6 +25,7 @@ from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig  # noqa: E402
 from cosim.training.hardware import GridLinear  # noqa: E402
+from cosim.training.loop import TrainingLoop  # noqa: E402
 from cosim.training.seeds import train_seeds  # noqa: E402
 from cosim.training.trainer import TrainingJob, check_limits, count_weights, least_memory, train  # noqa: E402  # noqa: E402
 
@@ -100,17 +101,15 @@ def test_a_training_stops_where_its_loss_is_no_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, iteration: int
 ) -> None:
     """The weights become no numbers behind an iteration; the next loss, or that of the validation, says so."""
-    from cosim.training import trainer
-
-    step, path = trainer._Run.step, tmp_path / "model.pt"
+    step, path = TrainingLoop.step, tmp_path / "model.pt"
 
     def spoilt(run):
         if run.iteration + 1 == iteration:
             with torch.no_grad():
-                run.backbone.readout.weight[0, 0] = float("nan")
+                run.problem.model.readout.weight[0, 0] = float("nan")
         return step(run)
 
-    monkeypatch.setattr(trainer._Run, "step", spoilt)
+    monkeypatch.setattr(TrainingLoop, "step", spoilt)
     text = rf"seed 0: the loss must be a finite number, not nan, as it is in iteration {iteration}; .* smaller learning"
     with pytest.raises(TrainingError, match=text):
         train(CONFIG, generate_parity_task(5, 64, 16), path)
@@ -132,6 +131,8 @@ def test_a_table_names_the_row_whose_training_failed(tmp_path: Path) -> None:
         raise AssertionError("trained on targets that are no numbers")
 
     row = Experiment("unit of four", "", "", (), 3, fail)
-    with pytest.raises(TrainingError, match="unit of four: the loss must be a finite number, not nan, as it is"):
+    with pytest.raises(
+        TrainingError, match="unit of four: seed 0: the loss must be a finite number, not nan, as it is"
+    ):
         _outcome(row, 0, tmp_path / "unit.seed0.json", lambda *_: None)
     assert not list(tmp_path.iterdir())

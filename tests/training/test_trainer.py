@@ -419,7 +419,7 @@ class Code:
 def test_a_state_runs_no_code(tmp_path: Path, interrupted: Path) -> None:
     path = tmp_path / "model.pt"
     state = torch.load(interrupted, weights_only=True)
-    keep_state(path, state | {"best_loss": Code(tmp_path / "ran")})
+    keep_state(path, state | {"finished": Code(tmp_path / "ran")})
     with pytest.raises(InputError, match="only tensors and plain values are loaded, .* asks to run code; begin anew"):
         train(CONFIG, make_task(), path, resume=True)
     assert not (tmp_path / "ran").exists()
@@ -434,16 +434,16 @@ def test_a_state_runs_no_code(tmp_path: Path, interrupted: Path) -> None:
         (lambda s: s.update(iteration=-1), "iteration must be 0 to 60, not -1"),
         (lambda s: s.update(iteration="3"), "iteration must be 0 to 60, not '3'"),
         (lambda s: s.update(iteration=10**9), "iteration must be 0 to 60, not 1000000000"),
-        (lambda s: s.update(best_loss=None), "best_loss must be of type float, not 'NoneType'"),
-        (lambda s: s.update(backbone={}), "backbone must be of type OrderedDict, not 'dict'"),
-        (lambda s: s["backbone"].popitem(), "backbone must have the keys "),
+        (lambda s: s.update(rank=None), "rank must be of type list, not 'NoneType'"),
+        (lambda s: s.update(model={}), "model must be of type OrderedDict, not 'dict'"),
+        (lambda s: s["model"].popitem(), "model must have the keys "),
         (
-            lambda s: s["backbone"].update({key: torch.ones(2) for key in s["backbone"]}),
-            r"backbone\..* must have shape ",
+            lambda s: s["model"].update({key: torch.ones(2) for key in s["model"]}),
+            r"model\..* must have shape ",
         ),
         (
-            lambda s: s["backbone"].update(dict.fromkeys(s["backbone"], 3)),
-            r"backbone\..* must be of type Tensor, not",
+            lambda s: s["model"].update(dict.fromkeys(s["model"], 3)),
+            r"model\..* must be of type Tensor, not",
         ),
         (lambda s: s["optimiser"]["state"].popitem(), "optimiser.state must have the keys "),
         (
@@ -452,10 +452,13 @@ def test_a_state_runs_no_code(tmp_path: Path, interrupted: Path) -> None:
         ),
         (lambda s: s["optimiser"]["param_groups"].append({}), "optimiser.param_groups must have length 1, not 2"),
         (
-            lambda s: s.update(rng=torch.zeros(9, dtype=torch.uint8)),
-            r"rng must have shape \(\d+,\) of torch.uint8, not",
+            lambda s: s["own"].update(rng=torch.zeros(9, dtype=torch.uint8)),
+            r"own.rng must have shape \(\d+,\) of torch.uint8, not",
         ),
-        (lambda s: s.update(rng=torch.zeros_like(s["rng"])), "must be the state of such a training, but is cut off"),
+        (
+            lambda s: s["own"].update(rng=torch.zeros_like(s["own"]["rng"])),
+            "must be the state of such a training, but is cut off",
+        ),
         (lambda s: s.update(config=3), "belongs to other settings: iterations left out not 60"),
         (lambda s: s["config"].update(architecture=None), "belongs to other settings: .*cells left out not 5"),
         (lambda s: s["config"].update(batch=torch.ones(2)), "config: batch: must be text, a number, .* of type Tensor"),

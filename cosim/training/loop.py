@@ -1,0 +1,294 @@
+"""One loop for all trainings: AdamW, schedules, the best model by what is measured; resumable to the bit.
+
+A training is a `Problem`: a model, the loss of each iteration, and what is measured after it. Iteration i = 0, 1, ...:
+
+    prepare(i, epsilon)      widths, epsilon and the like are set as the schedule has them
+    loss(i)                  of a batch that a seeded generator draws; AdamW follows its gradient
+    settle()                 parameters that left their range come back
+    measure(i + 1, best)     now and then: a point of the curve, a rank that is compared with the best so far, an end
+
+Everything that the next iteration depends on is written to the state's file now and then, and when a signal comes.
+"""
+
+import math
+import signal
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cosim.base.errors import InputError
+from cosim.base.text import parsing
+from cosim.training.history import Passing, Recorder
+from cosim.training.schedule import epsilon_at, learning_rate_at
+from cosim.training.state import State, check_state, read_state, write_state
+
+SAVES = 20  # of the state, over the whole training
+Rank = tuple[float, float]  # of a model that is measured: the smaller, the better
+LoopProgress = Callable[[int, dict[str, float]], None]  # iterations that are done, and figures so far
+M = TypeVar("M", bound=nn.Module)
+_WORST: Rank = (math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Settings of AdamW. The learning rate is warmed up and falls as a cosine, or is constant; gradient_norm: the
+    gradient is scaled down to this norm, None for no limit; fused: all parameters in one call."""
+
+    iterations: int
+    learning_rate: float
+    constant: bool = False
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 0.0
+    gradient_norm: float | None = None
+    fused: bool = False
+
+    def rate_at(self, iteration: int) -> float:
+        """Return the learning rate of iteration 0, 1, ..."""
+        if self.constant:
+            return self.learning_rate
+        return learning_rate_at(iteration, self.iterations, self.learning_rate)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Figures of a model after an iteration. validation: loss and score of held-out samples, a point of the curve;
+    rank: of the model as it is, None where it is no candidate; finished: the training ends here."""
+
+    validation: tuple[float, float] | None = None
+    rank: Rank | None = None
+    finished: bool = False
+
+
+class Problem(ABC, Generic[M]):
+    """A training: its model, seed and descent, the loss of an iteration, and what is measured after it.
+
+    settings: what decides the training, as plain values, with `iterations`; data: a text that differs where the samples
+    do. A state is gone on with only where both are as they were. epsilon: None is annealed from 1 to 0. rng: draws the
+    batches, unless `state` says what else does.
+    """
+
+    model: M
+    seed: int
+    descent: Descent
+    epsilon: float | None = 0.0
+    settings: State
+    data: str = ""
+    rng: np.random.Generator
+
+    def parameters(self) -> Iterable[Any]:
+        """Return what AdamW moves: parameters, or groups of them with options of their own."""
+        return self.model.parameters()
+
+    def prepare(self, iteration: int, epsilon: float) -> None:
+        """Set what the schedule has for iteration 0, 1, ..."""
+
+    @abstractmethod
+    def loss(self, iteration: int) -> Tensor:
+        """Return the loss of a batch, which is drawn for iteration 0, 1, ..."""
+
+    def settle(self) -> None:
+        """Pull parameters back into their range, after a step."""
+
+    def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
+        """Measure the model after so many iterations; loss: of the last batch, best: the smallest rank so far."""
+        return Measurement()
+
+    def shown(self, epsilon: float, best: Rank | None) -> dict[str, float]:
+        """Return figures for the progress besides the loss."""
+        return {}
+
+    def state(self) -> State:
+        """Return what else the next batch or measurement depends on, as plain values and tensors."""
+        return {"rng": self.rng.bit_generator.state}
+
+    def load(self, state: State) -> None:
+        """Go on from what `state` has returned."""
+        self.rng.bit_generator.state = state["rng"]
+
+
+class TrainingLoop:
+    """The whole state of the training of a problem; `passing` hears the points of its curve."""
+
+    def __init__(self, problem: Problem[Any], passing: Passing | None = None) -> None:
+        self.problem, descent = problem, problem.descent
+        self.optimiser = torch.optim.AdamW(
+            problem.parameters(), descent.learning_rate, descent.betas, weight_decay=descent.weight_decay,
+            fused=descent.fused,
+        )  # fmt: skip
+        self.recorder = Recorder(descent.iterations, problem.seed, passing)
+        self.iteration = self.saved = 0
+        self.finished = False
+        self.rank = _WORST
+        self.best: dict[str, Tensor] | None = None
+
+    @property
+    def done(self) -> bool:
+        """Tell whether the last iteration is done, or the problem has ended the training."""
+        return self.finished or self.iteration >= self.problem.descent.iterations
+
+    def run(self, path: Path | None = None, progress: LoopProgress | None = None) -> None:
+        """Iterate to the end, on one thread of a CPU; `progress` is called after each iteration.
+
+        path: keeps the state on the way; one that is there is gone on with, to the bytes of an unbroken training. A
+        first SIGINT or SIGTERM then waits until it is written. Raises TrainingError for a loss that is not finite,
+        InputError for a state of other settings or data, and where it cannot be written.
+        """
+        on_cpu = next(self.problem.model.parameters()).device.type == "cpu"
+        with one_thread() if on_cpu else nullcontext():
+            if path is None:
+                self._iterate(None, progress, lambda: False)
+                return
+            if path.is_file():
+                self.load(path)
+            check_state(path, self.state())
+            while not self.done:
+                with deferred_signals() as interrupted:
+                    self._iterate(path, progress, interrupted)
+
+    def _iterate(self, path: Path | None, progress: LoopProgress | None, interrupted: Callable[[], bool]) -> None:
+        """Iterate to the end, or until interrupted; the state is written now and then, and when interrupted."""
+        save_every = max(1, self.problem.descent.iterations // SAVES)
+        while not self.done and not interrupted():
+            values = self.step()
+            if path is not None and self.iteration % save_every == 0 and not self.done:
+                self.save(path)
+            if progress is not None:
+                progress(self.iteration, values)
+        if path is not None and interrupted():
+            self.save(path)
+
+    def step(self) -> dict[str, float]:
+        """Run one iteration, measure, and return the figures so far."""
+        problem, descent, i = self.problem, self.problem.descent, self.iteration
+        rate, epsilon = descent.rate_at(i), epsilon_at(i, descent.iterations, problem.epsilon)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        problem.prepare(i, epsilon)
+        loss = problem.loss(i)
+        self.optimiser.zero_grad()
+        loss.backward()
+        if descent.gradient_norm is not None:
+            nn.utils.clip_grad_norm_(problem.model.parameters(), descent.gradient_norm)
+        self.optimiser.step()
+        problem.settle()
+        self.iteration += 1
+        value = loss.item()
+        self.recorder.add_loss(self.iteration, value)
+        found = problem.measure(self.iteration, value, self.rank)
+        self.finished = found.finished
+        if found.rank is not None and found.rank < self.rank:
+            self.rank = found.rank
+            self.best = {name: value.clone() for name, value in problem.model.state_dict().items()}
+        if found.validation is not None:
+            self.recorder.add_point(self.iteration, found.validation, epsilon, rate)
+        return {"loss": value} | problem.shown(epsilon, None if self.best is None else self.rank)
+
+    def take_best(self) -> None:
+        """Give the model the parameters of the smallest rank; they stay as they are where none was measured."""
+        if self.best is not None:
+            self.problem.model.load_state_dict(self.best)
+
+    def state(self) -> State:
+        """Return everything that the next iteration depends on, on the CPU."""
+        return {
+            "config": self.problem.settings,
+            "data": self.problem.data,
+            "iteration": self.iteration,
+            "finished": self.finished,
+            "model": _on_cpu(self.problem.model.state_dict()),
+            "optimiser": _on_cpu(self.optimiser.state_dict()),
+            "rank": list(self.rank),
+            "best": _on_cpu(self.best),
+            "own": self.problem.state(),
+            "curve": self.recorder.rows,
+        }
+
+    def save(self, path: Path) -> None:
+        """Write the state. Raises InputError when it cannot be written."""
+        with self.saying_what_is_kept(path):
+            write_state(path, self.state())
+        self.saved = self.iteration
+
+    @contextmanager
+    def saying_what_is_kept(self, path: Path) -> Generator[None, None, None]:
+        """Around a write: where it fails, the message says what of the training is on the disk."""
+        try:
+            yield
+        except InputError as error:
+            kept = f"iteration {self.saved} of {self.problem.descent.iterations} is kept in {path}"
+            kept = f"{kept}: the same command goes on" if self.saved else "nothing of the training is kept"
+            raise InputError(f"{error}; {kept}") from None
+
+    def load(self, path: Path) -> None:
+        """Go on from a saved state. Raises InputError where it belongs to another training."""
+        moved = [value for group in self.optimiser.param_groups for value in group["params"]]
+        own = [value.detach().cpu().requires_grad_(value.requires_grad) for value in moved]
+        state = read_state(path, self.state(), own)
+        with parsing(str(path), "the state of such a training", "begin anew with --fresh"):
+            self.problem.model.load_state_dict(state["model"])
+            self.optimiser.load_state_dict(state["optimiser"])
+            self.problem.load(state["own"])
+        self.iteration = self.saved = state["iteration"]
+        self.finished, self.recorder.rows = state["finished"], state["curve"]
+        self.rank, best = (state["rank"][0], state["rank"][1]), state["best"]
+        self.best = best and {name: value.to(moved[0].device) for name, value in best.items()}
+
+
+def _on_cpu(value: Any) -> Any:  # noqa: ANN401
+    """Return a nested value with all tensors on the CPU."""
+    if isinstance(value, Tensor):
+        return value.detach().cpu()
+    if isinstance(value, dict):
+        return type(value)((key, _on_cpu(inner)) for key, inner in value.items())
+    return [_on_cpu(inner) for inner in value] if isinstance(value, list) else value
+
+
+@contextmanager
+def one_thread() -> Generator[None, None, None]:
+    """Let torch compute on one thread: tensors are tiny, so that more only wait for each other, and may change sums."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def deferred_signals() -> Generator[Callable[[], bool], None, None]:
+    """Note a first SIGINT or SIGTERM within the context instead of acting on it; yields whether one has come.
+
+    Afterwards it reaches the handler from before. A second one does so at once, and so does one that is ignored, or any
+    outside the main thread, where Python handles no signals.
+    """
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if threading.current_thread() is not threading.main_thread():
+        before = {}
+    before = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    noted: list[int] = []
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def note(number: int, _: FrameType | None) -> None:
+        noted.append(number)
+        restore()
+
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield lambda: bool(noted)
+    finally:
+        restore()
+    if noted:
+        signal.raise_signal(noted[0])
