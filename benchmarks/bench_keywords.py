@@ -18,8 +18,7 @@ from scipy.stats import binomtest
 from smoke import shrink
 
 from cosim.papers.file import Model, load_model
-from cosim.papers.settings import Training
-from cosim.papers.shape import BackboneShape
+from cosim.papers.shape import BackboneShape, Training
 from cosim.papers.sources import TaskSource
 from cosim.papers.train import Setup, train_backbone
 from cosim.tasks.keywords import load_keywords_task

@@ -41,7 +41,7 @@ class GammaLayer(RecurrentLayer):
     """
 
     kind = "gamma"
-    torch = "cosim.training.gamma:GammaCell"
+    torch = "cosim.training.cells:GammaCell"
 
     position: Array
     order: Array

@@ -306,7 +306,7 @@ class MinGruLayer(RecurrentLayer):
     """
 
     kind = "mingru"
-    torch = "cosim.training.mingru:MinGruCell"
+    torch = "cosim.training.cells:MinGruCell"
 
     weight_gate: Array
     bias_gate: Array

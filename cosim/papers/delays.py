@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from cosim.base.errors import InputError
-from cosim.training.convolution import convolve
+from cosim.training.cells import convolve
 
 Start = Literal["dilated", "uniform"]
 SIGMA_LAST = 0.5

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from cosim.base.errors import InputError
-from cosim.training.convolution import convolve
+from cosim.training.cells import convolve
 
 SHORTEST = 0.5  # frames; of a position
 

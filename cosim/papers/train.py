@@ -4,40 +4,118 @@ As in the seed paper (arXiv 2605.11855, appendix D and F.8). Iteration i of a se
 seeded with both, so that nothing of the past but the state on disk decides what comes next.
 """
 
-from collections.abc import Callable
+import hashlib
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from cosim.base.bounds import check_memory
+from cosim.base.bounds import SEED, check_memory
 from cosim.base.claim import clear_work, own_file
-from cosim.base.errors import InputError, naming_memory
+from cosim.base.errors import InputError, MissingToolError, naming_memory
+from cosim.base.text import typed
+from cosim.exchange.checkpoint import stays_software
 from cosim.papers.backbone import Backbone
-from cosim.papers.file import Model, Plain, save_model
+from cosim.papers.file import Model, Plain, load_model, model_bytes, save_model
 from cosim.papers.measure import loss_of, measure, rank_of, to_tensors
-from cosim.papers.settings import Training
-from cosim.papers.setup import Figures, SeedSelection, Setup, find_finished, history_of, load_kept
-from cosim.papers.shape import BackboneShape, count_parameters
+from cosim.papers.shape import BackboneShape, Training, check_shape, check_training, count_parameters
 from cosim.papers.sources import BackboneData, Samples, shifted
-from cosim.papers.start import begin
 from cosim.training.config import seed_path, state_path
-from cosim.training.history import Recorder, is_point, join_columns
-from cosim.training.loop import Descent, LoopProgress, Measurement, Problem, Rank, TrainingLoop, one_thread
+from cosim.training.history import Columns, Passing, Recorder, SeedSpread, history_of_seeds, is_point, spread_over
+from cosim.training.loop import (
+    Descent,
+    LoopProgress,
+    Measurement,
+    Problem,
+    Rank,
+    SeedsProgress,
+    TrainingLoop,
+    one_thread,
+    over_seeds,
+)
 from cosim.training.schedule import epsilon_at, epsilon_is_final
-from cosim.training.state import State
+from cosim.training.state import State, other_training
 
 GRADIENT_NORM = 1.0
 ADAM_BETAS, WEIGHT_DECAY = (0.9, 0.99), 1e-4
 
-Progress = Callable[[int, int, dict[str, float]], None]
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True)
+class History:
+    """The figures and the curve in a model's history; seeds: the figures of all, where there were several."""
+
+    figures: Figures
+    curve: Columns
+    seeds: dict[str, Figures] | None = None
+
+
+@dataclass(frozen=True)
+class SeedSelection:
+    """The model of the best seed by validation, the figures of every seed, and the file that holds the model."""
+
+    model: Model
+    seeds: dict[int, Figures]
+    path: Path
+
+    @property
+    def metric(self) -> str:
+        """Return the name of the figure that the task is judged by."""
+        return "test_accuracy" if self.model.labels else "test_mae"
+
+    def spread(self, figure: str | None = None) -> SeedSpread:
+        """Return mean, smallest and largest of a figure, by default the task's own, over the seeds."""
+        return spread_over(self.seeds.values(), figure or self.metric)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A training to do, of one backbone for each seed. Inputs and outputs of the shape are those of the source.
+    passing: hears the points of the curves. start: whose weights every seed begins with, but for the last Linear, and
+    whose inputs are scaled as there."""
+
+    shape: BackboneShape
+    training: Training
+    source: BackboneData
+    seeds: tuple[int, ...] = (0,)
+    passing: Passing | None = None
+    start: Model | None = None
+
+    def checked(self) -> "Setup":
+        """Return the setup with its shape completed from the source.
+
+        Raises InputError for what has no usable value, MissingToolError without the device.
+        """
+        source, training = self.source, check_training(self.training)
+        shape = replace(self.shape, inputs=source.inputs, outputs=source.outputs, tokens=source.tokens)
+        if len(set(self.seeds)) != len(self.seeds) or not self.seeds or any(seed not in SEED for seed in self.seeds):
+            raise InputError(f"seeds must be different, at least one, from {SEED}, not {list(self.seeds)}")
+        if source.stepwise != (shape.pooling == "none"):
+            wanted = "none, it has a target at each step" if source.stepwise else "last or mean, it has one a sequence"
+            raise InputError(f"--pooling of {source.name} must be {wanted}; it is {shape.pooling}")
+        if training.device == "cuda" and not torch.cuda.is_available():
+            raise MissingToolError("--device cuda needs a CUDA device and a torch built for it; take --device cpu")
+        if self.start is not None:
+            check_start(self.start, shape)
+        return replace(self, shape=check_shape(shape))
+
+    def described(self, seed: int) -> Plain:
+        """Return what decides the training of a seed besides its data, as plain values."""
+        begun: Plain = {} if self.start is None else {"from": start_fingerprint(self.start)}
+        epsilon = self.training.epsilon if self.shape.anneals else 0.0  # which without a CMRU changes nothing
+        return asdict(self.shape) | asdict(self.training) | {"epsilon": epsilon, "seed": seed} | begun
+
+    def identity(self, seed: int) -> Plain:
+        """Return what decides the training of a seed, its data included, as a model's history has it."""
+        return self.described(seed) | {"data": self.source.fingerprint()}
 
 
 def train_backbone(
-    setup: Setup, path: Path, progress: Progress | None = None, *, resume: bool = False
+    setup: Setup, path: Path, progress: SeedsProgress | None = None, *, resume: bool = False
 ) -> SeedSelection:
     """Train a backbone for each seed and write the best of them, by validation, to `path` (.pt).
 
@@ -61,28 +139,21 @@ def train_backbone(
         return found
 
 
-def _train_seeds(setup: Setup, path: Path, progress: Progress | None) -> SeedSelection:
+def _train_seeds(setup: Setup, path: Path, progress: SeedsProgress | None) -> SeedSelection:
     seeds, iterations = setup.seeds, setup.training.iterations
-    kept = {seed: seed_path(path, seed) for seed in seeds}
     found: dict[int, Model] = {}
-    for i, seed in enumerate(seeds):
-
-        def tell(done: int, values: Figures, before: int = i * iterations) -> None:
-            if progress is not None:
-                progress(before + done, len(seeds) * iterations, values)
-
-        done = load_kept(setup, kept[seed], seed) if kept[seed].is_file() else None
-        found[seed] = done or _train(BackboneProblem(setup, seed), kept[seed], tell)
-    figures = {seed: history_of(model).figures for seed, model in found.items()}
-    best = min(seeds, key=lambda seed: (rank_of(_of(figures[seed], "validation_")), seed))
-    chosen = found[best]
-    history: Plain = dict(chosen.history)
+    for seed, tell in over_seeds(seeds, iterations, progress):
+        kept = seed_path(path, seed)
+        done = load_kept(setup, kept, seed) if kept.is_file() else None
+        found[seed] = done or _train(BackboneProblem(setup, seed), kept, tell)
+    histories = {seed: history_of(model) for seed, model in found.items()}
+    figures = {seed: one.figures for seed, one in histories.items()}
+    best = found[min(seeds, key=lambda seed: (rank_of(_of(figures[seed], "validation_")), seed))]
     if len(seeds) > 1:
-        history["seeds"] = {str(seed): figures[seed] for seed in seeds}
-        history["curve"] = join_columns(history_of(one).curve for one in found.values())
-    model = replace(chosen, history=history)
-    save_model(path, model)
-    return SeedSelection(model, figures, path)
+        curves = [one.curve for one in histories.values()]
+        best = replace(best, history=history_of_seeds(best.history, figures, curves))
+    save_model(path, best)
+    return SeedSelection(best, figures, path)
 
 
 def _of(figures: Figures, prefix: str) -> Figures:
@@ -193,3 +264,55 @@ def _least_memory(shape: BackboneShape, training: Training, source: BackboneData
     features of a batch in front of each block."""
     steps = source.validation(1, 0).x.shape[1]
     return 4.0 * (5 * count_parameters(shape) + training.batch * steps * shape.width * shape.blocks)
+
+
+_READOUT = "output."
+_FREE = ("outputs", "pooling", "dropout", "start")  # of the shape, which no other weight depends on
+
+
+def check_start(start: Model, shape: BackboneShape) -> None:
+    """Raises InputError naming the first part of a shape that the backbone to start from has otherwise."""
+    mine, its = asdict(shape), asdict(start.backbone.shape)
+    for name, value in its.items():
+        if name not in _FREE and value != mine[name]:
+            repair = "take a task with as many" if name in ("inputs", "tokens") else f"give --{name} as there"
+            raise InputError(f"--from: the backbone there has {name} {value}, and this one {mine[name]}; {repair}")
+
+
+def begin(model: Backbone, start: Model) -> None:
+    """Take over all of `start` but its last Linear, which stays as it is."""
+    taken = {name: value for name, value in start.backbone.state_dict().items() if not name.startswith(_READOUT)}
+    model.load_state_dict(model.state_dict() | taken)
+
+
+def start_fingerprint(start: Model) -> str:
+    """Return a text that differs where another start makes another training."""
+    return hashlib.sha256(model_bytes(start)).hexdigest()
+
+
+def history_of(model: Model) -> History:
+    """Return what a model's history holds. Raises InputError where it is no such history."""
+    return typed(model.history, History, "history", "train it again")
+
+
+def find_finished(setup: Setup, path: Path) -> SeedSelection | None:
+    """Return what an earlier training of this checked setup has left in a file; None where that is of another one, or
+    not there."""
+    if not path.is_file() or not stays_software(path):
+        return None
+    model = load_model(path)
+    if all(model.history.get("settings") != setup.identity(seed) for seed in setup.seeds):
+        return None
+    history = history_of(model)
+    found = history.seeds or {str(setup.seeds[0]): history.figures}
+    if set(found) != set(map(str, setup.seeds)):
+        return None
+    return SeedSelection(model, {seed: found[str(seed)] for seed in setup.seeds}, path)
+
+
+def load_kept(setup: Setup, path: Path, seed: int) -> Model:
+    """Return the model of a seed that is done. Raises InputError where it comes from other settings or data."""
+    model = load_model(path)
+    if model.history.get("settings") != setup.identity(seed):
+        raise other_training(path)
+    return model

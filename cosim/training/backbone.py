@@ -9,11 +9,10 @@ from torch import Tensor, nn
 
 from cosim.network.layers import Layer, ReluLayer
 from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Pooling, Readout, check_network
-from cosim.training.cells import RecurrentCell
+from cosim.training.cells import GammaCell, RecurrentCell
 from cosim.training.chips import Chips, Lines
 from cosim.training.config import Architecture
 from cosim.training.devices import LayerDevices
-from cosim.training.gamma import GammaCell
 from cosim.training.hardware import GridLinear
 from cosim.units.table import recurrent_kinds
 from cosim.variation.sigma import SigmaParts

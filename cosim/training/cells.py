@@ -23,7 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.network.layers import FULL_SCALE, FirstQuadrantLayer, RecurrentLayer, SignedLayer
+from cosim.network.gamma import LEAST_RATE, MOST_RATE, GammaLayer
+from cosim.network.layers import FULL_SCALE, FirstQuadrantLayer, MinGruLayer, RecurrentLayer, SignedLayer
 from cosim.network.offset import common_mode_offset, largest_beta
 from cosim.training.chips import Lines
 from cosim.training.config import Architecture
@@ -329,3 +330,96 @@ def _before(states: Tensor, start: Tensor) -> Tensor:
 def as_array(value: Tensor) -> np.ndarray:
     """Return a tensor's numbers, float64."""
     return value.detach().cpu().numpy().astype(np.float64)
+
+
+def convolve(u: Tensor, kernel: Tensor) -> Tensor:
+    """Convolve u (n, time, H) with one causal kernel (H, G + 1) a channel; zeros precede the first step."""
+    padded = nn.functional.pad(u.transpose(1, 2), (kernel.shape[1] - 1, 0))
+    return nn.functional.conv1d(padded, kernel.flip(1)[:, None], groups=len(kernel)).transpose(1, 2)
+
+
+TOP = 4.0  # the largest rate: z of 0.98 at most
+
+
+class MinGruCell(RecurrentCell):
+    """h_t = exp(-r_t) h_{t-1} + (1 - exp(-r_t)) max(W x + b, 0) from h = 0 on; x (n, time, inputs).
+
+    It compares nothing, so its distance from a threshold is infinite everywhere.
+    """
+
+    def __init__(self, inputs: int, architecture: Architecture) -> None:
+        super().__init__()
+        width, grid = architecture.cells, architecture.grid
+        self.linear = GridLinear(inputs, width, grid, gain=1.5, bias_range=(0.1, 0.5))
+        self.top = TOP if architecture.gate == "ratio" else None
+        self.gate = GridLinear(inputs, width, grid, gain=0.75, bias_range=(0.1, 0.5))
+
+    @property
+    def start(self) -> Tensor:
+        """h before the first step, (width,)."""
+        return torch.zeros_like(self.linear.bias)
+
+    def forward(
+        self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
+    ) -> CellOutput:
+        """Compute the states of x (n, time, inputs)."""
+        candidate = torch.relu(self.linear(x, noise, rng, lines))
+        rate = torch.relu(self.gate(x, noise, rng, lines))
+        rate = rate if self.top is None else self.top * rate / (self.top + rate)
+        kept = torch.exp(-rate)
+        h = linear_scan(kept, (1.0 - kept) * candidate, self.start)
+        return CellOutput(h, torch.full_like(h, math.inf))
+
+    def to_layer(self, name: str, sources: tuple[str, ...]) -> MinGruLayer:
+        """Return the layer as numpy data, float64."""
+        (weight, bias), (weight_gate, bias_gate) = (map(as_array, one.rounded()) for one in (self.linear, self.gate))
+        top = None if self.top is None else np.full(len(self.linear.bias), self.top)
+        return MinGruLayer(name, sources, weight, bias, weight_gate, bias_gate, top)
+
+
+ORDER = 4  # tau-cells of a line: a width of half the delay
+SHORTEST, LONGEST = 2.0, 200.0  # frames, of a position at this order
+_FIRST, _LAST = 2.5, 8.0  # frames, between which the positions of an untrained layer lie
+assert (SHORTEST, LONGEST) == (ORDER / MOST_RATE, ORDER / LEAST_RATE)
+
+
+class GammaCell(RecurrentCell):
+    """h = k * max(W x, 0) over the steps, k the kernel of a line of ORDER filters; x (n, time, inputs).
+
+    It compares nothing, so its distance from a threshold is infinite everywhere.
+    """
+
+    def __init__(self, inputs: int, architecture: Architecture) -> None:
+        super().__init__()
+        width = architecture.cells
+        self.linear = GridLinear(inputs, width, architecture.grid, gain=1.5)
+        self.linear.bias = nn.Parameter(torch.zeros(width), requires_grad=False)
+        self.log_position = nn.Parameter(torch.linspace(math.log(_FIRST), math.log(_LAST), width))
+
+    @property
+    def start(self) -> Tensor:
+        """h before the first step, (width,)."""
+        return torch.zeros_like(self.linear.bias)
+
+    @property
+    def positions(self) -> Tensor:
+        """Mean delays, frames, (width,)."""
+        return self.log_position.clamp(math.log(SHORTEST), math.log(LONGEST)).exp()
+
+    def kernel(self, steps: int) -> Tensor:
+        """Return the kernel k, (width, steps)."""
+        edges = torch.arange(steps + 1) * (ORDER / self.positions[:, None])
+        return torch.special.gammainc(torch.full_like(edges, ORDER), edges).diff(dim=1)
+
+    def forward(
+        self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
+    ) -> CellOutput:
+        """Compute the states of x (n, time, inputs)."""
+        candidate = torch.relu(self.linear(x, noise, rng, lines))
+        h = convolve(candidate, self.kernel(x.shape[1]))
+        return CellOutput(h, torch.full_like(h, math.inf))
+
+    def to_layer(self, name: str, sources: tuple[str, ...]) -> GammaLayer:
+        """Return the layer as numpy data, float64."""
+        weight, bias = map(as_array, self.linear.rounded())
+        return GammaLayer(name, sources, weight, bias, as_array(self.positions), np.full(len(bias), float(ORDER)))

@@ -1,9 +1,10 @@
 """The curve of a training in 200 points, which its checkpoint keeps."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import ceil, isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from cosim.base.errors import TrainingError
@@ -83,10 +84,26 @@ def check_loss(loss: float, iteration: int, name: str) -> None:
         )
 
 
-def join_columns(curves: Iterable[Columns]) -> Columns:
-    """Return the points of several trainings, one training below the other."""
+class SeedSpread(NamedTuple):
+    """Mean, smallest and largest of one figure over the seeds."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def spread_over(figures: Iterable[Mapping[str, Any]], name: str) -> SeedSpread:
+    """Return the spread of a figure over seeds; figures: those of each seed."""
+    values = [float(one[name]) for one in figures]
+    return SeedSpread(float(np.mean(values)), min(values), max(values))
+
+
+def history_of_seeds(
+    history: Mapping[str, Any], figures: Mapping[int, Mapping[str, Any]], curves: Iterable[Columns]
+) -> Mapping[str, Any]:
+    """Return the history of the network that is kept of several seeds: its own, with figures and curves of all."""
     joined: Columns = {}
     for curve in curves:
         for name, values in curve.items():
             joined.setdefault(name, []).extend(values)
-    return joined
+    return {**history, "seeds": {str(seed): one for seed, one in figures.items()}, "curve": joined}

@@ -14,7 +14,7 @@ import math
 import signal
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,7 @@ SAVES = 20  # of the state, over the whole training
 Rank = tuple[float, float]  # of a model that is measured: the smaller, the better
 LoopProgress = Callable[[int, dict[str, float]], None]  # iterations that are done, and figures so far
 M = TypeVar("M", bound=nn.Module)
+SeedsProgress = Callable[[int, int, dict[str, float]], None]  # iterations that are done of all seeds, and how many
 _WORST: Rank = (math.inf, math.inf)
 
 
@@ -241,6 +242,19 @@ class TrainingLoop:
         self.finished, self.recorder.rows = state["finished"], state["curve"]
         self.rank, best = (state["rank"][0], state["rank"][1]), state["best"]
         self.best = best and {name: value.to(moved[0].device) for name, value in best.items()}
+
+
+def over_seeds(
+    seeds: Sequence[int], iterations: int, progress: SeedsProgress | None
+) -> Iterator[tuple[int, LoopProgress]]:
+    """Yield each seed with the progress of its training; `progress` hears of the iterations of all."""
+    for i, seed in enumerate(seeds):
+
+        def tell(done: int, values: dict[str, float], before: int = i * iterations) -> None:
+            if progress is not None:
+                progress(before + done, len(seeds) * iterations, values)
+
+        yield seed, tell
 
 
 def _on_cpu(value: Any) -> Any:  # noqa: ANN401

@@ -13,7 +13,7 @@ from torch import Tensor
 from cosim.base.arrays import read_torch
 from cosim.base.errors import InputError
 from cosim.base.seal import is_whole, seal_zip
-from cosim.base.text import check_plain, shown
+from cosim.base.text import check_plain, shown, shown_path
 from cosim.base.write import check_writable, write_atomically
 from cosim.tasks.task import Task
 
@@ -73,6 +73,14 @@ def read_state(path: Path, own: State, parameters: Sequence[Tensor]) -> State:
     assert isinstance(state, dict)  # as `form` is
     state["optimiser"]["param_groups"] = own["optimiser"]["param_groups"]  # settings, which are this run's own
     return state
+
+
+def other_training(path: Path) -> InputError:
+    """Return the error for a finished network that another training has left where one of this training belongs."""
+    return InputError(
+        f"{shown_path(path)}: belongs to a training with other settings or data; go on with those of the first run, or "
+        f"{_REPAIR}"
+    )
 
 
 def _fitted(found: object, wanted: object, where: str, name: str = "") -> object:

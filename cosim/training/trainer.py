@@ -4,7 +4,8 @@ A candidate for the checkpoint is taken only once epsilon has its final value, a
 held out of the training set. Test samples are used once, for the figures at the end.
 """
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,24 +13,41 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cosim.base.bounds import Bounds, check_memory
+from cosim.base.bounds import SEED, Bounds, check_memory
 from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, MappingError, naming_memory
 from cosim.compiler.passes import check_mapping
-from cosim.exchange.checkpoint import save_checkpoint
+from cosim.exchange.checkpoint import is_written_here, load_network, save_checkpoint, stays_software
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
 from cosim.tasks.task import Task, grouped_holdout, stratified_holdout
 from cosim.training.backbone import BackboneOutput, HardwareNetwork, pool
 from cosim.training.chips import Chips
-from cosim.training.config import W_MAX, Architecture, TrainingConfig, check_config, describe_config, state_path
+from cosim.training.config import (
+    W_MAX,
+    Architecture,
+    TrainingConfig,
+    check_config,
+    describe_config,
+    seed_path,
+    state_path,
+)
 from cosim.training.curves import Figures, measure_figures
-from cosim.training.finished import find_finished
 from cosim.training.hardware import margin_penalty, range_excess
-from cosim.training.history import Passing, is_point
-from cosim.training.loop import Descent, LoopProgress, Measurement, Problem, Rank, TrainingLoop, one_thread
+from cosim.training.history import Passing, SeedSpread, history_of_seeds, is_point, spread_over
+from cosim.training.loop import (
+    Descent,
+    LoopProgress,
+    Measurement,
+    Problem,
+    Rank,
+    SeedsProgress,
+    TrainingLoop,
+    one_thread,
+    over_seeds,
+)
 from cosim.training.schedule import epsilon_at, epsilon_is_final
-from cosim.training.state import State, data_fingerprint
+from cosim.training.state import State, data_fingerprint, other_training
 
 GRADIENT_NORM = 1.0
 ADAM_BETAS = (0.9, 0.99)
@@ -59,6 +77,18 @@ class TrainingJob:
     task: Task
     passing: Passing | None = None
     check: Callable[[Network], None] = check_mapping
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The best network by its validation loss, and the figures of every seed."""
+
+    best: TrainingResult
+    figures: dict[int, Figures]
+
+    def spread(self, figure: str) -> SeedSpread:
+        """Return mean, smallest and largest of a figure over the seeds."""
+        return spread_over(self.figures.values(), figure)
 
 
 def train(
@@ -111,6 +141,72 @@ def _train(problem: "HardwareProblem", path: Path, progress: LoopProgress | None
         save_checkpoint(path, network)
     clear_work(path)
     return TrainingResult(network, figures, path)
+
+
+def train_seeds(
+    job: TrainingJob, seeds: Sequence[int], path: Path, progress: SeedsProgress | None = None, *, resume: bool = False
+) -> Seeds:
+    """Train the job with each seed, one after another, and write the network of smallest validation loss to `path`, of
+    those that can be compiled if any can.
+
+    Each seed's network is what `train` gives for it, and stays beside `path` (`seed_path`) until all are done; an
+    interrupted run leaves them and the state of the one that it was at, from which `resume` goes on. The network that
+    is kept holds the figures and the curves of all seeds in its history. Errors as in `train`.
+    """
+    SEED.check("the last seed", seeds[-1], "take a smaller --seed or fewer --seeds")
+    found: dict[int, TrainingResult] = {}
+    with own_file(path):
+        if not resume:
+            clear_work(path)
+        elif done := _all_finished(job, seeds, path):
+            clear_work(path)
+            return done
+        for seed, tell in over_seeds(seeds, job.config.iterations, progress):
+            own, kept = replace(job, config=replace(job.config, seed=seed)), seed_path(path, seed)
+            if resume and kept.is_file() and find_finished(own.config, job.task, kept) is None:
+                raise other_training(kept)
+            found[seed] = run_job(own, kept, tell, resume=resume)
+        figures = {seed: one.figures for seed, one in found.items()}
+        best = found[min(seeds, key=lambda seed: _rank(figures[seed], seed))]
+        curves = [one.network.history["curve"] for one in found.values()]
+        history = history_of_seeds(best.network.history, figures, curves)
+        network = replace(best.network, history=history)
+        save_checkpoint(path, network)
+        clear_work(path)
+    return Seeds(TrainingResult(network, best.figures, path), figures)
+
+
+def _rank(figures: Figures, seed: int) -> tuple[bool, float, int]:
+    """Return a key that is smaller for a better network: any that can be compiled comes before those that cannot."""
+    return "refused" in figures, figures["validation_loss"], seed
+
+
+def _all_finished(job: TrainingJob, seeds: Sequence[int], path: Path) -> Seeds | None:
+    """Return the finished training of these seeds from the file; None where it is of another training, or not there."""
+    configs = [replace(job.config, seed=seed) for seed in seeds]
+    best = next((one for config in configs if (one := find_finished(config, job.task, path, seeds)) is not None), None)
+    if best is None:
+        return None
+    figures = {seed: best.history["seeds"][str(seed)] for seed in seeds}
+    return Seeds(TrainingResult(best, best.history["figures"], path), figures)
+
+
+def find_finished(config: TrainingConfig, task: Task, path: Path, seeds: Sequence[int] = ()) -> Network | None:
+    """Return the network of a whole training with these settings and data; None where the file has none of it.
+
+    seeds: of all networks that this one was chosen from, where there were several.
+    """
+    if not path.is_file() or not is_written_here(path) or stays_software(path):
+        return None
+    network = load_network(path)
+    if set(network.history.get("seeds", ())) != set(map(str, seeds)):
+        return None
+    wanted = json.loads(json.dumps({"settings": describe_config(config), "data": data_fingerprint(task)}))
+    same = all(network.history.get(part) == value for part, value in wanted.items())
+    return network if same and "figures" in network.history else None
+
+
+Progress = Callable[[int, int, dict[str, float]], None]
 
 
 class HardwareProblem(Problem[HardwareNetwork]):

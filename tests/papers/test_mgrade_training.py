@@ -6,8 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.base.errors import InputError  # noqa: E402
-from cosim.papers.mgrade import Convolving, Mgrade, MgradeShape  # noqa: E402
-from cosim.papers.mgrade_training import Fit, accuracy_of, loss_of, reconstruct, train_mgrade  # noqa: E402
+from cosim.papers.mgrade import Convolving, Fit, Mgrade, MgradeShape, accuracy_of, loss_of, reconstruct, train_mgrade  # noqa: E402
 from cosim.tasks.flip_flop import SYMBOLS, generate_flip_flop_steps  # noqa: E402
 from cosim.tasks.lorenz import generate_lorenz  # noqa: E402
 from cosim.tasks.steps import StepTargets  # noqa: E402

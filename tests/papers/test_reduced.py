@@ -8,8 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.papers.settings import Training  # noqa: E402
-from cosim.papers.shape import BackboneShape  # noqa: E402
+from cosim.papers.shape import BackboneShape, Training  # noqa: E402
 from cosim.papers.sources import load_source  # noqa: E402
 from cosim.papers.train import Setup, train_backbone  # noqa: E402
 

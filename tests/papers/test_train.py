@@ -13,8 +13,7 @@ from cosim.base.errors import InputError, MissingToolError  # noqa: E402
 from cosim.papers.backbone import Backbone  # noqa: E402
 from cosim.papers.file import load_model  # noqa: E402
 from cosim.papers.measure import measure  # noqa: E402
-from cosim.papers.settings import Training  # noqa: E402
-from cosim.papers.shape import BackboneShape  # noqa: E402
+from cosim.papers.shape import BackboneShape, Training  # noqa: E402
 from cosim.papers.sources import ParitySource, StepSource, TaskSource, load_source  # noqa: E402
 from cosim.papers.train import BackboneProblem, Setup, train_backbone  # noqa: E402
 from cosim.tasks.load import load_task  # noqa: E402

@@ -16,8 +16,7 @@ from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig  # noqa: E402
 from cosim.training.hardware import NEAR_BOUND, GridLinear, bound_excess, circuit_limits  # noqa: E402
 from cosim.training.own import CMRU, Encode, bound_loss, clip_, export  # noqa: E402
-from cosim.training.seeds import train_seeds  # noqa: E402
-from cosim.training.trainer import TrainingJob, run_job, train  # noqa: E402
+from cosim.training.trainer import TrainingJob, run_job, train, train_seeds  # noqa: E402
 from cosim.units.limits import MAX_COUNT, MAX_RISE  # noqa: E402
 from tests.training.test_trainer import make_task  # noqa: E402
 

@@ -10,10 +10,8 @@ torch = pytest.importorskip("torch")
 
 import cosim.base.bounds  # noqa: E402
 from cosim.base.errors import InputError, OutOfMemoryError, TrainingError  # noqa: E402
-from cosim.papers.mgrade import MgradeShape  # noqa: E402
-from cosim.papers.mgrade_training import Fit, train_mgrade  # noqa: E402
-from cosim.papers.settings import Training  # noqa: E402
-from cosim.papers.shape import BackboneShape  # noqa: E402
+from cosim.papers.mgrade import Fit, MgradeShape, train_mgrade  # noqa: E402
+from cosim.papers.shape import BackboneShape, Training  # noqa: E402
 from cosim.papers.sources import ParitySource, TaskSource  # noqa: E402
 from cosim.papers.tables.run import _outcome  # noqa: E402
 from cosim.papers.tables.table import Experiment  # noqa: E402
@@ -26,8 +24,7 @@ from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig  # noqa: E402
 from cosim.training.hardware import GridLinear  # noqa: E402
 from cosim.training.loop import TrainingLoop  # noqa: E402
-from cosim.training.seeds import train_seeds  # noqa: E402
-from cosim.training.trainer import TrainingJob, check_limits, count_weights, least_memory, train  # noqa: E402  # noqa: E402
+from cosim.training.trainer import TrainingJob, check_limits, count_weights, least_memory, train, train_seeds  # noqa: E402
 
 CONFIG = TrainingConfig(Architecture(cells=3, layers=1), iterations=20, batch=8)
 

@@ -89,7 +89,7 @@ def test_it_goes_on_from_a_state():
 
 def test_torch_is_the_layer():
     torch = pytest.importorskip("torch")
-    from cosim.training.gamma import GammaCell
+    from cosim.training.cells import GammaCell
 
     torch.manual_seed(0)
     cell, x = GammaCell(5, Architecture(cells=6)), torch.rand(4, 70, 5)

@@ -97,8 +97,8 @@ def test_the_layer_moves_by_z_and_goes_on_from_a_state(top):
 @pytest.mark.parametrize("gate", ["exponential", "ratio"])
 def test_torch_is_the_layer(gate):
     torch = pytest.importorskip("torch")
+    from cosim.training.cells import MinGruCell
     from cosim.training.config import Architecture
-    from cosim.training.mingru import MinGruCell
 
     torch.manual_seed(0)
     cell, x = MinGruCell(5, Architecture(cells=6, unit="mingru", gate=gate)), torch.rand(4, 70, 5)

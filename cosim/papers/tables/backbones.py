@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from cosim.papers.settings import Training, paper_iterations
-from cosim.papers.shape import BackboneShape, count_parameters
+from cosim.papers.shape import BackboneShape, Training, count_parameters, paper_iterations
 from cosim.papers.sources import BackboneData, ParitySource, load_source
 from cosim.papers.tables.catalog import Size
 from cosim.papers.tables.published import (

@@ -14,8 +14,7 @@ import numpy as np
 
 from cosim.papers.dmu import BATCH, RATE, GatePruning, Inner, train_delayed_product
 from cosim.papers.footprint import memory_footprint
-from cosim.papers.mgrade import Cell, Convolving, Mgrade, MgradeShape
-from cosim.papers.mgrade_training import Fit, accuracy_of, reconstruct, train_mgrade
+from cosim.papers.mgrade import Cell, Convolving, Fit, Mgrade, MgradeShape, accuracy_of, reconstruct, train_mgrade
 from cosim.papers.tables.catalog import Size
 from cosim.papers.tables.table import Experiment, Outcome, PaperFigure, Progress
 from cosim.tasks.delayed_product import generate_delayed_product

@@ -15,10 +15,18 @@ from cosim.cli.options import FILE, collecting, one_of
 from cosim.cli.progress import progress_bar
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Epsilon, Integer, Number
-from cosim.papers.settings import BOUNDS as _OF_TRAINING
-from cosim.papers.settings import Training, check_training, paper_iterations
-from cosim.papers.shape import BOUNDS as _OF_SHAPE
-from cosim.papers.shape import CELLS, HYBRIDS, POOLINGS, BackboneShape, count_parameters
+from cosim.papers.shape import (
+    CELLS,
+    HYBRIDS,
+    POOLINGS,
+    BackboneShape,
+    Training,
+    check_training,
+    count_parameters,
+    paper_iterations,
+)
+from cosim.papers.shape import SHAPE_BOUNDS as _OF_SHAPE
+from cosim.papers.shape import TRAINING_BOUNDS as _OF_TRAINING
 from cosim.training.config import seed_path, state_path
 from cosim.verbs.train.beside import Heard, check_output, stopping_truthfully, write_beside
 from cosim.verbs.train.command import (

@@ -81,8 +81,7 @@ def _run(table: "PaperTable", where: ReproduceSetup, typed: str) -> None:
     """Train, and write the table anew behind each row."""
     import json
 
-    from cosim.papers.tables.run import count_left, run_table, table_json
-    from cosim.papers.tables.show import table_page, table_text
+    from cosim.papers.tables.run import count_left, run_table, table_json, table_page, table_text
 
     count, kept = count_left(table, where.output, where.seeds)
     most = max(row.iterations for row in table.rows)

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from cosim.network.types import Network
     from cosim.tasks.task import Task
     from cosim.technology.types import Technology
-    from cosim.training.seeds import Seeds
-    from cosim.training.trainer import TrainingJob, TrainingResult
+    from cosim.training.trainer import Seeds, TrainingJob, TrainingResult
     from cosim.variation.sigma import SigmaParts
 
 
@@ -197,8 +196,7 @@ def command(*, task: str | None, files: TrainingFiles, config: TrainingConfig, d
 def _train(job: "TrainingJob", seeds: range, output: Path) -> "tuple[TrainingResult, list[str]]":
     """Train by one seed or by several; return what is kept, with its curve and settings beside it, and what is said of
     several seeds."""
-    from cosim.training.seeds import train_seeds
-    from cosim.training.trainer import run_job
+    from cosim.training.trainer import run_job, train_seeds
 
     total, resume, lines = job.config.iterations, not is_fresh(), list[str]()
     with progress_bar("training") as progress:

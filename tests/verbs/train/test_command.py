@@ -203,7 +203,6 @@ def test_features_that_never_change_are_named_before_the_work(tmp_path: Path) ->
 
 def test_a_stop_before_anything_is_saved_promises_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trainer = pytest.importorskip("cosim.training.trainer")
-    pytest.importorskip("cosim.training.seeds")  # which keeps what it imports from there
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -334,19 +333,19 @@ def test_no_file_of_a_user_is_replaced(tmp_path: Path, name: str) -> None:
 
 
 def test_seeds_go_on_where_they_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    seeds = pytest.importorskip("cosim.training.seeds")
+    trainer = pytest.importorskip("cosim.training.trainer")
     asked = ["digits", "-o", tmp_path / "all.pt", *SMALL, "--layers", 1, "--seeds", 2]
-    real = seeds.run_job
+    real = trainer.run_job
 
     def stop(job: object, path: Path, *rest: object, **how: object) -> object:
         if path.name == "seed1.pt":
             raise KeyboardInterrupt
         return real(job, path, *rest, **how)
 
-    monkeypatch.setattr(seeds, "run_job", stop)
+    monkeypatch.setattr(trainer, "run_job", stop)
     with pytest.raises(click.Abort):
         train_command.main([str(word) for word in asked], standalone_mode=False)
-    monkeypatch.setattr(seeds, "run_job", real)
+    monkeypatch.setattr(trainer, "run_job", real)
     with pytest.raises(InputError, match=r"\.all\.cosim/seed0\.pt: belongs to a training with other settings or data"):
         run(train_command, *asked, "--lr", 0.5)
     assert run(train_command, *asked, "--resume").exit_code == 0  # as earlier versions wanted it
