@@ -10,6 +10,7 @@ import click
 
 from cosim.base.errors import CosimError, printable
 from cosim.base.version import __version__
+from cosim.cli.help import CONTEXT
 from cosim.cli.option_names import spell_options
 from cosim.cli.stopping import StoppedError, stopping_on_signals
 
@@ -83,7 +84,7 @@ class _Verbs(click.Group):
             raise StoppedError(stop, ctx.invoked_subcommand) from None
 
 
-@click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.command(cls=_Verbs, context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="cosim")
 def _cosim() -> None:
     """From a trained recurrent network to transistors, and back to its accuracy."""

@@ -1,14 +1,15 @@
 """Help that fits a screen: options of a group are one entry in --help, and are shown in full in --help-all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from textwrap import fill
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import click
 
 Full = Literal["none", "own", "all"]  # groups that are shown in full: none, those of one verb, those of several as well
 _FULL = "cosim.help"  # in a context's meta
 SCREEN = 40  # lines
+CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "show_default": True}  # of every command
 
 
 class GroupedOption(click.Option):
@@ -33,7 +34,13 @@ HELP_ALL = click.Option(
 
 
 class Verb(click.Command):
-    """A command that has --help-all where its options have groups."""
+    """A command that has --help-all where its options have groups.
+
+    record: dataclass of its options; run: called with them, see `cosim.cli.verb`.
+    """
+
+    record: type[Any]
+    run: Callable[..., Any]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)

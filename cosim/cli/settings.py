@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import click
@@ -21,7 +21,7 @@ from cosim.cli.help import HELP_ALL, Verb, long_name
 from cosim.cli.progress import say
 
 PAGE_FILE = "page.json"
-_KEPT = "cosim.settings"  # in a context's meta
+KEPT = "cosim.settings"  # in a context's meta
 _DRAWN = ("wires.csv", "positions.csv")  # of cosim layout, which --extracted and --gradient read
 _LONGEST = 900  # characters of a file's name: run.toml has one on a line
 
@@ -37,7 +37,7 @@ class RunVerb(Verb):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         typed, _, _ = self.make_parser(ctx).parse_args(list(args))
         rest = super().parse_args(ctx, args)
-        ctx.meta[_KEPT] = settings = _settings(ctx, self.params, typed)
+        ctx.meta[KEPT] = settings = describe_settings(ctx, ctx.params, typed)
         if (given := ctx.meta.get(GIVEN)) is not None:
             where, other = given
             _say_changed(where, other, settings)
@@ -58,19 +58,27 @@ def keep_settings(place: Path) -> None:
 
     Raises InputError when they cannot be written.
     """
+    settings: RunSettings | None = click.get_current_context().meta.get(KEPT)
+    if settings is not None:
+        click.get_current_context().with_resource(keeping_settings(place, settings))
+
+
+@contextmanager
+def keeping_settings(place: Path, settings: RunSettings) -> Generator[None, None, None]:
+    """Write settings into a verb's folder, or beside its file; takes them back where the verb ends without results.
+
+    Says what differs from before. Raises InputError when they cannot be written.
+    """
     from cosim.base.settings import read_settings
     from cosim.base.text import shown_path
 
-    settings: RunSettings | None = click.get_current_context().meta.get(_KEPT)
-    if settings is None:
-        return
     with suppress(InputError):  # damaged: it is written again
         before = read_settings(place)
         if before is not None and before.verb == settings.verb:
             _say_differences(shown_path(place), before, settings)
-    if place.is_dir():
-        click.get_current_context().with_resource(_beside_its_results(place))
-    write_settings(place, settings)
+    with _beside_its_results(place) if place.is_dir() else nullcontext():
+        write_settings(place, settings)
+        yield
 
 
 @contextmanager
@@ -100,11 +108,14 @@ def say_version(where: object, settings: RunSettings | None) -> None:
         say(f"{where}: {text}")
 
 
-def _settings(ctx: click.Context, params: list[click.Parameter], typed: Mapping[str, object]) -> RunSettings:
-    """Return the settings in effect; typed: name -> text on the command line."""
-    arguments = _values(ctx, settings_of(params, click.Argument), typed)
+def describe_settings(
+    ctx: click.Context, given: Mapping[str, object], typed: Mapping[str, object] = {}
+) -> RunSettings:
+    """Return the settings in effect; given: name -> value, typed: name -> text on the command line."""
+    params = ctx.command.params
+    arguments = _values(ctx, settings_of(params, click.Argument), given, typed)
     known = dict(sorted(settings_of(params, click.Option).items()))  # arguments stay in the order of the command line
-    options = _values(ctx, known, typed)
+    options = _values(ctx, known, given, typed)
     words = [word for name, value in options.items() for word in _words(ctx, known[name], value)]
     named = [str(one) for value in arguments.values() for one in (value if isinstance(value, list) else [value])]
     verb = verb_of(ctx)
@@ -116,16 +127,23 @@ def _settings(ctx: click.Context, params: list[click.Parameter], typed: Mapping[
     )
 
 
-def _values(ctx: click.Context, known: Mapping[str, click.Parameter], typed: Mapping[str, object]) -> dict[str, Value]:
+def _values(
+    ctx: click.Context,
+    known: Mapping[str, click.Parameter],
+    given: Mapping[str, object],
+    typed: Mapping[str, object],
+) -> dict[str, Value]:
     """Return the values of parameters, by name; one that is not set is left out."""
-    found = {name: _value(ctx, param, typed) for name, param in known.items()}
+    found = {name: _value(ctx, param, given, typed) for name, param in known.items()}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _value(ctx: click.Context, param: click.Parameter, typed: Mapping[str, object]) -> Value | None:
+def _value(
+    ctx: click.Context, param: click.Parameter, given: Mapping[str, object], typed: Mapping[str, object]
+) -> Value | None:
     """Return an option's value as the verb gets it; where that is None, the text given: a word or 0 may mean None."""
     name = str(param.name)
-    if (value := _plain(ctx.params.get(name), param)) is not None:
+    if (value := _plain(given.get(name), param)) is not None:
         return value
     source = ctx.get_parameter_source(name)
     if source is ParameterSource.COMMANDLINE:

@@ -2,26 +2,24 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cosim.cli.fresh import is_fresh
-from cosim.cli.options import (
+from cosim.cli.options import Option, collecting, json_option, options, output_option
+from cosim.cli.progress import say
+from cosim.cli.settings import keep_settings
+from cosim.cli.shared_options import (
     SAMPLES,
-    Option,
+    around_option,
     cell_option,
     celsius_option,
-    collecting,
     corner_option,
     data_option,
-    grid_option,
     headroom_option,
     i_unit_option,
     jobs_option,
-    json_option,
-    options,
-    output_option,
     pdk_root_option,
     ranges_option,
     samples_option,
@@ -32,12 +30,10 @@ from cosim.cli.options import (
     tau_option,
     technology_option,
     timeout_option,
-    with_option,
+    units_option,
 )
-from cosim.cli.progress import say
-from cosim.cli.settings import keep_settings
+from cosim.cli.verb import parameters_of
 from cosim.engines.table import NGSPICE, engine_entry
-from cosim.technology.scale import I_UNIT
 
 if TYPE_CHECKING:
     from cosim.compiler.design import Condition, Design
@@ -52,22 +48,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compiling:
-    """Values of `compile_options`: the technology, its conditions, and the settings of the compiler."""
+    """Options on the technology, its conditions, and the compiler."""
 
-    technology: str = "generic180"
-    pdk_root: Path | None = None
-    corner: str | None = None
-    celsius: float | None = None
-    supply: float | None = None
-    i_unit: float = I_UNIT
-    units: int | None = None
-    saturate: bool = False
-    cell: "Cell" = "auto"
-    headroom: int = 1
-    ranges_from: Path | None = None
-    t_step: float = 10e-3
-    tau: float | None = None
-    around: str | None = None
+    technology: str = technology_option()
+    pdk_root: Path | None = pdk_root_option()
+    corner: str | None = corner_option()
+    celsius: float | None = celsius_option()
+    supply: float | None = supply_option()
+    i_unit: float = i_unit_option()
+    units: int | None = units_option()
+    saturate: bool = saturate_option()
+    cell: "Cell" = cell_option()
+    headroom: int = headroom_option()
+    ranges_from: Path | None = ranges_option()
+    t_step: float = t_step_option()
+    tau: float | None = tau_option()
+    around: str | None = around_option()
 
     @property
     def place(self) -> "TargetTechnology":
@@ -89,14 +85,13 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Running:
-    """Values of `run_options`: the samples, and where they run; sample: one of them, in place of a draw."""
+    """Options on the samples, and on where they run."""
 
-    data: Path | None
-    samples: int | None
-    seed: int
-    jobs: int
-    timeout: float
-    sample: int | None = None
+    data: Path | None = data_option()
+    samples: int | None = samples_option()
+    seed: int = seed_option()
+    jobs: int = jobs_option()
+    timeout: float = timeout_option()
 
 
 @dataclass(frozen=True)
@@ -107,26 +102,17 @@ class Destination:
     json_file: Path | None
 
 
-compile_options = options(
-    technology_option,
-    pdk_root_option,
-    corner_option,
-    celsius_option,
-    supply_option,
-    i_unit_option,
-    grid_option,
-    saturate_option,
-    cell_option,
-    headroom_option,
-    ranges_option,
-    t_step_option,
-    tau_option,
-    with_option,
-    collecting(compiling=Compiling),
-)
-run_options = options(
-    data_option, samples_option, seed_option, jobs_option, timeout_option, collecting(running=Running)
-)
+def _declared(record: type[Any]) -> Option:
+    def apply(function: Any) -> Any:  # noqa: ANN401
+        function.__click_params__ = getattr(function, "__click_params__", [])
+        function.__click_params__ += reversed(parameters_of(record))
+        return function
+
+    return apply
+
+
+compile_options = options(_declared(Compiling), collecting(compiling=Compiling))
+run_options = options(_declared(Running), collecting(running=Running))
 
 
 def destination_options(default: str) -> Option:
@@ -143,16 +129,23 @@ def load_design(network_file: Path, compiling: Compiling) -> "tuple[Design, Cond
 
 
 def load_run(
-    network_file: Path, folder: Path, compiling: Compiling, running: Running, engine: str = NGSPICE
+    network_file: Path,
+    folder: Path,
+    compiling: Compiling,
+    running: Running,
+    engine: str = NGSPICE,
+    *,
+    sample: int | None = None,
 ) -> "tuple[Design, TestSet, Run]":
-    """Return a compiled network, the samples that it is tried on, and where and how they run."""
+    """Return a compiled network, the samples that it is tried on, and where and how they run; sample: one by its
+    number, in place of a draw."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.verbs.loading import draw_samples, pick_sample
 
     design, condition = load_design(network_file, compiling)
-    if running.sample is not None:
-        test_set = pick_sample(design.network, running.data, running.sample, say)
+    if sample is not None:
+        test_set = pick_sample(design.network, running.data, sample, say)
     else:
         samples = running.samples or (None if engine_entry(engine).quick else SAMPLES)
         test_set = draw_samples(design.network, running.data, samples, running.seed, say)
@@ -187,6 +180,11 @@ def check_json(path: Path | None) -> None:
 
     if path is not None:
         check_replaceable({path: starts_with(b"{")}, "--json")
+
+
+def describe_failed(failed: int, folder: Path) -> str | None:
+    """Return the complaint about runs that have failed, with where their decks are; None where none has."""
+    return f"{failed} runs failed; their decks are in {folder / 'failed'}" if failed else None
 
 
 def take_folder(verb: str, folder: Path) -> None:

@@ -3,48 +3,31 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
 from cosim.base.errors import InputError, MissingToolError
-from cosim.cli.options import RunningOption, collecting, engine_option, network_argument
+from cosim.cli.options import RunningOption
 from cosim.cli.progress import progress_bar
+from cosim.cli.session import Session
 from cosim.cli.settings import KeepingVerb
-from cosim.verbs.common import (
-    Compiling,
-    Destination,
-    Running,
-    check_outputs,
-    compile_options,
-    destination_options,
-    load_run,
-    noise_of,
-    run_options,
-    say_failed,
-    take_folder,
-    write_json,
-)
+from cosim.cli.shared_options import engine_option, json_option, network_argument, output_option
+from cosim.cli.verb import Result, group_of, switch, verb
+from cosim.verbs.common import Compiling, Running, check_outputs, describe_failed, load_run, noise_of
 
 
-@dataclass(frozen=True)
-class Metering:
-    """Options of a power measurement: `behavioral` equations only, or which simulator as well; whether decisions have
-    noise."""
+@dataclass(frozen=True, kw_only=True)
+class PowerOptions:
+    """Options of a power measurement."""
 
-    behavioral: bool
-    engine: str
-    noise: bool
+    network_file: Path = network_argument()
+    output: Path = output_option("runs/power")
+    json_file: Path | None = json_option()
+    behavioral: bool = switch("Equations alone; needs no simulator.")
+    engine: str = engine_option("Simulator of the transistors.")
+    noise: bool = switch("With device noise at every decision, in batch as well.", RunningOption)
+    compiling: Compiling = group_of(Compiling)
+    running: Running = group_of(Running)
 
 
-@click.command(cls=KeepingVerb)
-@network_argument
-@destination_options("runs/power")
-@click.option("--behavioral", is_flag=True, help="Equations alone; needs no simulator.")
-@engine_option("Simulator of the transistors.")
-@click.option("--noise", cls=RunningOption, is_flag=True, help="With device noise at every decision, in batch as well.")
-@compile_options
-@run_options
-@collecting(how=Metering)
-def command(*, network_file: Path, to: Destination, how: Metering, compiling: Compiling, running: Running) -> None:
+def run(options: PowerOptions, session: Session) -> Result:
     """Measure NETWORK's supply power on test samples, block by block and rail by rail.
 
     The simulator measures the current of every block's own supply; the behavioral equations stand beside it. Static and
@@ -56,23 +39,28 @@ def command(*, network_file: Path, to: Destination, how: Metering, compiling: Co
     from cosim.verbs.pipeline import run_power
     from cosim.verbs.power.table import format_power
 
-    if how.noise and not how.behavioral and engine_entry(how.engine).name != BATCH:
-        raise InputError(f"--noise: {how.engine} has none of its transistors; add --engine batch, or --behavioral")
-    output = to.output
-    check_outputs("power", output, to.json_file)
-    design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
-    if how.noise:
-        run = replace(run, noise=noise_of(design, running.seed))
+    engine, output = options.engine, options.output
+    if options.noise and not options.behavioral and engine_entry(engine).name != BATCH:
+        raise InputError(f"--noise: {engine} has none of its transistors; add --engine batch, or --behavioral")
+    check_outputs("power", output, options.json_file)
+    design, test_set, run = load_run(options.network_file, output, options.compiling, options.running, engine)
+    if options.noise:
+        run = replace(run, noise=noise_of(design, options.running.seed))
     missing: MissingToolError | None = None
-    take_folder("power", output)
-    with progress_bar(how.engine) as progress:
+    session.take_folder("power", output)
+    with progress_bar(engine) as progress:
         try:
-            summary = run_power(design, test_set, run, progress, simulate=not how.behavioral)
+            summary = run_power(design, test_set, run, progress, simulate=not options.behavioral)
         except MissingToolError as error:
-            missing, summary = error, run_power(design, test_set, run, progress, simulate=False)
-    click.echo("\n".join(format_power(summary)))
-    write_json(to.json_file, summary)
-    click.echo(f"\nreport: {output / 'report.html'}")
-    if missing is not None:
-        raise MissingToolError(f"behavioral side only: {missing}")
-    say_failed(summary.failed, output)
+            missing = MissingToolError(f"behavioral side only: {error}")
+            summary = run_power(design, test_set, run, progress, simulate=False)
+    return Result(
+        summary,
+        format_power(summary),
+        report=f"report: {output / 'report.html'}",
+        error=missing,
+        fault=describe_failed(summary.failed, output),
+    )
+
+
+command = verb(PowerOptions, run, KeepingVerb)

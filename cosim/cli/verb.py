@@ -1,0 +1,221 @@
+"""A verb: its options, each declared once as a field of a frozen dataclass, and the command line that runs it.
+
+    @dataclass(frozen=True, kw_only=True)
+    class CountOptions:
+        network_file: Path = argument("NETWORK", FILE)
+        chips: int = option("How many chips.", Integer(CHIPS), 100)
+        compiling: Compiling = group_of(Compiling)
+
+    def run(options: CountOptions, session: Session) -> Result: ...
+
+    command = verb(CountOptions, run, KeepingVerb)
+
+The docstring of `run` is the help text. From Python, and in `cosim sweep` and `cosim explore`, `call(command, options)`
+runs a verb as its command line does, but prints nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from cosim.base.errors import CosimError
+from cosim.cli.config import setting_name
+from cosim.cli.fresh import is_fresh
+from cosim.cli.help import CONTEXT, Verb
+from cosim.cli.session import Session
+from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings
+from cosim.cli.types import Epsilon, Quantity
+
+FILE = click.Path(path_type=Path)
+_PARAMETER = "cosim.parameter"  # in a field's metadata: makes its argument or option, from the field's name
+T = TypeVar("T")
+Declared = Any  # a declaration stands where a field has its default, of the field's own type
+
+
+@dataclass(frozen=True)
+class Result:
+    """Result of a verb.
+
+    figures: content of the file of --json; lines: printed text; report: last line, where the pages are; fault: a
+    complaint for stderr, with which the verb ends with exit status 1, '' without words, None for none; error: raised at
+    the end, when all else is written.
+    """
+
+    figures: Declared = None
+    lines: Sequence[str] = ()
+    report: str = ""
+    fault: str | None = None
+    error: CosimError | None = None
+
+
+def argument(metavar: str | None, kind: Declared, **more: Declared) -> Declared:
+    """Declare an argument of the command line as a field; without `required=False` the field has no default."""
+    default = {} if more.get("required", True) else {"default": more.get("default", () if "nargs" in more else None)}
+    make = partial(click.Argument, metavar=metavar, type=kind, **more)
+    return field(metadata={_PARAMETER: lambda name: make([name])}, **default)
+
+
+def option(
+    text: str,
+    kind: Declared = None,
+    default: Declared = None,
+    group: type[click.Option] = click.Option,
+    *,
+    flags: Sequence[str] = (),
+    zero_is_none: bool = False,
+    **more: Declared,
+) -> Declared:
+    """Declare an option of the command line as a field.
+
+    text: help; kind: type on the command line; default: as it is typed and shown, the field's own is read from it;
+    group: section of the help text; flags: names, by default that of the field with dashes; zero_is_none: a 0 that is
+    typed is None here; more: as `click.Option` has it.
+    """
+    value = kind.convert(default, None, None) if isinstance(kind, Quantity | Epsilon) and default is not None else default
+    if more.get("multiple") and default is None:
+        value = ()
+    if zero_is_none:
+        more["callback"] = lambda _context, _option, given: given or None
+
+    def make(name: str) -> click.Option:
+        names = flags or [f"--{name.replace('_', '-')}"]
+        return group([*names, name], type=kind, default=default, help=text, **more)
+
+    return field(default=value, metadata={_PARAMETER: make})
+
+
+def switch(text: str, group: type[click.Option] = click.Option, *, flags: Sequence[str] = ()) -> Declared:
+    """Declare an option without a value as a field that is False without it."""
+    return option(text, default=False, group=group, flags=flags, is_flag=True)
+
+
+def one_of(words: Sequence[str], text: str, group: type[click.Option] = click.Option, *, default: str | None = None,
+           flags: Sequence[str] = ()) -> Declared:  # fmt: skip
+    """Declare an option that takes one of some words, by default the first."""
+    return option(text, click.Choice(words), default or words[0], group, flags=flags)
+
+
+def group_of(record: type[T]) -> T:
+    """Declare the options that are the fields of another dataclass, in this place."""
+    return field(default_factory=record)
+
+
+def _inner(record: type[Declared]) -> "dict[str, type[Declared]]":
+    """Return field name -> dataclass of the fields that hold options of their own."""
+    return {one.name: one.default_factory for one in fields(record)
+            if one.default_factory is not MISSING and isinstance(one.default_factory, type)}  # fmt: skip
+
+
+def parameters_of(record: type[Declared]) -> list[click.Parameter]:
+    """Return the arguments and options that the fields of a dataclass declare, in their order."""
+    inner, found = _inner(record), list[click.Parameter]()
+    for one in fields(record):
+        if make := one.metadata.get(_PARAMETER):
+            found.append(make(one.name))
+        elif one.name in inner:
+            found += parameters_of(inner[one.name])
+    return found
+
+
+def build(record: type[T], values: Mapping[str, object]) -> T:
+    """Return the dataclass with the values of its fields, by name, those of inner ones as well."""
+    inner = {name: build(kind, values) for name, kind in _inner(record).items()}
+    return record(**{one.name: values[one.name] for one in fields(record) if one.name in values}, **inner)
+
+
+def values_of(options: Declared) -> dict[str, object]:
+    """Return field name -> value of all options, those of inner dataclasses as well."""
+    inner, found = _inner(type(options)), dict[str, object]()
+    for one in fields(options):
+        value = getattr(options, one.name)
+        found |= values_of(value) if one.name in inner else {one.name: value}
+    return found
+
+
+def verb(
+    record: type[T], run: Callable[[T, Session], Result], kind: type[Verb] = Verb, name: str | None = None, **more: Declared
+) -> Verb:
+    """Return the command of a verb: it builds the options, runs it, prints what is to be said, and ends as the result
+    says."""
+
+    def called(**values: object) -> None:
+        context = click.get_current_context()
+        options = build(record, values)
+        with Session(context.meta.get(KEPT), fresh=is_fresh(), echo=click.echo) as session:
+            _finish(run(options, session), values.get("json_file"))
+
+    name = name or run.__module__.split(".")[-2]  # its folder
+    made = kind(name, callback=called, params=parameters_of(record), help=run.__doc__, **more)
+    made.record, made.run = record, run
+    return made
+
+
+def _finish(result: Result, json_file: object) -> None:
+    if result.lines:
+        click.echo("\n".join(result.lines))
+    if isinstance(json_file, Path):
+        write_json(json_file, result.figures)
+    if result.report:
+        click.echo(f"\n{result.report}")
+    if result.error is not None:
+        raise result.error
+    if result.fault is not None:
+        if result.fault:
+            click.echo(result.fault, err=True)
+        raise SystemExit(1)
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write a `json_object` to a file. Raises InputError when it cannot be written."""
+    import json
+
+    from cosim.base.text import json_object
+    from cosim.base.write import write_atomically
+
+    write_atomically(path, f"{json.dumps(json_object(content), indent=2)}\n".encode())
+
+
+def call(command: Verb, options: object, *, fresh: bool = False) -> Result:
+    """Run a verb with options, as its command line does, and return its result; prints nothing on stdout.
+
+    With `fresh` a verb that goes on with what it has kept begins anew.
+    """
+    context = click.Context(command, info_name=command.name)
+    settings = describe_settings(context, values_of(options)) if isinstance(command, RunVerb) else None
+    with Session(settings, fresh=fresh and isinstance(command, KeepingVerb)) as session:
+        return command.run(options, session)
+
+
+def parse(command: Verb, words: Sequence[str]) -> tuple[Declared, dict[str, object]]:
+    """Return the options that a command line gives a verb, and those that are typed in it, long name -> value."""
+    above = click.Context(click.Command("cosim"), info_name="cosim", **CONTEXT)
+    with command.make_context(command.name, list(words), parent=above) as context:
+        typed = [one for one in command.params if context.get_parameter_source(str(one.name)) is not _DEFAULT]
+        given = {setting_name(one): context.params.get(str(one.name)) for one in typed if isinstance(one, click.Option)}
+        return build(command.record, context.params), given
+
+
+_DEFAULT = ParameterSource.DEFAULT
+
+
+def with_values(command: Verb, options: T, values: Mapping[str, object]) -> T:
+    """Return the options with other values, by the long names of those that are known; text is read as on the command
+    line. Raises click.BadParameter, or InputError, for a value that an option does not take."""
+    changed = dict[str, object]()
+    for one in command.params:
+        if isinstance(one, click.Option) and (name := setting_name(one)) in values:
+            value = values[name]
+            one_value = [value] if one.multiple and not isinstance(value, tuple | list) else value
+            changed[str(one.name)] = one.type_cast_value(click.Context(command), one_value)
+    return _changed(options, changed)
+
+
+def _changed(options: T, values: Mapping[str, object]) -> T:
+    inner = {name: _changed(getattr(options, name), values) for name in _inner(type(options))}
+    own = {one.name: values[one.name] for one in fields(options) if one.name in values}
+    return replace(options, **own, **inner)
