@@ -52,4 +52,6 @@ class Session:
         self.keep_settings(folder)
         count, damaged = damaged_results(folder / INFERENCES)
         if damaged:
-            say(f"{len(damaged)} of {count} results in {folder / INFERENCES}, damaged or of an earlier cosim, run again")
+            say(
+                f"{len(damaged)} of {count} results in {folder / INFERENCES}, damaged or of an earlier cosim, run again"
+            )

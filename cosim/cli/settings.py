@@ -108,9 +108,7 @@ def say_version(where: object, settings: RunSettings | None) -> None:
         say(f"{where}: {text}")
 
 
-def describe_settings(
-    ctx: click.Context, given: Mapping[str, object], typed: Mapping[str, object] = {}
-) -> RunSettings:
+def describe_settings(ctx: click.Context, given: Mapping[str, object], typed: Mapping[str, object] = {}) -> RunSettings:
     """Return the settings in effect; given: name -> value, typed: name -> text on the command line."""
     params = ctx.command.params
     arguments = _values(ctx, settings_of(params, click.Argument), given, typed)

@@ -65,22 +65,22 @@ def option(
     kind: Declared = None,
     default: Declared = None,
     group: type[click.Option] = click.Option,
-    *,
-    flags: Sequence[str] = (),
-    zero_is_none: bool = False,
     **more: Declared,
 ) -> Declared:
     """Declare an option of the command line as a field.
 
     text: help; kind: type on the command line; default: as it is typed and shown, the field's own is read from it;
-    group: section of the help text; flags: names, by default that of the field with dashes; zero_is_none: a 0 that is
-    typed is None here; more: as `click.Option` has it.
+    group: section of the help text; more: as `click.Option` has it, and `flags`, the names where they are not that of
+    the field with dashes.
     """
-    value = kind.convert(default, None, None) if isinstance(kind, Quantity | Epsilon) and default is not None else default
+    value = default
+    if isinstance(kind, Quantity | Epsilon) and default is not None:
+        value = kind.convert(default, None, None)
+    if callback := more.get("callback"):
+        value = callback(None, None, value)
     if more.get("multiple") and default is None:
         value = ()
-    if zero_is_none:
-        more["callback"] = lambda _context, _option, given: given or None
+    flags = more.pop("flags", ())
 
     def make(name: str) -> click.Option:
         names = flags or [f"--{name.replace('_', '-')}"]
@@ -89,15 +89,16 @@ def option(
     return field(default=value, metadata={_PARAMETER: make})
 
 
-def switch(text: str, group: type[click.Option] = click.Option, *, flags: Sequence[str] = ()) -> Declared:
+def switch(text: str, group: type[click.Option] = click.Option, **more: Declared) -> Declared:
     """Declare an option without a value as a field that is False without it."""
-    return option(text, default=False, group=group, flags=flags, is_flag=True)
+    return option(text, default=False, group=group, is_flag=True, **more)
 
 
-def one_of(words: Sequence[str], text: str, group: type[click.Option] = click.Option, *, default: str | None = None,
-           flags: Sequence[str] = ()) -> Declared:  # fmt: skip
+def one_of(
+    words: Sequence[str], text: str, group: type[click.Option] = click.Option, default: str | None = None
+) -> Declared:
     """Declare an option that takes one of some words, by default the first."""
-    return option(text, click.Choice(words), default or words[0], group, flags=flags)
+    return option(text, click.Choice(words), default or words[0], group)
 
 
 def group_of(record: type[T]) -> T:
@@ -105,10 +106,15 @@ def group_of(record: type[T]) -> T:
     return field(default_factory=record)
 
 
-def _inner(record: type[Declared]) -> "dict[str, type[Declared]]":
+def _inner(record: Declared) -> "dict[str, type[Declared]]":
     """Return field name -> dataclass of the fields that hold options of their own."""
     return {one.name: one.default_factory for one in fields(record)
             if one.default_factory is not MISSING and isinstance(one.default_factory, type)}  # fmt: skip
+
+
+def _own(record: Declared) -> list[str]:
+    """Return the names of the fields that declare an option themselves."""
+    return [one.name for one in fields(record) if _PARAMETER in one.metadata]
 
 
 def parameters_of(record: type[Declared]) -> list[click.Parameter]:
@@ -124,24 +130,26 @@ def parameters_of(record: type[Declared]) -> list[click.Parameter]:
 
 def build(record: type[T], values: Mapping[str, object]) -> T:
     """Return the dataclass with the values of its fields, by name, those of inner ones as well."""
-    inner = {name: build(kind, values) for name, kind in _inner(record).items()}
-    return record(**{one.name: values[one.name] for one in fields(record) if one.name in values}, **inner)
+    kind: Declared = record
+    inner = {name: build(one, values) for name, one in _inner(kind).items()}
+    return kind(**{name: values[name] for name in _own(kind) if name in values}, **inner)
 
 
 def values_of(options: Declared) -> dict[str, object]:
     """Return field name -> value of all options, those of inner dataclasses as well."""
-    inner, found = _inner(type(options)), dict[str, object]()
-    for one in fields(options):
-        value = getattr(options, one.name)
-        found |= values_of(value) if one.name in inner else {one.name: value}
+    found = {name: getattr(options, name) for name in _own(type(options))}
+    for name in _inner(type(options)):
+        found |= values_of(getattr(options, name))
     return found
 
 
-def verb(
-    record: type[T], run: Callable[[T, Session], Result], kind: type[Verb] = Verb, name: str | None = None, **more: Declared
-) -> Verb:
+def verb(record: type[T], run: Callable[[T, Session], Result], kind: type[Verb] = Verb, **more: Declared) -> Verb:
     """Return the command of a verb: it builds the options, runs it, prints what is to be said, and ends as the result
-    says."""
+    says.
+
+    more: as `click.Command` has it, such as `name`, by default that of the module's folder, and `help`, by default the
+    docstring of `run`.
+    """
 
     def called(**values: object) -> None:
         context = click.get_current_context()
@@ -149,8 +157,8 @@ def verb(
         with Session(context.meta.get(KEPT), fresh=is_fresh(), echo=click.echo) as session:
             _finish(run(options, session), values.get("json_file"))
 
-    name = name or run.__module__.split(".")[-2]  # its folder
-    made = kind(name, callback=called, params=parameters_of(record), help=run.__doc__, **more)
+    named = {"name": run.__module__.split(".")[-2], "help": run.__doc__, **more}
+    made = kind(callback=called, params=parameters_of(record), **named)
     made.record, made.run = record, run
     return made
 
@@ -196,7 +204,9 @@ def parse(command: Verb, words: Sequence[str]) -> tuple[Declared, dict[str, obje
     above = click.Context(click.Command("cosim"), info_name="cosim", **CONTEXT)
     with command.make_context(command.name, list(words), parent=above) as context:
         typed = [one for one in command.params if context.get_parameter_source(str(one.name)) is not _DEFAULT]
-        given = {setting_name(one): context.params.get(str(one.name)) for one in typed if isinstance(one, click.Option)}
+        given: dict[str, object] = {
+            setting_name(one): context.params.get(str(one.name)) for one in typed if isinstance(one, click.Option)
+        }
         return build(command.record, context.params), given
 
 
@@ -215,7 +225,7 @@ def with_values(command: Verb, options: T, values: Mapping[str, object]) -> T:
     return _changed(options, changed)
 
 
-def _changed(options: T, values: Mapping[str, object]) -> T:
+def _changed(options: Declared, values: Mapping[str, object]) -> Declared:
     inner = {name: _changed(getattr(options, name), values) for name in _inner(type(options))}
-    own = {one.name: values[one.name] for one in fields(options) if one.name in values}
+    own = {name: values[name] for name in _own(type(options)) if name in values}
     return replace(options, **own, **inner)

@@ -92,6 +92,7 @@ class Running:
     seed: int = seed_option()
     jobs: int = jobs_option()
     timeout: float = timeout_option()
+    sample: int | None = None  # one by its number, in place of a draw
 
 
 @dataclass(frozen=True)
@@ -134,18 +135,15 @@ def load_run(
     compiling: Compiling,
     running: Running,
     engine: str = NGSPICE,
-    *,
-    sample: int | None = None,
 ) -> "tuple[Design, TestSet, Run]":
-    """Return a compiled network, the samples that it is tried on, and where and how they run; sample: one by its
-    number, in place of a draw."""
+    """Return a compiled network, the samples that it is tried on, and where and how they run."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.verbs.loading import draw_samples, pick_sample
 
     design, condition = load_design(network_file, compiling)
-    if sample is not None:
-        test_set = pick_sample(design.network, running.data, sample, say)
+    if running.sample is not None:
+        test_set = pick_sample(design.network, running.data, running.sample, say)
     else:
         samples = running.samples or (None if engine_entry(engine).quick else SAMPLES)
         test_set = draw_samples(design.network, running.data, samples, running.seed, say)

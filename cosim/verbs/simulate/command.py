@@ -1,6 +1,6 @@
 """cosim simulate: test samples through a simulator."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cosim.base.bounds import NUMBER
@@ -45,16 +45,14 @@ def run(options: SimulateOptions, session: Session) -> Result:
     from cosim.verbs.simulate.probing import choose
     from cosim.verbs.trust import format_elsewhere
 
-    output, compiling, running = options.output, options.compiling, options.running
+    output, running = options.output, replace(options.running, sample=options.sample)
     check_outputs("simulate", output)
     if options.sample is not None and running.samples is not None:
         raise InputError("--sample runs one sample and --samples a draw of them; give one of the two")
     engine = engine_named(options.engine)
     if not options.keep_decks:  # decks can be written without it
         engine.check()
-    design, test_set, run = load_run(
-        options.network_file, output, compiling, running, options.engine, sample=options.sample
-    )
+    design, test_set, run = load_run(options.network_file, output, options.compiling, running, options.engine)
     watched = choose(design, options.probe) if options.waveforms or options.probe else None
     session.take_folder("simulate", output)
     if options.keep_decks:
