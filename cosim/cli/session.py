@@ -10,7 +10,7 @@ from cosim.cli.progress import say
 from cosim.cli.settings import keeping_settings
 
 
-class Session:
+class VerbSession:
     """One run of a verb. Its folder is released when it ends.
 
     settings: written beside the results, None for a verb that writes no run.toml; fresh: nothing that was kept is used
@@ -23,7 +23,7 @@ class Session:
         self.settings, self.fresh, self.echo = settings, fresh, echo
         self._held = ExitStack()
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> "VerbSession":
         return self
 
     def __exit__(

@@ -6,7 +6,7 @@
         chips: int = option("How many chips.", Integer(CHIPS), 100)
         compiling: Compiling = group_of(Compiling)
 
-    def run(options: CountOptions, session: Session) -> Result: ...
+    def run(options: CountOptions, session: VerbSession) -> Result: ...
 
     command = verb(CountOptions, run, KeepingVerb)
 
@@ -27,7 +27,7 @@ from cosim.base.errors import CosimError
 from cosim.cli.config import setting_name
 from cosim.cli.fresh import is_fresh
 from cosim.cli.help import CONTEXT, Verb
-from cosim.cli.session import Session
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings
 from cosim.cli.types import Epsilon, Quantity
 
@@ -143,7 +143,7 @@ def values_of(options: Declared) -> dict[str, object]:
     return found
 
 
-def verb(record: type[T], run: Callable[[T, Session], Result], kind: type[Verb] = Verb, **more: Declared) -> Verb:
+def verb(record: type[T], run: Callable[[T, VerbSession], Result], kind: type[Verb] = Verb, **more: Declared) -> Verb:
     """Return the command of a verb: it builds the options, runs it, prints what is to be said, and ends as the result
     says.
 
@@ -154,7 +154,7 @@ def verb(record: type[T], run: Callable[[T, Session], Result], kind: type[Verb] 
     def called(**values: object) -> None:
         context = click.get_current_context()
         options = build(record, values)
-        with Session(context.meta.get(KEPT), fresh=is_fresh(), echo=click.echo) as session:
+        with VerbSession(context.meta.get(KEPT), fresh=is_fresh(), echo=click.echo) as session:
             _finish(run(options, session), values.get("json_file"))
 
     named = {"name": run.__module__.split(".")[-2], "help": run.__doc__, **more}
@@ -195,7 +195,7 @@ def call(command: Verb, options: object, *, fresh: bool = False) -> Result:
     """
     context = click.Context(command, info_name=command.name)
     settings = describe_settings(context, values_of(options)) if isinstance(command, RunVerb) else None
-    with Session(settings, fresh=fresh and isinstance(command, KeepingVerb)) as session:
+    with VerbSession(settings, fresh=fresh and isinstance(command, KeepingVerb)) as session:
         return command.run(options, session)
 
 

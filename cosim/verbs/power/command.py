@@ -6,7 +6,7 @@ from pathlib import Path
 from cosim.base.errors import InputError, MissingToolError
 from cosim.cli.options import RunningOption
 from cosim.cli.progress import progress_bar
-from cosim.cli.session import Session
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.shared_options import engine_option, json_option, network_argument, output_option
 from cosim.cli.verb import Result, group_of, switch, verb
@@ -27,7 +27,7 @@ class PowerOptions:
     running: Running = group_of(Running)
 
 
-def run(options: PowerOptions, session: Session) -> Result:
+def run(options: PowerOptions, session: VerbSession) -> Result:
     """Measure NETWORK's supply power on test samples, block by block and rail by rail.
 
     The simulator measures the current of every block's own supply; the behavioral equations stand beside it. Static and

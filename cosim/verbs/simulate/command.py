@@ -6,7 +6,7 @@ from pathlib import Path
 from cosim.base.bounds import NUMBER
 from cosim.base.errors import InputError
 from cosim.cli.progress import progress_bar
-from cosim.cli.session import Session
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.shared_options import engine_option, network_argument, output_option, probe_option
 from cosim.cli.types import Integer
@@ -29,7 +29,7 @@ class SimulateOptions:
     running: Running = group_of(Running)
 
 
-def run(options: SimulateOptions, session: Session) -> Result:
+def run(options: SimulateOptions, session: VerbSession) -> Result:
     """Run test samples of NETWORK through a simulator at transistor level.
 
     The folder receives simulation.npz (states, readout in A, power in W), report.html and the decks of failed runs.
