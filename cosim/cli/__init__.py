@@ -84,7 +84,7 @@ class _Verbs(click.Group):
             raise StoppedError(stop, ctx.invoked_subcommand) from None
 
 
-@click.command(cls=_Verbs, context_settings=CONTEXT)
+@click.command(cls=_Verbs, context_settings={**CONTEXT})
 @click.version_option(__version__, prog_name="cosim")
 def _cosim() -> None:
     """From a trained recurrent network to transistors, and back to its accuracy."""

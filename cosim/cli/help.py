@@ -1,6 +1,6 @@
 """Help that fits a screen: options of a group are one entry in --help, and are shown in full in --help-all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import fill
 from typing import Any, ClassVar, Literal
 
@@ -9,7 +9,7 @@ import click
 Full = Literal["none", "own", "all"]  # groups that are shown in full: none, those of one verb, those of several as well
 _FULL = "cosim.help"  # in a context's meta
 SCREEN = 40  # lines
-CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "show_default": True}  # of every command
+CONTEXT: Mapping[str, Any] = {"help_option_names": ["-h", "--help"], "show_default": True}  # of every command
 
 
 class GroupedOption(click.Option):

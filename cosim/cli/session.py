@@ -18,7 +18,11 @@ class VerbSession:
     """
 
     def __init__(
-        self, settings: RunSettings | None = None, *, fresh: bool = False, echo: Callable[[str], None] = lambda _: None
+        self,
+        settings: RunSettings | None = None,
+        *,
+        fresh: bool = False,
+        echo: Callable[[str], object] = lambda _: None,
     ) -> None:
         self.settings, self.fresh, self.echo = settings, fresh, echo
         self._held = ExitStack()

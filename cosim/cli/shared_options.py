@@ -154,6 +154,11 @@ def noise_option() -> Declared:
     return switch("What device noise changes: behavioral, and in batch.", RunningOption)
 
 
+def extracted_option(text: str) -> Declared:
+    """Declare the folder of a layout, whose wires are simulated as well."""
+    return option(f"Folder of cosim layout, whose wires are {text}.", FILE, None, RunningOption)
+
+
 def seed_option() -> Declared:
     """Declare the seed of the sample draw."""
     return option("Seed of the sample draw.", Integer(SEED), 0, RunningOption)

@@ -188,14 +188,17 @@ def write_json(path: Path, content: object) -> None:
     write_atomically(path, f"{json.dumps(json_object(content), indent=2)}\n".encode())
 
 
-def call(command: Verb, options: object, *, fresh: bool = False) -> Result:
+def call(
+    command: Verb, options: object, *, fresh: bool = False, echo: Callable[[str], object] = lambda _: None
+) -> Result:
     """Run a verb with options, as its command line does, and return its result; prints nothing on stdout.
 
-    With `fresh` a verb that goes on with what it has kept begins anew.
+    With `fresh` a verb that goes on with what it has kept begins anew; echo: hears a line of results that the verb says
+    while it runs.
     """
     context = click.Context(command, info_name=command.name)
     settings = describe_settings(context, values_of(options)) if isinstance(command, RunVerb) else None
-    with VerbSession(settings, fresh=fresh and isinstance(command, KeepingVerb)) as session:
+    with VerbSession(settings, fresh=fresh and isinstance(command, KeepingVerb), echo=echo) as session:
         return command.run(options, session)
 
 

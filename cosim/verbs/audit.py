@@ -3,24 +3,23 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from cosim.base.bounds import AUDIT
 from cosim.base.errors import InputError, MissingToolError
 from cosim.cli.progress import say
 from cosim.cli.types import Integer
+from cosim.cli.verb import Declared, option
 from cosim.engines.table import NGSPICE, engine_entry
 
 if TYPE_CHECKING:
     from cosim.engines.simulation.audit import Audit
 
 AUDITED = 20  # instances, where the engine has models of its own
-audit_option = click.option(
-    "--audit",
-    type=Integer(AUDIT),
-    help="How many samples of --engine batch run in ngspice, too, half of them the least certain; 0 for none "
-    f"[default: {AUDITED}].",
-)
+
+
+def audit_option() -> Declared:
+    """Declare how many samples of an engine with models of its own are audited."""
+    text = "How many samples of --engine batch run in ngspice, too, half of them the least certain; 0 for none "
+    return option(f"{text}[default: {AUDITED}].", Integer(AUDIT))
 
 
 def audit_count(audit: int | None, engine: str) -> int:
@@ -44,10 +43,8 @@ def audit_count(audit: int | None, engine: str) -> int:
     return count
 
 
-def check_audit(audit: "Audit | None", place: Path) -> None:
-    """End a verb with exit status 1 where its audit refuses the run."""
+def describe_audit(audit: "Audit | None", place: Path) -> str | None:
+    """Return the complaint of a verb whose audit refuses the run; None where it does not."""
     from cosim.verbs.trust import format_refusal
 
-    if audit is not None and not audit.passed:
-        click.echo(f"cosim: {format_refusal(audit, str(place))}", err=True)
-        raise SystemExit(1)
+    return None if audit is None or audit.passed else f"cosim: {format_refusal(audit, str(place))}"

@@ -4,43 +4,32 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from cosim.base.errors import InputError
-from cosim.cli.options import (
-    FILE,
+from cosim.cli.progress import progress_bar, say
+from cosim.cli.session import VerbSession
+from cosim.cli.settings import KeepingVerb
+from cosim.cli.shared_options import (
     RunningOption,
     bias_option,
-    collecting,
     engine_option,
+    extracted_option,
+    json_option,
     network_argument,
     noise_option,
-    one_of,
+    output_option,
     probe_option,
     tolerance_option,
 )
-from cosim.cli.progress import progress_bar, say
-from cosim.cli.settings import KeepingVerb
+from cosim.cli.verb import Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
-from cosim.verbs.audit import audit_count, audit_option, check_audit
-from cosim.verbs.common import (
-    Compiling,
-    Destination,
-    Running,
-    check_outputs,
-    compile_options,
-    destination_options,
-    load_run,
-    noise_of,
-    run_options,
-    say_failed,
-    take_folder,
-    write_json,
-)
-from cosim.verbs.partitions.command import Cutting, PartitionCompareOptions, compare_backbone, cut_options
+from cosim.verbs.audit import audit_count, audit_option, describe_audit
+from cosim.verbs.common import Compiling, Running, check_outputs, describe_failed, load_run, noise_of
+from cosim.verbs.partitions.command import bits_option, compare_backbone, conversion_option, refuse_converters
 
 if TYPE_CHECKING:
     from cosim.compiler.design import Design
+    from cosim.engines.engine import Run
+    from cosim.tasks.testset import TestSet
     from cosim.technology.types import Flicker, Technology
     from cosim.verbs.bias import Bias
     from cosim.verbs.compare.agreement import ComparisonSummary
@@ -48,56 +37,39 @@ if TYPE_CHECKING:
     from cosim.verbs.montecarlo.spec_file import Specs
 
 
-@dataclass(frozen=True)
-class CompareOptions:
-    """Under which conditions, with which bias currents, the simulator of the transistors, how many it audits; the error
-    of a right answer; whether decisions have noise, and with which flicker; and the converters of a backbone."""
-
-    pvt: bool
-    bias: "Bias"
-    engine: str
-    audit: int | None
-    tolerance: float | None
-    specs: tuple[str, ...]
-    probe: tuple[str, ...]
-    extracted: Path | None
-    noise: bool
-    flicker: "Flicker"
-    cutting: Cutting
-
-
 def _compared() -> tuple[Entry, ...]:
     """Return the engines that the behavioral one is compared with."""
     return tuple(entry for entry in engines() if entry.name != BEHAVIORAL)
 
 
-@click.command(cls=KeepingVerb)
-@network_argument
-@destination_options("runs/compare")
-@click.option("--pvt", is_flag=True, help="Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
-@bias_option
-@engine_option("What stands for the transistors.", _compared)
-@audit_option
-@tolerance_option
-@click.option(
-    "--spec",
-    "specs",
-    multiple=True,
-    help="What must hold, as in cosim montecarlo, else exit status 1; repeatable.",
-)
-@probe_option
-@click.option(
-    "--extracted", cls=RunningOption, type=FILE, help="Folder of cosim layout, whose wires are simulated, too."
-)
-@noise_option
-@one_of("--flicker", ("typical", "worst"), "Of the noise; worst where the technology says it.", cls=RunningOption)
-@compile_options
-@run_options
-@cut_options(conversion=True)
-@collecting(how=CompareOptions)
-def command(
-    *, network_file: Path, to: Destination, how: CompareOptions, compiling: Compiling, running: Running
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """Options of a comparison."""
+
+    network_file: Path = network_argument()
+    output: Path = output_option("runs/compare")
+    json_file: Path | None = json_option()
+    pvt: bool = switch("Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
+    bias: "Bias" = bias_option()
+    engine: str = engine_option("What stands for the transistors.", _compared)
+    audit: int | None = audit_option()
+    tolerance: float | None = tolerance_option()
+    specs: tuple[str, ...] = option(
+        "What must hold, as in cosim montecarlo, else exit status 1; repeatable.", flags=("--spec",), multiple=True
+    )
+    probe: tuple[str, ...] = probe_option()
+    extracted: Path | None = extracted_option("simulated, too")
+    noise: bool = noise_option()
+    flicker: "Flicker" = one_of(
+        ("typical", "worst"), "Of the noise; worst where the technology says it.", RunningOption
+    )
+    compiling: Compiling = group_of(Compiling)
+    running: Running = group_of(Running)
+    bits: int | None = bits_option()
+    conversion: float | None = conversion_option()
+
+
+def run(options: CompareOptions, session: VerbSession) -> Result:
     """Compare NETWORK's software, behavioral and simulated results.
 
     The folder receives report.html, comparison.json, waveforms.png and confusion.png, with --pvt pvt.json and pvt.png.
@@ -109,44 +81,48 @@ def command(
     from cosim.engines.simulation.simulated import engine_named
     from cosim.exchange.checkpoint import stays_software
     from cosim.verbs.bias import biased
-    from cosim.verbs.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
     from cosim.verbs.simulate.probing import choose
+
+    software = stays_software(options.network_file)
+    _check_asked(options, software=software)
+    if software:
+        return compare_backbone(options, session)
+    refuse_converters(options.bits, options.conversion)
+    output, engine, audit = options.output, options.engine, audit_count(options.audit, options.engine)
+    check_outputs("compare", output, options.json_file)
+    specs = _specs(options.specs)
+    design, test_set, run = load_run(options.network_file, output, options.compiling, options.running, engine)
+    test_set = test_set.tolerating(options.tolerance)
+    watched, design = choose(design, options.probe), _with_wires(design, options.extracted)
+    if not options.pvt:
+        condition = biased(design, run.standing(design).technology, options.bias, simulator_beside(engine))
+        run = replace(run, condition=condition)
+    engine_named(engine).check()  # said before the work
+    session.take_folder("compare", output)
+    summary, lines = _compare(options, audit, (design, test_set, run), watched)
+    met, said = judge_specs(specs, summary, run.standing(design).technology)
+    return Result(
+        summary,
+        [*lines, *said],
+        report=f"report: {output / 'report.html'}",
+        fault=describe_audit(summary.audit, output) or describe_failed(summary.failed, output) or (None if met else ""),
+    )
+
+
+def _compare(
+    options: CompareOptions, audit: int, what: "tuple[Design, TestSet, Run]", watched: tuple[str, ...]
+) -> "tuple[ComparisonSummary | Sweep, list[str]]":
+    """Run and write the comparison, in one condition or in all; return its figures, and the lines that show them."""
+    from cosim.verbs.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
     from cosim.verbs.tables import format_comparison, format_pvt
 
-    _check_asked(how, compiling, software=stays_software(network_file))
-    if stays_software(network_file):
-        compare_backbone(
-            network_file, to, PartitionCompareOptions(how.bias, how.engine, how.audit, how.cutting), compiling, running
-        )
-        return
-    how.cutting.refuse()
-    output, audit = to.output, audit_count(how.audit, how.engine)
-    check_outputs("compare", output, to.json_file)
-    specs = _specs(how.specs)
-    design, test_set, run = load_run(network_file, output, compiling, running, how.engine)
-    test_set = test_set.tolerating(how.tolerance)
-    watched, design = choose(design, how.probe), _with_wires(design, how.extracted)
-    if not how.pvt:
-        condition = biased(design, run.standing(design).technology, how.bias, simulator_beside(how.engine))
-        run = replace(run, condition=condition)
-    engine_named(how.engine).check()  # said before the work
-    take_folder("compare", output)
-    with progress_bar(how.engine) as progress:
-        if how.pvt:
-            listener, asked = Listener(progress, say), Conditions(how.bias, audit)
-            lines = format_pvt(summary := run_pvt(design, test_set, run, listener, asked))
-        else:
-            noise = noise_of(design, running.seed, how.flicker) if how.noise else None
-            summary = run_comparison(design, test_set, run, progress, Beside(audit, watched, noise))
-            lines = format_comparison(summary)
-    met, said = judge_specs(specs, summary, run.standing(design).technology)
-    click.echo("\n".join(lines + said))
-    write_json(to.json_file, summary)
-    click.echo(f"\nreport: {output / 'report.html'}")
-    check_audit(summary.audit, output)
-    say_failed(summary.failed, output)
-    if not met:
-        raise SystemExit(1)
+    with progress_bar(options.engine) as progress:
+        if options.pvt:
+            sweep = run_pvt(*what, Listener(progress, say), Conditions(options.bias, audit))
+            return sweep, format_pvt(sweep)
+        noise = noise_of(what[0], options.running.seed, options.flicker) if options.noise else None
+        summary = run_comparison(*what, progress, Beside(audit, watched, noise))
+        return summary, format_comparison(summary)
 
 
 def _specs(texts: tuple[str, ...]) -> "Specs":
@@ -159,17 +135,18 @@ def _specs(texts: tuple[str, ...]) -> "Specs":
     return specs
 
 
-def _check_asked(how: CompareOptions, compiling: Compiling, *, software: bool) -> None:
+def _check_asked(options: CompareOptions, *, software: bool) -> None:
     """Raise InputError for options that exclude each other; software: the network is a backbone."""
-    if how.probe and (how.pvt or software):
+    place = options.compiling
+    if options.probe and (options.pvt or software):
         raise InputError("--probe is for a network that compiles whole, without --pvt; leave it out")
-    if how.pvt and any(value is not None for value in (compiling.corner, compiling.celsius, compiling.supply)):
+    if options.pvt and any(value is not None for value in (place.corner, place.celsius, place.supply)):
         raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
-    if how.flicker != "typical" and not how.noise:
-        raise InputError(f"--flicker {how.flicker} is of the noise; add --noise, or leave it out")
-    if how.noise and (how.pvt or software):
+    if options.flicker != "typical" and not options.noise:
+        raise InputError(f"--flicker {options.flicker} is of the noise; add --noise, or leave it out")
+    if options.noise and (options.pvt or software):
         raise InputError("--noise is for a network that compiles whole, without --pvt; leave it out")
-    if how.pvt and software:
+    if options.pvt and software:
         raise InputError("--pvt is for a network that compiles whole; give a backbone one --corner at a time")
 
 
@@ -200,3 +177,6 @@ def judge_specs(specs: "Specs", summary: "ComparisonSummary | Sweep", there: "Te
     if specs.all and met:
         lines.append(f"specs           met in all {len(summary.conditions)} conditions")
     return met, lines
+
+
+command = verb(CompareOptions, run, KeepingVerb)

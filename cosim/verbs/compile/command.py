@@ -3,19 +3,21 @@
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cosim.base.bounds import NUMBER
 from cosim.base.errors import InputError
 from cosim.circuit.dialects.table import DIALECTS, dialect_named
-from cosim.cli.options import collecting, data_option, network_argument, one_of, output_option
 from cosim.cli.progress import say
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import RunVerb
+from cosim.cli.shared_options import data_option, network_argument, output_option
 from cosim.cli.types import Integer
-from cosim.verbs.common import Compiling, check_outputs, compile_options, load_design, take_folder
-from cosim.verbs.partitions.command import Cutting, PartitionCompileOptions, compile_backbone, cut_options
+from cosim.cli.verb import Result, group_of, one_of, option, switch, verb
+from cosim.verbs.common import Compiling, check_outputs, load_design
+from cosim.verbs.partitions.command import bits_option, compile_backbone, refuse_converters
 
 if TYPE_CHECKING:
     from cosim.compiler.design import Condition, Design
@@ -25,29 +27,27 @@ if TYPE_CHECKING:
 MARGINS_FILE = "margins.json"
 
 
-@dataclass(frozen=True)
-class Driving:
-    """The simulator that it is written for, the test sample that drives it, and whether margins are counted."""
+@dataclass(frozen=True, kw_only=True)
+class CompileOptions:
+    """Options of a compilation: the simulator that it is written for, the test sample that drives it, and whether
+    margins are counted."""
 
-    dialect: str
-    stimulus: int | None
-    margins: bool
-    data: Path | None
+    network_file: Path = network_argument()
+    to: str = option("What to make.", click.Choice(["netlist"]), "netlist", expose_value=False)
+    output: Path = output_option("netlist")
+    dialect: str = one_of(
+        [dialect.name for dialect in DIALECTS], "Simulator that the files are for.", default="ngspice"
+    )
+    stimulus: int | None = option(
+        "Sample of the test set that drives the testbench [default: made up].", Integer(NUMBER), metavar="N"
+    )
+    margins: bool = switch("Count how many sigma the test set's decisions are from thresholds.")
+    data: Path | None = data_option()
+    compiling: Compiling = group_of(Compiling)
+    bits: int | None = bits_option()
 
 
-@click.command(cls=RunVerb)
-@network_argument
-@click.option("--to", type=click.Choice(["netlist"]), default="netlist", expose_value=False, help="What to make.")
-@output_option("netlist")
-@one_of("--dialect", [dialect.name for dialect in DIALECTS], "Simulator that the files are for.", "ngspice")
-@click.option("--stimulus", type=Integer(NUMBER), metavar="N",
-              help="Sample of the test set that drives the testbench [default: made up].")  # fmt: skip
-@click.option("--margins", is_flag=True, help="Count how many sigma the test set's decisions are from thresholds.")
-@data_option
-@compile_options
-@cut_options(conversion=False)
-@collecting(driving=Driving)
-def command(*, network_file: Path, output: Path, driving: Driving, compiling: Compiling, cutting: Cutting) -> None:
+def run(options: CompileOptions, session: VerbSession) -> Result:
     """Compile NETWORK (.pt or .npz) to a SPICE netlist with testbench and mapping report.
 
     The folder receives network.sp, devices.lib, testbench.sp, expected.csv, mapping.csv, mapping.json, design.json, and
@@ -60,46 +60,60 @@ def command(*, network_file: Path, output: Path, driving: Driving, compiling: Co
     A backbone of cosim backbone is cut: its cells are compiled, a folder for each, and partitions.json says what stays
     software and what the converters between them are. --data is then the folder of its task.
     """
-    from cosim.circuit.waveforms import Timing
     from cosim.exchange.checkpoint import stays_software
-    from cosim.results.kept_page import REPORT_FILE
-    from cosim.tasks.testset import load_test_set
-    from cosim.verbs.compile.outputs import Exercise, summarize
-    from cosim.verbs.compile.page import write_design, write_design_page
-    from cosim.verbs.loading import teller
 
-    data, stimulus = driving.data, driving.stimulus
-    if stays_software(network_file):
-        if stimulus is not None or driving.margins:
-            option = "--stimulus" if stimulus is not None else "--margins"
-            raise InputError(f"{option} is for a network that compiles whole; leave it out for a backbone")
-        compile_backbone(
-            network_file, output, compiling, PartitionCompileOptions(cutting, data, dialect_named(driving.dialect))
-        )
-        return
-    cutting.refuse()
-    if data is not None and stimulus is None and not driving.margins:
+    data, stimulus = options.data, options.stimulus
+    if stays_software(options.network_file):
+        if stimulus is not None or options.margins:
+            name = "--stimulus" if stimulus is not None else "--margins"
+            raise InputError(f"{name} is for a network that compiles whole; leave it out for a backbone")
+        return compile_backbone(options, session)
+    refuse_converters(options.bits)
+    if data is not None and stimulus is None and not options.margins:
         raise InputError(
             f"--data {data}: test data are for a stimulus or margins; add --stimulus 0 or --margins, or leave it out"
         )
+    return _compile_whole(options, session)
+
+
+def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
+    """Compile a network that has no parts in software, and write its files."""
+    from cosim.base.store import write_results
+    from cosim.base.text import json_object
+    from cosim.circuit.waveforms import Timing
+    from cosim.results.kept_page import REPORT_FILE
+    from cosim.tasks.testset import load_test_set
+    from cosim.verbs.compile.margins_table import format_margins
+    from cosim.verbs.compile.outputs import Exercise, summarize
+    from cosim.verbs.compile.page import write_design, write_design_page
+    from cosim.verbs.loading import teller
+    from cosim.verbs.tables import format_circuit
+
+    output, stimulus = options.output, options.stimulus
     check_outputs("compile", output)
-    design, condition = load_design(network_file, compiling)
-    test_set = None if stimulus is None and not driving.margins else load_test_set(design.network, data)
+    design, condition = load_design(options.network_file, options.compiling)
+    needed = stimulus is not None or options.margins
+    test_set = load_test_set(design.network, options.data) if needed else None
     x = None if stimulus is None or test_set is None else test_set.inputs(stimulus)
-    margins = count_margins(design, test_set, condition) if driving.margins and test_set is not None else None
-    take_folder("compile", output)
-    exercise = Exercise(Timing(t_step=compiling.t_step), condition, x)
+    margins = count_margins(design, test_set, condition) if options.margins and test_set is not None else None
+    session.take_folder("compile", output)
+    exercise = Exercise(Timing(t_step=options.compiling.t_step), condition, x)
     tell = teller(design.network, say)
     tell("writing netlist, testbench and mapping report")
-    names = [path.name for path in write_design(design, output, exercise, dialect_named(driving.dialect), say)]
+    names = [path.name for path in write_design(design, output, exercise, dialect_named(options.dialect), say)]
     tell("writing the page")
     write_design_page(design, output, condition, margins)
-    _say_design(network_file, summarize(design, condition))
+    summary = summarize(design, condition)
+    first, *lines = format_circuit(summary)
     if margins is not None:
-        names.append(keep_margins(output, margins))
+        write_results(output, {MARGINS_FILE: json_object(margins)})
+        lines += format_margins(margins)
+        names.append(MARGINS_FILE)
     written = f"  written           {', '.join(names)} in {output}"
-    click.echo(fill(written, 79, subsequent_indent=20 * " ", break_long_words=False, break_on_hyphens=False))
-    click.echo(f"  report            {output / REPORT_FILE}")
+    lines.append(fill(written, 79, subsequent_indent=20 * " ", break_long_words=False, break_on_hyphens=False))
+    lines.append(f"  report            {output / REPORT_FILE}")
+    figures = {**summary, "dialect": options.dialect}
+    return Result(figures, [f"{options.network_file}: {first}", *lines])
 
 
 def count_margins(design: "Design", test_set: "TestSet", condition: "Condition | None") -> "Margins":
@@ -111,20 +125,4 @@ def count_margins(design: "Design", test_set: "TestSet", condition: "Condition |
     return study_margins(design, test_set, NoiseSimulation(find_noise(design.technology, say)), condition)
 
 
-def keep_margins(output: Path, margins: "Margins") -> str:
-    """Print them, and say the file that they are in."""
-    from cosim.base.store import write_results
-    from cosim.base.text import json_object
-    from cosim.verbs.compile.margins_table import format_margins
-
-    write_results(output, {MARGINS_FILE: json_object(margins)})
-    click.echo("\n".join(format_margins(margins)))
-    return MARGINS_FILE
-
-
-def _say_design(network_file: Path, summary: dict[str, Any]) -> None:
-    """Print the design in figures, and what was lost."""
-    from cosim.verbs.tables import format_circuit
-
-    first, *rest = format_circuit(summary)
-    click.echo("\n".join([f"{network_file}: {first}", *rest]))
+command = verb(CompileOptions, run, RunVerb)

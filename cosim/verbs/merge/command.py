@@ -1,21 +1,26 @@
 """cosim merge: the parts of a Monte Carlo run, made apart, as the run that they are parts of."""
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
 from cosim.base.errors import InputError
-from cosim.cli.help import Verb
-from cosim.cli.options import FILE, jobs_option, timeout_option
+from cosim.cli.session import VerbSession
+from cosim.cli.shared_options import jobs_option, timeout_option
+from cosim.cli.verb import FILE, Result, argument, call, option, parse, verb
 from cosim.verbs.common import check_outputs
 
 
-@click.command(cls=Verb)
-@click.argument("folders", metavar="FOLDER...", type=FILE, nargs=-1, required=True)
-@click.option("-o", "--output", type=FILE, default=Path("runs/montecarlo"), help="Folder of the whole run.")
-@jobs_option
-@timeout_option
-def command(folders: tuple[Path, ...], output: Path, jobs: int, timeout: float) -> None:
+@dataclass(frozen=True, kw_only=True)
+class MergeOptions:
+    """Options of joining the parts of a run."""
+
+    folders: tuple[Path, ...] = argument("FOLDER...", FILE, nargs=-1, required=True)
+    output: Path = option("Folder of the whole run.", FILE, Path("runs/montecarlo"), flags=("-o", "--output"))
+    jobs: int = jobs_option()
+    timeout: float = timeout_option()
+
+
+def run(options: MergeOptions, session: VerbSession) -> Result:
     """Join the FOLDERs that cosim montecarlo --shard wrote to one run.
 
     The result has the same bytes as if one machine had run all chips with the same command without --shard: store,
@@ -26,10 +31,16 @@ def command(folders: tuple[Path, ...], output: Path, jobs: int, timeout: float) 
     from cosim.verbs.montecarlo.merge import merge_stores
     from cosim.verbs.montecarlo.store import VERB
 
+    folders, output = options.folders, options.output
     check_outputs(VERB, output)
     settings = folders[0] / SETTINGS_FILE
     if not settings.is_file():
         raise InputError(f"{folders[0]}: {SETTINGS_FILE} is missing, which says what was run; run its --shard again")
     merge_stores(folders, output)
-    asked = ["--config", str(settings), "-o", str(output), "-j", str(jobs), "--timeout", str(timeout)]
-    montecarlo.main(asked, prog_name="cosim montecarlo", standalone_mode=False)
+    whole, _ = parse(montecarlo, ["--config", str(settings)])
+    return call(
+        montecarlo, replace(whole, output=output, jobs=options.jobs, timeout=options.timeout), echo=session.echo
+    )
+
+
+command = verb(MergeOptions, run)

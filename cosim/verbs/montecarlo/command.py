@@ -6,39 +6,28 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from cosim.base.bounds import AREA, CHIPS, NUMBER, SAMPLES, SEED, Bounds
 from cosim.base.errors import InputError, MissingToolError
-from cosim.cli.fresh import is_fresh
 from cosim.cli.help import GroupedOption
-from cosim.cli.options import (
-    FILE,
-    collecting,
+from cosim.cli.progress import progress_bar, say
+from cosim.cli.session import VerbSession
+from cosim.cli.settings import KeepingVerb
+from cosim.cli.shared_options import (
     data_option,
     engine_option,
     jobs_option,
+    json_option,
     network_argument,
     noise_option,
-    one_of,
+    output_option,
     timeout_option,
     tolerance_option,
 )
-from cosim.cli.progress import progress_bar, say
-from cosim.cli.settings import KeepingVerb, keep_settings
 from cosim.cli.types import Integer, Number, ShareType
+from cosim.cli.verb import FILE, Declared, Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
-from cosim.verbs.audit import audit_count, audit_option, check_audit
-from cosim.verbs.common import (
-    Compiling,
-    Destination,
-    check_outputs,
-    compile_options,
-    destination_options,
-    load_design,
-    noise_of,
-    write_json,
-)
+from cosim.verbs.audit import audit_count, audit_option, describe_audit
+from cosim.verbs.common import Compiling, check_outputs, load_design, noise_of
 from cosim.verbs.montecarlo.replay import replay
 
 if TYPE_CHECKING:
@@ -47,46 +36,13 @@ if TYPE_CHECKING:
     from cosim.engines.simulation.undecided import UndecidedChips
     from cosim.variation.draws import Kind, Sampling
     from cosim.variation.gradient import Gradient
-    from cosim.verbs.montecarlo.chips import Contribution
+    from cosim.verbs.montecarlo.chips import ChipSummary, Contribution
     from cosim.verbs.montecarlo.run import Execute
+    from cosim.verbs.montecarlo.spec import Spec
     from cosim.verbs.montecarlo.store import Store
     from cosim.verbs.montecarlo.trial import Trial
 
 SIMULATED_SAMPLES = 30
-
-
-@dataclass(frozen=True)
-class ChipOptions:
-    """Options on the chips to draw, and on what they are tried with."""
-
-    chips: int
-    engine: str
-    samples: int | None
-    area: float
-    data: Path | None
-    seed: int
-    tolerance: float | None = None
-    noise: bool = False
-    gradient: Path | None = None
-    variation: "Kind" = "local"
-    sampling: "Sampling" = "random"
-    replicates: int = 1
-
-
-@dataclass(frozen=True)
-class Counting:
-    """Options of a run of chips: the specs to meet, what to find out about the chips, and where they run."""
-
-    specs: tuple[str, ...]
-    contributions: bool
-    replay: int | None
-    stop_width: float | None
-    dask: str | None
-    shard: tuple[int, int] | None
-    audit: int | None
-    transistors: bool
-    jobs: int
-    timeout: float
 
 
 class DrawingOption(GroupedOption):
@@ -101,172 +57,187 @@ class StoreOption(GroupedOption):
     title = "The store of chips"
 
 
-chip_engine_option = engine_option(
-    "Any but the behavioral model runs beside it, on the same chips.", engines, BEHAVIORAL
-)
-spec_option = click.option(
-    "--spec",
-    "specs",
-    multiple=True,
-    help="What a chip must do, such as accuracy>=0.9 or power<=400nW, or a .toml file; repeatable [default: accuracy 5 "
-    "points below nominal].",
-)
-chip_seed_option = click.option(
-    "--seed", cls=DrawingOption, type=Integer(SEED), default=0, help="Seed of the chips and of the sample draw."
-)
-chip_samples_option = click.option(
-    "--samples",
-    cls=DrawingOption,
-    type=Integer(SAMPLES),
-    help=f"Test samples [default: all; in a simulator other than batch {SIMULATED_SAMPLES}].",
-)
-area_option = click.option(
-    "--area", cls=DrawingOption, type=Number(AREA), default=1.0, help="Device area over drawn, for mismatch alone."
-)
+def chip_engine_option() -> Declared:
+    """Declare the engine that runs beside the behavioral one."""
+    return engine_option("Any but the behavioral model runs beside it, on the same chips.", engines, BEHAVIORAL)
 
 
-@click.command(cls=KeepingVerb)
-@network_argument
-@click.option("--chips", type=Integer(CHIPS), default=100, help="How many chips.")
-@one_of(
-    "--variation",
-    ("none", "local", "global", "all"),
-    "Mismatch of each transistor; process, supply and temperature of each chip; both.",
-    "local",
-)
-@chip_engine_option
-@click.option("--transistors", is_flag=True,
-              help="Choose the engine: batch, audited, where its extra is installed, otherwise ngspice.")  # fmt: skip
-@spec_option
-@chip_samples_option
-@one_of("--sampling", ("random", "lhs", "sobol"), "How chips are drawn.", cls=DrawingOption)
-@click.option(
-    "--replicates", cls=DrawingOption, type=Integer(CHIPS), default=1, help="Independent sets of lhs or sobol chips."
-)
-@area_option
-@click.option("--stop-width", cls=DrawingOption, type=Number(Bounds(0, 1, open_low=True)),
-              help="Stop early where the yield's interval is no wider.")  # fmt: skip
-@click.option(
-    "--contributions", cls=StoreOption, is_flag=True, help="Share of the spread per block and kind of transistor, too."
-)
-@click.option(
-    "--replay",
-    cls=StoreOption,
-    type=Integer(NUMBER),
-    metavar="CHIP",
-    help="Write and run the decks of one chip, only.",
-)
-@click.option("--dask", cls=StoreOption, metavar="ADDRESS", help="Run on this dask scheduler, such as tcp://host:8786.")
-@click.option(
-    "--shard", cls=StoreOption, type=ShareType(), help="Only this part of the chips; cosim merge joins the parts."
-)
-@click.option("--gradient", cls=DrawingOption, type=FILE,
-              help="Folder of cosim layout: mismatch grows with distance, too.")  # fmt: skip
-@audit_option
-@noise_option
-@destination_options("runs/montecarlo")
-@data_option
-@tolerance_option
-@chip_seed_option
-@jobs_option
-@timeout_option
-@compile_options
-@collecting(drawing=ChipOptions, counting=Counting)
-def command(
-    *, network_file: Path, to: Destination, drawing: ChipOptions, counting: Counting, compiling: Compiling
-) -> None:
+def spec_option() -> Declared:
+    """Declare the specs of a chip; the field is called `specs`."""
+    text = (
+        "What a chip must do, such as accuracy>=0.9 or power<=400nW, or a .toml file; repeatable [default: accuracy 5 "
+        "points below nominal]."
+    )
+    return option(text, flags=("--spec",), multiple=True)
+
+
+def chip_seed_option() -> Declared:
+    """Declare the seed of the chips."""
+    return option("Seed of the chips and of the sample draw.", Integer(SEED), 0, DrawingOption)
+
+
+def chip_samples_option() -> Declared:
+    """Declare the number of test samples of each chip."""
+    text = f"Test samples [default: all; in a simulator other than batch {SIMULATED_SAMPLES}]."
+    return option(text, Integer(SAMPLES), None, DrawingOption)
+
+
+def area_option() -> Declared:
+    """Declare the area of devices over the drawn one."""
+    return option("Device area over drawn, for mismatch alone.", Number(AREA), 1.0, DrawingOption)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonteCarloOptions:
+    """Options of a run of chips: how they are drawn, what they must do, what is found out about them, and where they
+    run."""
+
+    network_file: Path = network_argument()
+    chips: int = option("How many chips.", Integer(CHIPS), 100)
+    variation: "Kind" = one_of(
+        ("none", "local", "global", "all"),
+        "Mismatch of each transistor; process, supply and temperature of each chip; both.",
+        default="local",
+    )
+    engine: str = chip_engine_option()
+    transistors: bool = switch("Choose the engine: batch, audited, where its extra is installed, otherwise ngspice.")
+    specs: tuple[str, ...] = spec_option()
+    samples: int | None = chip_samples_option()
+    sampling: "Sampling" = one_of(("random", "lhs", "sobol"), "How chips are drawn.", DrawingOption)
+    replicates: int = option("Independent sets of lhs or sobol chips.", Integer(CHIPS), 1, DrawingOption)
+    area: float = area_option()
+    stop_width: float | None = option(
+        "Stop early where the yield's interval is no wider.", Number(Bounds(0, 1, open_low=True)), None, DrawingOption
+    )
+    contributions: bool = switch("Share of the spread per block and kind of transistor, too.", StoreOption)
+    replay: int | None = option(
+        "Write and run the decks of one chip, only.", Integer(NUMBER), None, StoreOption, metavar="CHIP"
+    )
+    dask: str | None = option(
+        "Run on this dask scheduler, such as tcp://host:8786.", None, None, StoreOption, metavar="ADDRESS"
+    )
+    shard: tuple[int, int] | None = option(
+        "Only this part of the chips; cosim merge joins the parts.", ShareType(), None, StoreOption
+    )
+    gradient: Path | None = option(
+        "Folder of cosim layout: mismatch grows with distance, too.", FILE, None, DrawingOption
+    )
+    audit: int | None = audit_option()
+    noise: bool = noise_option()
+    output: Path = output_option("runs/montecarlo")
+    json_file: Path | None = json_option()
+    data: Path | None = data_option()
+    tolerance: float | None = tolerance_option()
+    seed: int = chip_seed_option()
+    jobs: int = jobs_option()
+    timeout: float = timeout_option()
+    compiling: Compiling = group_of(Compiling)
+
+
+def run(options: MonteCarloOptions, session: VerbSession) -> Result:
     """Draw chips of NETWORK's circuit and count how many still do their task.
 
     The folder is a store: every finished chip is kept with its draws (chips.jsonl), the same command goes on with them,
     and report.html is its page. Chip k is the same whatever the number of chips, processes or machines.
     """
-    from cosim.base.store import write_results
     from cosim.results.metrics import Estimate
-    from cosim.verbs.montecarlo import run
     from cosim.verbs.montecarlo.keep import keep_trial
+    from cosim.verbs.montecarlo.run import check_contributions, check_specs, default_spec, run_settings
     from cosim.verbs.montecarlo.spec_file import format_verdicts, judge, read_specs, without_yield
     from cosim.verbs.montecarlo.store import CHIPS_FILE, VERB, open_store
     from cosim.verbs.tables import format_summary
 
-    if counting.transistors:
-        drawing = replace(drawing, engine=_transistor_engine(drawing.engine))
-    specs, of_all = without_yield(read_specs(counting.specs))
-    output, audit = to.output, audit_count(counting.audit, drawing.engine)
-    check_outputs(VERB, output, to.json_file)
-    _check_shard(counting, to)
-    trial = load_trial(network_file, drawing, compiling)
-    if counting.contributions:
-        run.check_contributions(trial)
-    run.check_specs(trial, wanted := specs.at(trial.technology) or (run.default_spec(trial),))
-    if counting.replay is not None:
-        replay(trial, counting.replay, output)
-        return
-    with open_store(output, run.run_settings(trial), fresh=is_fresh()) as store:
+    if options.transistors:
+        options = replace(options, engine=_transistor_engine(options.engine))
+    specs, of_all = without_yield(read_specs(options.specs))
+    output, audit = options.output, audit_count(options.audit, options.engine)
+    check_outputs(VERB, output, options.json_file)
+    _check_shard(options)
+    trial = load_trial(options)
+    if options.contributions:
+        check_contributions(trial)
+    check_specs(trial, wanted := specs.at(trial.technology) or (default_spec(trial),))
+    if options.replay is not None:
+        return Result(lines=replay(trial, options.replay, output))
+    with open_store(output, run_settings(trial), fresh=session.fresh) as store:
         if store.damaged:
             say(f"{store.damaged} damaged lines of {output / CHIPS_FILE}: their chips run again")
-        keep_trial(output, trial, asdict(compiling))
-        keep_settings(output)
-        if counting.shard is not None:
-            _run_shard(trial, store, counting, counting.shard)
-            return
-        with progress_bar("chips") as progress, _executing(trial, counting) as execute:
-            summary = run.run_montecarlo(trial, store, execute, wanted, counting.stop_width, progress)
-        if audit:
-            undecided, audited = _trust(trial, store, audit, counting)
-            summary = replace(summary, undecided=undecided, audit=audited)
-            write_results(output, {run.SUMMARY_FILE: summary})
+        keep_trial(output, trial, asdict(options.compiling))
+        session.keep_settings(output)
+        if options.shard is not None:
+            return _run_shard(trial, store, options, options.shard)
+        summary = _run_chips(trial, store, options, wanted, audit)
         verdicts = judge(of_all, {"yield": Estimate(summary.yield_.value, *summary.yield_.interval)})
-        click.echo("\n".join([*format_summary(summary, str(network_file)), *format_verdicts(verdicts)]))
-        if counting.contributions:
-            summary = replace(summary, contributions=_contribute(trial, output, counting.jobs))
-    write_json(to.json_file, summary)
-    _write_page(output, compiling.pdk_root)
-    check_audit(summary.audit, output)
-    if not all(one.met for one in verdicts):
-        raise SystemExit(1)
+        session.echo("\n".join([*format_summary(summary, str(options.network_file)), *format_verdicts(verdicts)]))
+        if options.contributions:
+            found, lines = _contribute(trial, output, options.jobs)
+            summary = replace(summary, contributions=found)
+            session.echo("\n".join(lines))
+    report = _write_page(output, options.compiling.pdk_root)
+    met = all(one.met for one in verdicts)
+    return Result(summary, report=report, fault=describe_audit(summary.audit, output) or (None if met else ""))
 
 
-def _write_page(output: Path, pdk_root: Path | None) -> None:
-    """Write the page of a store, without simulating anything."""
+def _run_chips(
+    trial: "Trial", store: "Store", options: MonteCarloOptions, wanted: "tuple[Spec, ...]", audit: int
+) -> "ChipSummary":
+    """Run the chips that a store does not have yet, and `audit` of their samples in ngspice; write the figures."""
+    from cosim.base.store import write_results
+    from cosim.verbs.montecarlo.run import SUMMARY_FILE, run_montecarlo
+
+    with progress_bar("chips") as progress, _executing(trial, options) as execute:
+        summary = run_montecarlo(trial, store, execute, wanted, options.stop_width, progress)
+    if audit:
+        undecided, audited = _trust(trial, store, audit, options)
+        summary = replace(summary, undecided=undecided, audit=audited)
+        write_results(store.folder, {SUMMARY_FILE: summary})
+    return summary
+
+
+def _write_page(output: Path, pdk_root: Path | None) -> str:
+    """Write the page of a store, without simulating anything; return the line that says where it is."""
     from cosim.results.kept_page import REPORT_FILE
     from cosim.verbs.montecarlo.keep import Places
     from cosim.verbs.montecarlo.write import write_report
 
     write_report(output, output / REPORT_FILE, Places(pdk_root), waveforms=False)
-    click.echo(f"\nreport: {output / REPORT_FILE}; with the worst chip's waveforms: cosim report {output}")
+    return f"report: {output / REPORT_FILE}; with the worst chip's waveforms: cosim report {output}"
 
 
-def _run_shard(trial: "Trial", store: "Store", counting: Counting, shard: tuple[int, int]) -> None:
+def _run_shard(trial: "Trial", store: "Store", options: MonteCarloOptions, shard: tuple[int, int]) -> Result:
     """Run one part of the chips; it prints no figures, because those are of all chips."""
     from cosim.verbs.montecarlo.run import run_shard, shard_of
 
     numbers = shard_of(trial.plan.chips, *shard)
-    with progress_bar("chips") as progress, _executing(trial, counting) as execute:
+    with progress_bar("chips") as progress, _executing(trial, options) as execute:
         run_shard(trial, store, execute, numbers, progress)
     parts = "with all parts: cosim merge FOLDER... -o FOLDER"
-    click.echo(f"{len(numbers)} of {trial.plan.chips} chips in {store.folder}; {parts}")
+    return Result(lines=[f"{len(numbers)} of {trial.plan.chips} chips in {store.folder}; {parts}"])
 
 
-def _check_shard(counting: Counting, to: Destination) -> None:
+def _check_shard(options: MonteCarloOptions) -> None:
     """Raise InputError for what needs all chips, where there is only a part of them."""
-    asked = {"--contributions": counting.contributions, "--stop-width": counting.stop_width, "--json": to.json_file}
-    if counting.shard is not None and (found := [name for name, value in asked.items() if value]):
+    needing = {
+        "--contributions": options.contributions,
+        "--stop-width": options.stop_width,
+        "--json": options.json_file,
+    }
+    if options.shard is not None and (found := [name for name, value in needing.items() if value]):
         raise InputError(
             f"{found[0]} needs all chips; give it to the command without --shard, on what cosim merge wrote"
         )
 
 
-def _contribute(trial: "Trial", output: Path, jobs: int) -> "dict[str, Contribution]":
-    """Compute where the spread comes from; write and print it."""
+def _contribute(trial: "Trial", output: Path, jobs: int) -> "tuple[dict[str, Contribution], list[str]]":
+    """Compute where the spread comes from, and write it; return it with the lines that show it."""
     from cosim.base.store import write_results
-    from cosim.verbs.montecarlo import run
+    from cosim.verbs.montecarlo.run import CONTRIBUTIONS_FILE, KeptContributions, run_contributions
     from cosim.verbs.tables import format_contributions
 
     with progress_bar("contributions") as progress:
-        found = run.run_contributions(trial, jobs, progress)
-    write_results(output, {run.CONTRIBUTIONS_FILE: run.KeptContributions(trial.plan.chips, found)})
-    click.echo("\n".join(format_contributions(found)))
-    return found
+        found = run_contributions(trial, jobs, progress)
+    write_results(output, {CONTRIBUTIONS_FILE: KeptContributions(trial.plan.chips, found)})
+    return found, format_contributions(found)
 
 
 def _transistor_engine(asked: str) -> str:
@@ -281,45 +252,49 @@ def _transistor_engine(asked: str) -> str:
     return BATCH
 
 
-def _trust(trial: "Trial", store: "Store", count: int, counting: Counting) -> "tuple[UndecidedChips | None, Audit]":
+def _trust(
+    trial: "Trial", store: "Store", count: int, options: MonteCarloOptions
+) -> "tuple[UndecidedChips | None, Audit]":
     """Run some of a store's samples on chips again with smaller steps, and some in ngspice."""
     from cosim.engines.engine import Run
     from cosim.verbs.montecarlo.audit import audit_chips, find_undecided_chips
 
-    where = Run(store.folder, counting.jobs, counting.timeout)
+    where = Run(store.folder, options.jobs, options.timeout)
     with progress_bar("undecided") as progress:
         undecided = find_undecided_chips(trial, store.records, where, progress)
     with progress_bar("audit") as progress:
         return undecided, audit_chips(trial, store.records, count, where, progress)
 
 
-def load_trial(network_file: Path, drawing: ChipOptions, compiling: Compiling) -> "Trial":
-    """Return the trial that the values of the command line describe. Raises InputError where they do not go
+def load_trial(options: MonteCarloOptions) -> "Trial":
+    """Return the trial that the options describe. Raises InputError where they do not go
     together."""
     from cosim.circuit.waveforms import Timing
     from cosim.variation.draws import VariationPlan, check_coefficients, check_supply
     from cosim.verbs.loading import draw_samples
     from cosim.verbs.montecarlo.trial import Trial
 
-    if drawing.noise and drawing.engine != BEHAVIORAL:
-        raise InputError(f"--noise is of the behavioral model; leave out --engine {drawing.engine} or --noise")
-    chips, sampling, replicates = drawing.chips, drawing.sampling, drawing.replicates
+    if options.noise and options.engine != BEHAVIORAL:
+        raise InputError(f"--noise is of the behavioral model; leave out --engine {options.engine} or --noise")
+    chips, sampling, replicates = options.chips, options.sampling, options.replicates
     if replicates > chips or (sampling == "random" and replicates > 1):
         raise InputError(
             f"--replicates must be at most --chips ({chips}), and 1 with --sampling random, not {replicates}"
         )
     if chips % replicates:
         raise InputError(f"--chips must be a multiple of --replicates ({replicates}), not {chips}")
-    plan = VariationPlan(drawing.variation, drawing.seed, chips, sampling, replicates, drawing.area)
-    design, condition = load_design(network_file, compiling)
+    plan = VariationPlan(options.variation, options.seed, chips, sampling, replicates, options.area)
+    design, condition = load_design(options.network_file, options.compiling)
     check_coefficients(condition.technology, plan)
     check_supply(condition.technology, plan)
-    entry = engine_entry(drawing.engine)
-    samples = drawing.samples or (SIMULATED_SAMPLES if entry.simulator and not entry.quick else None)
-    test_set = draw_samples(design.network, drawing.data, samples, drawing.seed, say).tolerating(drawing.tolerance)
-    noise = noise_of(design, drawing.seed) if drawing.noise else None
-    gradient = None if drawing.gradient is None else _gradient(design, drawing.gradient)
-    return Trial(design, test_set, plan, drawing.engine, Timing(t_step=compiling.t_step), condition, noise, gradient)
+    entry = engine_entry(options.engine)
+    samples = options.samples or (SIMULATED_SAMPLES if entry.simulator and not entry.quick else None)
+    test_set = draw_samples(design.network, options.data, samples, options.seed, say).tolerating(options.tolerance)
+    noise = noise_of(design, options.seed) if options.noise else None
+    gradient = None if options.gradient is None else _gradient(design, options.gradient)
+    return Trial(
+        design, test_set, plan, options.engine, Timing(t_step=options.compiling.t_step), condition, noise, gradient
+    )
 
 
 def _gradient(design: "Design", folder: Path) -> "Gradient":
@@ -336,15 +311,18 @@ def _gradient(design: "Design", folder: Path) -> "Gradient":
 
 
 @contextmanager
-def _executing(trial: "Trial", counting: Counting) -> "Generator[Execute, None, None]":
+def _executing(trial: "Trial", options: MonteCarloOptions) -> "Generator[Execute, None, None]":
     """Yield a function that runs chips by their numbers: here, or on a dask cluster."""
     from cosim.verbs.montecarlo.execute import run_local, run_on
 
-    timeout = counting.timeout * len(trial.test_set.y)  # the option is for one simulation, a chip takes one a sample
-    if counting.dask is None:
-        yield lambda numbers: run_local(trial, numbers, counting.jobs, timeout)
+    timeout = options.timeout * len(trial.test_set.y)  # the option is for one simulation, a chip takes one a sample
+    if options.dask is None:
+        yield lambda numbers: run_local(trial, numbers, options.jobs, timeout)
         return
     from cosim.verbs.montecarlo.cluster import dask_cluster
 
-    with dask_cluster(counting.dask) as cluster:
+    with dask_cluster(options.dask) as cluster:
         yield lambda numbers: run_on(cluster, trial, numbers, cluster.slots, timeout)
+
+
+command = verb(MonteCarloOptions, run, KeepingVerb)

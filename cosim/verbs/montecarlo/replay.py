@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from cosim.base.errors import InputError
 from cosim.engines.table import BEHAVIORAL, NGSPICE
 
@@ -12,8 +10,8 @@ if TYPE_CHECKING:
     from cosim.verbs.montecarlo.trial import Trial
 
 
-def replay(trial: "Trial", number: int, store: Path) -> None:
-    """Simulate one chip on transistors, and print it beside what the store says about it."""
+def replay(trial: "Trial", number: int, store: Path) -> list[str]:
+    """Simulate one chip on transistors; return lines that show it beside what the store says about it."""
     from cosim.verbs.montecarlo.run import replay_chip, run_settings
     from cosim.verbs.montecarlo.store import check_settings, read_store
     from cosim.verbs.tables import percent
@@ -25,11 +23,11 @@ def replay(trial: "Trial", number: int, store: Path) -> None:
     folder = store / f"chip_{number}"
     record = replay_chip(trial, number, folder)
     simulator = NGSPICE if trial.engine == BEHAVIORAL else trial.engine
-    click.echo(f"chip {number}: {record.status}{f' {record.detail}' if record.status != 'ok' else ''}")
+    lines = [f"chip {number}: {record.status}{f' {record.detail}' if record.status != 'ok' else ''}"]
     for engine, figures in ((BEHAVIORAL, record.behavioral), (simulator, record.simulated)):
         if figures is not None:
-            click.echo(f"{engine:12} accuracy {percent(figures.accuracy)}")
+            lines.append(f"{engine:12} accuracy {percent(figures.accuracy)}")
     if number in records and records[number].simulated is not None:
         same = records[number].simulated == record.simulated
-        click.echo(f"the store says {'the same' if same else 'something else'} about its transistors")
-    click.echo(f"decks: {folder}")
+        lines.append(f"the store says {'the same' if same else 'something else'} about its transistors")
+    return [*lines, f"decks: {folder}"]

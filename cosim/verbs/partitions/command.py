@@ -1,33 +1,25 @@
 """`compile` and `compare` of a backbone: its cells become circuits, the rest stays software."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import click
 
 from cosim.base.bounds import CONVERTER_BITS, Bounds
 from cosim.base.errors import InputError
 from cosim.base.quantities import format_quantity
+from cosim.circuit.dialects.table import dialect_named
 from cosim.cli.help import GroupedOption
-from cosim.cli.options import SAMPLES, Option, collecting, options
 from cosim.cli.progress import progress_bar, say
+from cosim.cli.session import VerbSession
+from cosim.cli.shared_options import SAMPLES
 from cosim.cli.types import Integer, Quantity
+from cosim.cli.verb import Declared, Result, option
 from cosim.engines.table import engine_entry, simulator_beside
-from cosim.verbs.audit import audit_count, check_audit
-from cosim.verbs.common import (
-    Compiling,
-    Destination,
-    Running,
-    check_outputs,
-    say_failed,
-    take_folder,
-    write_json,
-)
+from cosim.verbs.audit import audit_count, describe_audit
+from cosim.verbs.common import Compiling, check_outputs, describe_failed
 
 if TYPE_CHECKING:
-    from cosim.circuit.dialects.dialect import Dialect
-    from cosim.verbs.bias import Bias
+    from cosim.verbs.compare.command import CompareOptions
+    from cosim.verbs.compile.command import CompileOptions
 
 
 class BackboneOption(GroupedOption):
@@ -36,93 +28,60 @@ class BackboneOption(GroupedOption):
     title, shared = "A backbone's converters", True
 
 
-bits_option = click.option(
-    "--bits", cls=BackboneOption, type=Integer(CONVERTER_BITS), help="Of a backbone's converters: 2 to 6.  [default: 2]"
-)
-conversion_option = click.option(
-    "--conversion",
-    cls=BackboneOption,
-    type=Quantity(Bounds(0, 1000, "J", open_low=True)),
-    help="Energy of a converter's conversion; of a backbone.",
-)
+def bits_option() -> Declared:
+    """Declare the bits of a backbone's converters."""
+    return option("Of a backbone's converters: 2 to 6.  [default: 2]", Integer(CONVERTER_BITS), None, BackboneOption)
 
 
-@dataclass(frozen=True)
-class Cutting:
-    """Options on a backbone's converters; None for one that was not given."""
-
-    bits: int | None
-    conversion: float | None = None
-
-    def refuse(self) -> None:
-        """Raise InputError where one of these options is given for a network that compiles whole."""
-        for option in ("bits", "conversion"):
-            if getattr(self, option) is not None:
-                raise InputError(
-                    f"--{option} is for the converters of a backbone, and this network compiles whole; leave it out"
-                )
-
-    @property
-    def width(self) -> int:
-        """Return the bits of a converter."""
-        from cosim.papers.converter import BITS
-
-        return BITS if self.bits is None else self.bits
+def conversion_option() -> Declared:
+    """Declare the energy of a conversion in joule."""
+    kind = Quantity(Bounds(0, 1000, "J", open_low=True))
+    return option("Energy of a converter's conversion; of a backbone.", kind, None, BackboneOption)
 
 
-def cut_options(*, conversion: bool) -> Option:
-    """Return --bits, and with `conversion` the option for the energy of one, as a `Cutting`."""
-    return options(bits_option, *((conversion_option,) if conversion else ()), collecting(cutting=Cutting))
+def refuse_converters(bits: int | None, conversion: float | None = None) -> None:
+    """Raise InputError where an option on converters is given for a network that compiles whole."""
+    for name, value in (("bits", bits), ("conversion", conversion)):
+        if value is not None:
+            raise InputError(
+                f"--{name} is for the converters of a backbone, and this network compiles whole; leave it out"
+            )
 
 
-@dataclass(frozen=True)
-class PartitionCompileOptions:
-    """Options of `cosim compile` of a backbone: converters, data of the task, and the simulator that files are for."""
+def _width(bits: int | None) -> int:
+    from cosim.papers.converter import BITS
 
-    cutting: Cutting
-    data: Path | None
-    dialect: "Dialect"
+    return BITS if bits is None else bits
 
 
-def compile_backbone(path: Path, folder: Path, compiling: Compiling, wanted: PartitionCompileOptions) -> None:
+def compile_backbone(options: "CompileOptions", session: VerbSession) -> Result:
     """Run `cosim compile` on a backbone."""
     from cosim.circuit.waveforms import Timing
     from cosim.verbs.compile.outputs import Exercise
     from cosim.verbs.partitions.page import format_parts
     from cosim.verbs.partitions.run import PARTITIONS, open_cut, write_partitions
 
+    path, folder, compiling = options.network_file, options.output, options.compiling
     _refuse(compiling)
     check_outputs("compile", folder)
-    opened = open_cut(path, wanted.data, wanted.cutting.width)
+    opened = open_cut(path, options.data, _width(options.bits))
     built = opened.compile(compiling.place, compiling.settings, say)
-    take_folder("compile", folder)
+    session.take_folder("compile", folder)
     exercise = Exercise(Timing(t_step=compiling.t_step))
-    rows = write_partitions(built, folder, exercise, wanted.dialect, say)
-    click.echo(
-        f"{path}: {opened.source.name} on {compiling.technology}, in {len(rows)} partition{'s' * (len(rows) > 1)}"
-    )
-    click.echo("\n".join(f"  {line}" for line in format_parts(opened.cut.parts())))
+    content, rows = write_partitions(built, folder, exercise, dialect_named(options.dialect), say)
+    several = "s" * (len(rows) > 1)
+    lines = [f"{path}: {opened.source.name} on {compiling.technology}, in {len(rows)} partition{several}"]
+    lines += [f"  {line}" for line in format_parts(opened.cut.parts())]
     for row in rows:
         power, rate = (format_quantity(float(str(row[key])), unit, 4)
                        for key, unit in (("power_behavioral_w", "W"), ("conversions_per_s", "/s")))  # fmt: skip
-        click.echo(f"  {row['name']:18}{row['transistors']} transistors, {power}; {row['cells']} converters of "
-                   f"{row['bits']} bits, {rate}")  # fmt: skip
-    click.echo(f"  written           {PARTITIONS} and a folder for each partition in {folder}")
+        lines.append(f"  {row['name']:18}{row['transistors']} transistors, {power}; {row['cells']} converters of "
+                     f"{row['bits']} bits, {rate}")  # fmt: skip
+    lines.append(f"  written           {PARTITIONS} and a folder for each partition in {folder}")
+    return Result(content, lines)
 
 
-@dataclass(frozen=True)
-class PartitionCompareOptions:
-    """Options of `cosim compare` of a backbone: bias currents, engine, audit and converters."""
-
-    bias: "Bias"
-    engine: str
-    audit: int | None
-    cutting: Cutting
-
-
-def compare_backbone(
-    path: Path, to: Destination, how: PartitionCompareOptions, compiling: Compiling, running: Running
-) -> None:
+def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
     """Run `cosim compare` on a backbone."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
@@ -131,30 +90,32 @@ def compare_backbone(
     from cosim.verbs.partitions.page import format_deployed
     from cosim.verbs.partitions.run import PartitionReportOptions, open_cut, run_partitions
 
+    output, engine, compiling, running = options.output, options.engine, options.compiling, options.running
     _refuse(compiling)
-    audit = audit_count(how.audit, how.engine)
-    check_outputs("compare", to.output, to.json_file)
-    opened = open_cut(path, running.data, how.cutting.width)
-    count = running.samples or (None if engine_entry(how.engine).quick else SAMPLES)
+    audit = audit_count(options.audit, engine)
+    check_outputs("compare", output, options.json_file)
+    opened = open_cut(options.network_file, running.data, _width(options.bits))
+    count = running.samples or (None if engine_entry(engine).quick else SAMPLES)
     samples = opened.tests(count, running.seed, say)
-    beside = simulator_beside(how.engine)
+    beside = simulator_beside(engine)
     built = opened.compile(compiling.place, compiling.settings, say)
     conditions = [
-        biased(design, condition.technology, how.bias, beside)
+        biased(design, condition.technology, options.bias, beside)
         for design, condition in zip(built.designs, built.conditions, strict=True)
     ]
     built = replace(built, conditions=tuple(conditions))
-    engine_named(how.engine).check()
-    take_folder("compare", to.output)
-    run = Run(to.output, running.jobs, running.timeout, Timing(t_step=compiling.t_step), how.engine)
-    with progress_bar(how.engine) as progress:
-        summary = run_partitions(built, samples, run, PartitionReportOptions(how.cutting.conversion, audit), progress)
-    click.echo("\n".join(format_deployed(summary)))
-    write_json(to.json_file, summary)
-    click.echo(f"\nreport: {to.output / 'report.html'}")
-    for one in summary.audits:
-        check_audit(one, to.output)
-    say_failed(summary.failed, to.output)
+    engine_named(engine).check()
+    session.take_folder("compare", output)
+    run = Run(output, running.jobs, running.timeout, Timing(t_step=compiling.t_step), engine)
+    with progress_bar(engine) as progress:
+        summary = run_partitions(built, samples, run, PartitionReportOptions(options.conversion, audit), progress)
+    refused = (describe_audit(one, output) for one in summary.audits)
+    return Result(
+        summary,
+        format_deployed(summary),
+        report=f"report: {output / 'report.html'}",
+        fault=next(filter(None, refused), None) or describe_failed(summary.failed, output),
+    )
 
 
 def _refuse(compiling: Compiling) -> None:

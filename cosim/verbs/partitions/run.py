@@ -118,9 +118,9 @@ def write_partitions(
     exercise: Exercise,
     dialect: Dialect = NGSPICE,
     say: Say = lambda line: None,
-) -> list[dict[str, object]]:
+) -> tuple[dict[str, object], list[dict[str, object]]]:
     """Write a folder for each partition, as `write_design` makes it, with its network, and PARTITIONS; return the
-    latter's rows.
+    latter's content, and the rows in it.
 
     Power is that of the behavioral equations on the samples that the converters were calibrated with.
     """
@@ -149,8 +149,9 @@ def write_partitions(
             "power_behavioral_w": float(power.mean()),
         })  # fmt: skip
     parts = [asdict(part) for part in opened.cut.parts()]
-    write_results(folder, {PARTITIONS: {"model": opened.origin, "parts": parts, "partitions": rows}})
-    return rows
+    content: dict[str, object] = {"model": opened.origin, "parts": parts, "partitions": rows}
+    write_results(folder, {PARTITIONS: content})
+    return content, rows
 
 
 @dataclass(frozen=True)

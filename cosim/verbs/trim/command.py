@@ -4,25 +4,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from cosim.base.bounds import CHIPS
 from cosim.base.errors import InputError
-from cosim.cli.fresh import is_fresh
-from cosim.cli.options import collecting, data_option, jobs_option, network_argument
 from cosim.cli.progress import progress_bar, say
-from cosim.cli.settings import KeepingVerb, keep_settings
+from cosim.cli.session import VerbSession
+from cosim.cli.settings import KeepingVerb
+from cosim.cli.shared_options import data_option, jobs_option, json_option, network_argument, output_option
 from cosim.cli.types import Integer
-from cosim.verbs.common import (
-    Compiling,
-    Destination,
-    check_outputs,
-    compile_options,
-    destination_options,
-    write_json,
-)
+from cosim.cli.verb import Result, group_of, option, verb
+from cosim.verbs.common import Compiling, check_outputs
 from cosim.verbs.montecarlo.command import (
-    ChipOptions,
+    MonteCarloOptions,
     area_option,
     chip_engine_option,
     chip_samples_option,
@@ -37,32 +29,34 @@ if TYPE_CHECKING:
 MAX_BITS = 12
 
 
-@dataclass(frozen=True)
-class Trimming:
-    """Bits of the converters, what chips must do, and how many processes run them."""
+@dataclass(frozen=True, kw_only=True)
+class TrimOptions:
+    """Options of trimmed chips: bits of the converters, how chips are drawn and what they must do."""
 
-    bits: str
-    specs: tuple[str, ...]
-    jobs: int
+    network_file: Path = network_argument()
+    bits: str = option("Bits of the converters: a number, 4,6 or 2-8.", None, "2-8")
+    chips: int = option("How many chips.", Integer(CHIPS), 100)
+    engine: str = chip_engine_option()
+    specs: tuple[str, ...] = spec_option()
+    samples: int | None = chip_samples_option()
+    area: float = area_option()
+    output: Path = output_option("runs/trim")
+    json_file: Path | None = json_option()
+    data: Path | None = data_option()
+    seed: int = chip_seed_option()
+    jobs: int = jobs_option()
+    compiling: Compiling = group_of(Compiling)
+
+    @property
+    def drawing(self) -> MonteCarloOptions:
+        """Return the options of the chips as `cosim montecarlo` draws them."""
+        return MonteCarloOptions(
+            network_file=self.network_file, chips=self.chips, engine=self.engine, samples=self.samples, area=self.area,
+            data=self.data, seed=self.seed, compiling=self.compiling,
+        )  # fmt: skip
 
 
-@click.command(cls=KeepingVerb)
-@network_argument
-@click.option("--bits", default="2-8", help="Bits of the converters: a number, 4,6 or 2-8.")
-@click.option("--chips", type=Integer(CHIPS), default=100, help="How many chips.")
-@chip_engine_option
-@spec_option
-@chip_samples_option
-@area_option
-@destination_options("runs/trim")
-@data_option
-@chip_seed_option
-@jobs_option
-@compile_options
-@collecting(drawing=ChipOptions, trimming=Trimming)
-def command(
-    *, network_file: Path, to: Destination, drawing: ChipOptions, trimming: Trimming, compiling: Compiling
-) -> None:
+def run(options: TrimOptions, session: VerbSession) -> Result:
     """Measure the cells of drawn chips of NETWORK, set each bias pin's converter, and count the chips again.
 
     The chips are those of `cosim montecarlo --variation local` with the same seed. The folder receives trim.json,
@@ -80,29 +74,27 @@ def command(
     from cosim.verbs.trim.run import TRIMMED, run_trim, summarize_trim, trim_page
     from cosim.verbs.trim.trim import check_trimmable
 
-    output = to.output
-    specs, of_all = without_yield(read_specs(trimming.specs))
+    output = options.output
+    specs, of_all = without_yield(read_specs(options.specs))
     if of_all:
         raise InputError("--spec yield: trim prints the yield of every number of bits; leave it out")
-    counts = parse_bits(trimming.bits)
-    check_outputs("trim", output, to.json_file)
-    trial = load_trial(network_file, drawing, compiling)
-    check_trimmable(trial.design, str(network_file))
+    counts = parse_bits(options.bits)
+    check_outputs("trim", output, options.json_file)
+    trial = load_trial(options.drawing)
+    check_trimmable(trial.design, str(options.network_file))
     wanted = specs.at(trial.technology) or (default_spec(trial),)
     engine_named(trial.engine).check()  # said before the folder is there
-    with open_records(output, {**run_settings(trial), "bits": list(counts)}, TRIMMED, fresh=is_fresh()) as store:
-        keep_settings(output)
+    with open_records(output, {**run_settings(trial), "bits": list(counts)}, TRIMMED, fresh=session.fresh) as store:
+        session.keep_settings(output)
         if store.damaged:
             say(f"{store.damaged} damaged lines of {output / CHIPS_FILE}: their chips run again")
         with progress_bar("chips") as progress:
-            records = run_trim(trial, counts, store, trimming.jobs, progress)
+            records = run_trim(trial, counts, store, options.jobs, progress)
         summary = summarize_trim(trial, counts, records, wanted)
         write_results(output, {"trim.json": summary})
         save_figure(draw_trim(summary), output / "trim.png")
         write_page(output, trim_page(trial.design, summary, _drawn(trial)))
-    click.echo("\n".join(format_trim(summary)))
-    write_json(to.json_file, summary)
-    click.echo(f"\nreport: {output / REPORT_FILE}")
+    return Result(summary, format_trim(summary), report=f"report: {output / REPORT_FILE}")
 
 
 def _drawn(trial: "Trial") -> dict[str, str]:
@@ -126,3 +118,6 @@ def parse_bits(text: str) -> tuple[int, ...]:
     if not found or found[0] < 1 or found[-1] > MAX_BITS:
         raise InputError(f"--bits must be numbers from 1 to {MAX_BITS}, such as 4, 4,6 or 2-8, not {text!r}")
     return found
+
+
+command = verb(TrimOptions, run, KeepingVerb)
