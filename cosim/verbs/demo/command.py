@@ -1,18 +1,19 @@
 """cosim demo: the whole flow on the handwritten digits that come with scikit-learn."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from cosim.base.bounds import SAMPLES as MOST_SAMPLES
 from cosim.base.bounds import SEED
-from cosim.cli.options import jobs_option, output_option
 from cosim.cli.progress import progress_bar
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
+from cosim.cli.shared_options import jobs_option, output_option
 from cosim.cli.types import Integer
-from cosim.verbs.common import check_outputs, say_failed, take_folder
+from cosim.cli.verb import Result, option, verb
+from cosim.verbs.common import check_outputs, describe_failed
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
@@ -23,12 +24,17 @@ SAMPLES = 60
 WEIGHT_COST = 2e-4  # a small circuit for a small price in accuracy
 
 
-@click.command(cls=KeepingVerb)
-@output_option("runs/demo")
-@click.option("--samples", type=Integer(MOST_SAMPLES), default=SAMPLES, help="Test digits to simulate.")
-@click.option("--seed", type=Integer(SEED), default=0, help="Seed of the training and of the sample draw.")
-@jobs_option
-def command(output: Path, samples: int, seed: int, jobs: int) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
+    """Options of the demonstration."""
+
+    output: Path = output_option("runs/demo")
+    samples: int = option("Test digits to simulate.", Integer(MOST_SAMPLES), SAMPLES)
+    seed: int = option("Seed of the training and of the sample draw.", Integer(SEED), 0)
+    jobs: int = jobs_option()
+
+
+def run(options: DemoOptions, session: VerbSession) -> Result:
     """Train a small network on handwritten digits, compile it, simulate it in ngspice and compare.
 
     The folder receives the checkpoint, the netlist with its mapping report, the comparison and report.html. What an
@@ -45,27 +51,31 @@ def command(output: Path, samples: int, seed: int, jobs: int) -> None:
     from cosim.verbs.pipeline import run_comparison
     from cosim.verbs.tables import format_comparison
 
+    output, seed, jobs = options.output, options.seed, options.jobs
     check_outputs("demo", output)
-    take_folder("demo", output)
+    session.take_folder("demo", output)
     network_file = output / "model.pt"
-    click.echo(f"1  train     {CELLS} cells a layer on handwritten digits, epsilon annealed from 1 to 0")
+    session.echo(f"1  train     {CELLS} cells a layer on handwritten digits, epsilon annealed from 1 to 0")
     network = _train(network_file, seed)
-    click.echo(
+    session.echo(
         f"             test accuracy in software {network.history['figures']['test_accuracy']:.1%} -> {network_file}"
     )
     design = compile_for(network, str(network_file), load_technology(DEFAULT_TECHNOLOGY), say=say)
     write_design(design, output / "netlist")
     summary = summarize(design)
     area = f"{summary['gate_area_um2']:.0f} um2 of gates"
-    click.echo(f"2  compile   {summary['transistors']} transistors, {area} -> {output / 'netlist' / 'network.sp'}")
-    test_set = load_test_set(network, None).take(samples, seed)
-    click.echo(f"3  simulate  {len(test_set.y)} test digits at transistor level, {jobs} workers")
+    session.echo(f"2  compile   {summary['transistors']} transistors, {area} -> {output / 'netlist' / 'network.sp'}")
+    test_set = load_test_set(network, None).take(options.samples, seed)
+    session.echo(f"3  simulate  {len(test_set.y)} test digits at transistor level, {jobs} workers")
     with progress_bar("ngspice") as progress:
         result = run_comparison(design, test_set, Run(output, jobs), progress)
-    click.echo(f"4  compare   {format_quantity(result.power_w['ngspice'] or 0.0, 'W')} mean supply power\n")
-    click.echo("\n".join(format_comparison(result)))
-    click.echo(f"\nreport: {output / 'report.html'}   picture: {output / 'waveforms.png'}")
-    say_failed(result.failed, output)
+    session.echo(f"4  compare   {format_quantity(result.power_w['ngspice'] or 0.0, 'W')} mean supply power\n")
+    return Result(
+        result,
+        format_comparison(result),
+        report=f"report: {output / 'report.html'}   picture: {output / 'waveforms.png'}",
+        fault=describe_failed(result.failed, output),
+    )
 
 
 def _train(path: Path, seed: int) -> "Network":
@@ -95,3 +105,6 @@ def _is_trained_so(network: "Network", config: "TrainingConfig") -> bool:
     settings = json.loads(json.dumps(describe_config(config)))
     accuracy = network.history.get("figures", {}).get("test_accuracy")
     return network.history.get("settings") == settings and isinstance(accuracy, float)
+
+
+command = verb(DemoOptions, run, KeepingVerb)

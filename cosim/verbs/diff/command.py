@@ -3,43 +3,30 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
-from cosim.cli.help import Verb
-from cosim.cli.options import FILE, collecting, json_option, pdk_root_option
 from cosim.cli.progress import progress_bar
-from cosim.verbs.common import check_json, check_outputs, take_folder, write_json
+from cosim.cli.session import VerbSession
+from cosim.cli.shared_options import json_option, pdk_root_option
+from cosim.cli.verb import FILE, Result, argument, option, switch, verb
+from cosim.verbs.common import check_json, check_outputs
 
 
-@dataclass(frozen=True)
-class Answering:
-    """Destinations of a difference as well as the terminal: a folder, a JSON file, and the exit status."""
-
-    output: Path | None
-    json_file: Path | None
-    exit_code: bool
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DiffOptions:
     """Options of a comparison of two runs: specs for the chips of both, and where their technology is now."""
 
-    specs: tuple[str, ...]
-    pdk_root: Path | None
-    technology: Path | None
+    run_a: Path = argument("RUN_A", FILE)
+    run_b: Path = argument("RUN_B", FILE)
+    output: Path | None = option("Folder for diff.html and diff.json.", FILE, flags=("-o", "--output"))
+    json_file: Path | None = json_option()
+    exit_code: bool = switch("Exit with status 1 where anything differs.")
+    specs: tuple[str, ...] = option(
+        "What chips of both runs must do [default: each run's own].", flags=("--spec",), multiple=True
+    )
+    pdk_root: Path | None = pdk_root_option()
+    technology: Path | None = option("Where the .toml of both runs of chips stands now.", FILE)
 
 
-@click.command(cls=Verb)
-@click.argument("run_a", metavar="RUN_A", type=FILE)
-@click.argument("run_b", metavar="RUN_B", type=FILE)
-@click.option("-o", "--output", type=FILE, help="Folder for diff.html and diff.json.")
-@json_option
-@click.option("--exit-code", is_flag=True, help="Exit with status 1 where anything differs.")
-@click.option("--spec", "specs", multiple=True, help="What chips of both runs must do [default: each run's own].")
-@pdk_root_option
-@click.option("--technology", type=FILE, help="Where the .toml of both runs of chips stands now.")
-@collecting(to=Answering, asking=DiffOptions)
-def command(*, run_a: Path, run_b: Path, to: Answering, asking: DiffOptions) -> None:
+def run(options: DiffOptions, session: VerbSession) -> Result:
     """Say what changed between two finished runs, by how much, and where.
 
     RUN_A and RUN_B are folders of compare, simulate, power, montecarlo, sweep or demo. What differs in settings,
@@ -52,22 +39,27 @@ def command(*, run_a: Path, run_b: Path, to: Answering, asking: DiffOptions) -> 
     from cosim.verbs.diff.table import format_difference
     from cosim.verbs.montecarlo.keep import Places
 
-    if to.output is not None:
-        check_outputs("diff", to.output, to.json_file)
+    output = options.output
+    if output is not None:
+        check_outputs("diff", output, options.json_file)
     else:
-        check_json(to.json_file)
+        check_json(options.json_file)
     with progress_bar("causes") as progress:
-        judging = ChipRequirements(asking.specs, Places(asking.pdk_root, asking.technology))
-        difference = diff_folders(run_a, run_b, PairOptions(judging, progress))
-    click.echo("\n".join(format_difference(difference)))
-    if to.output is not None:
+        judging = ChipRequirements(options.specs, Places(options.pdk_root, options.technology))
+        difference = diff_folders(options.run_a, options.run_b, PairOptions(judging, progress))
+    session.echo("\n".join(format_difference(difference)))
+    if output is not None:
         from cosim.base.store import write_results, write_texts
         from cosim.verbs.diff.page import format_page_of
 
-        take_folder("diff", to.output)
-        write_results(to.output, {"diff.json": difference})
-        write_texts(to.output, {"diff.html": format_page_of(difference)})
-        click.echo(f"\npage: {to.output / 'diff.html'}")
-    write_json(to.json_file, difference)
-    if to.exit_code and not difference.nothing:
-        raise SystemExit(1)
+        session.take_folder("diff", output)
+        write_results(output, {"diff.json": difference})
+        write_texts(output, {"diff.html": format_page_of(difference)})
+    return Result(
+        difference,
+        report="" if output is None else f"page: {output / 'diff.html'}",
+        fault="" if options.exit_code and not difference.nothing else None,
+    )
+
+
+command = verb(DiffOptions, run)

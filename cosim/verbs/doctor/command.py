@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
-import click
-
 from cosim.base.errors import MissingToolError
 from cosim.base.version import __version__
+from cosim.cli.session import VerbSession
+from cosim.cli.verb import Result, switch, verb
 from cosim.engines.ngspice.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough, ngspice_version
 from cosim.engines.vacask.program import vacask_version
 
@@ -65,17 +65,21 @@ class Diagnosis:
     ready: bool
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the same findings as JSON.")
-@click.pass_context
-def command(context: click.Context, *, as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions:
+    """Options of the doctor."""
+
+    as_json: bool = switch("Print the same findings as JSON.", flags=("--json",))
+
+
+def run(options: DoctorOptions, _session: VerbSession) -> Result:
     """Say what is installed, what is missing and how to install it.
 
     Exit status 0 when everything that simulation needs is there, 1 otherwise.
     """
     found = diagnose()
-    click.echo(json.dumps(asdict(found), indent=2) if as_json else format_diagnosis(found))
-    context.exit(0 if found.ready else 1)
+    text = json.dumps(asdict(found), indent=2) if options.as_json else format_diagnosis(found)
+    return Result(found, [text], fault=None if found.ready else "")
 
 
 def diagnose() -> Diagnosis:
@@ -177,3 +181,6 @@ def _kits(pdk_root: str | None) -> tuple[str, ...]:
     if pdk_root is None or not Path(pdk_root).is_dir():
         return ()
     return tuple(sorted(folder.name for folder in Path(pdk_root).iterdir() if (folder / "libs.tech").is_dir()))
+
+
+command = verb(DoctorOptions, run)

@@ -1,23 +1,28 @@
 """`cosim inspect`: what is in a checkpoint."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import click
 
 from cosim.base.errors import MappingError
 from cosim.base.text import shown_path
-from cosim.cli.options import FILE
+from cosim.cli.session import VerbSession
+from cosim.cli.verb import FILE, Result, argument, switch, verb
 from cosim.exchange.checkpoint import load_network
 from cosim.verbs.inspect.table import describe_network, format_network
 
 
-@click.command(name="inspect")
-@click.argument("checkpoint", type=FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-def command(*, checkpoint: Path, as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions:
+    """Options of an inspection."""
+
+    checkpoint: Path = argument(None, FILE)
+    as_json: bool = switch("Print JSON instead of tables.", flags=("--json",))
+
+
+def run(options: InspectOptions, _session: VerbSession) -> Result:
     """Print task, encoding, layers, value ranges and training figures of a CHECKPOINT (.pt or .npz)."""
+    checkpoint, as_json = options.checkpoint, options.as_json
     try:
         network = load_network(checkpoint)
     except MappingError:  # as only a model that stays software makes it
@@ -26,7 +31,7 @@ def command(*, checkpoint: Path, as_json: bool) -> None:
     else:
         described = {"file": str(checkpoint), **describe_network(network)}
         lines = [shown_path(checkpoint), *([] if as_json else format_network(network))]
-    click.echo(json.dumps(described, indent=2, sort_keys=True) if as_json else "\n".join(lines))
+    return Result(described, [json.dumps(described, indent=2, sort_keys=True)] if as_json else lines)
 
 
 def describe_software(path: Path) -> dict[str, object]:
@@ -47,3 +52,6 @@ def describe_software(path: Path) -> dict[str, object]:
         "figures": model.history.get("figures", {}),
         "stays software": "; ".join(map(str, parts)),
     }
+
+
+command = verb(InspectOptions, run)

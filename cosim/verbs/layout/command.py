@@ -2,33 +2,32 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import click
-
-from cosim.cli.options import collecting, network_argument, output_option
 from cosim.cli.progress import say
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import RunVerb
-from cosim.verbs.common import Compiling, check_outputs, compile_options, load_design, take_folder
+from cosim.cli.shared_options import network_argument, output_option
+from cosim.cli.verb import Result, group_of, switch, verb
+from cosim.verbs.common import Compiling, check_outputs, load_design
+
+if TYPE_CHECKING:
+    from cosim.layout.produce import Made
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LayoutOptions:
-    """Options of the drawing: `check` it with the kit's decks, add `fill`, keep it gzipped as well."""
+    """Options of a drawing."""
 
-    check: bool
-    fill: bool
-    gzip: bool
+    network_file: Path = network_argument()
+    output: Path = output_option("layout")
+    check: bool = switch("Run the kit's DRC and LVS in the klayout application.")
+    fill: bool = switch("Add squares of metal up to the foundry's density.")
+    gzip: bool = switch("Write layout.gds.gz, too.")
+    compiling: Compiling = group_of(Compiling)
 
 
-@click.command(cls=RunVerb)
-@network_argument
-@output_option("layout")
-@click.option("--check", is_flag=True, help="Run the kit's DRC and LVS in the klayout application.")
-@click.option("--fill", is_flag=True, help="Add squares of metal up to the foundry's density.")
-@click.option("--gzip", is_flag=True, help="Write layout.gds.gz, too.")
-@compile_options
-@collecting(drawing=LayoutOptions)
-def command(*, network_file: Path, output: Path, drawing: LayoutOptions, compiling: Compiling) -> None:
+def run(options: LayoutOptions, session: VerbSession) -> Result:
     """Draw NETWORK as a macro: GDS, LVS netlist, pins, areas, capacitance of wires.
 
     The folder receives layout.gds, lvs.sp (the netlist that is simulated, a line a unit), pins.csv in order from the
@@ -44,26 +43,17 @@ def command(*, network_file: Path, output: Path, drawing: LayoutOptions, compili
     from cosim.layout.produce import check_layout, make_layout
     from cosim.technology.catalog import load_technology
 
+    output, compiling = options.output, options.compiling
     check_outputs("layout", output)
     technology = load_technology(compiling.technology, compiling.pdk_root)
     rules = drawing_of(technology)
     geometry()  # said before the work
-    checker = find_checker(technology, rules) if drawing.check else None
-    design, _ = load_design(network_file, compiling)
-    take_folder("layout", output)
-    made = make_layout(design, output, packed=drawing.gzip, filled=drawing.fill)
-    x1, y1, x2, y2 = made.chip.box
-    click.echo(f"{network_file} on {technology.name}")
-    click.echo(f"  size              {(x2 - x1) / 1000:.1f} x {(y2 - y1) / 1000:.1f} um")
-    click.echo(f"  area              {made.chip.area * 1e12:.0f} um2, {made.ratio:.2f} times the gates")
-    click.echo(f"  units             {made.units.summary}")
-    worst = made.resistance[0]
-    click.echo(f"  resistance        at most {100 * worst.worst:.2g} % of U_T or of a frame, on {worst.net}")
-    if made.filled is not None:
-        for layer, share in made.filled.after.items():
-            click.echo(f"  {layer:<17} {made.filled.before[layer]:.1%} of the area, {share:.1%} with fill")
-    for cell, reason in made.without_picture.items():
-        click.echo(f"  no picture        of {cell} alone: {reason}")
+    checker = find_checker(technology, rules) if options.check else None
+    design, _ = load_design(options.network_file, compiling)
+    session.take_folder("layout", output)
+    made = make_layout(design, output, packed=options.gzip, filled=options.fill)
+    session.echo(f"{options.network_file} on {technology.name}")
+    session.echo("\n".join(_format_layout(made)))
     passed = made.units.passed
     if checker is not None:
 
@@ -72,8 +62,24 @@ def command(*, network_file: Path, output: Path, drawing: LayoutOptions, compili
 
         found = check_layout(output, checker, finished)
         for one in found:
-            click.echo(f"  {one.check:<17} {one.summary}")
+            session.echo(f"  {one.check:<17} {one.summary}")
             passed &= one.passed or one.check == "density"
-    click.echo(f"  written           {output}")
-    if not passed:
-        raise SystemExit(1)
+    return Result(lines=[f"  written           {output}"], fault=None if passed else "")
+
+
+def _format_layout(made: "Made") -> list[str]:
+    """Return lines with the size of a drawing, what its wires cost, and its fill."""
+    (x1, y1, x2, y2), worst = made.chip.box, made.resistance[0]
+    lines = [
+        f"  size              {(x2 - x1) / 1000:.1f} x {(y2 - y1) / 1000:.1f} um",
+        f"  area              {made.chip.area * 1e12:.0f} um2, {made.ratio:.2f} times the gates",
+        f"  units             {made.units.summary}",
+        f"  resistance        at most {100 * worst.worst:.2g} % of U_T or of a frame, on {worst.net}",
+    ]
+    if made.filled is not None:
+        for layer, share in made.filled.after.items():
+            lines.append(f"  {layer:<17} {made.filled.before[layer]:.1%} of the area, {share:.1%} with fill")
+    return lines + [f"  no picture        of {cell} alone: {reason}" for cell, reason in made.without_picture.items()]
+
+
+command = verb(LayoutOptions, run, RunVerb)

@@ -6,37 +6,32 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-import click
-
 from cosim.base.claim import check_replaceable, starts_with
 from cosim.base.errors import InputError
 from cosim.base.write import make_folder, write_together
-from cosim.cli.help import Verb
-from cosim.cli.options import FILE, collecting, pdk_root_option
 from cosim.cli.progress import say
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import say_version
+from cosim.cli.shared_options import pdk_root_option
+from cosim.cli.verb import FILE, Result, argument, option, switch, verb
 from cosim.results.html import Picture
 from cosim.results.page import Blocks, Grid, Page
 
 
-@dataclass(frozen=True)
-class Written:
-    """The page's file, the folder of its pictures, and whether it goes without the worst chip's waveforms."""
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """Options of a page: the folders that it is of, its file, the folder of its pictures, and where the technology of a
+    run is now."""
 
-    output: Path | None
-    pictures: Path | None
-    no_waveforms: bool
+    folders: tuple[Path, ...] = argument("FOLDER...", FILE, nargs=-1, required=True)
+    output: Path | None = option("HTML file.  [default: FOLDER/report.html]", FILE, flags=("-o", "--output"))
+    pdk_root: Path | None = pdk_root_option()
+    technology: Path | None = option("Where the run's own .toml stands now.", FILE)
+    pictures: Path | None = option("Put each picture there, too, as .svg or .png.", FILE, metavar="FOLDER")
+    no_waveforms: bool = switch("Leave the worst chip's waveforms out; nothing is simulated.")
 
 
-@click.command(cls=Verb)
-@click.argument("folders", metavar="FOLDER...", type=FILE, nargs=-1, required=True)
-@click.option("-o", "--output", type=FILE, help="HTML file.  [default: FOLDER/report.html]")
-@pdk_root_option
-@click.option("--technology", type=FILE, help="Where the run's own .toml stands now.")
-@click.option("--pictures", metavar="FOLDER", type=FILE, help="Put each picture there, too, as .svg or .png.")
-@click.option("--no-waveforms", is_flag=True, help="Leave the worst chip's waveforms out; nothing is simulated.")
-@collecting(written=Written)
-def command(*, folders: tuple[Path, ...], written: Written, pdk_root: Path | None, technology: Path | None) -> None:
+def run(options: ReportOptions, _session: VerbSession) -> Result:
     """Write one page of what verbs have left in the folders FOLDER, all of one network.
 
     One self-contained HTML file, a chapter for each folder. Of a Monte Carlo run: yield with its interval, histograms
@@ -52,14 +47,15 @@ def command(*, folders: tuple[Path, ...], written: Written, pdk_root: Path | Non
     from cosim.verbs.montecarlo.store import RUN_FILE, VERB
     from cosim.verbs.montecarlo.write import check_page, read_run
 
+    folders, pictures = options.folders, options.pictures
     first, *others = folders
-    if written.output is None and others:
+    if options.output is None and others:
         raise InputError(f"{len(folders)} folders need a file for their page; name it with -o")
-    output = first / REPORT_FILE if written.output is None else written.output
+    output = options.output or first / REPORT_FILE
     if others or output.parent != first:
         check_page(output)
-    if written.pictures is not None and written.pictures.exists() and not written.pictures.is_dir():
-        raise InputError(f"--pictures {written.pictures}: must be a folder, but is a file; name another")
+    if pictures is not None and pictures.exists() and not pictures.is_dir():
+        raise InputError(f"--pictures {pictures}: must be a folder, but is a file; name another")
     for one in folders:
         if not one.is_dir():
             raise InputError(f"{one}: must be a folder of a run, but is {'a file' if one.exists() else 'not there'}")
@@ -68,19 +64,17 @@ def command(*, folders: tuple[Path, ...], written: Written, pdk_root: Path | Non
             whose = f"cosim {owner} has not left its page there (page.json); run it again"
             nobody = "no verb has left its page there (page.json); give the folder of a run, what -o of a verb named"
             raise InputError(f"{one}: {nobody if owner is None else whose}")
-    places = Places(pdk_root, technology)
+    places = Places(options.pdk_root, options.technology)
     pages = [
-        read_page(one) if has_page(one) else read_run(one, places, waveforms=not written.no_waveforms, say=say)
+        read_page(one) if has_page(one) else read_run(one, places, waveforms=not options.no_waveforms, say=say)
         for one in folders
     ]
     for one, page in zip(folders, pages, strict=True):
         say_version(one, page.repeat)
     check_same(list(zip(folders, pages, strict=True)))
     write_atomically(output, format_pages(pages).encode())
-    click.echo(f"report: {output}")
-    if written.pictures is not None:
-        names = write_pictures(written.pictures, pages)
-        click.echo("\n".join(f"picture: {written.pictures / name}" for name in names))
+    written = [] if pictures is None else [pictures / name for name in write_pictures(pictures, pages)]
+    return Result(lines=[f"report: {output}", *(f"picture: {path}" for path in written)])
 
 
 _STARTS = b"\x89PNG", b"<svg", b"<?xml"
@@ -121,3 +115,6 @@ def _free(stem: str, ending: str, taken: dict[str, Picture]) -> str:
     stems = {Path(name).stem for name in taken}
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     return f"{next(name for name in names if name not in stems)}.{ending}"
+
+
+command = verb(ReportOptions, run)

@@ -3,60 +3,33 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from cosim.base.bounds import AREA, NUMBER, SEED, Bounds
-from cosim.cli.help import Verb
-from cosim.cli.options import collecting, data_option, json_option, network_argument, timeout_option
+from cosim.cli.session import VerbSession
+from cosim.cli.shared_options import data_option, json_option, network_argument, timeout_option
 from cosim.cli.types import Integer, Number
-from cosim.verbs.common import Compiling, check_json, compile_options, load_design, write_json
+from cosim.cli.verb import Result, group_of, option, verb
+from cosim.verbs.common import Compiling, check_json, load_design
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SensitivityOptions:
-    """The sample, and what is asked of it."""
+    """Options of a sensitivity: the sample, what is asked of it, and on which chip."""
 
-    data: Path | None
-    sample: int
-    frame: int | None
-    readout: int | None
-    timeout: float
-
-
-@dataclass(frozen=True)
-class SampledChip:
-    """The chip, and how large its devices are over drawn."""
-
-    chip: int | None
-    seed: int
-    area: float
+    network_file: Path = network_argument()
+    data: Path | None = data_option()
+    sample: int = option("Its number in the test set.", Integer(NUMBER), 0)
+    frame: int | None = option("Read this frame alone [default: as the network pools].", Integer(NUMBER))
+    readout: int | None = option("This output's current [default: margin of the decision].", Integer(NUMBER))
+    chip: int | None = option("On this chip, drawn by --seed [default: one without mismatch].", Integer(NUMBER))
+    seed: int = option("Seed of the chip.", Integer(SEED), 0)
+    area: float = option("Device area over drawn, for mismatch alone.", Number(AREA), 1.0)
+    top: int = option("How many transistors are shown.", Integer(Bounds(1, 1000)), 10)
+    json_file: Path | None = json_option()
+    timeout: float = timeout_option()
+    compiling: Compiling = group_of(Compiling)
 
 
-@dataclass(frozen=True)
-class Showing:
-    """Options on the output: how many devices are shown, and the file that has all of it."""
-
-    top: int
-    json_file: Path | None
-
-
-@click.command(cls=Verb)
-@network_argument
-@data_option
-@click.option("--sample", type=Integer(NUMBER), default=0, help="Its number in the test set.")
-@click.option("--frame", type=Integer(NUMBER), help="Read this frame alone [default: as the network pools].")
-@click.option("--readout", type=Integer(NUMBER), help="This output's current [default: margin of the decision].")
-@click.option("--chip", type=Integer(NUMBER), help="On this chip, drawn by --seed [default: one without mismatch].")
-@click.option("--seed", type=Integer(SEED), default=0, help="Seed of the chip.")
-@click.option("--area", type=Number(AREA), default=1.0, help="Device area over drawn, for mismatch alone.")
-@click.option("--top", type=Integer(Bounds(1, 1000)), default=10, help="How many transistors are shown.")
-@json_option
-@timeout_option
-@compile_options
-@collecting(asking=SensitivityOptions, drawing=SampledChip, showing=Showing)
-def command(
-    *, network_file: Path, asking: SensitivityOptions, drawing: SampledChip, showing: Showing, compiling: Compiling
-) -> None:
+def run(options: SensitivityOptions, _session: VerbSession) -> Result:
     """Say which transistors of NETWORK decide a test sample.
 
     The decision margin, read out of the decided class over the runner-up, is differentiated by the threshold voltage
@@ -71,16 +44,19 @@ def command(
     from cosim.verbs.sensitivity.study import SensitivityTarget, sensitivities
     from cosim.verbs.sensitivity.table import format_sensitivities
 
-    check_json(showing.json_file)
+    check_json(options.json_file)
     engine_entry(BATCH).load()
-    design, condition = load_design(network_file, compiling)
-    x = load_test_set(design.network, asking.data).inputs(asking.sample)
+    design, condition = load_design(options.network_file, options.compiling)
+    x = load_test_set(design.network, options.data).inputs(options.sample)
     chip = None
-    if drawing.chip is not None:
-        plan = VariationPlan("local", drawing.seed, drawing.chip + 1, area=drawing.area)
+    if options.chip is not None:
+        plan = VariationPlan("local", options.seed, options.chip + 1, area=options.area)
         devices = varying_devices(design.assembly.circuit, condition.technology, plan)
-        chip = draw_chip(devices, condition.technology, plan, drawing.chip)
-    run = Run(None, 0, asking.timeout, Timing(t_step=compiling.t_step), BATCH, condition, chip)
-    found = sensitivities(design, x, run, SensitivityTarget(asking.frame, asking.readout, drawing.area))
-    click.echo("\n".join(format_sensitivities(found, showing.top)))
-    write_json(showing.json_file, found)
+        chip = draw_chip(devices, condition.technology, plan, options.chip)
+    timing = Timing(t_step=options.compiling.t_step)
+    run = Run(None, 0, options.timeout, timing, BATCH, condition, chip)
+    found = sensitivities(design, x, run, SensitivityTarget(options.frame, options.readout, options.area))
+    return Result(found, format_sensitivities(found, options.top))
+
+
+command = verb(SensitivityOptions, run)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-
-import click
 
 from cosim.base.errors import InputError
 from cosim.base.settings import SETTINGS_FILE
-from cosim.cli.options import FILE
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import say_version
+from cosim.cli.verb import FILE, Result, argument, verb
 
 RESULTS = (
     "comparison.json",
@@ -30,9 +30,14 @@ _WITHIN = ("sweep", "explore", "signoff")  # have runs in folders of their own
 AGAIN = "the same command writes it again"
 
 
-@click.command()
-@click.argument("folder", metavar="FOLDER", type=FILE)
-def command(folder: Path) -> None:
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """Options of a check: the folder of a verb."""
+
+    folder: Path = argument("FOLDER", FILE)
+
+
+def run(options: VerifyOptions, session: VerbSession) -> Result:
     """Check the files that a verb keeps in FOLDER against their checksums; nothing is changed or run.
 
     FOLDER is the store of montecarlo, or a folder of compile, layout, simulate, compare, power, trim, characterize or
@@ -40,18 +45,20 @@ def command(folder: Path) -> None:
     """
     from cosim.base.settings import read_settings
 
+    folder = options.folder
     rows = list(check_kept(folder))
     if not rows:
         raise InputError(f"{folder}: holds nothing with a checksum; give a folder that a verb has written")
     width = max(len(name) for name, _ in rows)
     for name, fault in rows:
-        click.echo(f"{name:{width}}  {f'damaged  {fault}' if fault else 'whole'}")
+        session.echo(f"{name:{width}}  {f'damaged  {fault}' if fault else 'whole'}")
     with suppress(InputError):  # it stands in the rows
         say_version(folder, read_settings(folder))
-    for rest in rests_in(folder):
-        click.echo(f"{rest.relative_to(folder)}: {rest.stat().st_size} bytes left by a killed process; may be deleted")
-    if any(fault for _, fault in rows):
-        raise SystemExit(1)
+    rests = [
+        f"{rest.relative_to(folder)}: {rest.stat().st_size} bytes left by a killed process; may be deleted"
+        for rest in rests_in(folder)
+    ]
+    return Result(lines=rests, fault="" if any(fault for _, fault in rows) else None)
 
 
 def rests_in(folder: Path) -> Iterator[Path]:
@@ -162,3 +169,6 @@ def _fault_of_settings(folder: Path) -> str:
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+command = verb(VerifyOptions, run)
