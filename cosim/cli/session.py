@@ -22,7 +22,7 @@ class VerbSession:
         settings: RunSettings | None = None,
         *,
         fresh: bool = False,
-        echo: Callable[[str], object] = lambda _: None,
+        echo: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.settings, self.fresh, self.echo = settings, fresh, echo
         self._held = ExitStack()

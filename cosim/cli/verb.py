@@ -189,7 +189,7 @@ def write_json(path: Path, content: object) -> None:
 
 
 def call(
-    command: Verb, options: object, *, fresh: bool = False, echo: Callable[[str], object] = lambda _: None
+    command: Verb, options: object, *, fresh: bool = False, echo: Callable[[str], None] = lambda _: None
 ) -> Result:
     """Run a verb with options, as its command line does, and return its result; prints nothing on stdout.
 

@@ -11,9 +11,10 @@ import click
 from cosim.base.bounds import SEED, Bounds, check_memory
 from cosim.base.errors import InputError, importing
 from cosim.base.text import shown_name, shown_path
-from cosim.cli.options import FILE, collecting
 from cosim.cli.progress import say
+from cosim.cli.session import VerbSession
 from cosim.cli.types import Integer
+from cosim.cli.verb import FILE, Result, argument, one_of, option, verb
 from cosim.network.automaton import MOST_STATES
 from cosim.verbs.train.command import EXTRA
 
@@ -42,42 +43,27 @@ class _Blocks(click.ParamType):
         return int(found[1]), int(found[2])
 
 
-@dataclass(frozen=True)
-class AutomatonSource:
-    """Source of the automaton, one of source, modulo and train; modulo also the digits of what is trained."""
+@dataclass(frozen=True, kw_only=True)
+class AutomatonOptions:
+    """Options of an automaton, whose source is one of source, modulo and train; modulo: also the digits of what is
+    trained."""
 
-    source: str | None
-    modulo: int | None
-    alphabet: str | None
-    train: str | None
-    blocks: tuple[int, int] | None
-    bits: int
-    seed: int
+    source: str | None = argument("[REGEX | TABLE.json | CHECKPOINT]", None, required=False)
+    modulo: int | None = option(
+        "Sum of digits modulo this, in place of SOURCE; with --train its M.", Integer(Bounds(2, MOST_STATES))
+    )
+    alphabet: str | None = option("Symbols of REGEX, default those that it names.")
+    train: str | None = option("Learn this task, in place of SOURCE [M: 3].", click.Choice(list(_BLOCKS)))
+    blocks: tuple[int, int] | None = option("With --train: H blocks of B states [default: by task].", _Blocks())
+    bits: int = option("With --train: BMRU bits beside the blocks.", Integer(Bounds(0, 32)), 0)
+    structure: str = one_of(("auto", "one-hot"), "The form of the smallest area, or one cell for each state.")
+    output: Path = option("Checkpoint file, .pt or .npz.", FILE, Path("automaton.npz"), flags=("-o", "--output"))
+    length: int = option("Longest test string.", Integer(LENGTH), 40)
+    strings: int = option("Random test strings.", Integer(STRINGS), 100)
+    seed: int = option("Seed of the test strings, and of --train.", Integer(SEED), 0)
 
 
-@click.command(name="automaton")
-@click.argument("source", metavar="[REGEX | TABLE.json | CHECKPOINT]", required=False)
-@click.option(
-    "--modulo",
-    type=Integer(Bounds(2, MOST_STATES)),
-    help="Sum of digits modulo this, in place of SOURCE; with --train its M.",
-)
-@click.option("--alphabet", help="Symbols of REGEX, default those that it names.")
-@click.option("--train", type=click.Choice(list(_BLOCKS)), help="Learn this task, in place of SOURCE [M: 3].")
-@click.option("--blocks", type=_Blocks(), help="With --train: H blocks of B states [default: by task].")
-@click.option("--bits", type=Integer(Bounds(0, 32)), default=0, help="With --train: BMRU bits beside the blocks.")
-@click.option(
-    "--structure",
-    type=click.Choice(["auto", "one-hot"]),
-    default="auto",
-    help="The form of the smallest area, or one cell for each state.",
-)
-@click.option("-o", "--output", type=FILE, default=Path("automaton.npz"), help="Checkpoint file, .pt or .npz.")
-@click.option("--length", type=Integer(LENGTH), default=40, help="Longest test string.")
-@click.option("--strings", type=Integer(STRINGS), default=100, help="Random test strings.")
-@click.option("--seed", type=Integer(SEED), default=0, help="Seed of the test strings, and of --train.")
-@collecting(asked=AutomatonSource)
-def command(*, asked: AutomatonSource, structure: str, output: Path, length: int, strings: int) -> None:
+def run(options: AutomatonOptions, session: VerbSession) -> Result:
     """Write a network that follows an automaton, and strings to test it with.
 
     The automaton is the minimal one of a REGEX, whose output says behind each
@@ -97,23 +83,26 @@ def command(*, asked: AutomatonSource, structure: str, output: Path, length: int
     from cosim.exchange.checkpoint import is_written_here, save_checkpoint
     from cosim.verbs.automaton.structure import forms, smallest, tour
 
-    _check(asked)
+    _check(options)
+    output, length, strings = options.output, options.length, options.strings
     kept = output.with_suffix(".strings.npz")
     check_replaceable({output: is_written_here, kept: lambda _: output.is_file()})
-    rng = np.random.default_rng(asked.seed)
-    name, automaton = _read(asked, lambda symbols: _random(rng, symbols, max(strings, 100), length))
+    rng = np.random.default_rng(options.seed)
+    name, automaton = _read(options, session, lambda symbols: _random(rng, symbols, max(strings, 100), length))
     say(f"{len(automaton.states)} states, {len(automaton.symbols)} symbols: looking for the form of the smallest area")
     found, walks = forms(automaton, name), tour(automaton, length)
-    form, count = smallest(found) if structure == "auto" else found[0], len(walks)
+    form, count = smallest(found) if options.structure == "auto" else found[0], len(walks)
     save_checkpoint(output, form.network)
     _write_strings(kept, automaton, walks + _random(rng, len(automaton.symbols), strings, length))
     states, symbols = automaton.next.shape
-    click.echo(
-        f"{name}: {states} states, {symbols} symbols, {states * symbols} transitions\n"
-        f"form:    {_compared(form, found)}\n"
-        f"network: {shown_path(output)}\n"
-        f"strings: {shown_path(kept)}, {count} take every transition, {strings} are random\n"
-        f"next:    cosim compare {shown_path(output)} --data {shown_path(kept)}"
+    return Result(
+        lines=[
+            f"{name}: {states} states, {symbols} symbols, {states * symbols} transitions",
+            f"form:    {_compared(form, found)}",
+            f"network: {shown_path(output)}",
+            f"strings: {shown_path(kept)}, {count} take every transition, {strings} are random",
+            f"next:    cosim compare {shown_path(output)} --data {shown_path(kept)}",
+        ]
     )
 
 
@@ -140,34 +129,36 @@ def _drawn(form: "CircuitSize") -> str:
     return f"{form.words}, {form.transistors} transistors, {form.area * 1e12:,.0f} um2"
 
 
-def _check(asked: AutomatonSource) -> None:
+def _check(options: AutomatonOptions) -> None:
     """Raise InputError unless there is one source, with options of its own."""
-    sources = asked.source, asked.train or asked.modulo
+    sources = options.source, options.train or options.modulo
     if sum(one is not None for one in sources) != 1:
         raise InputError(_ONE_OF)
-    if asked.blocks is not None and asked.train is None:
+    if options.blocks is not None and options.train is None:
         raise InputError("--blocks says what is trained, and needs --train")
-    if asked.bits and asked.train is None:
+    if options.bits and options.train is None:
         raise InputError("--bits says what is trained, and needs --train")
 
 
-def _read(asked: AutomatonSource, strings: "Callable[[int], list[Whole]]") -> "tuple[str, Automaton]":
+def _read(
+    options: AutomatonOptions, session: VerbSession, strings: "Callable[[int], list[Whole]]"
+) -> "tuple[str, Automaton]":
     """Return what the automaton is called, and the automaton; strings: (symbols) -> those that a network is compared
     on."""
     from cosim.automata.regex import automaton_of
     from cosim.network.automaton import minimise, read_table
     from cosim.network.automaton import modulo as counter
 
-    if asked.train is not None:
-        return _train(asked, asked.train)
-    if asked.modulo is not None:
-        return f"sum modulo {asked.modulo}", counter(asked.modulo)
-    path = Path(str(asked.source))
+    if options.train is not None:
+        return _train(options, session, options.train)
+    if options.modulo is not None:
+        return f"sum modulo {options.modulo}", counter(options.modulo)
+    path = Path(str(options.source))
     if path.suffix == ".json":
         return f"automaton of {shown_name(path.name)}", minimise(read_table(path))
     if path.suffix in (".npz", ".pt"):
-        return f"automaton in {shown_name(path.name)}", _learn(path, strings)
-    return f"automaton of {_short(str(asked.source))}", automaton_of(str(asked.source), asked.alphabet)
+        return f"automaton in {shown_name(path.name)}", _learn(path, session, strings)
+    return f"automaton of {_short(str(options.source))}", automaton_of(str(options.source), options.alphabet)
 
 
 def _short(pattern: str) -> str:
@@ -175,11 +166,11 @@ def _short(pattern: str) -> str:
     return pattern if len(pattern) <= _NAMED else f"{pattern[:_NAMED]}..."
 
 
-def _train(asked: AutomatonSource, kind: str) -> "tuple[str, Automaton]":
+def _train(options: AutomatonOptions, session: VerbSession, kind: str) -> "tuple[str, Automaton]":
     """Train blocks on a kind of strings and return its name and the automaton that they learned; print the progress."""
     from cosim.automata.strings import string_task
 
-    digits = asked.modulo or DIGITS
+    digits = options.modulo or DIGITS
     task = string_task(kind, digits)
     with importing("training", EXTRA):
         from cosim.automata.train_blocks import BlockShape
@@ -189,17 +180,17 @@ def _train(asked: AutomatonSource, kind: str) -> "tuple[str, Automaton]":
         if found.learned or found.iterations % 250 == 0:
             say(f"iteration {found.iterations}: loss {found.loss:.3g}, {found.accuracy:.2%} right at length {LONG}")
 
-    blocks, states = asked.blocks or _BLOCKS[kind]
-    trained = train_blocks(task, BlockShape(blocks, states, bits=asked.bits), asked.seed, tell)
+    blocks, states = options.blocks or _BLOCKS[kind]
+    trained = train_blocks(task, BlockShape(blocks, states, bits=options.bits), options.seed, tell)
     found = extract(trained, task)
-    click.echo(
+    session.echo(
         f"learned in {trained.iterations} iterations by {blocks} blocks of {states} states"
-        f"{f' and {asked.bits} bits' if asked.bits else ''}; at least {found.least} states are needed"
+        f"{f' and {options.bits} bits' if options.bits else ''}; at least {found.least} states are needed"
     )
     return f"{kind} of {digits}", found.automaton
 
 
-def _learn(path: Path, strings: "Callable[[int], list[Whole]]") -> "Automaton":
+def _learn(path: Path, session: VerbSession, strings: "Callable[[int], list[Whole]]") -> "Automaton":
     """Return the automaton that a network follows, learned from its answers; print how well the two agree."""
     from cosim.automata.learn import learn, network_oracle
     from cosim.exchange.checkpoint import load_network
@@ -210,7 +201,7 @@ def _learn(path: Path, strings: "Callable[[int], list[Whole]]") -> "Automaton":
     words = [tuple(word.tolist()) for word in strings(features)]
     found = learn(network_oracle(network, shown_path(path)), names, words, MOST_STATES)
     differ = f"of {found.strings} others the automaton answers {found.differing} otherwise"
-    click.echo(f"learned from {found.queries} strings; {differ}")
+    session.echo(f"learned from {found.queries} strings; {differ}")
     return found.automaton
 
 
@@ -220,3 +211,6 @@ def _random(rng: "Generator", symbols: int, count: int, longest: int) -> "list[W
         8.0 * count * longest * (1 + symbols), "the test strings", "give fewer --strings or a smaller --length"
     )
     return [rng.integers(0, symbols, rng.integers(1, longest + 1)) for _ in range(count)]
+
+
+command = verb(AutomatonOptions, run)

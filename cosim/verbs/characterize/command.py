@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from cosim.base.bounds import CELSIUS, SEED, SEQUENCES, STEPS, SUPPLY, Bounds
-from cosim.cli.options import (
-    collecting,
+from cosim.cli.help import Verb
+from cosim.cli.progress import progress_bar, say
+from cosim.cli.session import VerbSession
+from cosim.cli.settings import KeepingVerb, RunVerb
+from cosim.cli.shared_options import (
     engine_option,
     jobs_option,
     json_option,
-    options,
     output_option,
     pdk_root_option,
     t_step_option,
@@ -20,12 +22,11 @@ from cosim.cli.options import (
     technology_option,
     timeout_option,
 )
-from cosim.cli.progress import progress_bar, say
-from cosim.cli.settings import KeepingVerb, RunVerb
 from cosim.cli.types import Integer, QuantityList
+from cosim.cli.verb import Result, group_of, option, verb
 from cosim.engines.table import cell_simulators
 from cosim.technology.scale import DEFAULT_UNITS
-from cosim.verbs.common import Destination, check_outputs, take_folder, write_json
+from cosim.verbs.common import check_outputs
 
 if TYPE_CHECKING:
     from cosim.technology.calibration import Calibration
@@ -45,50 +46,39 @@ SWEPT = {
 Values = tuple[float, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CharacterizeConditions:
-    """A technology, the conditions of which every combination is run, and the simulator that runs them."""
+    """Options on the technology, the conditions of which every combination is run, and the simulator that runs them."""
 
-    technology: str
-    pdk_root: Path | None
-    corners: tuple[str, ...]
-    temperatures: tuple[Values, ...]
-    supplies: tuple[Values, ...]
-    engine: str
-
-
-@dataclass(frozen=True)
-class Updates:
-    """The ladder that is swept, what it is driven with, and where its runs are made."""
-
-    rungs: int
-    sequences: int
-    steps: int
-    seed: int
-    t_step: float
-    tau: float | None
-    jobs: int
-    timeout: float
+    technology: str = technology_option()
+    pdk_root: Path | None = pdk_root_option()
+    corners: tuple[str, ...] = option(
+        "Process corner [default: tt]; once for each.", flags=("--corner",), multiple=True
+    )
+    temperatures: tuple[Values, ...] = option(
+        "Temperatures in celsius: -20,27,85.", QuantityList(CELSIUS), flags=("--temp",), multiple=True
+    )
+    supplies: tuple[Values, ...] = option(
+        "Supplies in volt; every combination is run.", QuantityList(SUPPLY), flags=("--supply",), multiple=True
+    )
+    engine: str = engine_option("Simulator of the transistors.", cell_simulators)
+    json_file: Path | None = json_option()
 
 
-condition_options = options(
-    technology_option,
-    pdk_root_option,
-    click.option("--corner", "corners", multiple=True, help="Process corner [default: tt]; once for each."),
-    click.option(
-        "--temp", "temperatures", type=QuantityList(CELSIUS), multiple=True, help="Temperatures in celsius: -20,27,85."
-    ),
-    click.option(
-        "--supply",
-        "supplies",
-        type=QuantityList(SUPPLY),
-        multiple=True,
-        help="Supplies in volt; every combination is run.",
-    ),
-    engine_option("Simulator of the transistors.", cell_simulators),
-    json_option,
-    collecting(where=CharacterizeConditions, to=Destination),
-)
+@dataclass(frozen=True, kw_only=True)
+class LadderOptions:
+    """Options of a ladder's characterisation: the ladder, what it is driven with, and where its runs are made."""
+
+    output: Path = output_option("runs/characterize/ladder")
+    rungs: int = option("Rungs of the ladder.", Integer(Bounds(1, 32)), 5)
+    sequences: int = option("Random sequences.", Integer(SEQUENCES), 4)
+    steps: int = option("Updates in each.", Integer(STEPS), 100)
+    seed: int = option("Seed of the sequences.", Integer(SEED), 0)
+    t_step: float = t_step_option()
+    tau: float | None = tau_option()
+    jobs: int = jobs_option()
+    timeout: float = timeout_option()
+    where: CharacterizeConditions = group_of(CharacterizeConditions)
 
 
 @click.group(name="characterize", subcommand_metavar="CELL [OPTIONS]")
@@ -99,11 +89,15 @@ def command() -> None:
     """
 
 
-def _swept(cell: str) -> click.Command:
-    @click.command(cls=RunVerb, name=cell, help=SWEPT[cell])
-    @output_option(f"runs/characterize/{cell}")
-    @condition_options
-    def sweep(*, to: Destination, where: CharacterizeConditions) -> None:
+def _swept(cell: str) -> Verb:
+    @dataclass(frozen=True, kw_only=True)
+    class CellOptions:
+        """Options of a cell's characterisation."""
+
+        output: Path = output_option(f"runs/characterize/{cell}")
+        where: CharacterizeConditions = group_of(CharacterizeConditions)
+
+    def run(options: CellOptions, session: VerbSession) -> Result:
         from cosim.results.figures import save_figure
         from cosim.results.kept_page import REPORT_FILE, write_page
         from cosim.technology.conditions import format_conditions
@@ -111,43 +105,32 @@ def _swept(cell: str) -> click.Command:
         from cosim.verbs.characterize.figures import draw_characterisation
         from cosim.verbs.characterize.page import cell_page
 
-        check_outputs("characterize", to.output, to.json_file)
+        output, where = options.output, options.where
+        check_outputs("characterize", output, where.json_file)
         technologies, calibration = _conditions(where)
         measure = getattr(characterize, f"characterize_{cell}")
-        take_folder("characterize", to.output)
+        session.take_folder("characterize", output)
         found = []
         for technology in technologies:
             one = measure(technology, calibration, where.engine)
             found.append(one)
-            click.echo(f"{cell}, {technology.name}, {format_conditions(technology)}")
-            click.echo("\n".join(characterize.format_rows(one.rows)))
-            path = to.output / f"{cell}_{_stem(technology)}.png"
+            session.echo(f"{cell}, {technology.name}, {format_conditions(technology)}")
+            session.echo("\n".join(characterize.format_rows(one.rows)))
+            path = output / f"{cell}_{_stem(technology)}.png"
             save_figure(draw_characterisation(cell, one), path)
-            click.echo(f"figure: {path}\n")
-        write_page(to.output, cell_page(cell, found, _origin(where, technologies[0], calibration)))
-        click.echo(f"report: {to.output / REPORT_FILE}")
-        write_json(to.json_file, characterize.summarize_cell(cell, technologies[0].name, found))
+            session.echo(f"figure: {path}\n")
+        write_page(output, cell_page(cell, found, _origin(where, technologies[0], calibration)))
+        session.echo(f"report: {output / REPORT_FILE}")
+        return Result(characterize.summarize_cell(cell, technologies[0].name, found))
 
-    return sweep
+    return verb(CellOptions, run, RunVerb, name=cell, help=SWEPT[cell])
 
 
 for _cell in SWEPT:
     command.add_command(_swept(_cell))
 
 
-@command.command(cls=KeepingVerb)
-@output_option("runs/characterize/ladder")
-@click.option("--rungs", type=Integer(Bounds(1, 32)), default=5, help="Rungs of the ladder.")
-@click.option("--sequences", type=Integer(SEQUENCES), default=4, help="Random sequences.")
-@click.option("--steps", type=Integer(STEPS), default=100, help="Updates in each.")
-@click.option("--seed", type=Integer(SEED), default=0, help="Seed of the sequences.")
-@t_step_option
-@tau_option
-@jobs_option
-@timeout_option
-@condition_options
-@collecting(updates=Updates)
-def ladder(*, to: Destination, updates: Updates, where: CharacterizeConditions) -> None:
+def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
     """Ladder: random updates, levels, retention, power.
 
     A simulator is held against software: sequences of set, retain and reset pulses, one a frame.
@@ -165,14 +148,14 @@ def ladder(*, to: Destination, updates: Updates, where: CharacterizeConditions) 
     from cosim.verbs.characterize.study import format_rows
     from cosim.verbs.tables import format_ladder
 
-    currents, timing = ladder_currents(I_UNIT), ladder_timing(updates.t_step, updates.tau)
-    rungs, run = updates.rungs, Run(to.output, updates.jobs, updates.timeout, engine=where.engine)
-    study = ladder_study.LadderStudy(rungs, updates.sequences, updates.steps, updates.seed, currents, timing)
-    output = to.output
-    check_outputs("characterize", output, to.json_file)
+    output, where, rungs = options.output, options.where, options.rungs
+    currents, timing = ladder_currents(I_UNIT), ladder_timing(options.t_step, options.tau)
+    run = Run(output, options.jobs, options.timeout, engine=where.engine)
+    study = ladder_study.LadderStudy(rungs, options.sequences, options.steps, options.seed, currents, timing)
+    check_outputs("characterize", output, where.json_file)
     technologies, calibration = _conditions(where)
     ladder_study.check_study(study, technologies, calibration)
-    take_folder("characterize", output)
+    session.take_folder("characterize", output)
     with progress_bar(where.engine) as progress:
         found = ladder_study.run_ladder(study, technologies, calibration, run, progress)
     conditions: list[LadderCondition] = []
@@ -180,16 +163,19 @@ def ladder(*, to: Destination, updates: Updates, where: CharacterizeConditions) 
         summary = ladder_study.summarize_ladder(study, technology, traces)
         conditions.append(LadderCondition(technology, traces, summary))
         title = f"ladder of {rungs} rungs, {technology.name}, {format_conditions(technology)}"
-        click.echo(title)
-        click.echo("\n".join(format_ladder(summary)))
-        click.echo("\n".join(format_rows(ladder_study.level_rows(study, traces))))
+        session.echo(title)
+        session.echo("\n".join(format_ladder(summary)))
+        session.echo("\n".join(format_rows(ladder_study.level_rows(study, traces))))
         path = output / f"ladder_{_stem(technology)}.png"
         save_figure(draw_staircase(study, traces, title), path)
-        click.echo(f"figure: {path}\n")
+        session.echo(f"figure: {path}\n")
     write_page(output, ladder_page(study, conditions, _origin(where, technologies[0], calibration)))
-    click.echo(f"report: {output / REPORT_FILE}")
+    session.echo(f"report: {output / REPORT_FILE}")
     summaries = [one.summary for one in conditions]
-    write_json(to.json_file, ladder_study.summarize_study(study, technologies[0].name, summaries))
+    return Result(ladder_study.summarize_study(study, technologies[0].name, summaries))
+
+
+command.add_command(verb(LadderOptions, run_ladder, KeepingVerb, name="ladder"))
 
 
 def _conditions(where: CharacterizeConditions) -> "tuple[tuple[Technology, ...], Calibration]":

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import click
-
 from cosim.base.bounds import SEEDS
 from cosim.base.errors import importing
 from cosim.base.write import write_atomically
-from cosim.cli.options import FILE, collecting, one_of, output_option
 from cosim.cli.progress import progress_bar, say
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
+from cosim.cli.shared_options import output_option
 from cosim.cli.types import Integer
+from cosim.cli.verb import FILE, Result, argument, one_of, option, switch, verb
 from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Size, check_tables
-from cosim.verbs.common import check_outputs, take_folder
+from cosim.verbs.common import check_outputs
 from cosim.verbs.train.command import EXTRA
 
 if TYPE_CHECKING:
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from cosim.papers.tables.table import PaperTable
 
 
-@dataclass(frozen=True)
-class ReproduceSetup:
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions:
     """Options of the trainings: their size, data, device and seeds, and where their figures go."""
 
-    reduced: bool
-    data: Path | None
-    device: Literal["cpu", "cuda"]
-    seeds: int
-    output: Path
+    tables: tuple[str, ...] = argument("[TABLE]...", None, nargs=-1, required=False)
+    reduced: bool = switch("Small networks: minutes of a CPU for each.")
+    seeds: int = option("Networks of each row.", Integer(SEEDS), 3)
+    data: Path | None = option("Folder with mnist, speech_commands and fsdd, for pixels and keywords.", FILE)
+    device: Literal["cpu", "cuda"] = one_of(("cpu", "cuda"), "Where backbones are trained.")
+    output: Path = output_option("runs/reproduce")
 
     @property
     def size(self) -> Size:
@@ -47,51 +48,46 @@ class ReproduceSetup:
         return shlex.join([*words, "--seeds", str(self.seeds)])
 
 
-@click.command(cls=KeepingVerb, name="reproduce")
-@click.argument("tables", metavar="[TABLE]...", nargs=-1)
-@click.option("--reduced", is_flag=True, help="Small networks: minutes of a CPU for each.")
-@click.option("--seeds", type=Integer(SEEDS), default=3, help="Networks of each row.")
-@click.option("--data", type=FILE, help="Folder with mnist, speech_commands and fsdd, for pixels and keywords.")
-@one_of("--device", ("cpu", "cuda"), "Where backbones are trained.")
-@output_option("runs/reproduce")
-@collecting(where=ReproduceSetup)
-def command(*, tables: tuple[str, ...], where: ReproduceSetup) -> None:
+def run(options: ReproduceOptions, session: VerbSession) -> Result:
     """Train what a TABLE of a paper holds, and print it beside the published figures.
 
     Without a TABLE it lists them. The folder receives TABLE.json and TABLE.md, with settings, seeds, seconds and what
     differs from the paper, and every finished network's figures: the same command continues, also with more seeds.
     Without --reduced networks have the paper's size and iterations, which is for a GPU and takes days.
     """
-    names = check_tables(tables)
+    names = check_tables(options.tables)
     if not names:
         width = max(map(len, TABLES))
-        click.echo("\n".join(f"{name:{width}}  {text}" for name, text in TABLES.items()))
-        return
-    check_outputs("reproduce", where.output)
+        return Result(lines=[f"{name:{width}}  {text}" for name, text in TABLES.items()])
+    check_outputs("reproduce", options.output)
     with importing("training", EXTRA):
         from cosim.papers.tables.run import make_table
 
-    made = {name: make_table(name, where.size) for name in names}  # which says what is missing before any work
-    take_folder("reproduce", where.output)
+    made = {name: make_table(name, options.size) for name in names}  # which says what is missing before any work
+    session.take_folder("reproduce", options.output)
     for name in names:
-        _run(made[name], where, where.command(name))
+        session.echo("\n".join(_reproduce(made[name], options, options.command(name))))
+    return Result()
 
 
-def _run(table: "PaperTable", where: ReproduceSetup, typed: str) -> None:
-    """Train, and write the table anew behind each row."""
+def _reproduce(table: "PaperTable", options: ReproduceOptions, typed: str) -> list[str]:
+    """Train, and write the table anew behind each row; return the lines that show it."""
     import json
 
     from cosim.papers.tables.run import count_left, run_table, table_json, table_page, table_text
 
-    count, kept = count_left(table, where.output, where.seeds)
+    count, kept = count_left(table, options.output, options.seeds)
     most = max(row.iterations for row in table.rows)
     if most:
         say(f"{table.name}: {count} trainings of up to {most} iterations, {kept} of them kept from before")
     rows = list["FinishedExperiment"]()
-    json_file, page = (where.output / f"{table.name}.{suffix}" for suffix in ("json", "md"))
+    json_file, page = (options.output / f"{table.name}.{suffix}" for suffix in ("json", "md"))
     with progress_bar(table.name) as progress:
-        for row in run_table(table, where.output, where.seeds, progress):
+        for row in run_table(table, options.output, options.seeds, progress):
             rows.append(row)
             write_atomically(json_file, f"{json.dumps(table_json(table, typed, rows), indent=2)}\n".encode())
             write_atomically(page, table_page(table, typed, rows).encode())
-    click.echo("\n".join([table.title, "", *table_text(rows), "", f"table: {page}"]))
+    return [table.title, "", *table_text(rows), "", f"table: {page}"]
+
+
+command = verb(ReproduceOptions, run, KeepingVerb)

@@ -4,24 +4,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import click
-
-from cosim.cli.options import FILE, RunningOption, collecting, engine_option, network_argument, one_of
 from cosim.cli.progress import progress_bar
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
+from cosim.cli.shared_options import engine_option, extracted_option, json_option, network_argument, output_option
+from cosim.cli.verb import FILE, Result, group_of, one_of, option, verb
 from cosim.engines.table import BATCH, simulator_beside
-from cosim.verbs.common import (
-    Compiling,
-    Destination,
-    Running,
-    check_outputs,
-    compile_options,
-    destination_options,
-    load_run,
-    run_options,
-    take_folder,
-    write_json,
-)
+from cosim.verbs.common import Compiling, Running, check_outputs, load_run
 
 if TYPE_CHECKING:
     from cosim.compiler.design import Design
@@ -31,33 +20,25 @@ if TYPE_CHECKING:
 EVERY = "all"
 
 
-@dataclass(frozen=True)
-class Signing:
-    """The plan, the simulator of the transistors, their bias currents, and the wires."""
+@dataclass(frozen=True, kw_only=True)
+class SignoffOptions:
+    """Options of a sign-off: the plan, the simulator of the transistors, their bias currents, and the wires."""
 
-    plan: Path | None
-    engine: str
-    bias: "Bias | Literal['all']"
-    extracted: Path | None
+    network_file: Path = network_argument()
+    plan: Path | None = option("What is checked and must hold (.toml); a run writes plan.toml to begin with.", FILE)
+    engine: str = engine_option("What stands for the transistors.", default=BATCH)
+    bias: "Bias | Literal['all']" = one_of(
+        (EVERY, "constant", "reference", "tracking"),
+        "Bias currents: each in turn, ideal, as the reference cell gives them, or that with inputs that follow.",
+    )
+    output: Path = output_option("runs/signoff")
+    json_file: Path | None = json_option()
+    extracted: Path | None = extracted_option("in all checks")
+    compiling: Compiling = group_of(Compiling)
+    running: Running = group_of(Running)
 
 
-@click.command(cls=KeepingVerb)
-@network_argument
-@click.option("--plan", type=FILE, help="What is checked and must hold (.toml); a run writes plan.toml to begin with.")
-@engine_option("What stands for the transistors.", default=BATCH)
-@one_of(
-    "--bias",
-    (EVERY, "constant", "reference", "tracking"),
-    "Bias currents: each in turn, ideal, as the reference cell gives them, or that with inputs that follow.",
-)
-@destination_options("runs/signoff")
-@click.option(
-    "--extracted", cls=RunningOption, type=FILE, help="Folder of cosim layout, whose wires are in all checks."
-)
-@compile_options
-@run_options
-@collecting(how=Signing)
-def command(*, network_file: Path, to: Destination, how: Signing, compiling: Compiling, running: Running) -> None:
+def run(options: SignoffOptions, session: VerbSession) -> Result:
     """Check NETWORK's circuit as a tape-out review would ask: PASS or FAIL.
 
     Nominal; corners, temperatures and supplies; chips with mismatch; noise; shorter and longer frames; supply ripple
@@ -72,33 +53,30 @@ def command(*, network_file: Path, to: Destination, how: Signing, compiling: Com
     from cosim.verbs.signoff.subject import SignoffSubject
     from cosim.verbs.signoff.table import format_check, format_signoff
 
-    plan = read_plan(how.plan)
-    check_outputs("signoff", to.output, to.json_file)
-    design, test_set, run = load_run(network_file, to.output, compiling, running, how.engine)
-    if how.extracted is not None:
-        design = extracted(design, how.extracted)
-    engine_named(how.engine).check()
-    run, biases, why = _with_bias(design, run, how.bias)
-    take_folder("signoff", to.output)
+    plan, output = read_plan(options.plan), options.output
+    check_outputs("signoff", output, options.json_file)
+    design, test_set, run = load_run(options.network_file, output, options.compiling, options.running, options.engine)
+    if options.extracted is not None:
+        design = extracted(design, options.extracted)
+    engine_named(options.engine).check()
+    run, biases, why = _with_bias(design, run, options.bias)
+    session.take_folder("signoff", output)
     subject = SignoffSubject(
         design,
         test_set,
         run,
         plan,
-        asdict(compiling),
+        asdict(options.compiling),
         progress_bar,
-        seed=running.seed,
-        extracted=how.extracted is not None,
+        seed=options.running.seed,
+        extracted=options.extracted is not None,
         biases=biases,
         no_more_biases=why,
     )
-    found = sign_off(subject, lambda check: click.echo("\n".join(format_check(check))))
-    click.echo("\n".join(format_signoff(found)))
+    found = sign_off(subject, lambda check: session.echo("\n".join(format_check(check))))
+    session.echo("\n".join(format_signoff(found)))
     report = write_signoff(subject, found)
-    write_json(to.json_file, found)
-    click.echo(f"\nreport: {report}")
-    if not found.passed:
-        raise SystemExit(1)
+    return Result(found, report=f"report: {report}", fault=None if found.passed else "")
 
 
 def _with_bias(design: "Design", run: "Run", bias: "Bias | Literal['all']") -> "tuple[Run, tuple[Bias, ...], str]":
@@ -110,3 +88,6 @@ def _with_bias(design: "Design", run: "Run", bias: "Bias | Literal['all']") -> "
     if bias == "all":
         return run, *applicable_biases(design, there, simulator)
     return replace(run, condition=biased(design, there, bias, simulator)), (bias,), ""
+
+
+command = verb(SignoffOptions, run, KeepingVerb)
