@@ -1,6 +1,6 @@
 """`cosim backbone`: the seed paper's full backbone, which stays software."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -9,12 +9,12 @@ import click
 from cosim.base.bounds import SEED, SEEDS
 from cosim.base.errors import InputError, importing
 from cosim.base.text import shown_path
-from cosim.cli.fresh import is_fresh
 from cosim.cli.help import GroupedOption
-from cosim.cli.options import FILE, collecting, one_of
 from cosim.cli.progress import progress_bar
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Epsilon, Integer, Number
+from cosim.cli.verb import FILE, Result, argument, one_of, option, switch, verb
 from cosim.papers.shape import (
     CELLS,
     HYBRIDS,
@@ -29,57 +29,12 @@ from cosim.papers.shape import SHAPE_BOUNDS as _OF_SHAPE
 from cosim.papers.shape import TRAINING_BOUNDS as _OF_TRAINING
 from cosim.training.config import seed_path, state_path
 from cosim.verbs.train.beside import Heard, check_output, stopping_truthfully, write_beside
-from cosim.verbs.train.command import (
-    EXTRA,
-    board_option,
-)
+from cosim.verbs.train.command import EXTRA, board_option, values_for
 
 if TYPE_CHECKING:
     from cosim.papers.train import SeedSelection
 
 _S, _T = BackboneShape(1, 1), Training()
-
-
-@dataclass(frozen=True)
-class BackboneShapeOptions:
-    """Options on the shape of a backbone."""
-
-    cell: str
-    width: int
-    state: int
-    blocks: int
-    threshold: Literal["input", "fixed"]
-    wiring: Literal["alternate", "parallel"]
-    positions: bool
-    pooling: Literal["last", "mean", "none"] | None
-    dropout: float
-    start: Literal["zero", "low"]
-
-
-@dataclass(frozen=True)
-class BackboneTrainingOptions:
-    """Options on the training of a backbone."""
-
-    epsilon: float | None
-    iterations: int | None
-    batch: int
-    learning_rate: float
-    device: Literal["cpu", "cuda"]
-    mixed: bool
-    shift: int
-
-
-@dataclass(frozen=True)
-class BackboneFiles:
-    """Files of a training: where samples come from and the model goes to, its seeds, the folder for TensorBoard, and
-    the model to start from."""
-
-    data: Path | None
-    output: Path
-    seeds: int
-    seed: int
-    tensorboard: Path | None
-    origin: Path | None
 
 
 class ShapeOption(GroupedOption):
@@ -94,54 +49,53 @@ class FittingOption(GroupedOption):
     title = "The training"
 
 
-@click.command(cls=KeepingVerb, name="backbone")
-@click.argument("task", metavar="TASK", required=False)
-@click.option("-o", "--output", type=FILE, default=Path("backbone.pt"), help="Model file, .pt.")
-@click.option("--data", type=FILE, help="Folder of the data set, or the file of the task npz.")
-@one_of("--cell", CELLS + HYBRIDS, "Recurrent cell; two of them alternate.", _S.cell)
-@click.option("--width", type=Integer(_OF_SHAPE["width"]), default=_S.width, help="Features between the parts.")
-@click.option(
-    "--state", cls=ShapeOption, type=Integer(_OF_SHAPE["state"]), default=_S.state, help="State of a block's cell."
-)
-@click.option(
-    "--blocks", cls=ShapeOption, type=Integer(_OF_SHAPE["blocks"]), default=_S.blocks, help="Recurrent blocks."
-)
-@one_of("--threshold", ("input", "fixed"), "beta by the input, or one for each unit.", cls=ShapeOption)
-@one_of("--start", ("zero", "low"), "State before the first update: low as in a circuit.", cls=ShapeOption)
-@one_of("--wiring", ("alternate", "parallel"), "Two cells: by block, or both in every block.", cls=ShapeOption)
-@click.option("--positions/--no-positions", cls=ShapeOption, default=_S.positions, help="Sinusoidal positions.")
-@click.option(
-    "--pooling",
-    cls=ShapeOption,
-    type=click.Choice(POOLINGS),
-    help="Over time.  [default: last; none where each step has a target]",
-)
-@click.option(
-    "--dropout", cls=ShapeOption, type=Number(_OF_SHAPE["dropout"]), default=_S.dropout, help="Rate in the perceptrons."
-)
-@click.option(
-    "--shift", cls=FittingOption, type=Integer(_OF_TRAINING["shift"]), default=_T.shift,
-    help="Steps by which samples are moved at random.",
-)  # fmt: skip
-@click.option(
-    "--from", "origin", cls=FittingOption, type=FILE, help="Start from another backbone's weights, but the readout."
-)
-@click.option("--epsilon", type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1].")
-@click.option("--iterations", type=Integer(_OF_TRAINING["iterations"]), help="Gradient steps.  [default: the paper's]")
-@click.option("--batch", type=Integer(_OF_TRAINING["batch"]), default=_T.batch, help="Samples a step.")
-@click.option(
-    "--lr", "learning_rate", type=Number(_OF_TRAINING["learning_rate"]), default=_T.learning_rate,
-    help="Peak learning rate.",
-)  # fmt: skip
-@click.option("--seeds", type=Integer(SEEDS), default=1, help="How many seeds.")
-@click.option("--seed", type=Integer(SEED), default=0, help="The first of them.")
-@one_of("--device", ("cpu", "cuda"), "Where it is trained.", _T.device)
-@click.option("--mixed", is_flag=True, help="bfloat16 outside the cells.")
-@board_option
-@collecting(parts=BackboneShapeOptions, fitting=BackboneTrainingOptions, files=BackboneFiles)
-def command(
-    *, task: str | None, parts: BackboneShapeOptions, fitting: BackboneTrainingOptions, files: BackboneFiles
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class BackboneOptions:
+    """Options of a backbone's shape and training, and its files."""
+
+    task: str | None = argument("TASK", None, required=False)
+    output: Path = option("Model file, .pt.", FILE, Path("backbone.pt"), flags=("-o", "--output"))
+    data: Path | None = option("Folder of the data set, or the file of the task npz.", FILE)
+    cell: str = one_of(CELLS + HYBRIDS, "Recurrent cell; two of them alternate.", default=_S.cell)
+    width: int = option("Features between the parts.", Integer(_OF_SHAPE["width"]), _S.width)
+    state: int = option("State of a block's cell.", Integer(_OF_SHAPE["state"]), _S.state, ShapeOption)
+    blocks: int = option("Recurrent blocks.", Integer(_OF_SHAPE["blocks"]), _S.blocks, ShapeOption)
+    threshold: Literal["input", "fixed"] = one_of(
+        ("input", "fixed"), "beta by the input, or one for each unit.", ShapeOption
+    )
+    start: Literal["zero", "low"] = one_of(
+        ("zero", "low"), "State before the first update: low as in a circuit.", ShapeOption
+    )
+    wiring: Literal["alternate", "parallel"] = one_of(
+        ("alternate", "parallel"), "Two cells: by block, or both in every block.", ShapeOption
+    )
+    positions: bool = option(
+        "Sinusoidal positions.", None, _S.positions, ShapeOption, flags=("--positions/--no-positions",)
+    )
+    pooling: Literal["last", "mean", "none"] | None = option(
+        "Over time.  [default: last; none where each step has a target]", click.Choice(POOLINGS), None, ShapeOption
+    )
+    dropout: float = option("Rate in the perceptrons.", Number(_OF_SHAPE["dropout"]), _S.dropout, ShapeOption)
+    shift: int = option(
+        "Steps by which samples are moved at random.", Integer(_OF_TRAINING["shift"]), _T.shift, FittingOption
+    )
+    origin: Path | None = option(
+        "Start from another backbone's weights, but the readout.", FILE, None, FittingOption, flags=("--from",)
+    )
+    epsilon: float | None = option("'anneal' (1 to 0) or a number in [-1, 1].", Epsilon(), "anneal")
+    iterations: int | None = option("Gradient steps.  [default: the paper's]", Integer(_OF_TRAINING["iterations"]))
+    batch: int = option("Samples a step.", Integer(_OF_TRAINING["batch"]), _T.batch)
+    learning_rate: float = option(
+        "Peak learning rate.", Number(_OF_TRAINING["learning_rate"]), _T.learning_rate, flags=("--lr",)
+    )
+    seeds: int = option("How many seeds.", Integer(SEEDS), 1)
+    seed: int = option("The first of them.", Integer(SEED), 0)
+    device: Literal["cpu", "cuda"] = one_of(("cpu", "cuda"), "Where it is trained.", default=_T.device)
+    mixed: bool = switch("bfloat16 outside the cells.")
+    tensorboard: Path | None = board_option()
+
+
+def run(options: BackboneOptions, session: VerbSession) -> Result:
     """Train the seed paper's backbone for TASK: LayerNorm, gates, gated
     perceptrons and positions around a recurrent cell. It stays software.
 
@@ -154,40 +108,42 @@ def command(
     """
     from cosim.papers.sources import load_source
 
-    if files.output.suffix != ".pt":
-        raise InputError(f"--output must end in .pt, not {files.output.name!r}")
-    check_output(files.output)
-    training = complete_training(task, parts, fitting)
-    seeds = tuple(range(files.seed, files.seed + files.seeds))
-    kept = [seed_path(files.output, seed) for seed in seeds]
+    output = options.output
+    if output.suffix != ".pt":
+        raise InputError(f"--output must end in .pt, not {output.name!r}")
+    check_output(output)
+    training = complete_training(options)
+    seeds = tuple(range(options.seed, options.seed + options.seeds))
+    kept = [seed_path(output, seed) for seed in seeds]
     with stopping_truthfully(*kept, *map(state_path, kept)):
-        source = load_source(task, files.data)
+        source = load_source(options.task, options.data)
         with importing("training", EXTRA):
             from cosim.papers.file import load_model
             from cosim.papers.train import Setup, train_backbone
             from cosim.training.board import writing_board
-        parts = replace(parts, pooling=parts.pooling or ("none" if source.stepwise else _S.pooling))
-        shape = BackboneShape(1, 1, **vars(parts))
-        start = files.origin and load_model(files.origin)
-        with writing_board(files.tensorboard) as passing, progress_bar("training") as progress:
+        parts = values_for(BackboneShape, options)
+        parts["pooling"] = options.pooling or ("none" if source.stepwise else _S.pooling)
+        shape = BackboneShape(1, 1, **parts)
+        start = options.origin and load_model(options.origin)
+        with writing_board(options.tensorboard) as passing, progress_bar("training") as progress:
             setup = Setup(shape, training, source, seeds, passing, start)
             heard = Heard(progress)
-            trained = train_backbone(setup, files.output, heard, resume=not is_fresh())
-    write_beside(files.output, trained.model.history, trained=heard.something)
-    for line in format_trained(trained):
-        click.echo(line)
+            trained = train_backbone(setup, output, heard, resume=not session.fresh)
+    write_beside(output, trained.model.history, session, trained=heard.something)
+    return Result(trained.seeds, format_trained(trained))
 
 
-def complete_training(task: str | None, parts: BackboneShapeOptions, fitting: BackboneTrainingOptions) -> Training:
+def complete_training(options: BackboneOptions) -> Training:
     """Return the settings with what the options leave open: a BMRU's epsilon, the paper's iterations."""
-    epsilon, iterations = fitting.epsilon, fitting.iterations
-    if parts.cell == "bmru":
+    epsilon, iterations = options.epsilon, options.iterations
+    if options.cell == "bmru":
         if epsilon not in (None, 0):
             raise InputError(f"--cell bmru has epsilon 0 throughout, not {epsilon:g}; train --cell cmru")
         epsilon = 0.0
     if iterations is None:
-        iterations = paper_iterations(task or "")
-    return check_training(Training(**(vars(fitting) | {"epsilon": epsilon, "iterations": iterations})))
+        iterations = paper_iterations(options.task or "")
+    values = values_for(Training, options) | {"epsilon": epsilon, "iterations": iterations}
+    return check_training(Training(**values))
 
 
 def format_trained(trained: "SeedSelection") -> list[str]:
@@ -212,3 +168,6 @@ def format_trained(trained: "SeedSelection") -> list[str]:
 
 def _shown(value: float, unit: str) -> str:
     return f"{100 * value:.1f} %" if unit else f"{value:.4g}"
+
+
+command = verb(BackboneOptions, run, KeepingVerb)

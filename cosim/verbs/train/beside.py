@@ -4,12 +4,10 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import click
-
 from cosim.base.claim import check_replaceable
 from cosim.base.settings import settings_beside
 from cosim.cli.progress import Progress
-from cosim.cli.settings import keep_settings
+from cosim.cli.session import VerbSession
 from cosim.cli.stopping import StoppedError
 
 
@@ -38,18 +36,18 @@ def check_output(output: Path) -> None:
     )
 
 
-def write_beside(output: Path, history: Mapping[str, object], *, trained: bool) -> None:
+def write_beside(output: Path, history: Mapping[str, object], session: VerbSession, *, trained: bool) -> None:
     """Write the curve and the settings of a training beside its checkpoint; says so where it was whole before, and
     writes what is missing then."""
     from cosim.base.text import shown_path, typed
     from cosim.verbs.train.curve import TrainingCurve, curve_paths, write_curve
 
     if not trained:
-        click.echo(f"{shown_path(output)} is there, trained so on this data; --fresh trains it again")
+        session.echo(f"{shown_path(output)} is there, trained so on this data; --fresh trains it again")
     if trained or not all(path.exists() for path in curve_paths(output)):
         write_curve(output, typed(history, TrainingCurve, "history", "train it again").curve)
     if trained or not settings_beside(output).exists():
-        keep_settings(output)
+        session.keep_settings(output)
 
 
 @contextmanager

@@ -1,22 +1,23 @@
 """`cosim train`: from a task to a checkpoint that a circuit can be compiled from."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from cosim.base.bounds import AREA, SEEDS
 from cosim.base.errors import InputError, MappingError, importing
 from cosim.base.resources import install_command
-from cosim.cli.fresh import is_fresh
 from cosim.cli.help import GroupedOption
 from cosim.cli.option_names import spell_options
-from cosim.cli.options import FILE, Option, collecting, one_of, pdk_root_option, technology_option
 from cosim.cli.progress import progress_bar
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
+from cosim.cli.shared_options import pdk_root_option, technology_option
 from cosim.cli.types import Epsilon, Integer, Number
+from cosim.cli.verb import FILE, Declared, Result, argument, one_of, option, switch, verb
 from cosim.training.config import (
     ARCHITECTURE_BOUNDS,
     NONE_FOR_ZERO,
@@ -42,28 +43,6 @@ _OBSTACLE = "this network cannot be compiled, only trained and inspected: "
 _A, _C = Architecture(), TrainingConfig()
 
 
-@dataclass(frozen=True)
-class DeviceOptions:
-    """Mismatch of the chips in a training, and noise of its decisions."""
-
-    variation: str
-    sigma_of: str
-    technology: str
-    pdk_root: Path | None
-    area: float
-
-
-@dataclass(frozen=True)
-class TrainingFiles:
-    """Files of a training: where samples come from and the checkpoint goes to, for how many seeds, TensorBoard's
-    folder."""
-
-    output: Path
-    data: Path | None
-    seeds: int
-    tensorboard: Path | None
-
-
 class NetworkOption(GroupedOption):
     """Group of the options on a network's architecture."""
 
@@ -86,79 +65,90 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
     return value or None
 
 
-def _setting(name: str, text: str, cls: type[click.Option] = click.Option) -> Option:
-    """Return the option of a field of the architecture or the training, with the field's bounds and default."""
-    field = "learning_rate" if name == "--lr" else name.removeprefix("--").replace("-", "_")
+def _setting(field: str, text: str, group: type[click.Option] = click.Option, **more: Declared) -> Declared:
+    """Declare the option of a field of the architecture or the training, with the field's bounds and default."""
     bounds, defaults = (ARCHITECTURE_BOUNDS, _A) if field in ARCHITECTURE_BOUNDS else (TRAINING_BOUNDS, _C)
     default = getattr(defaults, field)
     kind = Number(bounds[field]) if isinstance(default, float) else Integer(bounds[field])
     callback = _none_for_zero if field in NONE_FOR_ZERO else None
-    return click.option(name, field, cls=cls, type=kind, default=default, callback=callback, help=text)
+    return option(text, kind, default, group, callback=callback, **more)
 
 
-board_option = click.option(
-    "--tensorboard", cls=BoardOption, type=FILE, metavar="DIR", help="Write the points of the curve for TensorBoard."
-)
+def board_option() -> Declared:
+    """Declare the folder for TensorBoard."""
+    return option("Write the points of the curve for TensorBoard.", FILE, None, BoardOption, metavar="DIR")
 
 
-@click.command(cls=KeepingVerb, name="train")
-@click.argument("task", metavar="TASK", required=False)
-@click.option("-o", "--output", type=FILE, default=Path("model.pt"), help="Checkpoint file, .pt or .npz.")
-@click.option("--data", type=FILE, help="Folder of the data set, or the file of the task npz.")
-@_setting("--cells", "Units a layer.")
-@_setting("--layers", "Recurrent layers.")
-@_setting("--hidden", "ReLU units before them, 0 for none.", cls=NetworkOption)
-@one_of(
-    "--unit", ("first-quadrant", "signed", "mingru"),
-    "States 0 and alpha, or -alpha and alpha; or an analog one that fades (minGRU).", _A.unit,
-)  # fmt: skip
-@one_of("--beta", ("fixed", "input"), "Thresholds.", _A.beta, cls=NetworkOption)
-@one_of(
-    "--gate", ("exponential", "ratio"), "z of a minGRU: 1 - exp(-a), or with a that saturates.", _A.gate,
-    cls=NetworkOption,
-)  # fmt: skip
-@one_of("--cell", ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru compiles with --levels.", _A.cell)
-@_setting("--levels", "Levels of what alphacmru stores, 0: any value.", cls=NetworkOption)
-@click.option(
-    "--epsilon", cls=DescentOption, type=Epsilon(), default="anneal", help="'anneal' (1 to 0) or a number in [-1, 1]."
-)
-@_setting("--grid", "Step of the weights, 0 for continuous ones.", cls=NetworkOption)
-@_setting("--input-levels", "Steps of an input, 0: continuous.", cls=NetworkOption)
-@_setting("--taps", "Frames before, whose input the first layer reads, too; of one bit.", cls=NetworkOption)
-@_setting("--lines", "Dispersive delay lines of the input, which the first layer reads, too.", cls=NetworkOption)
-@click.option(
-    "--feedback", cls=NetworkOption, is_flag=True, help="Each layer also reads its own state of the frame before."
-)
-@_setting("--noise", "Relative parameter noise while training.", cls=DescentOption)
-@one_of(
-    "--variation", ("none", "local"), "local: every sample on another chip, with the technology's mismatch.",
-    cls=DescentOption,
-)  # fmt: skip
-@technology_option
-@pdk_root_option
-@click.option(
-    "--area", cls=DescentOption, type=Number(AREA), default=1.0, help="Gate areas over drawn ones, for mismatch alone."
-)
-@_setting("--margin", "Distance to keep from thresholds, in units.", cls=DescentOption)
-@_setting("--margin-sigma", "The same in sigma of each candidate; 0: off.", cls=DescentOption)
-@one_of(
-    "--sigma-of", ("circuit", "chips"), "Noise and what calibration leaves; chips: mismatch, too.", cls=DescentOption
-)
-@click.option("--device-noise", cls=DescentOption, is_flag=True, help="Decide with the noise of the devices.")
-@_setting("--weight-cost", "Loss per unit of summed |weight|.", cls=DescentOption)
-@_setting("--range-max", "Largest range of a state, 0 for any.", cls=DescentOption)
-@_setting("--width-min", "Smallest hysteresis width, in units.", cls=NetworkOption)
-@one_of("--pooling", ("last", "mean", "vote"), "How the readout is pooled over time.", _A.pooling, cls=NetworkOption)
-@click.option("--ramp/--no-ramp", cls=NetworkOption, default=_A.ramp, help="A time ramp as one more input.")
-@click.option("--skip/--no-skip", cls=NetworkOption, default=_A.skip, help="Skip connections.")
-@_setting("--iterations", "Gradient steps.")
-@_setting("--batch", "Samples a step.", cls=DescentOption)
-@_setting("--lr", "Peak learning rate.", cls=DescentOption)
-@_setting("--seed", "Seed of weights, batches and noise.")
-@click.option("--seeds", type=Integer(SEEDS), default=1, help="How many, from --seed on; the best is kept.")
-@board_option
-@collecting(files=TrainingFiles, architecture=Architecture, config=TrainingConfig, devices=DeviceOptions)
-def command(*, task: str | None, files: TrainingFiles, config: TrainingConfig, devices: DeviceOptions) -> None:
+def values_for(record: type[Any], options: object) -> dict[str, Declared]:
+    """Return the values of the options that are fields of a record, by name."""
+    return {one.name: getattr(options, one.name) for one in fields(record) if hasattr(options, one.name)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """Options of a training."""
+
+    task: str | None = argument("TASK", None, required=False)
+    output: Path = option("Checkpoint file, .pt or .npz.", FILE, Path("model.pt"), flags=("-o", "--output"))
+    data: Path | None = option("Folder of the data set, or the file of the task npz.", FILE)
+    cells: int = _setting("cells", "Units a layer.")
+    layers: int = _setting("layers", "Recurrent layers.")
+    hidden: int = _setting("hidden", "ReLU units before them, 0 for none.", NetworkOption)
+    unit: str = one_of(
+        ("first-quadrant", "signed", "mingru"),
+        "States 0 and alpha, or -alpha and alpha; or an analog one that fades (minGRU).", default=_A.unit,
+    )  # fmt: skip
+    beta: Literal["fixed", "input"] = one_of(("fixed", "input"), "Thresholds.", NetworkOption, _A.beta)
+    gate: Literal["exponential", "ratio"] = one_of(
+        ("exponential", "ratio"), "z of a minGRU: 1 - exp(-a), or with a that saturates.", NetworkOption, _A.gate
+    )
+    cell: Literal["bmru", "cmru", "alphacmru"] = one_of(
+        ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru compiles with --levels.", default=_A.cell
+    )
+    levels: int | None = _setting("levels", "Levels of what alphacmru stores, 0: any value.", NetworkOption)
+    epsilon: float | None = option("'anneal' (1 to 0) or a number in [-1, 1].", Epsilon(), "anneal", DescentOption)
+    grid: float | None = _setting("grid", "Step of the weights, 0 for continuous ones.", NetworkOption)
+    input_levels: int | None = _setting("input_levels", "Steps of an input, 0: continuous.", NetworkOption)
+    taps: int = _setting("taps", "Frames before, whose input the first layer reads, too; of one bit.", NetworkOption)
+    lines: int = _setting(
+        "lines", "Dispersive delay lines of the input, which the first layer reads, too.", NetworkOption
+    )
+    feedback: bool = switch("Each layer also reads its own state of the frame before.", NetworkOption)
+    noise: float = _setting("noise", "Relative parameter noise while training.", DescentOption)
+    variation: Literal["none", "local"] = one_of(
+        ("none", "local"), "local: every sample on another chip, with the technology's mismatch.", DescentOption
+    )
+    technology: str = technology_option()
+    pdk_root: Path | None = pdk_root_option()
+    area: float = option("Gate areas over drawn ones, for mismatch alone.", Number(AREA), 1.0, DescentOption)
+    margin: float = _setting("margin", "Distance to keep from thresholds, in units.", DescentOption)
+    margin_sigma: float = _setting("margin_sigma", "The same in sigma of each candidate; 0: off.", DescentOption)
+    sigma_of: Literal["circuit", "chips"] = one_of(
+        ("circuit", "chips"), "Noise and what calibration leaves; chips: mismatch, too.", DescentOption
+    )
+    device_noise: bool = switch("Decide with the noise of the devices.", DescentOption)
+    weight_cost: float = _setting("weight_cost", "Loss per unit of summed |weight|.", DescentOption)
+    range_max: float = _setting("range_max", "Largest range of a state, 0 for any.", DescentOption)
+    width_min: float = _setting("width_min", "Smallest hysteresis width, in units.", NetworkOption)
+    pooling: Literal["last", "mean", "vote"] = one_of(
+        ("last", "mean", "vote"), "How the readout is pooled over time.", NetworkOption, _A.pooling
+    )
+    ramp: bool = option("A time ramp as one more input.", None, _A.ramp, NetworkOption, flags=("--ramp/--no-ramp",))
+    skip: bool = option("Skip connections.", None, _A.skip, NetworkOption, flags=("--skip/--no-skip",))
+    iterations: int = _setting("iterations", "Gradient steps.")
+    batch: int = _setting("batch", "Samples a step.", DescentOption)
+    learning_rate: float = _setting("learning_rate", "Peak learning rate.", DescentOption, flags=("--lr",))
+    seed: int = _setting("seed", "Seed of weights, batches and noise.")
+    seeds: int = option("How many, from --seed on; the best is kept.", Integer(SEEDS), 1)
+    tensorboard: Path | None = board_option()
+
+    @property
+    def config(self) -> TrainingConfig:
+        """Return the configuration that the options give, without what a technology adds to it."""
+        return TrainingConfig(Architecture(**values_for(Architecture, self)), **values_for(TrainingConfig, self))
+
+
+def run(options: TrainOptions, session: VerbSession) -> Result:
     """Train a network for TASK and write it to a checkpoint.
 
     TASK is generated or comes with a package (digits, pixel-digits, copy-first, copy-first-quiet, copy-item, flip-flop,
@@ -168,37 +158,37 @@ def command(*, task: str | None, files: TrainingFiles, config: TrainingConfig, d
     """
     from cosim.tasks.load import check_task, load_task
 
-    name, config = check_task(task), complete_config(config, devices)
+    name, config = check_task(options.task), complete_config(options)
     check_config(config)
-    output = files.output
+    output = options.output
     if output.suffix not in (".pt", ".npz"):
         raise InputError(f"--output must end in .pt or .npz, not {output.name!r}")
     check_output(output)
-    check = circuit_check(devices, config.architecture.grid, output)
-    seeds = range(config.seed, config.seed + files.seeds)
-    kept = [output] if files.seeds == 1 else [seed_path(output, seed) for seed in seeds]
-    with stopping_truthfully(*(kept if files.seeds > 1 else ()), *map(state_path, kept)):
+    check = circuit_check(options)
+    seeds = range(config.seed, config.seed + options.seeds)
+    kept = [output] if options.seeds == 1 else [seed_path(output, seed) for seed in seeds]
+    with stopping_truthfully(*(kept if options.seeds > 1 else ()), *map(state_path, kept)):
         with importing("training", EXTRA):
             from cosim.training.board import writing_board
             from cosim.training.trainer import TrainingJob, initial_network
 
-        loaded = load_task(name, files.data)
+        loaded = load_task(name, options.data)
         known = describe_obstacle(initial_network(config, loaded), output)
         _warn([*describe_constants(loaded), *known])
-        with writing_board(files.tensorboard) as passing:
-            best, lines = _train(TrainingJob(config, loaded, passing, check), seeds, output)
-    for line in [*lines, *format_result(best)]:
-        click.echo(line)
+        with writing_board(options.tensorboard) as passing:
+            best, lines = _train(TrainingJob(config, loaded, passing, check), seeds, output, session)
+    session.echo("\n".join([*lines, *format_result(best)]))
     if not known and "refused" in best.figures:
         _warn([_OBSTACLE + best.figures["refused"]])
+    return Result(best.figures)
 
 
-def _train(job: "TrainingJob", seeds: range, output: Path) -> "tuple[TrainingResult, list[str]]":
+def _train(job: "TrainingJob", seeds: range, output: Path, session: VerbSession) -> "tuple[TrainingResult, list[str]]":
     """Train by one seed or by several; return what is kept, with its curve and settings beside it, and what is said of
     several seeds."""
     from cosim.training.trainer import run_job, train_seeds
 
-    total, resume, lines = job.config.iterations, not is_fresh(), list[str]()
+    total, resume, lines = job.config.iterations, not session.fresh, list[str]()
     with progress_bar("training") as progress:
         heard = Heard(progress)
         if len(seeds) > 1:
@@ -206,7 +196,7 @@ def _train(job: "TrainingJob", seeds: range, output: Path) -> "tuple[TrainingRes
             best, lines = found.best, format_seeds(found)
         else:
             best = run_job(job, output, lambda done, values: heard(done, total, values), resume=resume)
-    write_beside(output, best.network.history, trained=heard.something)
+    write_beside(output, best.network.history, session, trained=heard.something)
     return best, lines
 
 
@@ -287,18 +277,19 @@ def _format_chips(chips: dict[str, float]) -> str:
     return f"{chips['count']} chips that vary: {score}"
 
 
-def complete_config(config: TrainingConfig, devices: DeviceOptions) -> TrainingConfig:
-    """Return the configuration with what its options leave open: the BMRU's epsilon, the mismatch of a technology."""
+def complete_config(options: TrainOptions) -> TrainingConfig:
+    """Return the configuration with what the options leave open: the BMRU's epsilon, the mismatch of a technology."""
     from cosim.technology.catalog import load_technology
     from cosim.variation.mismatch import derive_mismatch
 
+    config = options.config
     mismatch, spread, counted = None, None, config.margin_sigma > 0 or config.device_noise
     grid = config.architecture.grid
-    if devices.variation == "local" or counted:
-        process = load_technology(devices.technology, devices.pdk_root)
-        mismatch = derive_mismatch(process, grid, devices.area) if devices.variation == "local" else None
-        spread = _spread(process, grid, chips=devices.sigma_of == "chips") if counted else None
-    elif devices.area != 1:
+    if options.variation == "local" or counted:
+        process = load_technology(options.technology, options.pdk_root)
+        mismatch = derive_mismatch(process, grid, options.area) if options.variation == "local" else None
+        spread = _spread(process, grid, chips=options.sigma_of == "chips") if counted else None
+    elif options.area != 1:
         raise InputError(
             "--area needs --variation local, --margin-sigma or --device-noise: nominal training knows no devices"
         )
@@ -315,7 +306,7 @@ def _spread(technology: "Technology", grid: float | None, *, chips: bool) -> "Si
     return devices_of(technology, find_noise(technology), units_for(grid), chips=chips)
 
 
-def circuit_check(devices: DeviceOptions, grid: float | None, output: Path) -> "Callable[[Network], None]":
+def circuit_check(options: TrainOptions) -> "Callable[[Network], None]":
     """Return a check that raises MappingError for a network that plain `cosim compile` refuses for this technology.
 
     Without a calibration at hand, which would have to be measured, only what needs none is checked.
@@ -325,16 +316,19 @@ def circuit_check(devices: DeviceOptions, grid: float | None, output: Path) -> "
     from cosim.technology.scale import units_for
     from cosim.verbs.calibrate.find import known_calibration
 
-    technology = load_technology(devices.technology, devices.pdk_root)
-    calibration = known_calibration(technology, units_for(grid))
+    technology = load_technology(options.technology, options.pdk_root)
+    calibration = known_calibration(technology, units_for(options.grid))
 
     def check(network: "Network") -> None:
         try:
             if calibration is None:
-                check_mapping(network, origin=str(output))
+                check_mapping(network, origin=str(options.output))
             else:
-                check_sizes(network, technology, calibration, str(output))
+                check_sizes(network, technology, calibration, str(options.output))
         except MappingError as error:  # a training keeps its text
             raise error.reworded(spell_options(str(error))) from None
 
     return check
+
+
+command = verb(TrainOptions, run, KeepingVerb)

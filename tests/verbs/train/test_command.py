@@ -16,15 +16,15 @@ from click.testing import CliRunner
 from cosim.base.claim import own_file
 from cosim.base.errors import InputError, MissingToolError, OutOfMemoryError
 from cosim.base.resources import trained_network_path
-from cosim.cli.options import take
 from cosim.cli.stopping import StoppedError
+from cosim.cli.verb import parse as parse_options
 from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.technology.catalog import load_technology
-from cosim.training.config import Architecture, TrainingConfig, state_path
+from cosim.training.config import TrainingConfig, state_path
 from cosim.variation.mismatch import derive_mismatch
 from cosim.verbs.inspect.command import command as inspect_command
-from cosim.verbs.train.command import DeviceOptions, complete_config
 from cosim.verbs.train.command import command as train_command
+from cosim.verbs.train.command import complete_config
 
 SMALL = ["--cells", "3", "--iterations", "20", "--batch", "8"]
 
@@ -93,9 +93,7 @@ def test_epsilon_and_cell() -> None:
 
 
 def parse(*arguments: str) -> TrainingConfig:
-    given = train_command.make_context("train", ["digits", *arguments]).params
-    given["architecture"] = take(Architecture, given)
-    return complete_config(take(TrainingConfig, given), take(DeviceOptions, given))
+    return complete_config(parse_options(train_command, ["digits", *arguments])[0])
 
 
 def test_variation_takes_the_technologys_mismatch() -> None:
