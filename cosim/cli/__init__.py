@@ -10,7 +10,7 @@ import click
 
 from cosim.base.errors import CosimError, printable
 from cosim.base.version import __version__
-from cosim.cli.help import CONTEXT
+from cosim.cli.help import CONTEXT, Verb
 from cosim.cli.option_names import spell_options
 from cosim.cli.stopping import StoppedError, stopping_on_signals
 
@@ -48,7 +48,7 @@ _PLAIN = {
 }  # click's words -> ours
 
 
-def load_verb(name: str) -> click.Command:
+def load_verb(name: str) -> Verb:
     """Import a verb and return its command."""
     return import_module(f"cosim.verbs.{name}.command").command
 

@@ -1,4 +1,4 @@
-"""What a verb holds while it runs: its folder, the settings that it writes there, and who hears of it."""
+"""A verb that runs: its folder, the settings that it writes there, and who hears of it."""
 
 from collections.abc import Callable
 from contextlib import ExitStack

@@ -1,84 +1,70 @@
-"""A verb that another verb runs: its command line as if it had been typed, its folder, and the results in there."""
+"""A verb that another verb runs, each time in a folder of its own and with other values of some of its options."""
 
-import io
+import json
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from cosim.base.errors import CosimError
+from cosim.base.text import json_object
 from cosim.cli import load_verb
 from cosim.cli.config import NO_SETTING, setting_name
-from cosim.cli.fresh import is_fresh
+from cosim.cli.help import Verb
 from cosim.cli.option_names import spell_options
-from cosim.cli.settings import KeepingVerb
+from cosim.cli.verb import call, parse, with_values
 
 Content = dict[str, object]  # of a verb's JSON file
-RESULTS = {  # of a verb: the file that its figures are in, or where there is none that of a cut backbone
-    "montecarlo": ("summary.json",),
-    "compare": ("comparison.json", "partitions.json"),
-    "power": ("power.json",),
-    "compile": ("design.json", "partitions.json"),
-    "trim": ("trim.json",),
-}
+SWEPT = ("montecarlo", "compare", "power", "compile", "trim")  # verbs whose results are figures
 COMPLAINT = "some of its runs failed, or its audit refuses them; its folder has which"
 
 
 @dataclass(frozen=True)
-class Inner:
-    """A verb, its arguments as they were typed, and the worker processes of each run."""
+class InnerVerb:
+    """A verb with its options, and the names of those that were typed with their values.
+
+    jobs: worker processes of each run; fresh: every run begins anew.
+    """
 
     name: str
-    rest: tuple[str, ...]
+    options: Any
+    given: Mapping[str, object]
     jobs: int
+    fresh: bool
 
     @property
-    def verb(self) -> click.Command:
+    def command(self) -> Verb:
         """The verb's command."""
         return load_verb(self.name)
 
-    def context(self, more: Sequence[str] = ()) -> click.Context:
-        """Parse the verb's command line as if it had been typed; nothing that its context keeps is shared with
-        another."""
-        command = click.get_current_context().find_root().command
-        above = click.Context(command, info_name="cosim", **command.context_settings)
-        return self.verb.make_context(self.name, [*self.rest, *more], parent=above)
+    @property
+    def network(self) -> Path:
+        """The network's file."""
+        return self.options.network_file
 
-    def given(self) -> tuple[Mapping[str, object], Path]:
-        """Return the options that were typed, long name -> value, and the network's file."""
-        with self.context() as context:
-            asked = [one for one in self.verb.params if isinstance(one, click.Option) and _is_given(context, one)]
-            return {setting_name(one): context.params.get(one.name or "") for one in asked}, context.params[
-                "network_file"
-            ]
-
-    def run(self, folder: Path, more: Sequence[str]) -> tuple[str, Content]:
-        """Run it in a folder: what went wrong there, or '', and what its results hold, nothing without such."""
-        from cosim.base.seal import read_sealed
-
-        known = {param.name for param in self.verb.params}
-        extra = [f"--jobs={self.jobs}"] if "jobs" in known else []
-        if is_fresh() and isinstance(self.verb, KeepingVerb):
-            extra.append("--fresh")
-        reason = self._call([*more, *extra, f"--output={folder}"])
-        if reason not in ("", COMPLAINT):
-            return reason, {}
-        path = next((folder / file for file in RESULTS[self.name] if (folder / file).is_file()), None)
-        return reason, {} if path is None else read_sealed(path, "the same command writes it again")
-
-    def _call(self, more: Sequence[str]) -> str:
+    def run(self, folder: Path, values: Mapping[str, object]) -> tuple[str, Content]:
+        """Run it in a folder with other values of its options, by their long names; return what went wrong there, or
+        '', and its figures, nothing without such."""
         try:
-            with self.context(more) as context, redirect_stdout(io.StringIO()):
-                self.verb.invoke(context)
-        except SystemExit as end:
-            return COMPLAINT if end.code else ""
+            options = with_values(self.command, self.options, {**values, "jobs": self.jobs, "output": folder})
+            result = call(self.command, options, fresh=self.fresh)
+            if result.error is not None:
+                raise result.error
         except CosimError as error:
-            return spell_options(str(error))
+            return spell_options(str(error)), {}
         except click.ClickException as error:
-            return error.format_message()
-        return ""
+            return error.format_message(), {}
+        if result.fault:
+            click.echo(result.fault, err=True)
+        content = {} if result.figures is None else json.loads(json.dumps(json_object(result.figures)))
+        return "" if result.fault is None else COMPLAINT, content
+
+
+def read_inner(name: str, words: Sequence[str], *, jobs: int, fresh: bool) -> InnerVerb:
+    """Read the arguments and options of a verb as they are typed. Raises click's errors, as its command line does."""
+    return InnerVerb(name, *parse(load_verb(name), words), jobs, fresh)
 
 
 def fixed_options(verb: click.Command, given: Mapping[str, object]) -> Content:
@@ -98,12 +84,6 @@ def describe_network(network_file: Path) -> tuple[str, str]:
         return network_file.stem, checksum(network_file.read_bytes())
     network = load_network(network_file)
     return network_name(network), hash_network(network)
-
-
-def _is_given(context: click.Context, option: click.Option) -> bool:
-    from click.core import ParameterSource
-
-    return context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT
 
 
 def _plain(value: object) -> object:

@@ -1,22 +1,21 @@
 """Runs of the trials of `cosim explore`: chips by cosim montecarlo or trim, the circuit on transistors by compare."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import click
 
 from cosim.base.errors import InputError
 from cosim.base.quantities import format_quantity
+from cosim.cli import load_verb
 from cosim.cli.config import NO_SETTING, setting_name
+from cosim.cli.verb import with_values
 from cosim.engines.table import BATCH
 from cosim.results.metrics import METRICS, Estimate
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, technology_names
 from cosim.technology.types import HOLD_CAPACITANCE
-from cosim.verbs.explore.knobs import typed_knobs
+from cosim.verbs.explore.knobs import OPTIONS
 from cosim.verbs.explore.study import BITS, DRAWN, FIGURES, HOLD, OnTransistors, Tried
-from cosim.verbs.inner import COMPLAINT, Content, Inner
+from cosim.verbs.inner import COMPLAINT, Content, InnerVerb, read_inner
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.sweep.study import Value, find_figures
 
@@ -30,13 +29,11 @@ _CHIPS = ("noise", "spec")  # of montecarlo; compare has them, too, and takes th
 class Circuits:
     """A network's circuits below a folder.
 
-    chips: montecarlo as it was typed, with the options that were given; specs: what a chip must do; audit: how many
-    samples ngspice checks of what runs on transistors.
+    chips: montecarlo as it was typed; specs: what a chip must do; audit: how many samples ngspice checks of what runs
+    on transistors.
     """
 
-    chips: Inner
-    given: Mapping[str, object]
-    network: Path
+    chips: InnerVerb
     specs: tuple[str, ...]
     output: Path
     audit: int
@@ -44,39 +41,40 @@ class Circuits:
     def run(self, number: int, values: dict[str, Value]) -> Tried:
         """Run a trial by the behavioral model."""
         folder = f"trial-{number:03d}"
-        reason, figures = self._chips(folder, values, [])
+        reason, figures = self._chips(folder, values, {})
         return Tried(number, folder, values, figures, reason.replace(f"{self.output}/", "") or None)
 
     def again(self, tried: Tried) -> Estimate | None:
         """Return a trial's yield on as many other chips, by which the search has not chosen."""
-        return self._chips(f"fresh-{tried.number:03d}", tried.values, [self._fresh])[1].get("yield")
+        return self._chips(f"fresh-{tried.number:03d}", tried.values, self._fresh)[1].get("yield")
 
     def count(self, tried: Tried, chips: int) -> Estimate | None:
         """Return a trial's yield on transistors, of the first `chips` that the search has not chosen by; None where it
         could not be run."""
-        more = [self._fresh, f"--engine={BATCH}", f"--chips={chips}", *self._specs]
+        more = {**self._fresh, "engine": BATCH, "chips": chips, "spec": self.specs}
         folder = self.output / f"chips-{tried.number:03d}"
         if tried.values.get(BITS):
-            return dict(find_figures(self._trim(tried.values).run(folder, more)[1])).get("rows.-1.yield")
-        typed = self._typed(tried.values, self.chips.verb)
-        return dict(find_figures(self.chips.run(folder, [*typed, "--audit=0", *more])[1])).get("yield")
+            return dict(find_figures(self._run("trim", folder, tried.values, more)[1])).get("rows.-1.yield")
+        _, content = self._run("montecarlo", folder, tried.values, {**more, "audit": 0})
+        return dict(find_figures(content)).get("yield")
 
     def check(self, tried: Tried) -> OnTransistors:
         """Simulate the circuit of a trial without mismatch on transistors, all samples."""
-        inner = self._other("compare", tried.values, left_out=_CHIPS)
         folder = self.output / f"transistors-{tried.number:03d}"
-        reason, content = inner.run(folder, [f"--engine={BATCH}", f"--audit={self.audit}"])
+        reason, content = self._run("compare", folder, tried.values, {"engine": BATCH, "audit": self.audit})
         found = dict(find_figures(content.get("measured", {})))
         figures = {name: figure for name in _COMPARED if (figure := found.get(name)) is not None}
         samples = content.get("samples", 0)
         missed = "; ".join(self._missed(reason, content, figures))
         return OnTransistors(BATCH, samples if isinstance(samples, int) else 0, figures, missed)
 
-    def _chips(self, folder: str, values: dict[str, Value], more: list[str]) -> tuple[str, dict[str, Estimate]]:
+    def _chips(
+        self, folder: str, values: dict[str, Value], more: Mapping[str, object]
+    ) -> tuple[str, dict[str, Estimate]]:
         """Run a circuit's chips; return what went wrong, or '', and their figures: with bits those of the trimmed
         chips."""
-        typed = self._typed(values, self.chips.verb)
-        reason, content = self.chips.run(self.output / folder, [*typed, *self._specs, *more])
+        more = {"spec": self.specs, **more}
+        reason, content = self._run("montecarlo", self.output / folder, values, more)
         if content and content.get("failed") == content.get("chips"):
             reasons = content.get("reasons")
             return f"every chip failed: {next(iter(reasons), reason) if isinstance(reasons, dict) else reason}", {}
@@ -84,20 +82,16 @@ class Circuits:
         figures = {name: figure for name, key in FIGURES.items() if (figure := found.get(key)) is not None}
         if not figures or not values.get(BITS):
             return reason, figures
-        reason, content = self._trim(values).run(self.output / f"{folder}-trim", [*self._specs, *more])
+        reason, content = self._run("trim", self.output / f"{folder}-trim", values, more)
         found = dict(find_figures(content))
         trimmed = {name: figure for name in _TRIMMED if (figure := found.get(f"rows.-1.{name}")) is not None}
         return reason, figures | trimmed if trimmed else {}
 
     @property
-    def _fresh(self) -> str:
-        seed = self.given.get("seed", 0)
+    def _fresh(self) -> dict[str, object]:
+        seed = self.chips.given.get("seed", 0)
         assert isinstance(seed, int)
-        return f"--seed={seed + 1}"
-
-    @property
-    def _specs(self) -> list[str]:
-        return [f"--spec={spec}" for spec in self.specs]
+        return {"seed": seed + 1}
 
     def _missed(self, reason: str, content: Content, figures: Mapping[str, Estimate]) -> Iterator[str]:
         """Yield the reasons why transistors refute a circuit."""
@@ -112,28 +106,33 @@ class Circuits:
             if found is not None and not spec.met_by(found.value):
                 yield f"{spec.metric} {METRICS[spec.metric].format(found.value)}"
 
-    def _trim(self, values: dict[str, Value]) -> Inner:
-        inner = self._other("trim", values)
-        return Inner(inner.name, (*inner.rest, f"--bits={values[BITS]}"), inner.jobs)
+    def _run(
+        self, name: str, folder: Path, values: dict[str, Value], more: Mapping[str, object]
+    ) -> tuple[str, Content]:
+        """Run montecarlo, or another verb with those of montecarlo's options that it has, on the circuit that the knobs
+        shape; drawn sizes are a technology of their own."""
+        inner = self.chips if name == self.chips.name else self._other(name)
+        knobs = {option: value for option, value in values.items() if option in OPTIONS}
+        if name == "trim":
+            knobs["bits"] = str(values[BITS])
+        if place := self._technology(values):
+            knobs["technology"] = str(place)
+        return inner.run(folder, {**knobs, **more})
 
-    def _other(self, name: str, values: dict[str, Value], left_out: tuple[str, ...] = ()) -> Inner:
-        """Return another verb with those of the given options that it has, and the values of the knobs."""
-        bare = Inner(name, (), self.chips.jobs)
-        given = {option: value for option, value in self.given.items() if option not in left_out}
-        typed = [*typed_options(given, bare.verb), *self._typed(values, bare.verb)]
-        return Inner(name, (str(self.network), *typed), self.chips.jobs)
-
-    def _typed(self, values: dict[str, Value], verb: click.Command) -> list[str]:
-        """Return the knobs as words of a verb's command line; drawn sizes are a technology of their own."""
-        place = self._technology(values)
-        return [*typed_knobs(values, verb), *([f"--technology={place}"] if place else [])]
+    def _other(self, name: str) -> InnerVerb:
+        """Return another verb with those of the given options that it has and that change its figures."""
+        inner = read_inner(name, [str(self.chips.network)], jobs=self.chips.jobs, fresh=self.chips.fresh)
+        left_out = _CHIPS if name == "compare" else ()
+        known = {setting_name(one) for one in inner.command.params if one.name not in NO_SETTING} - {*left_out}
+        given = {option: value for option, value in self.chips.given.items() if option in known and value is not None}
+        return replace(inner, options=with_values(inner.command, inner.options, given))
 
     def _technology(self, values: dict[str, Value]) -> Path | None:
         """Write the technology file of a trial's sizes, and return its path; None where they are those of the
         technology."""
         from cosim.base.write import make_folder, write_atomically
 
-        name, text = derived_technology(str(self.given.get("technology", DEFAULT_TECHNOLOGY)), values)
+        name, text = derived_technology(str(self.chips.given.get("technology", DEFAULT_TECHNOLOGY)), values)
         if not name:
             return None
         path = self.output / TECHNOLOGIES / f"{name}.toml"
@@ -167,21 +166,7 @@ def check_base(given: Mapping[str, object], knobs: tuple[str, ...]) -> None:
             f"--vary {drawn[0]}: sizes are varied of one technology that comes with cosim, "
             f"{', '.join(technology_names())}, not {technology}; leave --vary {drawn[0]} out, or its sizes in a file"
         )
-    trim = {setting_name(one) for one in Inner("trim", (), 1).verb.params}
+    trim = {setting_name(one) for one in load_verb("trim").params}
     strange = [name for name in given if name not in trim and name != "dask"]
     if BITS in knobs and strange:
         raise InputError(f"--vary {BITS}: cosim trim has no --{strange[0]}; leave one of them out")
-
-
-def typed_options(given: Mapping[str, object], verb: click.Command) -> list[str]:
-    """Return the given options that a verb has and that change its figures, as words of its command line."""
-    known = {setting_name(one) for one in verb.params if isinstance(one, click.Option) and one.name not in NO_SETTING}
-    return [word for name, value in given.items() if name in known for word in _words(name, value)]
-
-
-def _words(name: str, value: Any) -> list[str]:  # noqa: ANN401 - whatever an option's type makes
-    if value is None or value is False:
-        return []
-    if value is True:
-        return [f"--{name}"]
-    return [f"--{name}={one}" for one in (value if isinstance(value, list | tuple) else [value])]

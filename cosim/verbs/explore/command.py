@@ -10,14 +10,16 @@ import click
 from cosim.base.bounds import AUDIT, JOBS, Bounds
 from cosim.base.errors import InputError
 from cosim.base.version import __version__
-from cosim.cli.options import collecting
 from cosim.cli.progress import say
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
+from cosim.cli.shared_options import json_option, output_option
 from cosim.cli.types import Integer
+from cosim.cli.verb import Result, argument, option, switch, verb
 from cosim.engines.table import BATCH
-from cosim.verbs.common import Destination, check_outputs, destination_options, take_folder, write_json
+from cosim.verbs.common import check_outputs
 from cosim.verbs.explore.study import BITS, DEFAULT_OBJECTIVES, OBJECTIVES
-from cosim.verbs.inner import Inner, describe_network, fixed_options
+from cosim.verbs.inner import InnerVerb, describe_network, fixed_options, read_inner
 
 if TYPE_CHECKING:
     from cosim.verbs.explore.circuits import Circuits
@@ -35,43 +37,36 @@ _OURS = {
 }
 
 
-@dataclass(frozen=True)
-class Exploring:
-    """Montecarlo's part of the command line, what is varied and sought, how far, and what is asked of transistors."""
+@dataclass(frozen=True, kw_only=True)
+class ExploreOptions:
+    """Options of a search: montecarlo's part of the command line, what is varied and sought, how far, and what is asked
+    of transistors."""
 
-    rest: tuple[str, ...]
-    vary: tuple[str, ...]
-    objectives: tuple[str, ...]
-    specs: tuple[str, ...]
-    trials: int
-    round: int
-    behavioral: bool
-    transistor_chips: int
-    audit: int
-    jobs: int
+    rest: tuple[str, ...] = argument("NETWORK [OPTION OF MONTECARLO]...", click.UNPROCESSED, nargs=-1, required=True)
+    vary: tuple[str, ...] = option(
+        "What is varied: LOW:HIGH, LOW:HIGH:log for equal factors, or A,B,C. Repeatable.",
+        multiple=True, metavar="NAME=VALUES",
+    )  # fmt: skip
+    objectives: tuple[str, ...] = option(
+        f"What is sought, of {', '.join(OBJECTIVES)}; repeatable [default: {', '.join(DEFAULT_OBJECTIVES)}].",
+        click.Choice(list(OBJECTIVES)), flags=("--objective",), multiple=True, metavar="NAME",
+    )  # fmt: skip
+    specs: tuple[str, ...] = option(
+        "What a chip must do, and the least yield; repeatable [default: accuracy 5 points below software's, "
+        "yield>=50%].",
+        flags=("--spec",), multiple=True,
+    )  # fmt: skip
+    trials: int = option("How many circuits are tried.", Integer(Bounds(1, 10_000)), 60)
+    round: int = option("Trials before transistors are asked again.", Integer(Bounds(1, 10_000)), 20)
+    behavioral: bool = switch("Ask no transistors.")
+    transistor_chips: int = option("Chips of the front on transistors, too.", Integer(Bounds(0, 10_000)), 0)
+    audit: int = option("Samples in ngspice, too, of each circuit there.", Integer(AUDIT), 2)
+    jobs: int = option("Worker processes of each run.", Integer(JOBS), 2, flags=("--jobs", "-j"))
+    output: Path = output_option("runs/explore")
+    json_file: Path | None = json_option()
 
 
-@click.command(cls=KeepingVerb, context_settings={"ignore_unknown_options": True})
-@click.argument("rest", nargs=-1, required=True, type=click.UNPROCESSED, metavar="NETWORK [OPTION OF MONTECARLO]...")
-@click.option("--vary", multiple=True, metavar="NAME=VALUES",
-              help="What is varied: LOW:HIGH, LOW:HIGH:log for equal factors, or A,B,C. Repeatable.")  # fmt: skip
-@click.option("--objective", "objectives", multiple=True, type=click.Choice(list(OBJECTIVES)), metavar="NAME",
-              help=f"What is sought, of {', '.join(OBJECTIVES)}; repeatable [default: "
-              f"{', '.join(DEFAULT_OBJECTIVES)}].")  # fmt: skip
-@click.option("--spec", "specs", multiple=True,
-              help="What a chip must do, and the least yield; repeatable [default: accuracy 5 points below software's, "
-              "yield>=50%].")  # fmt: skip
-@click.option("--trials", type=Integer(Bounds(1, 10_000)), default=60, help="How many circuits are tried.")
-@click.option("--round", type=Integer(Bounds(1, 10_000)), default=20, help="Trials before transistors are asked again.")
-@click.option("--behavioral", is_flag=True, help="Ask no transistors.")
-@click.option(
-    "--transistor-chips", type=Integer(Bounds(0, 10_000)), default=0, help="Chips of the front on transistors, too."
-)
-@click.option("--audit", type=Integer(AUDIT), default=2, help="Samples in ngspice, too, of each circuit there.")
-@click.option("--jobs", "-j", type=Integer(JOBS), default=2, help="Worker processes of each run.")
-@destination_options("runs/explore")
-@collecting(how=Exploring)
-def command(*, to: Destination, how: Exploring) -> None:
+def run(options: ExploreOptions, session: VerbSession) -> Result:
     """Search for the circuits of NETWORK that no other beats in yield, power and area.
 
     A trial is cosim montecarlo on one circuit, by the behavioral model; --vary takes i-unit, units, t-step, supply,
@@ -88,49 +83,49 @@ def command(*, to: Destination, how: Exploring) -> None:
     from cosim.verbs.explore.search import Search, Space, explore, optuna
     from cosim.verbs.explore.table import format_exploration
 
-    library, inner = optuna(), Inner("montecarlo", how.rest, how.jobs)
-    given, network = _given(inner)
-    knobs = read_knobs(how.vary, inner.verb)
+    library, output = optuna(), options.output
+    inner = _read_chips(options, fresh=session.fresh)
+    given = inner.given
+    knobs = read_knobs(options.vary, inner.command)
     check_base(given, tuple(knob.option for knob in knobs))
     knobs = _beginning(knobs, given)
     if both := next((knob.option for knob in knobs if knob.option in given and knob.option != "technology"), None):
         raise InputError(f"--{both} is both fixed and varied with --vary {both}; leave one of them out")
-    check_outputs("explore", to.output, to.json_file)
-    if not how.behavioral:
+    check_outputs("explore", output, options.json_file)
+    if not options.behavioral:
         _check_engine()
-    circuits, least = _circuits(how, to.output, inner, (given, network))
+    circuits, least = _circuits(options, inner)
     seed = given.get("seed", 0)
-    objectives = tuple(dict.fromkeys(how.objectives)) or DEFAULT_OBJECTIVES
+    objectives = tuple(dict.fromkeys(options.objectives)) or DEFAULT_OBJECTIVES
     space = Space(knobs, objectives, least, seed if isinstance(seed, int) else 0)
-    take_folder("explore", to.output)
+    session.take_folder("explore", output)
     about = _about(circuits, space, {"optuna": library.__version__, "cosim": __version__})
     key: dict[str, object] = {
         "search": about,
-        "round": how.round,
-        "transistors": not how.behavioral,
-        "audit": how.audit,
+        "round": options.round,
+        "transistors": not options.behavioral,
+        "audit": options.audit,
     }
     key["data"] = _checksum(given.get("data"))
-    search = Search(space, how.trials, how.round, circuits.run, None if how.behavioral else circuits.check, say)
-    trials = explore(search, TrialStore(to.output, key))
-    found = _found(circuits, about, trials, 0 if how.behavioral else how.transistor_chips)
-    write_exploration(to.output, found)
-    click.echo("\n".join(format_exploration(found)))
-    write_json(to.json_file, found)
-    click.echo(f"\nreport: {to.output / 'report.html'}   picture: {to.output / 'explore.png'}")
-    if not found.front:
-        raise SystemExit(1)
+    check = None if options.behavioral else circuits.check
+    search = Search(space, options.trials, options.round, circuits.run, check, say)
+    trials = explore(search, TrialStore(output, key))
+    found = _found(circuits, about, trials, 0 if options.behavioral else options.transistor_chips)
+    write_exploration(output, found)
+    return Result(
+        found,
+        format_exploration(found),
+        report=f"report: {output / 'report.html'}   picture: {output / 'explore.png'}",
+        fault=None if found.front else "",
+    )
 
 
-def _given(inner: Inner) -> tuple[Mapping[str, object], Path]:
-    """Return the options that were typed for montecarlo, and the network's file.
-
-    Raises InputError for an option that a search sets itself.
-    """
-    given, network = inner.given()
-    if ours := next((name for name in _OURS if given.get(name) is not None), None):
+def _read_chips(options: ExploreOptions, *, fresh: bool) -> InnerVerb:
+    """Return montecarlo as it was typed. Raises InputError for an option that a search sets itself."""
+    inner = read_inner("montecarlo", options.rest, jobs=options.jobs, fresh=fresh)
+    if ours := next((name for name in _OURS if inner.given.get(name) is not None), None):
         raise InputError(f"--{ours} is none of a search: {_OURS[ours]}")
-    return given, network
+    return inner
 
 
 def _beginning(knobs: "tuple[Knob, ...]", given: Mapping[str, object]) -> "tuple[Knob, ...]":
@@ -169,38 +164,30 @@ def _check_engine() -> None:
         raise MissingToolError(f"{error}; or give --behavioral") from None
 
 
-def _circuits(
-    how: Exploring, output: Path, inner: Inner, typed: tuple[Mapping[str, object], Path]
-) -> "tuple[Circuits, float]":
+def _circuits(options: ExploreOptions, inner: InnerVerb) -> "tuple[Circuits, float]":
     """Return the runs of trials, and the least yield of a choice. Raises InputError for a spec of another kind."""
     from cosim.verbs.explore.circuits import Circuits
     from cosim.verbs.montecarlo.spec import parse_spec
 
-    if any(text.endswith(".toml") for text in how.specs):
+    if any(text.endswith(".toml") for text in options.specs):
         raise InputError("--spec: a search takes no file of specs; give each as METRIC>=NUMBER")
-    specs = [parse_spec(text) for text in how.specs]
+    specs = [parse_spec(text) for text in options.specs]
     floors = [spec for spec in specs if spec.metric == "yield"]
     if wrong := next((spec.text for spec in floors if not spec.at_least), None):
         raise InputError(f"--spec {wrong}: the least yield of a choice is yield>=, such as yield>=50%")
-    wanted = tuple(spec.text for spec in specs if spec.metric != "yield") or (_default_spec(*typed),)
-    given, network = typed
+    wanted = tuple(spec.text for spec in specs if spec.metric != "yield") or (_default_spec(inner),)
     least = max((spec.limit for spec in floors), default=LEAST_YIELD)
-    return Circuits(inner, given, network, wanted, output, how.audit), least
+    return Circuits(inner, wanted, options.output, options.audit), least
 
 
-def _default_spec(given: Mapping[str, object], network_file: Path) -> str:
+def _default_spec(inner: InnerVerb) -> str:
     """Return the spec of an accuracy at most 5 points below the software's on the same samples."""
     from cosim.network.reference import pool_readout, run_reference
     from cosim.verbs.loading import draw_samples, load_ranged
     from cosim.verbs.montecarlo.spec import spec_near
 
-    options: dict[str, object] = {"data": None, "samples": None, "seed": 0, "tolerance": None, **given}
-    data, count, seed, tolerance = (options[name] for name in ("data", "samples", "seed", "tolerance"))
-    assert data is None or isinstance(data, Path)
-    assert count is None or isinstance(count, int)
-    assert tolerance is None or isinstance(tolerance, float)
-    network = load_ranged(network_file, None)
-    test_set = draw_samples(network, data, count, seed if isinstance(seed, int) else 0, say).tolerating(tolerance)
+    options, network = inner.options, load_ranged(inner.network, None)
+    test_set = draw_samples(network, options.data, options.samples, options.seed, say).tolerating(options.tolerance)
     pooled = pool_readout(
         run_reference(network, test_set.x, test_set.lengths).readout, test_set.lengths, network.readout.pooling
     )
@@ -214,13 +201,14 @@ def _about(circuits: "Circuits", space: "Space", made_with: Mapping[str, str]) -
     from cosim.verbs.explore.study import Exploration
     from cosim.verbs.explore.table import AREA_NOTE, BITS_NOTE
 
-    name, digest = describe_network(circuits.network)
+    chips = circuits.chips
+    name, digest = describe_network(chips.network)
     varied = [knob.option for knob in space.knobs]
     return Exploration(
         network=name,
         network_hash=digest,
-        file=circuits.network.name,
-        options=fixed_options(circuits.chips.verb, circuits.given),
+        file=chips.network.name,
+        options=fixed_options(chips.command, chips.given),
         knobs=space.knobs,
         objectives=space.objectives,
         spec=circuits.specs,
@@ -228,7 +216,7 @@ def _about(circuits: "Circuits", space: "Space", made_with: Mapping[str, str]) -
         seed=space.seed,
         trials=(),
         front=(),
-        unvaried=tuple(one for one in NAMES if one not in varied and one not in circuits.given),
+        unvaried=tuple(one for one in NAMES if one not in varied and one not in chips.given),
         notes=(AREA_NOTE, *((BITS_NOTE,) if BITS in varied else ())),
         made_with=made_with,
     )
@@ -249,3 +237,6 @@ def _found(circuits: "Circuits", about: "Exploration", trials: "tuple[Tried, ...
         counted[one.number] = replace(one, transistors=seen, fresh=circuits.again(one))
     trials = tuple(counted.get(one.number, one) for one in trials)
     return replace(about, trials=trials, front=tuple(one.number for one in front))
+
+
+command = verb(ExploreOptions, run, KeepingVerb, context_settings={"ignore_unknown_options": True})

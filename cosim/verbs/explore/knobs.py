@@ -12,7 +12,6 @@ from cosim.cli.config import setting_name
 from cosim.cli.types import Integer, Number, Quantity
 from cosim.technology.types import HOLD_CAPACITANCE
 from cosim.verbs.explore.study import BITS, DRAWN, HOLD, Knob
-from cosim.verbs.sweep.axes import arguments
 from cosim.verbs.sweep.study import Value
 
 MAX_BITS = 12
@@ -38,11 +37,6 @@ def read_knobs(texts: Sequence[str], verb: click.Command) -> tuple[Knob, ...]:
     if twice:
         raise InputError(f"--vary {twice} is given twice; put its values into one --vary")
     return knobs
-
-
-def typed_knobs(values: dict[str, Value], verb: click.Command) -> list[str]:
-    """Return those knobs that are options of a verb, with their values, as words of its command line."""
-    return [part for name, value in values.items() if name in OPTIONS for part in arguments(name, value, verb)]
 
 
 def _read_knob(text: str, verb: click.Command) -> Knob:

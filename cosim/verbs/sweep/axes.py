@@ -43,14 +43,6 @@ def option_named(option: str, name: str, verb: click.Command) -> click.Option:
     return there[option]
 
 
-def arguments(name: str, value: Value, verb: click.Command) -> list[str]:
-    """Return the words of the verb's command line that give an option, named without its dashes, a value."""
-    (option,) = (one for one in verb.params if isinstance(one, click.Option) and setting_name(one) == name)
-    if option.is_flag:
-        return [f"--{name}"] if value == "yes" else []
-    return [f"--{name}={value}"]
-
-
 def _read_axis(text: str, name: str, verb: click.Command) -> SweepAxis:
     option, equals, values = (part.strip() for part in text.partition("="))
     option = option.removeprefix("--")

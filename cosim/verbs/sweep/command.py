@@ -12,12 +12,14 @@ import click
 from cosim.base.bounds import JOBS
 from cosim.base.errors import InputError
 from cosim.base.version import __version__
-from cosim.cli.options import collecting
 from cosim.cli.progress import say
+from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
+from cosim.cli.shared_options import json_option, output_option
 from cosim.cli.types import Integer
-from cosim.verbs.common import Destination, check_outputs, destination_options, take_folder, write_json
-from cosim.verbs.inner import RESULTS, Content, Inner, describe_network, fixed_options
+from cosim.cli.verb import Result, argument, option, verb
+from cosim.verbs.common import check_outputs
+from cosim.verbs.inner import SWEPT, Content, InnerVerb, describe_network, fixed_options, read_inner
 
 if TYPE_CHECKING:
     from cosim.results.metrics import Estimate
@@ -30,49 +32,38 @@ _ONE_RUN = {
 }
 
 
-@dataclass(frozen=True)
-class Sweeping:
-    """The verb with the rest of its command line, what is swept, which figures are shown, and worker processes."""
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions:
+    """Options of a sweep: the verb with the rest of its command line, what is swept, and which figures are shown."""
 
-    verb: str
-    rest: tuple[str, ...]
-    over: tuple[str, ...]
-    figures: tuple[str, ...]
-    jobs: int
+    verb: str = argument("VERB", click.Choice(SWEPT))
+    rest: tuple[str, ...] = argument("NETWORK [OPTION OF VERB]...", click.UNPROCESSED, nargs=-1, required=True)
+    over: tuple[str, ...] = option(
+        "An option of VERB without its dashes, and its values: a,b,c or first:last:count, at the end :log for equal "
+        "factors; a flag's are no,yes. Once or twice.",
+        multiple=True, metavar="NAME=VALUES",
+    )  # fmt: skip
+    figures: tuple[str, ...] = option(
+        "Figure to show, as VERB's JSON names it, such as power_w.behavioral; repeatable [default: the verb's main "
+        "ones].",
+        flags=("--figure",), multiple=True, metavar="NAME",
+    )  # fmt: skip
+    jobs: int = option("Worker processes of each run.", Integer(JOBS), 2, flags=("--jobs", "-j"))
+    output: Path = output_option("runs/sweep")
+    json_file: Path | None = json_option()
 
 
 @dataclass(frozen=True)
 class _Sweep:
-    """A verb with its arguments but for the axes, the axes, the figures to show (none: the verb's own), the folder."""
+    """A verb with its options but for the axes, the axes, the figures to show (none: the verb's own), the folder."""
 
-    inner: Inner
+    inner: InnerVerb
     axes: "tuple[SweepAxis, ...]"
     asked: tuple[str, ...]
     output: Path
 
 
-@click.command(cls=KeepingVerb, context_settings={"ignore_unknown_options": True})
-@click.argument("verb", type=click.Choice(list(RESULTS)), metavar="VERB")
-@click.argument("rest", nargs=-1, required=True, type=click.UNPROCESSED, metavar="NETWORK [OPTION OF VERB]...")
-@click.option(
-    "--over",
-    multiple=True,
-    metavar="NAME=VALUES",
-    help="An option of VERB without its dashes, and its values: a,b,c or first:last:count, at the end :log for equal "
-    "factors; a flag's are no,yes. Once or twice.",
-)
-@click.option(
-    "--figure",
-    "figures",
-    multiple=True,
-    metavar="NAME",
-    help="Figure to show, as VERB's JSON names it, such as power_w.behavioral; repeatable [default: the verb's main "
-    "ones].",
-)
-@click.option("--jobs", "-j", type=Integer(JOBS), default=2, help="Worker processes of each run.")
-@destination_options("runs/sweep")
-@collecting(sweeping=Sweeping)
-def command(*, to: Destination, sweeping: Sweeping) -> None:
+def run(options: SweepOptions, session: VerbSession) -> Result:
     """Run VERB on NETWORK at every value of one or two of its options, and show what changes.
 
     VERB is montecarlo, compare, power, compile or trim. Every point is a run of it in a folder of its own, such as
@@ -84,23 +75,24 @@ def command(*, to: Destination, sweeping: Sweeping) -> None:
     from cosim.verbs.sweep.page import write_sweep
     from cosim.verbs.sweep.table import format_sweep
 
-    inner, output = Inner(sweeping.verb, sweeping.rest, sweeping.jobs), to.output
-    sweep = _Sweep(inner, read_axes(sweeping.over, inner.name, inner.verb), sweeping.figures, output)
+    inner, output = read_inner(options.verb, options.rest, jobs=options.jobs, fresh=session.fresh), options.output
+    sweep = _Sweep(inner, read_axes(options.over, inner.name, inner.command), options.figures, output)
     summary = _describe(sweep)
-    check_outputs("sweep", output, to.json_file)
-    take_folder("sweep", output)
+    check_outputs("sweep", output, options.json_file)
+    session.take_folder("sweep", output)
     ran = list(_run_points(sweep))
     points = tuple(point for point, _ in ran)
     notes = _notes([content for _, content in ran])
     summary = replace(summary, points=points, figures=_shown(sweep, points), notes=notes)
     write_sweep(output, summary)
-    click.echo("\n".join(format_sweep(summary)))
-    write_json(to.json_file, summary)
-    click.echo(f"\nreport: {output / 'report.html'}   picture: {output / 'sweep.png'}")
     troubled = sum(point.status != "ok" for point in points)
-    if troubled:
-        click.echo(f"cosim: {troubled} of {len(points)} points failed or are incomplete; the table says why", err=True)
-        raise SystemExit(1)
+    fault = f"cosim: {troubled} of {len(points)} points failed or are incomplete; the table says why"
+    return Result(
+        summary,
+        format_sweep(summary),
+        report=f"report: {output / 'report.html'}   picture: {output / 'sweep.png'}",
+        fault=fault if troubled else None,
+    )
 
 
 def _describe(sweep: _Sweep) -> "SweepSummary":
@@ -111,14 +103,14 @@ def _describe(sweep: _Sweep) -> "SweepSummary":
     from cosim.verbs.sweep.study import PAIRED, SweepSummary
 
     inner = sweep.inner
-    given, network = inner.given()
+    given, network = inner.given, inner.network
     if both := next((axis.option for axis in sweep.axes if axis.option in given), None):
         raise InputError(f"--{both} is both fixed and swept with --over {both}; leave one of them out")
     if one := next((option for option in _ONE_RUN if given.get(option) is not None), None):
         raise InputError(f"--{one} {_ONE_RUN[one]}")
     swept = {axis.option for axis in sweep.axes}
     paired = "" if "seed" in swept else PAIRED.get(inner.name, "")
-    fixed, subject = fixed_options(inner.verb, given), describe_network(network)
+    fixed, subject = fixed_options(inner.command, given), describe_network(network)
     return SweepSummary(
         inner.name, *subject, network.name, fixed, sweep.axes, paired, (), (), (), {"cosim": __version__}
     )
@@ -134,16 +126,14 @@ def _run_points(sweep: _Sweep) -> "Iterator[tuple[SweptPoint, Content]]":
 
 
 def _run_point(sweep: _Sweep, values: "tuple[Value, ...]") -> "tuple[SweptPoint, Content]":
-    from cosim.verbs.sweep.axes import arguments
     from cosim.verbs.sweep.study import SweptPoint
 
     pairs = list(zip(sweep.axes, values, strict=True))
     name = "_".join(_folder_part(axis, value) for axis, value in pairs)
-    more = [part for axis, value in pairs for part in arguments(axis.option, value, sweep.inner.verb)]
-    reason, content = sweep.inner.run(sweep.output / name, more)
+    there = {axis.option: value for axis, value in pairs}
+    reason, content = sweep.inner.run(sweep.output / name, there)
     figures = _figures_of(sweep, content) if content else {}
     status = "failed" if not content else "incomplete" if reason else "ok"
-    there = {axis.option: value for axis, value in pairs}
     return SweptPoint(name, there, status, figures, reason.replace(f"{sweep.output}/", "") or None), content
 
 
@@ -184,3 +174,6 @@ def _folder_part(axis: "SweepAxis", value: "Value") -> str:
     """Return a value's part of a folder name, such as area-0.5 or supply-1.8V; of a path its last part."""
     label = axis.label(value).rstrip("/").rpartition("/")[2].replace(" ", "")
     return f"{axis.option}-{re.sub(r'[^A-Za-z0-9.+-]', '_', label)}"
+
+
+command = verb(SweepOptions, run, KeepingVerb, context_settings={"ignore_unknown_options": True})

@@ -11,7 +11,7 @@ from cosim.base.errors import InputError
 from cosim.base.resources import install_command
 from cosim.verbs.explore.circuits import derived_technology
 from cosim.verbs.explore.knobs import read_knobs
-from cosim.verbs.inner import Inner
+from cosim.verbs.inner import InnerVerb
 from cosim.verbs.montecarlo import command as montecarlo
 
 FILES = ("run.toml", "search.json", "explore.json", "explore.csv", "explore.png", "explore.svg", "report.html")
@@ -87,14 +87,14 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, typed, tmp_path, monke
 
 def test_a_trial_whose_chips_all_fail_has_a_reason(cosim_main, typed, tmp_path, monkeypatch):
     """Such chips have a yield of 0, but neither accuracy nor power by which the search could compare the trial."""
-    run = Inner.run
+    run = InnerVerb.run
 
-    def fail(self, folder, more):
-        reason, content = run(self, folder, more)
+    def fail(self, folder, values):
+        reason, content = run(self, folder, values)
         kept = {name: found for name, found in content.items() if name not in ("accuracy", "power")}
         return reason, {**kept, "failed": content["chips"], "reasons": {"worker died": content["chips"]}}
 
-    monkeypatch.setattr(Inner, "run", fail)
+    monkeypatch.setattr(InnerVerb, "run", fail)
     code, text, err = cosim_main(*typed, "--trials", 2, "--behavioral", "-j", 1, "-o", tmp_path)
     assert code == 1 and "every chip failed: worker died" in " ".join(text.split()), err
     found = json.loads((tmp_path / "explore.json").read_text())
