@@ -74,7 +74,7 @@ def test_a_compiled_network_prints_as_the_command_line_prints_it(files, tmp_path
 def test_compare(files):
     compared = cosim.load(files[0]).compile().compare(files[1], samples=2, jobs=1)
     assert compared.summary.samples == 2 and compared.summary.state_agreement > 0.9
-    assert "state agreement" in str(compared)
+    assert "states equal the software's" in str(compared)
 
 
 def test_all_show_themselves_in_a_notebook(files):

@@ -13,6 +13,7 @@ from cosim.base.store import write_results, write_texts
 from cosim.base.text import is_file, shown_path, typed
 from cosim.results.html import Picture
 from cosim.results.page import Block, Facts, Fold, Grid, Links, Page, PageSubject, Section, Table, format_pages
+from cosim.results.text import format_text
 
 REPORT_FILE, PAGE_FILE = "report.html", "page.json"
 _AGAIN = "the command that made it writes it again"
@@ -48,6 +49,7 @@ class _Section:
     name: str
     blocks: list[_Block]
     sheet: bool
+    detail: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,12 +99,18 @@ def read_page(folder: Path) -> Page:
     where = shown_path(path)
     kept = typed(read_sealed(path, _AGAIN), _Page, where, _AGAIN)
     sections = tuple(
-        Section(one.name, tuple(_block(part, where) for part in one.blocks), one.sheet) for one in kept.sections
+        Section(one.name, tuple(_block(part, where) for part in one.blocks), one.sheet, one.detail)
+        for one in kept.sections
     )
     page = Page(
         kept.verb, kept.subject, kept.title, kept.lead, kept.cards, sections, kept.provenance, kept.answer, kept.notes
     )
     return repeatable(folder, page)
+
+
+def page_lines(folder: Path) -> list[str]:
+    """Return the page that a verb left in its folder as lines for the terminal. Raises the errors of `read_page`."""
+    return format_text(read_page(folder))
 
 
 def check_same(pages: Sequence[tuple[Path, Page]]) -> None:
@@ -120,7 +128,9 @@ def _named(page: Page) -> str:
 
 
 def _keep(page: Page) -> _Page:
-    sections = [_Section(one.name, [_kept(block) for block in one.blocks], one.sheet) for one in page.sections]
+    sections = [
+        _Section(one.name, [_kept(block) for block in one.blocks], one.sheet, one.detail) for one in page.sections
+    ]
     return _Page(
         page.verb, page.subject, page.title, page.lead, page.cards, sections, dict(page.provenance), page.answer,
         page.notes,

@@ -1,7 +1,7 @@
 """Pages as data, and their one form: the verdict in the title, figures, sections, where it comes from, how to repeat.
 
-A verb gives a `Page`; `format_pages` makes one HTML file of it, or of several verbs' pages about one network. All of it
-is text that `format_pages` escapes.
+A verb gives a `Page`; `format_pages` makes one HTML file of it, or of several verbs' pages about one network, and
+`cosim.results.text.format_text` lines for the terminal. All of it is text that `format_pages` escapes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,11 +73,15 @@ Blocks = tuple[Block, ...]
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with paragraphs (str), pictures and tables. sheet: begins a new sheet of paper."""
+    """A heading with paragraphs (str), pictures and tables.
+
+    sheet: begins a new sheet of paper; detail: for the file alone, the terminal leaves it out.
+    """
 
     name: str
     blocks: Blocks
     sheet: bool = False
+    detail: bool = False
 
 
 @dataclass(frozen=True)

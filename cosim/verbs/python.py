@@ -26,10 +26,13 @@ from cosim.engines.engine import DEFAULT_TIMEOUT, Run
 from cosim.engines.simulation.simulated import simulate_samples
 from cosim.network.types import Network
 from cosim.results.html import escape
+from cosim.results.page import Page
+from cosim.results.text import format_text
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at, format_conditions
 from cosim.variation.draws import Kind, VariationPlan, check_coefficients, check_supply
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
+from cosim.verbs.compare.page import ComparisonSubject, comparison_page, report_comparison
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.inspect.table import format_network
 from cosim.verbs.loading import TargetTechnology, compile_at, draw_samples, load_ranged
@@ -38,7 +41,7 @@ from cosim.verbs.montecarlo.execute import run_local
 from cosim.verbs.montecarlo.run import default_spec, summarize_run
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.trial import BEHAVIORAL, Trial
-from cosim.verbs.tables import format_circuit, format_comparison, format_summary
+from cosim.verbs.tables import format_circuit, format_summary
 
 Data = str | PathLike[str] | None  # .npz with x_test and y_test, a task's folder, None for a task that brings its own
 
@@ -116,7 +119,8 @@ class Compiled(_Shown):
         comparison = compare_engines(self.design, test_set, outcomes, run)
         if comparison is None:
             raise SimulationError(f"all {len(outcomes)} simulations failed; the first: {outcomes[0]}")
-        return ComparisonResult(comparison)
+        subject = ComparisonSubject(self.design, test_set, comparison, run)
+        return ComparisonResult(comparison, comparison_page(subject, report_comparison(subject), ()))
 
     def montecarlo(
         self,
@@ -158,9 +162,10 @@ class Compiled(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class ComparisonResult(_Shown):
-    """Software, behavioral model and simulator on the same samples."""
+    """Software, behavioral model and simulator on the same samples. page: what `print` shows."""
 
     comparison: Comparison
+    page: Page
 
     @property
     def summary(self) -> ComparisonSummary:
@@ -168,7 +173,7 @@ class ComparisonResult(_Shown):
         return summarize_comparison(self.comparison)
 
     def lines(self) -> Sequence[str]:
-        return format_comparison(self.summary)
+        return format_text(self.page)
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,9 +10,8 @@ from cosim.results.metrics import METRICS
 from cosim.verbs.bias import WORDS
 from cosim.verbs.characterize.ladder import LadderSummary
 from cosim.verbs.compare.agreement import ComparisonSummary
-from cosim.verbs.compare.noise_table import format_chip_noise, format_gradient, format_noise
-from cosim.verbs.compare.pvt import PvtCondition, Sweep
-from cosim.verbs.compare.value_errors_section import format_errors
+from cosim.verbs.compare.noise_table import format_chip_noise, format_gradient
+from cosim.verbs.compare.pvt import Sweep
 from cosim.verbs.montecarlo.advice import UNRESET, advise
 from cosim.verbs.montecarlo.chips import (
     LEAST_PAIRED,
@@ -21,61 +20,13 @@ from cosim.verbs.montecarlo.chips import (
     Contribution,
     Pair,
     SpecYield,
-    TrimSummary,
 )
-from cosim.verbs.trust import format_audit, format_elsewhere, format_transitions, format_trust
+from cosim.verbs.trust import format_trust
 from cosim.verbs.words import say_constant
 
 CONDITIONS, CELLS, LOST = 6, 4, 20  # that are named, where there are more
 SHOWN = ("5", "50", "95")
 FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
-
-
-def format_comparison(summary: ComparisonSummary) -> list[str]:
-    """Return the terminal table of `summarize_comparison`, under 80 columns."""
-    accuracy, bounds, power = summary.accuracy, summary.accuracy_interval, summary.power_w
-    balanced = summary.balanced_accuracy
-    first = "" if balanced is None else f"  {'balanced':>8}"
-    right = "accuracy" if summary.errors is None else "right"
-    lines = [f"{'':12}{first}  {right:>8}  {'95 % interval':>16}  {'mean power':>10}"]
-    for engine in accuracy:
-        low, high = bounds[engine]
-        watt = "-" if (mean := power[engine]) is None else format_quantity(mean, "W")
-        first = "" if balanced is None else f"  {percent(balanced[engine]):>8}"
-        right = f"{percent(accuracy[engine]):>8}  {percent(low):>7} {percent(high):>8}"
-        lines.append(f"{engine:12}{first}  {right}  {watt:>10}")
-    diverged = summary.first_divergence
-    states, answers = (
-        ", ".join(f"{step} {count}" for step, count in sources.items())
-        for sources in (summary.error_sources, summary.decision_sources)
-    )
-    counts = f"{summary.samples} simulated, {summary.failed} failed; {summary.transistors} transistors"
-    equal = f"{percent(summary.state_agreement, 2)} of {summary.state_bits} states"
-    decisions = f"{percent(summary.task_agreement)} {within(summary.task_agreement_interval)}"
-    rmse = f"RMSE {summary.readout_rmse_units:.3f} units"
-    correlation = summary.readout_correlation
-    readout = rmse if correlation is None else f"correlation {correlation:.4f}, {rmse}"
-    lines += [
-        *format_errors(summary.errors),
-        "",
-        f"samples           {counts}",
-        f"state agreement   {equal}, software vs {summary.simulator}",
-        f"                  {percent(summary.state_agreement_behavioral, 2)} behavioral vs {summary.simulator}",
-        *(f"                  {text}" for text in say_analog(summary)),
-        f"task agreement    {decisions}, software vs {summary.simulator}",
-        f"first divergence  in {diverged.samples_diverged} of {summary.samples} samples"
-        + (f", earliest in frame {diverged.earliest_frame}" if diverged.samples_diverged else ""),
-        f"readout           {readout}",
-        f"changed by        {states} (states)",
-        f"                  {answers} (decisions)",
-        f"                  dominant: {summary.dominant_error_source}",
-    ]
-    if summary.largest_margin_of_a_wrong_bit is not None:
-        lines.append(f"wrong states      up to {summary.largest_margin_of_a_wrong_bit:.3f} units from a threshold")
-    if summary.saturated_states:
-        lines.append(f"saturated         {summary.saturated_states} states beyond their ladder; use more --headroom")
-    trust = format_trust(summary) + format_outside(summary.power_outside)
-    return lines + format_transitions(summary.transitions) + format_noise(summary.noise) + trust
 
 
 def say_analog(summary: ComparisonSummary) -> list[str]:
@@ -123,48 +74,10 @@ def within(bounds: tuple[float, float]) -> str:
     return f"[{percent(bounds[0])}, {percent(bounds[1])}]"
 
 
-def format_pvt(sweep: Sweep) -> list[str]:
-    """Return the terminal table of `summarize_pvt`, under 80 columns."""
-    lines = [f"{'corner':6} {'temp':>6} {'supply':>8}  {'states':>9} {'decisions':>10}  {'accuracy':>8} {'power':>9}"]
-    rows, samples = sweep.conditions, sweep.conditions[0].samples + sweep.conditions[0].failed
-    lines += [_condition(row) for row in rows]
-    lines += [
-        "",
-        f"samples         {samples} in each of {len(rows)} conditions, {sweep.failed} runs failed",
-        "agreement       states and decisions, software vs the simulator",
-        *_format_worst(sweep.worst, rows),
-        *wrap(f"{'stands on':16}{say_basis(sweep)}", 79, subsequent_indent=16 * " "),
-        *format_elsewhere({"another": sum(row.elsewhere for row in rows)}),
-        *format_outside(sweep.power_outside),
-    ]
-    return lines + format_audit(sweep.audit)
-
-
 def say_basis(sweep: Sweep) -> str:
     """Return what bias currents the figures of a sweep rest on; of ideal ones also how to see others."""
     ideal = sweep.stands_on == WORDS["constant"]
     return sweep.stands_on + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
-
-
-def _format_worst(worst: Sequence[PvtCondition], rows: Sequence[PvtCondition]) -> list[str]:
-    one = (worst or rows)[0]
-    decisions = f"{percent(one.task_agreement)} {within(one.task_agreement_interval or (0.0, 1.0))}"
-    figures = f"decisions {decisions}, states {percent(one.state_agreement, 2)}"
-    if not worst:
-        return [f"worst           none of {len(rows)}: all have equal", f"                {figures}"]
-    places = [f"{row.corner} {row.celsius:g} C {row.supply_v:g} V" for row in worst]
-    more = [f"and {len(places) - CONDITIONS} more"] if len(places) > CONDITIONS else []
-    named = ", ".join(places[:CONDITIONS] + more)
-    text = f"{'worst':16}{named if len(worst) == 1 else f'{len(worst)} alike: {named}'}"
-    return [*wrap(text, 79, subsequent_indent=16 * " "), f"                {figures}"]
-
-
-def _condition(row: PvtCondition) -> str:
-    where = f"{row.corner:6} {row.celsius:>4g} C {row.supply_v:>6.4g} V"
-    if row.accuracy is None or row.power_w is None:
-        return f"{where}  every simulation failed"
-    states, decisions = percent(row.state_agreement, 2), percent(row.task_agreement)
-    return f"{where}  {states:>9} {decisions:>10}  {percent(row.accuracy):>8} {format_quantity(row.power_w, 'W'):>9}"
 
 
 def format_summary(summary: ChipSummary, network: str = "NETWORK") -> list[str]:
@@ -252,30 +165,6 @@ def format_contributions(contributions: Mapping[str, Contribution], metric: str 
             lines.append(f"  {share.group:24} {share.transistors:5} transistors  {percent(share.value):>7} {bounds}")
         lines.append(f"  {'R2':24} {'':5}              {percent(division.r2):>7}")
     return lines
-
-
-def format_trim(summary: TrimSummary) -> list[str]:
-    """Yield before and after trimming, by the number of bits."""
-    spans = ", ".join(f"{name} +-{percent(value)}" for name, value in summary.ranges.items())
-    lines = [
-        f"{summary.chips} chips, {summary.failed} failed; {summary.samples} samples each; engine "
-        f"{summary.engine}; converters: {spans}",
-        f"yield: chips with {' and '.join(summary.spec)}, 95 % interval; p: McNemar, exact",
-        "",
-        f"{'bits':>6}  {'yield':>7}  {'95 % interval':>17}  {'won':>4}  {'lost':>4}  {'p':>8}  {'accuracy':>8}  "
-        f"{'states':>8}",
-    ]
-    for row in summary.rows:
-        figures = "  ".join(
-            f"{percent(found.mean) if found else '-':>8}" for found in (row.accuracy, row.state_agreement)
-        )
-        bounds = within(row.yield_.interval)
-        lines.append(
-            f"{'none' if row.bits is None else row.bits:>6}  {percent(row.yield_.value):>7}  {bounds:>17}  "
-            f"{row.won:>4}  {row.lost:>4}  {row.p:>8.2g}  {figures}"
-        )
-    found = format_elsewhere(summary.elsewhere)
-    return [*lines, *([""] if found else []), *found]
 
 
 def format_bias(metric: str, pair: Pair) -> str:

@@ -19,12 +19,6 @@ def format_trust(summary: ComparisonSummary | ChipSummary) -> list[str]:
     return elsewhere + undecided + format_audit(summary.audit)
 
 
-def format_transitions(found: Transitions | None) -> list[str]:
-    """Return the lines on how many transitions of an automaton were taken, and how near to a threshold; none without
-    one."""
-    return [] if found is None else _lines("transitions", say_transitions(found))
-
-
 def say_transitions(found: Transitions) -> str:
     """Return a statement on how many transitions of an automaton were taken, and how near to a threshold."""
     said = [f"{found.taken} of {len(found.rows)} taken"]

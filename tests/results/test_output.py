@@ -1,7 +1,5 @@
 """What people read: tables that fit a terminal, figures with the same bytes twice."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -10,9 +8,10 @@ from cosim.circuit.waveforms import Timing
 from cosim.results.figures import Figure, save_figure
 from cosim.verbs.compare.agreement import Comparison, EngineResult, summarize_comparison
 from cosim.verbs.compare.figures import draw_confusion
+from cosim.verbs.compare.page import comparison_cards, engine_blocks
 from cosim.verbs.simulate.waveform_figure import draw_waveforms
 from cosim.verbs.simulate.waveforms import WaveLabels, liveliest_cell
-from cosim.verbs.tables import format_comparison, percent
+from cosim.verbs.tables import percent
 
 HOSTILE = '<script>alert("x")</script>'
 FORMULA = r"$\frac{$ \undefined_"  # what a renderer of formulas would choke on
@@ -42,22 +41,13 @@ def summary(comparison):
     return summarize_comparison(comparison)
 
 
-def test_table_fits_eighty_columns(summary):
-    large = replace(summary, samples=10000, state_bits=123456789, failed=1234, transistors=1234567)
-    large = replace(large, error_sources={"rounding": 123456, "statics": 123456, "dynamics": 123456})
-    for found in (summary, large):
-        lines = format_comparison(found)
-        assert max(map(len, lines)) < 80
-    text = "\n".join(format_comparison(summary))
-    for expected in (
-        "software",
-        "behavioral",
-        "ngspice",
-        "state agreement   99.23 % of 130 states",
-        "123 nW",
-        "0.012 units",
-    ):
-        assert expected in text
+def test_a_comparison_says_what_each_engine_gets_right(summary):
+    assert comparison_cards(summary)[2] == ("99.23 %", "of 130 states equal the software's")
+    table, *notes = engine_blocks(summary)
+    assert [(row[0], row[-1]) for row in table.rows] == [
+        ("software", ""), ("behavioral", "123 nW"), ("ngspice", "123 nW"),
+    ]  # fmt: skip
+    assert "an RMSE of 0.010 units" in notes[-1]
 
 
 def test_percent():

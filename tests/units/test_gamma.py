@@ -25,10 +25,10 @@ from cosim.training.config import Architecture, TrainingConfig, check_config
 from cosim.units.gamma import Gamma
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.compare.agreement import compare_engines, summarize_comparison
+from cosim.verbs.compare.page import comparison_cards
 from cosim.verbs.inspect.table import format_network
 from cosim.verbs.montecarlo.trial import Trial, run_chip
 from cosim.verbs.simulate.waveforms import labels_of
-from cosim.verbs.tables import format_comparison
 
 INPUTS, ORDER = 3, 4
 POSITIONS = 2.0, 5.0, 8.0
@@ -227,7 +227,7 @@ def test_a_wrong_analog_state_is_no_distance_from_a_threshold(design):
     assert comparison is not None
     summary = summarize_comparison(comparison)
     assert summary.state_agreement < 1 and summary.largest_margin_of_a_wrong_bit is None
-    assert "analog states are equal within 3 % of full scale" in "\n".join(format_comparison(summary))
+    assert "analog states are equal within 3 % of full scale" in " ".join(text for _, text in comparison_cards(summary))
 
 
 @pytest.mark.ngspice

@@ -80,6 +80,7 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
     """
     from cosim.engines.simulation.simulated import engine_named
     from cosim.exchange.checkpoint import stays_software
+    from cosim.results.kept_page import page_lines
     from cosim.verbs.bias import biased
     from cosim.verbs.simulate.probing import choose
 
@@ -99,11 +100,11 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
         run = replace(run, condition=condition)
     engine_named(engine).check()  # said before the work
     session.take_folder("compare", output)
-    summary, lines = _compare(options, audit, (design, test_set, run), watched)
+    summary = _compare(options, audit, (design, test_set, run), watched)
     met, said = judge_specs(specs, summary, run.standing(design).technology)
     return Result(
         summary,
-        [*lines, *said],
+        [*page_lines(output), *said],
         report=f"report: {output / 'report.html'}",
         fault=describe_audit(summary.audit, output) or describe_failed(summary.failed, output) or (None if met else ""),
     )
@@ -111,18 +112,15 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
 
 def _compare(
     options: CompareOptions, audit: int, what: "tuple[Design, TestSet, Run]", watched: tuple[str, ...]
-) -> "tuple[ComparisonSummary | Sweep, list[str]]":
-    """Run and write the comparison, in one condition or in all; return its figures, and the lines that show them."""
+) -> "ComparisonSummary | Sweep":
+    """Run and write the comparison, in one condition or in all; return its figures."""
     from cosim.verbs.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
-    from cosim.verbs.tables import format_comparison, format_pvt
 
     with progress_bar(options.engine) as progress:
         if options.pvt:
-            sweep = run_pvt(*what, Listener(progress, say), Conditions(options.bias, audit))
-            return sweep, format_pvt(sweep)
+            return run_pvt(*what, Listener(progress, say), Conditions(options.bias, audit))
         noise = noise_of(what[0], options.running.seed, options.flicker) if options.noise else None
-        summary = run_comparison(*what, progress, Beside(audit, watched, noise))
-        return summary, format_comparison(summary)
+        return run_comparison(*what, progress, Beside(audit, watched, noise))
 
 
 def _specs(texts: tuple[str, ...]) -> "Specs":

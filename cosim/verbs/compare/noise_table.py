@@ -1,6 +1,4 @@
-"""Noise as text, what it changes and how many sigma decisions are away; and gradients across the die."""
-
-from textwrap import wrap
+"""Noise on a page, what it changes and how many sigma decisions are away; and gradients across the die."""
 
 from cosim.base.quantities import format_quantity
 from cosim.results.intervals import Interval
@@ -14,23 +12,6 @@ _SAID = (
     "then. Inputs, bias pins and the readout are without. Shares are means over runs, their intervals Student's t over "
     "samples."
 )
-
-
-def format_noise(found: NoiseSummary | None) -> list[str]:
-    """Return a noise study as lines of the terminal; nothing without noise."""
-    if found is None:
-        return []
-    said = [f"sigma {say_sigma(found)}; {found.draws} runs, seed {found.seed}"]
-    said += [f"changes {_share(found.states, 2)} of states", f"and {_share(found.answers)} of decisions"]
-    said += [f"accuracy {_share(found.accuracy)}, without {100 * found.quiet:.1f} %"]
-    near = ", ".join(f"{100 * share.mean:.2f} % in {number}" for number, share in found.within.items())
-    said += [f"sigma from a threshold: {near}"]
-    if (ran := found.transistors) is not None:
-        said += [f"transistors, {ran.samples} samples: changes {_share(ran.states, 2)} of states"]
-        said += [f"and {_share(ran.answers)} of decisions"]
-        said += [f"accuracy {_share(ran.accuracy)}, without {100 * ran.quiet:.1f} %"]
-    lines = (line for text in said for line in wrap(text, _WIDTH - _NAME))
-    return [f"{'' if k else 'noise':{_NAME}}{line}" for k, line in enumerate(lines)]
 
 
 def format_chip_noise(found: ChipNoise | None) -> list[str]:

@@ -1,6 +1,6 @@
 """The files of a comparison's folder: comparison.json, figures, and its page."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,17 +67,22 @@ class ComparisonSubject:
         return list(self.design.network.labels) or [str(k) for k in range(self.design.network.readout.width)]
 
 
-def write_comparison(compared: ComparisonSubject) -> Reported:
-    """Write all of it; returns the content of comparison.json. Waveforms that cannot be had are left out."""
-    design, test_set, comparison, run = compared.design, compared.test_set, compared.comparison, compared.run
-    folder, there = run.place, run.standing(design)
-    found = Reported(
-        **vars(summarize_comparison(comparison)),
+def report_comparison(compared: ComparisonSubject) -> Reported:
+    """Return the content of comparison.json."""
+    design, there = compared.design, compared.run.standing(compared.design)
+    return Reported(
+        **vars(summarize_comparison(compared.comparison)),
         bias_scale=there.bias_scale,
         input_scale=there.input_scale,
-        clipped=find_clipping(design.network.encoding, test_set),
-        made_with=engine_named(run.engine).describe(there.technology).as_json(comparison.simulator),
+        clipped=find_clipping(design.network.encoding, compared.test_set),
+        made_with=_describe(compared).as_json(compared.comparison.simulator),
     )
+
+
+def write_comparison(compared: ComparisonSubject) -> Reported:
+    """Write all of it; returns the content of comparison.json. Waveforms that cannot be had are left out."""
+    design, comparison, run = compared.design, compared.comparison, compared.run
+    folder, there, found = run.place, run.standing(design), report_comparison(compared)
     write_results(folder, {"design.json": summarize(design, there), "comparison.json": found})
     name, figure, caption = (
         ("confusion", draw_confusion(comparison, compared.labels), DECISIONS)
@@ -150,16 +155,16 @@ def comparison_page(compared: ComparisonSubject, found: Reported, pictures: Bloc
         cards=comparison_cards(found),
         notes=() if found.clipped is None else (f"{found.clipped}.",),
         sections=(
-            Section("Three engines, the same inputs", _engines(found)),
-            Section("Where states and decisions change", (changed, _sources(found))),
+            Section("Three engines, the same inputs", engine_blocks(found)),
+            Section("Where states and decisions change", (changed, _sources(found), *_remarks(found))),
             Section("Errors", () if found.errors is None else errors_section(found.errors)),
             Section("Noise", noise_section(found.noise)),
             Section("The automaton", format_automaton(design.network, found.transitions)),
             Section("One inference, and all decisions", pictures, sheet=True),
-            *(Section(name, blocks) for name, blocks in format_inside(design).items()),
+            *(Section(name, blocks, detail=True) for name, blocks in format_inside(design).items()),
             Section("How far the engine can be trusted", _trust(found)),
-            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
-            Section("How it was run", (Facts(tuple(_run_facts(compared, found))),)),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
+            Section("How it was run", (Facts(tuple(_run_facts(compared, found))),), detail=True),
         ),
         provenance=origins(design, {found.simulator: _describe(compared).version}),
     )
@@ -214,7 +219,8 @@ def comparison_cards(summary: ComparisonSummary) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _engines(summary: ComparisonSummary) -> Blocks:
+def engine_blocks(summary: ComparisonSummary) -> Blocks:
+    """Return the table of what each engine gets right and what it takes, with its notes."""
     rows, balanced = [], summary.balanced_accuracy
     for engine in summary.accuracy:
         power = summary.power_w[engine]
@@ -234,6 +240,16 @@ def _engines(summary: ComparisonSummary) -> Blocks:
         f"The readout has an RMSE of {summary.readout_rmse_units:.3f} units{beside} against software. A state differs "
         f"in {diverged.samples_diverged} of {summary.samples} samples{earliest}.",
     )
+
+
+def _remarks(summary: ComparisonSummary) -> Iterator[str]:
+    """Yield sentences on how states of the simulator differ from those of the equations, and why."""
+    same = percent(summary.state_agreement_behavioral, 2)
+    yield f"Of the states of the behavioral equations {same} are those of {summary.simulator}."
+    if summary.largest_margin_of_a_wrong_bit is not None:
+        yield f"A wrong state is up to {summary.largest_margin_of_a_wrong_bit:.3f} units from its threshold."
+    if summary.saturated_states:
+        yield f"{summary.saturated_states} states are beyond their ladder; use more --headroom."
 
 
 def _sources(summary: ComparisonSummary) -> Table:

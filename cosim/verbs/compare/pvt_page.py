@@ -31,7 +31,7 @@ def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
         title=f"{subject.name} on {design.technology.name} in {count} conditions: {verdict}",
         lead=f"{one.samples + one.failed} test samples in each of {count} corners, temperatures and supplies, by "
         f"{simulator} on {design.assembly.transistors} transistors compiled once; {sweep.failed} simulations failed.",
-        answer=f"{_worst(sweep)} It stands on {say_basis(sweep)}.",
+        answer=f"{say_worst(sweep)} It stands on {say_basis(sweep)}.",
         cards=(
             (percent(one.task_agreement), f"decisions as software at worst {bounds}"),
             (percent(min(row.state_agreement for row in rows), 2), "of the states equal the software's at worst"),
@@ -41,15 +41,16 @@ def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
         notes=() if sweep.clipped is None else (f"{sweep.clipped}.",),
         sections=(
             Section("States and decisions equal to the software's", (_picture(sweep),)),
-            Section("Every condition", (_table(sweep), f"Not in power: {', '.join(sweep.power_outside)}.")),
+            Section("Every condition", (condition_table(sweep), f"Not in power: {', '.join(sweep.power_outside)}.")),
             Section("Audit", tuple(f"{line}." for line in say_audit(sweep.audit))),
-            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
         ),
         provenance=origins(design, made_with),
     )
 
 
-def _worst(sweep: Sweep) -> str:
+def say_worst(sweep: Sweep) -> str:
+    """Return a sentence with the worst conditions."""
     if not sweep.worst:
         return "All conditions have equal figures."
     places = [_where(row) for row in sweep.worst]
@@ -66,11 +67,12 @@ def _picture(sweep: Sweep) -> Picture:
         "A column for each corner: states that differ from the software's, on a logarithmic scale; samples decided "
         "otherwise than the software decides; power over that of the framed, nominal condition."
     )
-    alt = f"{caption} {_worst(sweep)}"
+    alt = f"{caption} {say_worst(sweep)}"
     return Picture("png", figure_bytes(draw_pvt(sweep), "png"), alt, caption, _LEAST)
 
 
-def _table(sweep: Sweep) -> Table:
+def condition_table(sweep: Sweep) -> Table:
+    """Return the figures of every condition."""
     head = ("corner", "temperature", "supply", "states", "decisions", "95 % interval", "accuracy", "power")
     return Table(head, tuple(map(_row, sweep.conditions)), tuple(range(1, len(head))))
 

@@ -1,4 +1,4 @@
-"""Answers of real numbers: their errors as a terminal table and as one of a page, and answers over targets."""
+"""Answers of real numbers: their errors as a table of a page, and answers over targets."""
 
 import numpy as np
 
@@ -8,20 +8,7 @@ from cosim.results.page import Blocks, Table
 from cosim.verbs.compare.agreement import Comparison
 from cosim.verbs.compare.value_errors import EngineErrors, ValueErrors
 
-HEAD = ("rms error", "95 % interval", "NRMSE", "R2", "95 % interval")
-
-
-def format_errors(errors: ValueErrors | None) -> list[str]:
-    """Return the errors of real answers as lines under 80 columns; nothing for classes."""
-    if errors is None:
-        return []
-    rows = {"": HEAD, **{name: _cells(found) for name, found in errors.engines.items()}}
-    widths = [max(map(len, column)) + 2 for column in zip(*rows.values(), strict=True)]
-    lines = [""]
-    for name, row in rows.items():
-        lines.append(f"{name:10}" + "".join(f"{text:>{width}}" for text, width in zip(row, widths, strict=True)))
-    apart = ", ".join(f"{name} {value:.4g}" for name, value in errors.software_rmse.items())
-    return [*lines, "", f"from software     rms {apart}", f"right, same       {say_tolerance(errors)}"]
+_HEAD = ("rms error", "95 % interval", "NRMSE", "R2", "95 % interval")
 
 
 def say_tolerance(errors: ValueErrors) -> str:
@@ -37,7 +24,7 @@ def errors_section(errors: ValueErrors) -> Blocks:
         f"Right and same: {say_tolerance(errors)}. Rms distance from the software's answers: {apart}. NRMSE: rms error "
         "over the standard deviation of the targets; R2 = 1 - NRMSE^2. Intervals: percentile bootstrap over samples."
     )
-    return Table(("engine", *HEAD), rows, tuple(range(1, 6))), notes
+    return Table(("engine", *_HEAD), rows, tuple(range(1, 6))), notes
 
 
 def _cells(found: EngineErrors) -> tuple[str, ...]:

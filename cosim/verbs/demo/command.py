@@ -43,13 +43,13 @@ def run(options: DemoOptions, session: VerbSession) -> Result:
     from cosim.base.quantities import format_quantity
     from cosim.cli.progress import say
     from cosim.engines.engine import Run
+    from cosim.results.kept_page import page_lines
     from cosim.tasks.testset import load_test_set
     from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
     from cosim.verbs.compile.outputs import summarize
     from cosim.verbs.compile.page import write_design
     from cosim.verbs.loading import compile_for
     from cosim.verbs.pipeline import run_comparison
-    from cosim.verbs.tables import format_comparison
 
     output, seed, jobs = options.output, options.seed, options.jobs
     check_outputs("demo", output)
@@ -72,7 +72,7 @@ def run(options: DemoOptions, session: VerbSession) -> Result:
     session.echo(f"4  compare   {format_quantity(result.power_w['ngspice'] or 0.0, 'W')} mean supply power\n")
     return Result(
         result,
-        format_comparison(result),
+        page_lines(output),
         report=f"report: {output / 'report.html'}   picture: {output / 'waveforms.png'}",
         fault=describe_failed(result.failed, output),
     )

@@ -76,12 +76,12 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     Sampling is montecarlo's: --chips, --seed, --data, --noise, --dask. The folder receives explore.json, .csv, .png,
     .svg, and report.html. The same command continues a search, also with more --trials.
     """
+    from cosim.results.kept_page import page_lines
     from cosim.verbs.explore.circuits import check_base
     from cosim.verbs.explore.kept import TrialStore
     from cosim.verbs.explore.knobs import read_knobs
     from cosim.verbs.explore.page import write_exploration
     from cosim.verbs.explore.search import Search, Space, explore, optuna
-    from cosim.verbs.explore.table import format_exploration
 
     library, output = optuna(), options.output
     inner = _read_chips(options, fresh=session.fresh)
@@ -114,7 +114,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     write_exploration(output, found)
     return Result(
         found,
-        format_exploration(found),
+        page_lines(output),
         report=f"report: {output / 'report.html'}   picture: {output / 'explore.png'}",
         fault=None if found.front else "",
     )

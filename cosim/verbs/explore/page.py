@@ -59,9 +59,9 @@ def explore_page(found: Exploration, figure: Figure | None, links: Links) -> Pag
         notes=tuple(f"{note[:1].upper()}{note[1:]}." for note in remarks(found)),
         sections=(
             Section("The front", (*drawn, *front)),
-            Section("All trials", (_trials(found),)),
+            Section("All trials", (_trials(found),), detail=True),
             Section("Runs of the front", (links,) if links.rows else ()),
-            Section("What was searched", (Facts(_searched(found, checked, refuted)),)),
+            Section("What was searched", (Facts(_searched(found, checked, refuted)),), detail=True),
         ),
         provenance={"network": found.network_hash, "file": found.file, **found.made_with},
     )

@@ -1,10 +1,9 @@
-"""A search as text: figures with their units, the terminal table of its front, and explore.csv."""
+"""A search as text: figures with their units, rows of its circuits, and explore.csv."""
 
 import csv
 import io
 from collections import Counter
 from collections.abc import Sequence
-from textwrap import wrap
 
 from cosim.base.quantities import format_quantity
 from cosim.results.metrics import Estimate
@@ -15,7 +14,7 @@ from cosim.verbs.tables import percent
 
 AREA_NOTE = "areas are gates and capacitors as drawn, without wires: cosim layout draws macros of 2.6 to 2.9 times that"
 BITS_NOTE = "trim converters are in neither power nor area"
-_WIDTH, _MOST = 79, 4
+_MOST = 4
 _OTHERS, _THERE, _STATES, _COUNTED = "other chips", "transistors", "states there", "chips there"  # columns
 _WORDS = {
     "i-unit": "unit current",
@@ -73,19 +72,6 @@ def row_of(found: Exploration, one: Tried) -> tuple[str, ...]:
     values = (shown_value(knob, one.values[knob.option]) for knob in found.knobs)
     figures = (shown_figure(name, one.figures.get(name)) for name in shown_figures(found))
     return (str(one.number), *values, *figures, *(more[name] for name in head_of(found) if name in more))
-
-
-def format_exploration(found: Exploration) -> list[str]:
-    """Return the terminal table: what was found, a line for every circuit of the front, and what the figures are of."""
-    lines = [*wrap(f"{found.network}: {verdict(found)}", _WIDTH), ""]
-    if found.front:
-        rows = [head_of(found), *(row_of(found, one) for one in found.on_front)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines += ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-        lines.append("")
-    for note in remarks(found):
-        lines += wrap(note, _WIDTH, subsequent_indent=4 * " ")
-    return lines
 
 
 def verdict(found: Exploration) -> str:

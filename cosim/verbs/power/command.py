@@ -36,8 +36,8 @@ def run(options: PowerOptions, session: VerbSession) -> Result:
     side is written.
     """
     from cosim.engines.table import BATCH, engine_entry
+    from cosim.results.kept_page import page_lines
     from cosim.verbs.pipeline import run_power
-    from cosim.verbs.power.table import format_power
 
     engine, output = options.engine, options.output
     if options.noise and not options.behavioral and engine_entry(engine).name != BATCH:
@@ -56,7 +56,7 @@ def run(options: PowerOptions, session: VerbSession) -> Result:
             summary = run_power(design, test_set, run, progress, simulate=False)
     return Result(
         summary,
-        format_power(summary),
+        page_lines(output),
         report=f"report: {output / 'report.html'}",
         error=missing,
         fault=describe_failed(summary.failed, output),

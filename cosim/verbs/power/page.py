@@ -1,20 +1,20 @@
 """The page of a metering: power block by block, energies, areas, rails."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from cosim.base.quantities import format_quantity
+from cosim.base.quantities import format_quantity, parse_quantity
 from cosim.compiler.design import Design
 from cosim.results.figures import figure_bytes
 from cosim.results.html import Picture
-from cosim.results.intervals import Interval
+from cosim.results.intervals import MOST, Interval, samples_to_sign, shows_sign
 from cosim.results.page import Block, Facts, Page, Section, Table
 from cosim.verbs.power.figure import draw_power
-from cosim.verbs.power.study import PowerSummary
-from cosim.verbs.power.table import format_few, format_mean, format_signed
+from cosim.verbs.power.study import PowerRow, PowerSummary, RailRow
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
 from cosim.verbs.trust import say_elsewhere
 from cosim.verbs.words import worded
 
+TOO_FEW = "too few"
 _LEAST = 600  # pixels under which the picture's words cannot be read
 
 
@@ -49,7 +49,7 @@ def power_page(design: Design, summary: PowerSummary, made_with: dict[str, str])
             Section("Rails", _rails(summary)),
             Section("Simulated elsewhere", say_elsewhere(summary.elsewhere)),
             Section("What is not counted", (f"{', '.join(summary.power_outside)}.".capitalize(),)),
-            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
         ),
         provenance=origins(design, made_with),
     )
@@ -79,7 +79,7 @@ def _energies(summary: PowerSummary) -> Table:
     first, simulated = summary.engines[0], len(summary.engines) > 1
     rows: list[tuple[str, ...]] = []
     for name, row in summary.rows.items():
-        parts = (_mean(row.static_w, "W"), _plus(format_signed(row.dynamic_frame_j, "J"))) if simulated else ()
+        parts = (_mean(row.static_w, "W"), _signed(row.dynamic_frame_j, "J")) if simulated else ()
         energies = (_mean(found[first], "J") for found in (row.energy_frame_j, row.energy_inference_j))
         rows.append((name, *parts, *energies))
     parts = ("static power", "dynamic, a frame") if simulated else ()
@@ -87,8 +87,28 @@ def _energies(summary: PowerSummary) -> Table:
 
 
 def _few(summary: PowerSummary) -> tuple[str, ...]:
-    lines = [cell for row in _energies(summary).rows for cell in row]
-    return tuple(" ".join(line.split()).capitalize() + "." for line in format_few(summary, lines))
+    """Return what explains TOO_FEW, with how many samples would be enough; nothing where no figure is that."""
+    rows = [*summary.rows.values(), *summary.rails.values()]
+    unsure = [mean for row in rows for mean in _means(row) if not shows_sign(mean)]
+    if not any(TOO_FEW in cell for row in _energies(summary).rows for cell in row):
+        return ()
+    if summary.samples == 1:
+        return ("Too few: one sample has no interval, so an energy's sign is not known; give more --samples.",)
+    needed = [samples_to_sign(mean, summary.samples) for mean in unsure]
+    known = [count for count in needed if count is not None]
+    beyond = f", {len(needed) - len(known)} of {len(needed)} not even {MOST}" if len(known) < len(needed) else ""
+    most = f"; about --samples {max(known)} would show it{beyond}" if known else ""
+    return (f"Too few samples: the interval of the mean holds 0{most}.",)
+
+
+def _means(row: PowerRow | RailRow) -> Iterator[Interval]:
+    """Yield every mean of a row that a table shows."""
+    if isinstance(row, RailRow):
+        yield from (row.power_w, row.energy_frame_j)
+        return
+    engines = (row.power_w, row.energy_frame_j, row.energy_inference_j)
+    found = (row.static_w, row.dynamic_frame_j, *(mean for means in engines for mean in means.values()))
+    yield from (mean for mean in found if mean is not None)
 
 
 def _rails(summary: PowerSummary) -> tuple[Block, ...]:
@@ -96,12 +116,22 @@ def _rails(summary: PowerSummary) -> tuple[Block, ...]:
     return (_table(("rail", "power", "a frame"), rows),) if rows else ()
 
 
+def _signed(found: Interval | None, unit: str) -> str:
+    """Format a mean that may have either sign: without an interval it has none that is known."""
+    return _mean(found, unit) if found is not None and shows_sign(found) else TOO_FEW
+
+
 def _mean(found: Interval | None, unit: str) -> str:
-    return _plus(format_mean(found, unit))
-
-
-def _plus(text: str) -> str:
-    return text.replace("+-", "±")
+    """Format a mean as 8.58 ± 0.21 nW; TOO_FEW where the interval includes 0."""
+    assert found is not None
+    mean, high = found.mean, found.high
+    if high is not None and not shows_sign(found):
+        return TOO_FEW
+    number, prefixed = format_quantity(mean, unit).split(" ")
+    if high is None:
+        return f"{number} {prefixed}"
+    half = (high - mean) / parse_quantity(f"1 {prefixed}", unit)
+    return f"{number} ± {half:.{0 if half >= 10 else 1 if half >= 1 else 2}f} {prefixed}"
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:

@@ -71,9 +71,9 @@ def run(options: SweepOptions, session: VerbSession) -> Result:
     report.html. A point that cannot be run is a row with its reason, and the exit status is 1. The same command
     continues an interrupted sweep: every verb keeps what it has.
     """
+    from cosim.results.kept_page import page_lines
     from cosim.verbs.sweep.axes import read_axes
     from cosim.verbs.sweep.page import write_sweep
-    from cosim.verbs.sweep.table import format_sweep
 
     inner, output = read_inner(options.verb, options.rest, jobs=options.jobs, fresh=session.fresh), options.output
     sweep = _Sweep(inner, read_axes(options.over, inner.name, inner.command), options.figures, output)
@@ -89,7 +89,7 @@ def run(options: SweepOptions, session: VerbSession) -> Result:
     fault = f"cosim: {troubled} of {len(points)} points failed or are incomplete; the table says why"
     return Result(
         summary,
-        format_sweep(summary),
+        page_lines(output),
         report=f"report: {output / 'report.html'}   picture: {output / 'sweep.png'}",
         fault=fault if troubled else None,
     )

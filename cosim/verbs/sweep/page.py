@@ -53,7 +53,7 @@ def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Pa
         sections=(
             Section("What changes", (*drawn, _table(summary))),
             Section("The points' own pages", (links,) if links.rows else ()),
-            Section("How it was run", (Facts(options),) if options else ()),
+            Section("How it was run", (Facts(options),) if options else (), detail=True),
         ),
         provenance={"network": summary.network_hash, "file": summary.file, **summary.made_with},
     )

@@ -1,8 +1,7 @@
-"""A sweep as text: figures with their units, a terminal table, and sweep.csv."""
+"""Figures of a sweep as text, with their units, and sweep.csv."""
 
 import csv
 import io
-from textwrap import wrap
 
 from cosim.base.quantities import format_quantity, parse_quantity
 from cosim.results.metrics import AREA_UNIT, METRICS, PERCENT, Estimate
@@ -30,7 +29,6 @@ _AXES = {
     "t-step": "frame",
     "units": "units per weight",
 }
-_WIDTH = 79
 
 
 def name_axis(axis: SweepAxis) -> str:
@@ -92,26 +90,6 @@ def scale_of(name: str, largest: float) -> tuple[float, str]:
 def labels(summary: SweepSummary, point: SweptPoint) -> list[str]:
     """Return a point's axis values as text."""
     return [axis.label(point.values[axis.option]) for axis in summary.axes]
-
-
-def format_sweep(summary: SweepSummary) -> list[str]:
-    """Return the terminal table: a line for every point, with intervals as far as there are such."""
-    head = [*(axis.option for axis in summary.axes), *map(name_figure, summary.figures)]
-    rows = [
-        [*labels(summary, point), *(format_figure_of(name, point.figures.get(name)) for name in summary.figures)]
-        for point in summary.points
-    ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = [f"{summary.network}: {summary.verb} at {len(summary.points)} points", ""]
-    lines += ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
-    lines.append("")
-    for point in summary.points:
-        if point.reason:
-            named = " ".join(labels(summary, point))
-            lines += wrap(f"{named}: {point.status}: {point.reason}", _WIDTH, subsequent_indent=4 * " ")
-    for note in remarks(summary):
-        lines += wrap(note, _WIDTH, subsequent_indent=4 * " ")
-    return lines
 
 
 def remarks(summary: SweepSummary) -> list[str]:

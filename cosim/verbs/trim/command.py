@@ -65,12 +65,11 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
     from cosim.base.store import write_results
     from cosim.engines.simulation.simulated import engine_named
     from cosim.results.figures import save_figure
-    from cosim.results.kept_page import REPORT_FILE, write_page
+    from cosim.results.kept_page import REPORT_FILE, page_lines, write_page
     from cosim.verbs.montecarlo.figures import draw_trim
     from cosim.verbs.montecarlo.run import default_spec, run_settings
     from cosim.verbs.montecarlo.spec_file import read_specs, without_yield
     from cosim.verbs.montecarlo.store import CHIPS_FILE, open_records
-    from cosim.verbs.tables import format_trim
     from cosim.verbs.trim.run import TRIMMED, run_trim, summarize_trim, trim_page
     from cosim.verbs.trim.trim import check_trimmable
 
@@ -94,7 +93,7 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
         write_results(output, {"trim.json": summary})
         save_figure(draw_trim(summary), output / "trim.png")
         write_page(output, trim_page(trial.design, summary, _drawn(trial)))
-    return Result(summary, format_trim(summary), report=f"report: {output / REPORT_FILE}")
+    return Result(summary, page_lines(output), report=f"report: {output / REPORT_FILE}")
 
 
 def _drawn(trial: "Trial") -> dict[str, str]:

@@ -182,8 +182,8 @@ def trim_page(design: Design, summary: TrimSummary, run: dict[str, str]) -> Page
             Section("Yield by the bits of the converters", (_picture(summary), _table(summary), _NOTE)),
             Section("Ranges of the converters", (Facts(_ranges(summary)),)),
             Section("Simulated elsewhere", say_elsewhere(summary.elsewhere)),
-            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
-            Section("How it was run", (Facts(tuple(run.items())),)),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
+            Section("How it was run", (Facts(tuple(run.items())),), detail=True),
         ),
         provenance=origins(design),
     )

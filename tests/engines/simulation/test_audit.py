@@ -8,7 +8,7 @@ import pytest
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference
 from cosim.engines.simulation.audit import HOVERING, TIE, choose, judge, least_margin, merge
-from cosim.verbs.trust import format_audit, format_refusal, say_audit
+from cosim.verbs.trust import format_refusal, say_audit
 
 FRAMES, CELLS = 5, 4
 
@@ -34,8 +34,8 @@ def test_equal_states_pass(design):
     found = judge(design, [inference()] * 3, [inference()] * 3)
     assert (found.instances, found.bits, found.ties, found.wrong, found.worst) == (3, 60, 0, 0, None)
     assert found.passed and found.agreement == 1.0 and found.limit == TIE * design.i_unit
-    assert "passed: 3 in ngspice" in format_audit(found)[0]
-    assert format_audit(None) == []
+    assert "passed: 3 in ngspice" in say_audit(found)[0]
+    assert say_audit(None) == []
 
 
 def test_one_wrong_state_of_sixty_is_refused(design):
@@ -44,7 +44,7 @@ def test_one_wrong_state_of_sixty_is_refused(design):
     found = judge(design, [ours] * 3, [ours, flipped(ours, (2, 1)), ours])
     assert (found.bits, found.wrong, found.worst) == (60, 1, 3e-11)
     assert not found.passed and found.agreement == 1 - 1 / 60
-    lines = format_audit(found)
+    lines = say_audit(found)
     assert "REFUSED" in lines[0]
     said = " ".join(line.strip() for line in lines)
     assert "98.333 % of 60 states equal, 1 wrong, up to 30 pA from a threshold" in said

@@ -11,7 +11,7 @@ from cosim.engines.simulation import undecided
 from cosim.engines.simulation.audit import TIE, AuditableRun
 from cosim.engines.simulation.undecided import TIGHTER, find_undecided
 from cosim.tasks.testset import TestSet
-from cosim.verbs.trust import format_undecided
+from cosim.verbs.trust import say_undecided
 
 FRAMES, CELLS = 4, 3
 
@@ -57,9 +57,9 @@ def test_margins_against_what_tighter_steps_change(design, test_set, monkeypatch
     found = find_undecided(AuditableRun(design, test_set, [far, near, gone, failed], run), lambda done, total: None)
     assert (found.decisions, found.near) == (2 * FRAMES * CELLS, FRAMES * CELLS)
     assert (found.latches, found.floating, found.samples) == (3 * FRAMES * CELLS, FRAMES * CELLS, 2)
-    text = " ".join(format_undecided(found))
+    text = " ".join(say_undecided(found))
     assert "12 of 24 decisions (50.00 %)" in text and "12 of 36 latches (33.33 %) within 90 mV" in text
-    assert format_undecided(None) == []
+    assert say_undecided(None) == []
 
 
 def test_what_follows_another_state_is_no_error_of_steps(design, test_set, monkeypatch):

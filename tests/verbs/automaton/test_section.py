@@ -26,7 +26,7 @@ from cosim.verbs.montecarlo.page import chip_page
 from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.montecarlo.write import study_chips
 from cosim.verbs.pipeline import run_comparison
-from cosim.verbs.tables import format_comparison
+from cosim.verbs.trust import say_transitions
 
 HOSTILE = "<script>$\\frac{$"
 
@@ -192,7 +192,7 @@ def parity(technology, calibration):
 def test_the_page_of_a_comparison(parity, tmp_path):
     """An engine that measures no margins: how often each transition was taken."""
     found = run_comparison(*parity, Run(tmp_path), lambda done, total: None)
-    assert "transitions       4 of 4 taken" in format_comparison(found)
+    assert say_transitions(found.transitions) == "4 of 4 taken"
     kept = json.loads((tmp_path / "comparison.json").read_text())["transitions"]
     assert (kept["taken"], kept["wrong"], kept["astray"], kept["margin_a"]) == (4, 0, 0, None)
     assert kept["rows"][1] == {"state": "0", "symbol": "1", "next": "1", "taken": 1, "wrong": 0, "margin_a": None}

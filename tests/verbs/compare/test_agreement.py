@@ -25,8 +25,7 @@ from cosim.verbs.compare.agreement import (
     summarize_comparison,
     threshold_distances,
 )
-from cosim.verbs.compare.page import comparison_cards
-from cosim.verbs.tables import format_comparison
+from cosim.verbs.compare.page import comparison_cards, engine_blocks
 
 SAMPLES, FRAMES, CELLS, OUTPUTS = 3, 5, 2, 7
 
@@ -94,11 +93,9 @@ def test_balanced_accuracy_leads_where_classes_are_unequal(comparison):
     )  # fmt: skip
     summary = summarize_comparison(unequal)
     assert summary.balanced_accuracy == {"software": 0.5, "behavioral": 1.0, "ngspice": 0.75}
-    lines = format_comparison(summary)
-    assert lines[0].split()[:2] == ["balanced", "accuracy"]
-    assert [line.split()[1] for line in lines[1:4]] == ["50.0", "100.0", "75.0"]
-    assert [line.index("%") for line in lines[1:4]] == [21, 21, 21]
-    assert max(map(len, lines)) <= 80
+    table, *_ = engine_blocks(summary)
+    assert table.head[:3] == ("engine", "balanced", "accuracy")
+    assert [row[1] for row in table.rows] == ["50.0 %", "100.0 %", "75.0 %"]
     shown = [(value, text.partition(" of")[0]) for value, text in comparison_cards(summary)]
     assert shown.index(("75.0 %", "balanced accuracy")) < shown.index(("90.0 %", "accuracy"))
 
@@ -139,8 +136,8 @@ def test_a_constant_readout_has_no_correlation(comparison):
     assert flat.readout_error()[0] is None
     summary = summarize_comparison(flat)
     json.dumps(json_object(summary), allow_nan=False)
-    (line,) = (line for line in format_comparison(summary) if line.startswith("readout"))
-    assert re.fullmatch(r"readout +RMSE \d+\.\d{3} units", line)
+    *_, said = engine_blocks(summary)
+    assert re.match(r"The readout has an RMSE of \d+\.\d{3} units against software\.", said)
 
 
 def test_summary(comparison):

@@ -17,7 +17,7 @@ from cosim.variation.draws import VariationPlan
 from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.calibrate.noise import find_noise
 from cosim.verbs.compare.noise import decision_sigmas, study_noise
-from cosim.verbs.compare.noise_table import format_noise
+from cosim.verbs.compare.noise_table import noise_section
 from cosim.verbs.montecarlo.trial import Trial, run_chip
 
 NETWORK = trained_network_path("digits_d4")
@@ -57,7 +57,7 @@ def test_noise_turns_as_many_comparisons_as_gaussian_tails_say(tried, noise):
     assert 0.8 * found.turned.mean < found.states.mean < 4 * found.turned.mean
     assert found.within["1"].mean < found.within["2"].mean < found.within["3"].mean
     assert found.quiet + found.change.mean == pytest.approx(found.accuracy.mean)
-    assert len(format_noise(found)) == 5
+    assert len(noise_section(found)[0].rows) == 7 + len(found.within)
 
 
 def test_less_noise_changes_less(tried, noise):
@@ -118,7 +118,7 @@ def test_compare_says_what_noise_changes(tmp_path, cosim_main):
     command = ("compare", str(NETWORK), "--samples", "2", "--jobs", "1", "--noise", "-o", str(tmp_path / "run"))
     code, out, err = cosim_main(*command)
     assert code == 0, err
-    assert "sigma from a threshold" in out
+    assert "comparisons within 1 sigma of their threshold" in out
     found = json.loads((tmp_path / "run" / "comparison.json").read_text())["noise"]
     assert found["draws"] == 10 and 1e-12 < found["sigma_a"]["50"] < 50e-12
     assert "comparisons within 3 sigma" in (tmp_path / "run" / "report.html").read_text()

@@ -11,14 +11,16 @@ from cosim.base.errors import InputError, SimulationError
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
 from cosim.results.intervals import IntervalEnds
+from cosim.results.text import WIDTH, format_columns
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
 from cosim.verbs.bias import WORDS
 from cosim.verbs.compare.agreement import ComparisonSummary
 from cosim.verbs.compare.figures import draw_pvt
 from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES, nominal_condition, pvt_grid, summarize_pvt
+from cosim.verbs.compare.pvt_page import condition_table, say_worst
 from cosim.verbs.pipeline import Conditions, Listener, run_pvt
-from cosim.verbs.tables import format_pvt
+from cosim.verbs.tables import say_basis
 
 
 def summary(states, decisions, samples=8):
@@ -48,8 +50,8 @@ def test_worst_has_the_fewest_equal_decisions_then_states(technology):
     sweep = summarize_pvt(conditions, [summary(0.9, 1.0), summary(0.99, 0.875), summary(0.98, 0.875), summary(1, 1)], 8)
     (worst,) = sweep.worst
     assert (worst.celsius, worst.supply_v) == (conditions[2].celsius, conditions[2].supply)
-    assert "worst           tt 0 C 1.89 V" in format_pvt(sweep)
-    assert "                decisions 87.5 % [50.0 %, 100.0 %], states 98.00 %" in format_pvt(sweep)
+    assert say_worst(sweep) == "Worst: tt, 0 °C, 1.89 V."
+    assert condition_table(sweep).rows[2][3:6] == ("98.00 %", "87.5 %", "[50.0 %, 100.0 %]")
     assert [row.state_agreement for row in sweep.conditions] == [0.9, 0.99, 0.98, 1]
     assert sweep.failed == 0
 
@@ -59,9 +61,7 @@ def test_a_condition_without_any_result_is_the_worst(technology):
     sweep = summarize_pvt(conditions, [None, summary(0.5, 0.5)], 8)
     assert [row.supply_v for row in sweep.worst] == [conditions[0].supply]
     assert sweep.failed == 8
-    lines = format_pvt(sweep)
-    assert "every simulation failed" in lines[1]
-    assert "samples         8 in each of 2 conditions, 8 runs failed" in lines
+    assert [row[3] for row in condition_table(sweep).rows] == ["failed", "50.00 %"]
 
 
 def test_none_is_the_worst_among_equals(technology):
@@ -69,11 +69,10 @@ def test_none_is_the_worst_among_equals(technology):
     conditions = pvt_grid(technology)[:4]
     alike = summarize_pvt(conditions, [summary(0.99, 0.875), summary(1, 1), summary(0.99, 0.875), summary(1, 0.875)], 8)
     assert [row.supply_v for row in alike.worst] == [conditions[0].supply, conditions[2].supply]
-    assert "worst           2 alike: tt 0 C 1.71 V, tt 0 C 1.89 V" in format_pvt(alike)
+    assert say_worst(alike) == "Worst: tt, 0 °C, 1.71 V; tt, 0 °C, 1.89 V."
     equal = summarize_pvt(conditions, [summary(0.99, 0.875)] * 4, 8)
     assert equal.worst == ()
-    text = "\n".join(format_pvt(equal))
-    assert "worst           none of 4: all have equal\n                decisions 87.5 %" in text
+    assert say_worst(equal) == "All conditions have equal figures."
 
 
 def test_the_grid_says_what_the_technology_cannot_do(technology):
@@ -88,17 +87,18 @@ def test_the_verdict_names_the_bias_currents_that_it_stands_on(technology):
     conditions = pvt_grid(technology)[:2]
     for bias, words in WORDS.items():
         sweep = summarize_pvt(conditions, [summary(1, 1)] * 2, 8, bias)
-        said = " ".join(" ".join(format_pvt(sweep)).split())
-        assert f"stands on {words}" in said
+        said = say_basis(sweep)
+        assert said.startswith(words)
         assert ("add --bias reference or --bias tracking" in said) == (bias == "constant")
         assert sweep.stands_on == words
 
 
 def test_table_fits_a_terminal(technology):
-    lines = format_pvt(summarize_pvt(pvt_grid(technology), [summary(0.99984, 1.0)] * 44 + [summary(1, 1)], 8))
-    assert max(map(len, lines)) < 80
-    assert any("and 38 more" in line for line in lines)
-    assert lines[1].split() == ["tt", "0", "C", "1.71", "V", "99.98", "%", "100.0", "%", "75.0", "%", "340", "nW"]
+    sweep = summarize_pvt(pvt_grid(technology), [summary(0.99984, 1.0)] * 44 + [summary(1, 1)], 8)
+    table = condition_table(sweep)
+    assert max(map(len, format_columns(table.head, table.rows, table.numbers))) <= WIDTH
+    assert "and 38 more" in say_worst(sweep)
+    assert table.rows[0] == ("tt", "0 °C", "1.71 V", "99.98 %", "100.0 %", "[50.0 %, 100.0 %]", "75.0 %", "340 nW")
 
 
 def test_the_figure_has_a_panel_per_corner_and_leaves_failed_conditions_blank(technology):

@@ -17,7 +17,7 @@ from cosim.network.automaton_in import Coded
 from cosim.tasks.testset import TestSet
 from cosim.verbs.automaton.structure import tour
 from cosim.verbs.compare.transitions import Frames, count_transitions, find_transitions
-from cosim.verbs.trust import format_transitions
+from cosim.verbs.trust import say_transitions
 
 THREE, UNIT = modulo(3), 1e-9
 CODED = Coded(THREE, np.eye(3))
@@ -62,16 +62,14 @@ def test_behind_a_wrong_state_their_own_way_counts():
     assert (row(found, "2", "1").taken, row(found, "2", "1").wrong) == (1, 0)
     assert row(found, "1", "1").taken == 0 and row(found, "1", "1").margin_a is None
     assert [row(found, state, "1").margin_a for state in "02"] == [3e-10, 1e-10]
-    assert format_transitions(found) == [
-        "transitions       2 of 9 taken, smallest margin 100 pA, 1 led to a wrong state"
-    ]
+    assert say_transitions(found) == "2 of 9 taken, smallest margin 100 pA, 1 led to a wrong state"
 
 
 def test_frames_that_belong_to_none():
     """Behind no cell, behind all of them, and by no symbol; what leads there is wrong."""
     found = count_transitions(CODED, [frames([0, 0, 0, -1, 1], [-1, 9, 0, 0, 1])], UNIT)
     assert (found.astray, found.wrong, found.taken, found.margin_a) == (3, 1, 2, None)
-    assert format_transitions(found) == ["transitions       2 of 9 taken, 1 led to a wrong state, 3 frames astray"]
+    assert say_transitions(found) == "2 of 9 taken, 1 led to a wrong state, 3 frames astray"
 
 
 @pytest.fixture(scope="module")
@@ -93,14 +91,13 @@ def test_samples_of_a_design(counter):
     assert found is not None and found.unit_a == design.i_unit
     assert (found.taken, found.wrong, found.astray, found.margin_a) == (9, 0, 0, None)
     assert sum(one.taken for one in found.rows) == test_set.lengths[:-1].sum()
-    assert format_transitions(found) == ["transitions       9 of 9 taken"]
+    assert say_transitions(found) == "9 of 9 taken"
 
 
 def test_a_network_that_follows_none(counter, make_network, technology, calibration):
     _, test_set = counter
     design = compile_network(make_network(3), technology, calibration)
     assert find_transitions(design, replace(test_set, x=np.zeros((1, 2, 3))), [], Run()) is None
-    assert format_transitions(None) == []
 
 
 @pytest.mark.ngspice

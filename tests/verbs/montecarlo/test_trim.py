@@ -11,15 +11,15 @@ from cosim.compiler.design import Condition
 from cosim.compiler.passes import compile_network
 from cosim.engines.simulation.simulated import engine_named
 from cosim.engines.simulation.testbench import control_elements
+from cosim.results.text import format_text
 from cosim.units.schmitt import Schmitt
 from cosim.variation.chip import deviations_of, standing
 from cosim.verbs.montecarlo import execute
 from cosim.verbs.montecarlo.chips import Figures
 from cosim.verbs.montecarlo.run import nominal_chip
 from cosim.verbs.montecarlo.spec import parse_spec
-from cosim.verbs.tables import format_trim
 from cosim.verbs.trim import run as trim_run
-from cosim.verbs.trim.run import TrimRecord, summarize_trim, trim_chip
+from cosim.verbs.trim.run import TrimRecord, summarize_trim, trim_chip, trim_page
 from cosim.verbs.trim.trim import (
     check_trimmable,
     measure_behavioral,
@@ -135,7 +135,7 @@ def test_samples_that_another_simulator_ran_are_counted(trial, monkeypatch):
     records = [trim_chip(trial, number, (4,)) for number in (0, 1)]
     summary = summarize_trim(trial, (4,), records, [parse_spec("accuracy>=0.9")])
     assert summary.elsewhere == {"ngspice: a diode": 8}
-    assert "8 samples (a diode)" in " ".join(format_trim(summary))
+    assert "by ngspice 8 samples (a diode)" in format_text(trim_page(trial.design, summary, {}))
 
 
 def point(accuracy):

@@ -23,6 +23,7 @@ from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import load_network
 from cosim.results.figures import save_figure
 from cosim.results.intervals import Interval, mean_interval, samples_to_sign, shows_sign
+from cosim.results.text import WIDTH, format_text
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.scale import units_for
@@ -33,7 +34,6 @@ from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.power.figure import draw_power
 from cosim.verbs.power.page import power_page
 from cosim.verbs.power.study import PowerSummary, study_power, summarize_power
-from cosim.verbs.power.table import format_power
 
 TRAINED = (
     "digits_d4",
@@ -294,7 +294,7 @@ def test_with_noise_the_power_is_that_of_states_with_noise(tiny, test_set, techn
     np.testing.assert_allclose(noisy.behavioral["cells"], cells, rtol=1e-12, atol=0)
     assert not np.allclose(noisy.behavioral["cells"], plain.behavioral["cells"], rtol=1e-3, atol=0)
     summary = summarize_power(design, noisy, Run(noise=noise))
-    assert summary.noise == 3 and any(line.startswith("noise  ") for line in format_power(summary))
+    assert summary.noise == 3
     leads = [power_page(design, summarize_power(design, noisy, run), {}).lead for run in (Run(noise=noise), Run())]
     assert ["noise of the devices, seed 3" in lead for lead in leads] == [True, False]
 
@@ -342,8 +342,9 @@ def test_tables_fit_and_the_figure_has_the_same_bytes_twice(tiny, test_set, tmp_
     summary = summarize_power(design, study_power(design, chosen, outcomes))
     content = json.loads(json.dumps(json_object(summary)))
     assert typed(content, PowerSummary, "power.json", "") == summary
-    lines = format_power(replace(summary, samples=123456, failed=12345, transistors=1234567))
-    assert max(map(len, lines)) < 100
+    large = replace(summary, samples=123456, failed=12345, transistors=1234567)
+    lines = format_text(power_page(design, large, {}))
+    assert max(map(len, lines)) <= WIDTH
     text = "\n".join(lines)
     assert (" +- " in text) == (samples != 1)
     assert ("static" in text) == (samples > 0)
@@ -376,17 +377,17 @@ def test_an_energy_whose_sign_is_not_known_is_no_figure(tiny, test_set, tmp_path
     summary = summarize_power(design, study)
     row = summary.blocks["rows"].dynamic_frame_j
     assert (row.high is not None and row.high < 0) == (samples == 20)
-    lines = format_power(summary)
+    lines = format_text(power_page(design, summary, {}))
     shown = [line for line in lines if line.startswith("rows ")][1]
     assert ("too few" in shown, " -1 " in shown) == (samples < 20, samples == 20)
-    (said,) = [line for line in lines if line.startswith("too few")] or [""]
+    (said,) = [line for line in lines if line.startswith("Too few")] or [""]
     expected = {
-        1: "too few           one sample has no interval, so an energy's sign is not known; give more --samples",
-        2: "too few           samples: the interval of the mean holds 0; about --samples 34 would show it",
+        1: "Too few: one sample has no interval, so an energy's sign is not known; give more --samples.",
+        2: "Too few samples: the interval of the mean holds 0; about --samples 34 would show it.",
         20: "",
     }
     assert said == expected[samples]
-    assert any(line.startswith("not in power      current reference and bias tree") for line in lines)
+    assert "What is not counted" in lines
     axis = draw_power(summary).axes[1]
     assert [text.get_text() for text in axis.texts].count(" too few samples") == (
         0 if samples == 20 else len(BLOCKS) - 1

@@ -14,6 +14,7 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.results.metrics import Estimate
+from cosim.results.text import WIDTH
 from cosim.verbs.montecarlo import command as montecarlo
 from cosim.verbs.montecarlo.record import unpack_draws
 from cosim.verbs.sweep.axes import read_axes
@@ -99,7 +100,11 @@ def test_compile_and_a_point_that_cannot_be_run(cosim_main, tmp_path, make_netwo
     assert code == 1 and "2 of 4 points" in err
     found = json.loads((out / "sweep.json").read_text())
     assert [point["status"] for point in found["points"]] == ["failed", "ok", "failed", "ok"]
-    assert "need 8 unit" in found["points"][0]["reason"] and "4: failed:" in text
+    assert (
+        "need 8 unit" in found["points"][0]["reason"]
+        and "failed:" in text
+        and max(map(len, text.splitlines()[:-1])) <= WIDTH
+    )
     sizes = [point["figures"]["gate_area_um2"]["value"] for point in found["points"] if point["figures"]]
     assert 1.5 < sizes[1] / sizes[0] < 2.1  # weights take twice the devices, cells and converters the same
     assert json.loads((out / "units-8" / "design.json").read_text())["gate_area_um2"] == sizes[0]
