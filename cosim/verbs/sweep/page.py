@@ -45,7 +45,7 @@ def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Pa
         verb="sweep",
         subject=PageSubject(summary.network, summary.network_hash),
         title=f"{summary.network}, {summary.verb} over {over}: {answer[:1].lower()}{answer[1:]}",
-        lead=f"cosim {summary.verb} was run at {len(summary.points)} points, each a run of its own"
+        lead=f"{len(summary.points)} points, each a run of cosim {summary.verb} of its own"
         + (f"; {troubled} of them failed or are incomplete." if troubled else "."),
         cards=(),
         answer=f"{answer}.",
