@@ -8,6 +8,7 @@ from pathlib import Path
 
 from smoke import shrink
 
+from cosim.cli.verb import write_json
 from cosim.engines.engine import Run
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import format_conditions
@@ -15,7 +16,6 @@ from cosim.units.ladder import ladder_currents, ladder_timing
 from cosim.verbs.calibrate.find import find_calibration
 from cosim.verbs.characterize.ladder import LadderStudy, run_ladder, summarize_ladder, summarize_study
 from cosim.verbs.characterize.study import at_conditions
-from cosim.verbs.common import write_json
 
 SEQUENCES, STEPS = 10, 200
 TIMEOUT = 3600.0  # s a transient, for a busy machine

@@ -1,10 +1,8 @@
-"""Options that several verbs share, and how a verb takes them as records."""
+"""Options that several verbs share: each function declares one of them as a field, see `cosim.cli.verb`."""
 
-from collections.abc import Callable, Sequence
-from functools import wraps
-from inspect import signature
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,26 +10,14 @@ from cosim.base.bounds import HEADROOM, I_UNIT, JOBS, SEED, SUPPLY, T_STEP, TAU,
 from cosim.base.bounds import SAMPLES as MOST_SAMPLES
 from cosim.cli.help import GroupedOption
 from cosim.cli.types import Celsius, EngineName, Integer, Number, Quantity
+from cosim.cli.verb import FILE, Declared, argument, one_of, option, switch
 from cosim.engines.table import NGSPICE, simulators
 from cosim.technology.scale import MAX_UNITS
 
 if TYPE_CHECKING:
     from cosim.engines.table import Entry
 
-Option = Callable[[Callable[..., Any]], Callable[..., Any]]
-T = TypeVar("T")
-
-
-def one_of(
-    name: str, words: Sequence[str], text: str, default: str | None = None, cls: type[click.Option] = click.Option
-) -> Option:
-    """Return an option that takes one of some words, by default the first; `text` says what for."""
-    return click.option(name, cls=cls, type=click.Choice(words), default=default or words[0], help=text)
-
-
-def engine_option(text: str, entries: "Callable[[], tuple[Entry, ...]]" = simulators, default: str = NGSPICE) -> Option:
-    """Return --engine, which takes one of `entries`; `text` says what for."""
-    return click.option("--engine", type=EngineName(entries), default=default, help=text)
+SAMPLES = 100  # where a simulator takes seconds for each
 
 
 class TechnologyOption(GroupedOption):
@@ -52,131 +38,155 @@ class RunningOption(GroupedOption):
     title, shared = "Running", True
 
 
-FILE = click.Path(path_type=Path)
-network_argument = click.argument("network_file", metavar="NETWORK", type=FILE)
-technology_option = click.option(
-    "--technology", cls=TechnologyOption, default="generic180", help="generic180, gf180mcu, sky130, or a .toml file."
-)
-pdk_root_option = click.option(
-    "--pdk-root", cls=TechnologyOption, type=FILE, help="Folder of the foundry kits [default: $PDK_ROOT]."
-)
-corner_option = click.option("--corner", cls=TechnologyOption, help="Process corner: tt, ff, ss, fs, sf [default: tt].")
-celsius_option = click.option(
-    "--temp", "celsius", cls=TechnologyOption, type=Celsius(),
-    help="Temperature in celsius [default: the technology's, 27].",
-)  # fmt: skip
-supply_option = click.option(
-    "--supply", cls=TechnologyOption, type=Quantity(SUPPLY), help="Supply [default: the technology's]."
-)
-i_unit_option = click.option(
-    "--i-unit", cls=CompilingOption, type=Quantity(I_UNIT), default="1n", help="Current that stands for software 1.0."
-)
-grid_option = click.option(
-    "--units", cls=CompilingOption, type=Integer(Bounds(1, MAX_UNITS)),
-    help="Unit devices per weight 1.0 [default: from the network's weight grid, else 8].",
-)  # fmt: skip
-saturate_option = click.option(
-    "--saturate", cls=CompilingOption, is_flag=True, help="Cut weights beyond the largest mirror, and list them."
-)
-t_step_option = click.option(
-    "--t-step", cls=CompilingOption, type=Quantity(T_STEP), default="10m", help="Duration of one frame."
-)
-cell_option = one_of(
-    "--cell",
-    ("auto", "schmitt", "ladder"),
-    "Circuit of a recurrent unit; auto takes it from epsilon.",
-    cls=CompilingOption,
-)
-headroom_option = click.option(
-    "--headroom", cls=CompilingOption, type=Integer(HEADROOM), default=1,
-    help="Rungs beyond the states seen, either end.",
-)  # fmt: skip
-ranges_option = click.option(
-    "--ranges-from", cls=CompilingOption, type=FILE, help="Samples (.npz) that show which states a ladder must hold."
-)
-tau_option = click.option(
-    "--tau", cls=CompilingOption, type=Quantity(TAU), help="Time constant of the ladders [default: a quarter frame]."
-)
-with_option = click.option(
-    "--with",
-    "around",
-    cls=CompilingOption,
-    metavar="BLOCKS",
-    help="Of the chip, too: inputs,decision,clock,bias, or some of them.",
-)
-bias_option = one_of(
-    "--bias",
-    ("constant", "reference", "tracking"),
-    "Bias currents: ideal, as the reference cell gives them, or that with inputs that follow.",
-)
-data_option = click.option(
-    "--data", cls=RunningOption, type=FILE, help="Test data: an .npz (x_test, y_test) or the task's folder."
-)
-tolerance_option = click.option(
-    "--tolerance", cls=RunningOption, type=Number(TOLERANCE),
-    help="Error of a real-valued answer that is right [default: a tenth of the targets' range].",
-)  # fmt: skip
-SAMPLES = 100  # where a simulator takes seconds for each
-samples_option = click.option(
-    "--samples",
-    cls=RunningOption,
-    type=Integer(MOST_SAMPLES),
-    help=f"How many test samples, drawn by --seed [default: {SAMPLES}; with --engine batch all].",
-)
-probe_option = click.option(
-    "--probe", cls=RunningOption, multiple=True, metavar="NAME",
-    help="What the waveforms show: a unit or a weight by its name in mapping.csv; * and ? stand for any; repeat it for "
-    "more [default: the cell that changes most often].",
-)  # fmt: skip
-noise_option = click.option(
-    "--noise", cls=RunningOption, is_flag=True, help="What device noise changes: behavioral, and in batch."
-)
-seed_option = click.option("--seed", cls=RunningOption, type=Integer(SEED), default=0, help="Seed of the sample draw.")
-jobs_option = click.option("--jobs", "-j", cls=RunningOption, type=Integer(JOBS), default=2, help="Worker processes.")
-json_option = click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to this file, too."
-)
-timeout_option = click.option(
-    "--timeout", cls=RunningOption, type=Quantity(TIMEOUT), default="600", help="Longest time of one simulation."
-)
+def network_argument() -> Declared:
+    """Declare the file of the network."""
+    return argument("NETWORK", FILE)
 
 
-def output_option(default: str) -> Option:
-    """Return the option of the folder that a verb writes."""
-    return click.option("-o", "--output", type=FILE, default=Path(default), help="Folder.")
+def output_option(default: str, text: str = "Folder.") -> Declared:
+    """Declare the folder, or the file, that a verb writes."""
+    return option(text, FILE, Path(default), flags=("-o", "--output"))
 
 
-def options(*decorators: Option) -> Option:
-    """Return several options as one decorator, listed in this order."""
-
-    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return apply
+def json_option() -> Declared:
+    """Declare the file that a verb's figures are written to as well; the field is called `json_file`."""
+    kind = click.Path(dir_okay=False, path_type=Path)
+    return option("Write the figures to this file, too.", kind, flags=("--json",))
 
 
-def collecting(**records: type[Any]) -> Option:
-    """Return a decorator that passes a verb's options as records: the argument of each name gets those that the fields
-    of its dataclass name.
-
-    Records are made in this order, so one may hold those before it.
-    """
-
-    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def collected(**given: object) -> object:
-            for name, record in records.items():
-                given[name] = take(record, given)
-            return function(**given)
-
-        return collected
-
-    return apply
+def engine_option(
+    text: str, entries: "Callable[[], tuple[Entry, ...]]" = simulators, default: str = NGSPICE
+) -> Declared:
+    """Declare --engine, which takes one of `entries`; `text` says what for."""
+    return option(text, EngineName(entries), default)
 
 
-def take(record: type[T], given: dict[str, object]) -> T:
-    """Take the options that a record's fields name out of `given`, and return the record."""
-    names = [name for name in signature(record).parameters if name in given]
-    return record(**{name: given.pop(name) for name in names})
+def technology_option() -> Declared:
+    """Declare the technology, by its name or its file."""
+    return option("generic180, gf180mcu, sky130, or a .toml file.", None, "generic180", TechnologyOption)
+
+
+def pdk_root_option() -> Declared:
+    """Declare the folder of the foundry kits."""
+    return option("Folder of the foundry kits [default: $PDK_ROOT].", FILE, None, TechnologyOption)
+
+
+def corner_option() -> Declared:
+    """Declare the process corner."""
+    return option("Process corner: tt, ff, ss, fs, sf [default: tt].", None, None, TechnologyOption)
+
+
+def celsius_option() -> Declared:
+    """Declare the temperature in celsius."""
+    text = "Temperature in celsius [default: the technology's, 27]."
+    return option(text, Celsius(), None, TechnologyOption, flags=("--temp",))
+
+
+def supply_option() -> Declared:
+    """Declare the supply in volt."""
+    return option("Supply [default: the technology's].", Quantity(SUPPLY), None, TechnologyOption)
+
+
+def i_unit_option() -> Declared:
+    """Declare the current of software 1.0 in ampere."""
+    return option("Current that stands for software 1.0.", Quantity(I_UNIT), "1n", CompilingOption)
+
+
+def units_option() -> Declared:
+    """Declare the unit devices per weight 1.0."""
+    text = "Unit devices per weight 1.0 [default: from the network's weight grid, else 8]."
+    return option(text, Integer(Bounds(1, MAX_UNITS)), None, CompilingOption)
+
+
+def saturate_option() -> Declared:
+    """Declare whether weights beyond the largest mirror are cut."""
+    return switch("Cut weights beyond the largest mirror, and list them.", CompilingOption)
+
+
+def cell_option() -> Declared:
+    """Declare the circuit of a recurrent unit."""
+    text = "Circuit of a recurrent unit; auto takes it from epsilon."
+    return one_of(("auto", "schmitt", "ladder"), text, CompilingOption)
+
+
+def headroom_option() -> Declared:
+    """Declare the rungs of a ladder beyond the states seen."""
+    return option("Rungs beyond the states seen, either end.", Integer(HEADROOM), 1, CompilingOption)
+
+
+def ranges_option() -> Declared:
+    """Declare the samples that show the ranges of states."""
+    return option("Samples (.npz) that show which states a ladder must hold.", FILE, None, CompilingOption)
+
+
+def t_step_option() -> Declared:
+    """Declare the duration of a frame in seconds."""
+    return option("Duration of one frame.", Quantity(T_STEP), "10m", CompilingOption)
+
+
+def tau_option() -> Declared:
+    """Declare the time constant of ladders in seconds."""
+    return option("Time constant of the ladders [default: a quarter frame].", Quantity(TAU), None, CompilingOption)
+
+
+def around_option() -> Declared:
+    """Declare the blocks of the chip around the network."""
+    text = "Of the chip, too: inputs,decision,clock,bias, or some of them."
+    return option(text, None, None, CompilingOption, flags=("--with",), metavar="BLOCKS")
+
+
+def bias_option() -> Declared:
+    """Declare where bias currents come from."""
+    text = "Bias currents: ideal, as the reference cell gives them, or that with inputs that follow."
+    return one_of(("constant", "reference", "tracking"), text)
+
+
+def data_option() -> Declared:
+    """Declare the test data."""
+    return option("Test data: an .npz (x_test, y_test) or the task's folder.", FILE, None, RunningOption)
+
+
+def tolerance_option() -> Declared:
+    """Declare the error of a real-valued answer that is right."""
+    text = "Error of a real-valued answer that is right [default: a tenth of the targets' range]."
+    return option(text, Number(TOLERANCE), None, RunningOption)
+
+
+def samples_option() -> Declared:
+    """Declare the number of test samples."""
+    text = f"How many test samples, drawn by --seed [default: {SAMPLES}; with --engine batch all]."
+    return option(text, Integer(MOST_SAMPLES), None, RunningOption)
+
+
+def probe_option() -> Declared:
+    """Declare the names of what waveforms show."""
+    text = (
+        "What the waveforms show: a unit or a weight by its name in mapping.csv; * and ? stand for any; repeat it for "
+        "more [default: the cell that changes most often]."
+    )
+    return option(text, None, None, RunningOption, multiple=True, metavar="NAME")
+
+
+def noise_option() -> Declared:
+    """Declare whether device noise is looked at."""
+    return switch("What device noise changes: behavioral, and in batch.", RunningOption)
+
+
+def extracted_option(text: str) -> Declared:
+    """Declare the folder of a layout, whose wires are simulated as well."""
+    return option(f"Folder of cosim layout, whose wires are {text}.", FILE, None, RunningOption)
+
+
+def seed_option() -> Declared:
+    """Declare the seed of the sample draw."""
+    return option("Seed of the sample draw.", Integer(SEED), 0, RunningOption)
+
+
+def jobs_option() -> Declared:
+    """Declare the number of worker processes."""
+    return option("Worker processes.", Integer(JOBS), 2, RunningOption, flags=("--jobs", "-j"))
+
+
+def timeout_option() -> Declared:
+    """Declare the longest time of one simulation in seconds."""
+    return option("Longest time of one simulation.", Quantity(TIMEOUT), "600", RunningOption)

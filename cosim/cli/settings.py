@@ -16,7 +16,6 @@ from cosim.base.text import is_file
 from cosim.base.version import __version__
 from cosim.base.write import write_atomically
 from cosim.cli.config import CONFIG, GIVEN, setting_name, settings_of, verb_of
-from cosim.cli.fresh import FRESH
 from cosim.cli.help import HELP_ALL, Verb, long_name
 from cosim.cli.progress import say
 
@@ -26,8 +25,23 @@ _DRAWN = ("wires.csv", "positions.csv")  # of cosim layout, which --extracted an
 _LONGEST = 900  # characters of a file's name: run.toml has one on a line
 
 
+_FRESH = "cosim.fresh"  # in a context's meta
+
+
+def _take_fresh(ctx: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click calls it
+    ctx.meta[_FRESH] = value
+
+
+FRESH = click.Option(["--fresh/--resume"], default=False, expose_value=False, callback=_take_fresh, help="Begin anew.")
+
+
+def is_fresh(ctx: click.Context) -> bool:
+    """Return whether a context's verb was asked to begin anew, in place of what an earlier run has kept."""
+    return ctx.meta.get(_FRESH, False)
+
+
 class RunVerb(Verb):
-    """A verb that writes a run: `keep_settings` puts its settings beside the results, --config takes those of a run."""
+    """A verb that writes a run: its settings stand beside the results, and --config takes those of a run."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)
@@ -51,16 +65,6 @@ class KeepingVerb(RunVerb):
         params = super().get_params(ctx)
         place = params.index(CONFIG)
         return [*params[:place], FRESH, *params[place:]]
-
-
-def keep_settings(place: Path) -> None:
-    """Write the settings of the verb that runs into its folder, or beside its file; says what differs from before.
-
-    Raises InputError when they cannot be written.
-    """
-    settings: RunSettings | None = click.get_current_context().meta.get(KEPT)
-    if settings is not None:
-        click.get_current_context().with_resource(keeping_settings(place, settings))
 
 
 @contextmanager

@@ -25,10 +25,9 @@ from click.core import ParameterSource
 
 from cosim.base.errors import CosimError
 from cosim.cli.config import setting_name
-from cosim.cli.fresh import is_fresh
 from cosim.cli.help import CONTEXT, Verb
 from cosim.cli.session import VerbSession
-from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings
+from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings, is_fresh
 from cosim.cli.types import Epsilon, Quantity
 
 FILE = click.Path(path_type=Path)
@@ -154,7 +153,7 @@ def verb(record: type[T], run: Callable[[T, VerbSession], Result], kind: type[Ve
     def called(**values: object) -> None:
         context = click.get_current_context()
         options = build(record, values)
-        with VerbSession(context.meta.get(KEPT), fresh=is_fresh(), echo=click.echo) as session:
+        with VerbSession(context.meta.get(KEPT), fresh=is_fresh(context), echo=click.echo) as session:
             _finish(run(options, session), values.get("json_file"))
 
     named = {"name": run.__module__.split(".")[-2], "help": run.__doc__, **more}

@@ -2,15 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from cosim.cli.fresh import is_fresh
-from cosim.cli.options import Option, collecting, json_option, options, output_option
-from cosim.cli.progress import say
-from cosim.cli.settings import keep_settings
-from cosim.cli.shared_options import (
+from cosim.cli.options import (
     SAMPLES,
     around_option,
     cell_option,
@@ -32,7 +26,7 @@ from cosim.cli.shared_options import (
     timeout_option,
     units_option,
 )
-from cosim.cli.verb import parameters_of
+from cosim.cli.progress import say
 from cosim.engines.table import NGSPICE, engine_entry
 
 if TYPE_CHECKING:
@@ -95,32 +89,6 @@ class Running:
     sample: int | None = None  # one by its number, in place of a draw
 
 
-@dataclass(frozen=True)
-class Destination:
-    """A verb's folder, and the file that its figures are written to as well."""
-
-    output: Path
-    json_file: Path | None
-
-
-def _declared(record: type[Any]) -> Option:
-    def apply(function: Any) -> Any:  # noqa: ANN401
-        function.__click_params__ = getattr(function, "__click_params__", [])
-        function.__click_params__ += reversed(parameters_of(record))
-        return function
-
-    return apply
-
-
-compile_options = options(_declared(Compiling), collecting(compiling=Compiling))
-run_options = options(_declared(Running), collecting(running=Running))
-
-
-def destination_options(default: str) -> Option:
-    """Return a decorator with the options of the folder that a verb writes, and --json, as a `Destination`."""
-    return options(output_option(default), json_option, collecting(to=Destination))
-
-
 def load_design(network_file: Path, compiling: Compiling) -> "tuple[Design, Condition]":
     """Load and compile, calibrating first where no calibration applies; and the condition that was asked for."""
     from cosim.verbs.loading import compile_at, load_ranged
@@ -147,11 +115,8 @@ def load_run(
     else:
         samples = running.samples or (None if engine_entry(engine).quick else SAMPLES)
         test_set = draw_samples(design.network, running.data, samples, running.seed, say)
-    return (
-        design,
-        test_set,
-        Run(folder, running.jobs, running.timeout, Timing(t_step=compiling.t_step), engine, condition),
-    )
+    timing = Timing(t_step=compiling.t_step)
+    return design, test_set, Run(folder, running.jobs, running.timeout, timing, engine, condition)
 
 
 def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "NoiseSimulation":
@@ -183,37 +148,3 @@ def check_json(path: Path | None) -> None:
 def describe_failed(failed: int, folder: Path) -> str | None:
     """Return the complaint about runs that have failed, with where their decks are; None where none has."""
     return f"{failed} runs failed; their decks are in {folder / 'failed'}" if failed else None
-
-
-def take_folder(verb: str, folder: Path) -> None:
-    """Make a verb's folder and hold it until the verb ends, see `own_folder`; says what it kept and is damaged, and
-    removes it with --fresh."""
-    from cosim.base.claim import own_folder
-    from cosim.base.store import clear_kept
-    from cosim.engines.simulation.keep import INFERENCES, damaged_results
-
-    click.get_current_context().with_resource(own_folder(folder, verb))
-    if is_fresh():
-        clear_kept(folder)
-    keep_settings(folder)
-    count, damaged = damaged_results(folder / INFERENCES)
-    if damaged:
-        say(f"{len(damaged)} of {count} results in {folder / INFERENCES}, damaged or of an earlier cosim, run again")
-
-
-def say_failed(failed: int, folder: Path) -> None:
-    """End a verb with exit status 1 where runs have failed, saying where their decks are."""
-    if failed:
-        click.echo(f"{failed} runs failed; their decks are in {folder / 'failed'}", err=True)
-        raise SystemExit(1)
-
-
-def write_json(path: Path | None, content: object) -> None:
-    """Write a `json_object` to a file, or nothing for None. Raises InputError when the file cannot be written."""
-    import json
-
-    from cosim.base.text import json_object
-    from cosim.base.write import write_atomically
-
-    if path is not None:
-        write_atomically(path, f"{json.dumps(json_object(content), indent=2)}\n".encode())

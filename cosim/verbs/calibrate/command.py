@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cosim.base.bounds import Bounds
+from cosim.cli.options import engine_option, pdk_root_option, technology_option
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import RunVerb
-from cosim.cli.shared_options import engine_option, pdk_root_option, technology_option
 from cosim.cli.types import Integer
 from cosim.cli.verb import FILE, Result, option, verb
 from cosim.engines.table import cell_simulators

@@ -8,10 +8,7 @@ import click
 
 from cosim.base.bounds import CELSIUS, SEED, SEQUENCES, STEPS, SUPPLY, Bounds
 from cosim.cli.help import Verb
-from cosim.cli.progress import progress_bar, say
-from cosim.cli.session import VerbSession
-from cosim.cli.settings import KeepingVerb, RunVerb
-from cosim.cli.shared_options import (
+from cosim.cli.options import (
     engine_option,
     jobs_option,
     json_option,
@@ -22,6 +19,9 @@ from cosim.cli.shared_options import (
     technology_option,
     timeout_option,
 )
+from cosim.cli.progress import progress_bar, say
+from cosim.cli.session import VerbSession
+from cosim.cli.settings import KeepingVerb, RunVerb
 from cosim.cli.types import Integer, QuantityList
 from cosim.cli.verb import Result, group_of, option, verb
 from cosim.engines.table import cell_simulators

@@ -5,10 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cosim.base.errors import InputError
-from cosim.cli.progress import progress_bar, say
-from cosim.cli.session import VerbSession
-from cosim.cli.settings import KeepingVerb
-from cosim.cli.shared_options import (
+from cosim.cli.options import (
     RunningOption,
     bias_option,
     engine_option,
@@ -20,6 +17,9 @@ from cosim.cli.shared_options import (
     probe_option,
     tolerance_option,
 )
+from cosim.cli.progress import progress_bar, say
+from cosim.cli.session import VerbSession
+from cosim.cli.settings import KeepingVerb
 from cosim.cli.verb import Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
 from cosim.verbs.audit import audit_count, audit_option, describe_audit

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from cosim.base.bounds import SAMPLES as MOST_SAMPLES
 from cosim.base.bounds import SEED
+from cosim.cli.options import jobs_option, output_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
-from cosim.cli.shared_options import jobs_option, output_option
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, option, verb
 from cosim.verbs.common import check_outputs, describe_failed

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from cosim.cli.options import json_option, pdk_root_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
-from cosim.cli.shared_options import json_option, pdk_root_option
 from cosim.cli.verb import FILE, Result, argument, option, switch, verb
 from cosim.verbs.common import check_json, check_outputs
 

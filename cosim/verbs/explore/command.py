@@ -10,10 +10,10 @@ import click
 from cosim.base.bounds import AUDIT, JOBS, Bounds
 from cosim.base.errors import InputError
 from cosim.base.version import __version__
+from cosim.cli.options import json_option, output_option
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
-from cosim.cli.shared_options import json_option, output_option
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, argument, option, switch, verb
 from cosim.engines.table import BATCH

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING
 from cosim.base.bounds import AREA, CHIPS, NUMBER, SAMPLES, SEED, Bounds
 from cosim.base.errors import InputError, MissingToolError
 from cosim.cli.help import GroupedOption
-from cosim.cli.progress import progress_bar, say
-from cosim.cli.session import VerbSession
-from cosim.cli.settings import KeepingVerb
-from cosim.cli.shared_options import (
+from cosim.cli.options import (
     data_option,
     engine_option,
     jobs_option,
@@ -23,6 +20,9 @@ from cosim.cli.shared_options import (
     timeout_option,
     tolerance_option,
 )
+from cosim.cli.progress import progress_bar, say
+from cosim.cli.session import VerbSession
+from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer, Number, ShareType
 from cosim.cli.verb import FILE, Declared, Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named

@@ -8,9 +8,9 @@ from cosim.base.errors import InputError
 from cosim.base.quantities import format_quantity
 from cosim.circuit.dialects.table import dialect_named
 from cosim.cli.help import GroupedOption
+from cosim.cli.options import SAMPLES
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
-from cosim.cli.shared_options import SAMPLES
 from cosim.cli.types import Integer, Quantity
 from cosim.cli.verb import Declared, Result, option
 from cosim.engines.table import engine_entry, simulator_beside

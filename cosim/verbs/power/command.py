@@ -4,11 +4,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cosim.base.errors import InputError, MissingToolError
-from cosim.cli.options import RunningOption
+from cosim.cli.options import RunningOption, engine_option, json_option, network_argument, output_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
-from cosim.cli.shared_options import engine_option, json_option, network_argument, output_option
 from cosim.cli.verb import Result, group_of, switch, verb
 from cosim.verbs.common import Compiling, Running, check_outputs, describe_failed, load_run, noise_of
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cosim.base.bounds import AREA, NUMBER, SEED, Bounds
+from cosim.cli.options import data_option, json_option, network_argument, timeout_option
 from cosim.cli.session import VerbSession
-from cosim.cli.shared_options import data_option, json_option, network_argument, timeout_option
 from cosim.cli.types import Integer, Number
 from cosim.cli.verb import Result, group_of, option, verb
 from cosim.verbs.common import Compiling, check_json, load_design

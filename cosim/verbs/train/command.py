@@ -12,10 +12,10 @@ from cosim.base.errors import InputError, MappingError, importing
 from cosim.base.resources import install_command
 from cosim.cli.help import GroupedOption
 from cosim.cli.option_names import spell_options
+from cosim.cli.options import pdk_root_option, technology_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
-from cosim.cli.shared_options import pdk_root_option, technology_option
 from cosim.cli.types import Epsilon, Integer, Number
 from cosim.cli.verb import FILE, Declared, Result, argument, one_of, option, switch, verb
 from cosim.training.config import (
