@@ -14,9 +14,9 @@ from bench_automata import measure
 from smoke import shrink
 
 from cosim.automata.steered import SteeredLine, inputs_of, lag_detector, run_steered, steered_network
+from cosim.automata.train_bits import BitShape, chosen_lags, generate_chosen_lag, train_bits
 from cosim.compiler.passes import compile_network
 from cosim.network.reference import run_reference
-from cosim.papers.dmu_bits import BitShape, chosen_lags, generate_chosen_lag, train_bits
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.verbs.calibrate.find import shipped_path
@@ -28,14 +28,14 @@ STRINGS, STEPS = 100, 30
 
 def on_transistors(unit: SteeredLine, lags: tuple[int, ...]) -> str:
     """Wrong scores of its network, and wrong states of its circuit, on strings of the task."""
-    given = generate_chosen_lag(STRINGS, lags, STEPS, 7)
-    x = given.x.astype(float)
+    x, y = generate_chosen_lag(STRINGS, lags, STEPS, 7)
+    x = x.astype(float)
     network, found = steered_network(unit, "chosen lag"), run_steered(unit, x)
     trace = run_reference(network, inputs_of(unit, x))
     technology = load_technology("generic180")
     design = compile_network(network, technology, load_calibration(shipped_path(technology.name, 8)))
     wrong, count, power = measure(design, inputs_of(unit, x), np.full(STRINGS, STEPS), None)
-    right = (found.scores.argmax(axis=2) == given.y).mean()
+    right = (found.scores.argmax(axis=2) == y).mean()
     return (
         f"{right:.2%} of answers right, {(trace.readout != found.scores).sum()} scores differ; "
         f"{design.assembly.transistors} transistors, {wrong} of {count} states wrong, {power * 1e9:.1f} nW"

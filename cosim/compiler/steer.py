@@ -7,7 +7,7 @@ from cosim.network.ir.graph import Edge, Scaled
 from cosim.network.ir.nodes import And, InputCurrent, Memory, Node, Weight
 from cosim.network.layers import AndLayer
 from cosim.technology.calibration import Calibration
-from cosim.units.limits import MAX_RISE
+from cosim.technology.scale import MAX_RISE
 from cosim.units.placement import LayerPlacement
 from cosim.units.schmitt import Schmitt
 from cosim.units.shift import Shift

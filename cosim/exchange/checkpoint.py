@@ -199,8 +199,13 @@ class _Arrays:
             )
 
 
+def layer_kinds() -> dict[str, type[Layer]]:
+    """Return the kinds of layer that a checkpoint may hold, by their names there."""
+    return {kind.kind: kind for kind in (ReluLayer, AndLayer, *recurrent_kinds())}
+
+
 def _layer(arrays: _Arrays, i: int, meta: _LayerMeta, where: str) -> Layer:
-    kinds: dict[str, type[Layer]] = {kind.kind: kind for kind in (ReluLayer, AndLayer, *recurrent_kinds())}
+    kinds = layer_kinds()
     if meta.kind not in kinds:
         raise NetworkError(f"{where}.kind must be one of {', '.join(kinds)}, not {shown(meta.kind)}")
     kind = kinds[meta.kind]

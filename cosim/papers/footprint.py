@@ -16,7 +16,6 @@ from cosim.base.errors import InputError
 from cosim.papers.delays import FixedDelays, LearnedDelays
 from cosim.papers.gamma import GammaDelays
 from cosim.papers.mgrade import Mgrade
-from cosim.technology.types import HOLD_CAPACITANCE
 
 WORD = 32
 PARTS: tuple[str, ...] = ("encoder", "convolution", "cell", "mlp", "norm", "decoder")
@@ -77,17 +76,20 @@ def memory_footprint(model: Mgrade, signal_bits: int = WORD, *, widths: bool = F
     return Footprint(parameters, buffer, bits, signal_bits * buffer)
 
 
-def silicon_footprint(model: Mgrade, unit_current: float, filter_capacitance: float = 1e-12) -> Silicon:
+def silicon_footprint(
+    model: Mgrade, unit_current: float, hold_capacitance: float, filter_capacitance: float = 1e-12
+) -> Silicon:
     """Count the taps of a model on signals of one bit as shift cells: 20 transistors and 3.3 nW each at 1 nA.
 
     Of the first layer's taps each input takes the largest delay. Channels of later layers take their own, and must be
     bits to be built so: the states of a bistable cell without what skips it.
-    `filter_capacitance` in F: of each filter of a dispersive line, whose transistors and power are those of the line
-    and not counted. Rows, recurrence and readout are not counted.
+    hold_capacitance: of each cell, F, as a technology has it; filter_capacitance: of each filter of a dispersive line,
+    whose transistors and power are those of the line and not counted. Rows, recurrence and readout are not counted.
     """
-    if not (unit_current > 0 and filter_capacitance > 0):
+    if not (unit_current > 0 and hold_capacitance > 0 and filter_capacitance > 0):
         raise InputError(
-            f"unit current and capacitance must be positive, not {unit_current:g} A and {filter_capacitance:g} F"
+            f"unit current and capacitances must be positive, not {unit_current:g} A, {hold_capacitance:g} F and "
+            f"{filter_capacitance:g} F"
         )
     cells = filters = 0
     for place, one in enumerate(model.convolutions):
@@ -95,7 +97,7 @@ def silicon_footprint(model: Mgrade, unit_current: float, filter_capacitance: fl
             cells += int(one.used().sum()) if place else model.shape.inputs * int(one.used().max())
         elif isinstance(one, GammaDelays):
             filters += one.positions.numel() * one.order
-    capacitance = 1e15 * (cells * HOLD_CAPACITANCE + filters * filter_capacitance)
+    capacitance = 1e15 * (cells * hold_capacitance + filters * filter_capacitance)
     return Silicon(cells, filters, cells * CELL_TRANSISTORS, capacitance, cells * CELL_POWER * unit_current)
 
 

@@ -1,9 +1,18 @@
-"""Default scale of software 1.0 on the chip: a current, and so many unit devices."""
+"""Software 1.0 on the chip: a current, and so many unit devices, and what can be built of both.
+
+The compiler refuses what is beyond the limits, and training keeps what it learns within them.
+"""
+
+from dataclasses import dataclass
 
 from cosim.base.errors import MappingError
 
 I_UNIT = 1e-9  # A: thresholds of 0.1 to 4 units then fall into the cell's calibrated range
 DEFAULT_UNITS, MAX_UNITS = 8, 64  # unit devices, where weights have no grid, and at most
+MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
+MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
+MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the rectifier's residue
+MAX_RISE = 8e-9  # A; end of the calibrated range
 
 
 def units_for(grid: float | None) -> int:
@@ -24,3 +33,19 @@ def check_units(grid: float | None, units: int, origin: str) -> None:
         f"with which 1/{exact} would be {units / exact:g} devices; leave --units out, or in Python use "
         f"find_calibration(technology, units={exact})"
     )
+
+
+@dataclass(frozen=True)
+class BuildLimits:
+    """Limits of what can be built at a unit current, in software units: the narrowest hysteresis, the lowest lower
+    threshold, the highest upper one (and the highest level), and the largest weight."""
+
+    width: float
+    lower: float
+    upper: float
+    weight: float
+
+
+def limits_at(i_unit: float, units: int) -> BuildLimits:
+    """Return the limits at this many ampere per software 1.0, with so many unit devices per weight 1.0."""
+    return BuildLimits(MIN_WIDTH / i_unit, MIN_FALL / i_unit, MAX_RISE / i_unit, MAX_COUNT / units)

@@ -7,14 +7,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.network.layers import Layer, ReluLayer
+from cosim.exchange.checkpoint import layer_kinds
+from cosim.network.layers import Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Pooling, Readout, check_network
 from cosim.training.cells import GammaCell, RecurrentCell
 from cosim.training.chips import Chips, Lines
 from cosim.training.config import Architecture
 from cosim.training.devices import LayerDevices
 from cosim.training.hardware import GridLinear
-from cosim.units.table import recurrent_kinds
 from cosim.variation.sigma import SigmaParts
 
 LINES = "delays"
@@ -264,7 +264,8 @@ def pool(readout: Tensor, lengths: Tensor, pooling: Pooling) -> Tensor:
 
 def _cell(architecture: Architecture, inputs: int) -> RecurrentCell:
     """Return the cell that trains the architecture's kind of unit, from the module that the unit's layer names."""
-    layer = next(kind for kind in recurrent_kinds() if kind.kind == architecture.unit)
+    layer = layer_kinds()[architecture.unit]
+    assert issubclass(layer, RecurrentLayer)
     module, _, name = layer.torch.partition(":")
     return getattr(import_module(module), name)(inputs, architecture)
 

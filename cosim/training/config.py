@@ -10,8 +10,7 @@ from cosim.base.claim import work_folder, work_path
 from cosim.base.errors import InputError
 from cosim.network.layers import MOST_LEVELS
 from cosim.network.types import Pooling
-from cosim.technology.scale import I_UNIT
-from cosim.units.limits import limits_at
+from cosim.technology.scale import I_UNIT, limits_at
 from cosim.variation.mismatch import MismatchModel
 from cosim.variation.sigma import SigmaParts
 
@@ -71,7 +70,7 @@ class Architecture:
     cells: int = 16
     layers: int = 2
     hidden: int = 0
-    unit: str = "first-quadrant"  # the kind of a recurrent layer, cosim.units.table.recurrent_kinds
+    unit: str = "first-quadrant"  # the kind of a recurrent layer, cosim.exchange.checkpoint.layer_kinds
     beta: Beta = "fixed"
     cell: CellKind = "cmru"
     pooling: Pooling = "mean"

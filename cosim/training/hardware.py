@@ -6,10 +6,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from cosim.technology.scale import I_UNIT, units_for
+from cosim.technology.scale import I_UNIT, BuildLimits, limits_at, units_for
 from cosim.training.chips import Lines
 from cosim.training.config import W_MAX
-from cosim.units.limits import BuildLimits, limits_at
 
 NEAR_BOUND = 0.875  # of a bound: beyond, a parameter costs
 

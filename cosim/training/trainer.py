@@ -16,7 +16,6 @@ from torch import Tensor
 from cosim.base.bounds import SEED, Bounds, check_memory
 from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, MappingError, naming_memory
-from cosim.compiler.passes import check_mapping
 from cosim.exchange.checkpoint import is_written_here, load_network, save_checkpoint, stays_software
 from cosim.network.ranges import measure_state_ranges
 from cosim.network.types import Network
@@ -59,6 +58,9 @@ VALIDATION_CHIPS, TEST_CHIPS = 16, 64  # with mismatch: to choose the checkpoint
 VALIDATION_SEED, TEST_SEED = 2**32, 2**33  # plus the run's own: chips that the training does not draw
 
 
+Check = Callable[[Network], None]
+
+
 @dataclass(frozen=True)
 class TrainingResult:
     """The chosen network, its figures (see `measure_figures`) and the file that holds it."""
@@ -71,12 +73,13 @@ class TrainingResult:
 @dataclass(frozen=True)
 class TrainingJob:
     """A training to do: settings and task; passing: hears the points of its curve; check: raises MappingError for a
-    network that could not be compiled for where it shall go."""
+    network that could not be compiled for where it shall go, such as `cosim.compiler.passes.check_mapping`; None takes
+    every network."""
 
     config: TrainingConfig
     task: Task
     passing: Passing | None = None
-    check: Callable[[Network], None] = check_mapping
+    check: Check | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class Seeds:
 def train(
     config: TrainingConfig, task: Task, path: Path, progress: LoopProgress | None = None, *, resume: bool = False
 ) -> TrainingResult:
-    """Train a network for a task, see `run_job`; `progress` gets its figures."""
+    """Train a network for a task, whether it compiles or not, see `run_job`; `progress` gets its figures."""
     return run_job(TrainingJob(config, task), path, progress, resume=resume)
 
 
@@ -331,10 +334,11 @@ class HardwareProblem(Problem[HardwareNetwork]):
         return {"count": TEST_CHIPS, figure: float(np.mean(scores)), f"{figure}_worst": worst(scores)}
 
 
-def refusal(network: Network, check: Callable[[Network], None]) -> str:
+def refusal(network: Network, check: Check | None) -> str:
     """Return what a check says against a network; nothing where it takes it."""
     try:
-        check(network)
+        if check is not None:
+            check(network)
     except MappingError as error:
         return str(error)
     return ""

@@ -1,17 +1,12 @@
-"""The limits of what can be built: counts of unit devices, and currents of a memory.
-
-The compiler refuses what is beyond them, and training keeps what it learns within them.
-"""
+"""Currents of a memory, and from where to where each can be built (cosim.technology.scale has the limits)."""
 
 import math
 from dataclasses import dataclass
 
+from cosim.technology.scale import MAX_RISE, MIN_FALL
+
 CLEARANCE = 1e-6  # units; what a constant candidate must be away from a threshold for its decision to be certain
-MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
 MAX_BIAS_COUNT = 256  # of one bias, which may carry a common-mode offset and the offsets of the states it reads, too
-MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
-MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the rectifier's residue
-MAX_RISE = 8e-9  # A; end of the calibrated range
 
 
 @dataclass(frozen=True)
@@ -52,19 +47,3 @@ def threshold_set_points(lower: float, upper: float, level: float) -> tuple[SetP
         SetPoint("upper threshold", upper, most=MAX_RISE),
         SetPoint("state level", level, most=MAX_RISE, repair="flip the sign of what reads it instead"),
     )
-
-
-@dataclass(frozen=True)
-class BuildLimits:
-    """Limits of what can be built at a unit current, in software units: the narrowest hysteresis, the lowest lower
-    threshold, the highest upper one (and the highest level), and the largest weight."""
-
-    width: float
-    lower: float
-    upper: float
-    weight: float
-
-
-def limits_at(i_unit: float, units: int) -> BuildLimits:
-    """Return the limits at this many ampere per software 1.0, with so many unit devices per weight 1.0."""
-    return BuildLimits(MIN_WIDTH / i_unit, MIN_FALL / i_unit, MAX_RISE / i_unit, MAX_COUNT / units)

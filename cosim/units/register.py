@@ -27,6 +27,7 @@ from cosim.network.ir.states import States
 from cosim.network.layers import FULL_SCALE, RecurrentLayer, SignedLayer
 from cosim.network.offset import common_mode_offset
 from cosim.technology.calibration import Calibration
+from cosim.technology.scale import MIN_FALL
 from cosim.units.comparator import (
     clock_pins,
     comparator_bias,
@@ -49,7 +50,7 @@ from cosim.units.kind import (
     iterate_states,
     select_levels,
 )
-from cosim.units.limits import MIN_FALL, SetPoint
+from cosim.units.limits import SetPoint
 from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 

@@ -30,6 +30,7 @@ from cosim.network.ir.nodes import MemoryCurrents, Rectifier, ThresholdUnit, Wei
 from cosim.network.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer
 from cosim.network.offset import common_mode_offset
+from cosim.technology.scale import MIN_WIDTH
 from cosim.units.comparator import memory_current
 from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer
 from cosim.units.kind import (
@@ -45,7 +46,7 @@ from cosim.units.kind import (
     effect,
     select_levels,
 )
-from cosim.units.limits import CLEARANCE, MIN_WIDTH, SetPoint, threshold_set_points
+from cosim.units.limits import CLEARANCE, SetPoint, threshold_set_points
 from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 

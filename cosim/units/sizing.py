@@ -7,7 +7,8 @@ import numpy as np
 from cosim.network.ir.graph import Scaled
 from cosim.network.ir.nodes import UNIT_CURRENT, Memory, MemoryCurrents, UnitCurrent
 from cosim.technology.calibration import Calibration
-from cosim.units.limits import MAX_BIAS_COUNT, MAX_COUNT
+from cosim.technology.scale import MAX_COUNT
+from cosim.units.limits import MAX_BIAS_COUNT
 
 TYPICAL_ACTIVITY = 0.4  # mean of inputs and states over their range, for second-order corrections only
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.steered import SteeredLine, inputs_of, lag_detector, run_steered, steered_network
+from cosim.automata.train_bits import generate_chosen_lag
 from cosim.base.errors import NetworkError
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
@@ -16,7 +17,6 @@ from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.simulated import engine_named
 from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
-from cosim.papers.dmu_bits import generate_chosen_lag
 from cosim.tasks.testset import TestSet
 
 
@@ -77,10 +77,10 @@ def test_a_dilated_line_moves_at_every_tick(divided):
 
 @pytest.mark.parametrize("delays", [2, 3, 8, 16])
 def test_a_lag_detector_is_told_its_lag(delays):
-    task = generate_chosen_lag(20, tuple(range(1, delays + 1)), steps=80, seed=1)
-    found = run_steered(lag_detector(delays), task.x.astype(float))
-    np.testing.assert_array_equal(found.scores.argmax(axis=2), task.y)
-    assert task.y.any()
+    x, y = generate_chosen_lag(20, tuple(range(1, delays + 1)), steps=80, seed=1)
+    found = run_steered(lag_detector(delays), x.astype(float))
+    np.testing.assert_array_equal(found.scores.argmax(axis=2), y)
+    assert y.any()
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_cells_by_their_equations(delays, step, divided, technology, calibration
 def test_on_transistors(batch, technology, calibration):
     """A lag detector of three delays, all states of all frames."""
     unit = lag_detector(3)
-    x = generate_chosen_lag(3, (1, 2, 3), steps=16, seed=2).x.astype(float)
+    x = generate_chosen_lag(3, (1, 2, 3), steps=16, seed=2)[0].astype(float)
     design = compile_network(steered_network(unit, "it"), technology, calibration)
     wanted = software_states(design.graph, run_reference(design.network, x))
     test_set = TestSet(x, np.zeros(3, dtype=np.int64), np.full(3, 16), np.arange(3))

@@ -23,8 +23,9 @@ from cosim.network.ir.nodes import (
     UnitCurrent,
     Weight,
 )
+from cosim.technology.scale import MAX_COUNT, MAX_RISE, MIN_FALL, MIN_WIDTH
 from cosim.units.ladder import Ladder, ladder_currents, solve_ladder
-from cosim.units.limits import MAX_BIAS_COUNT, MAX_COUNT, MAX_RISE, MIN_FALL, MIN_WIDTH
+from cosim.units.limits import MAX_BIAS_COUNT
 from cosim.units.schmitt import Schmitt
 from cosim.units.toggle import Toggle
 

@@ -11,6 +11,7 @@ from cosim.base.errors import InputError  # noqa: E402
 from cosim.papers.delays import FixedDelays, LearnedDelays, sigma_at  # noqa: E402
 from cosim.papers.footprint import memory_footprint, parameters_by_part, silicon_footprint  # noqa: E402
 from cosim.papers.mgrade import Convolving, Mgrade, MgradeShape, dilation_of, receptive_field  # noqa: E402
+from cosim.technology.types import HOLD_CAPACITANCE  # noqa: E402
 
 H, T = 3, 40
 
@@ -180,13 +181,13 @@ def test_bits_and_silicon():
     found = memory_footprint(model, signal_bits=1)
     assert found.parameter_bits == 32 * (found.parameters - 8) + 8 * 4
     assert (found.buffer, found.buffer_bits) == (2 * 2 * 7, 2 * 2 * 7)
-    silicon = silicon_footprint(model, 1e-9)
+    silicon = silicon_footprint(model, 1e-9, HOLD_CAPACITANCE)
     cells = 5 * 7 + 7 + 3
     assert (silicon.cells, silicon.transistors, silicon.filters) == (cells, 20 * cells, 0)
     assert silicon.capacitance == pytest.approx(cells * 400)  # 0.4 pF of each clocked cell
     assert silicon.power == pytest.approx(cells * 3.3e-9)
     dispersive = Mgrade(MgradeShape(1, 1, 2, 1, Convolving("gamma", 3, reach=24, order=4), deep=False))
-    silicon = silicon_footprint(dispersive, 1e-9, 0.5e-12)
+    silicon = silicon_footprint(dispersive, 1e-9, HOLD_CAPACITANCE, 0.5e-12)
     assert (silicon.filters, silicon.capacitance) == (24, pytest.approx(12e3))
     assert memory_footprint(dispersive).buffer == 24
 
@@ -203,7 +204,7 @@ def test_dilation_stops_doubling():
         (lambda: LearnedDelays(2, 1, 0), "at least 1, not 1 and 0"),
         (lambda: Mgrade(MgradeShape(0, 1)), "must be at least 1"),
         (lambda: memory_footprint(Mgrade(MgradeShape(1, 1)), 0), "signal_bits"),
-        (lambda: silicon_footprint(Mgrade(MgradeShape(1, 1)), 0.0), "must be positive"),
+        (lambda: silicon_footprint(Mgrade(MgradeShape(1, 1)), 0.0, HOLD_CAPACITANCE), "must be positive"),
     ],
 )
 def test_refused(make, message):

@@ -12,12 +12,12 @@ from cosim.compiler.passes import check_mapping, check_sizes  # noqa: E402
 from cosim.exchange.checkpoint import load_network  # noqa: E402
 from cosim.network.layers import FirstQuadrantLayer, SignedLayer  # noqa: E402
 from cosim.network.types import InputEncoding  # noqa: E402
+from cosim.technology.scale import MAX_COUNT, MAX_RISE  # noqa: E402
 from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig  # noqa: E402
 from cosim.training.hardware import NEAR_BOUND, GridLinear, bound_excess, circuit_limits  # noqa: E402
 from cosim.training.own import CMRU, Encode, bound_loss, clip_, export  # noqa: E402
 from cosim.training.trainer import TrainingJob, run_job, train, train_seeds  # noqa: E402
-from cosim.units.limits import MAX_COUNT, MAX_RISE  # noqa: E402
 from tests.training.test_trainer import make_task  # noqa: E402
 
 UNIT = 1e-9  # A, what is compiled for without options
@@ -98,7 +98,7 @@ def test_weights_of_a_fine_grid_stay_within_its_mirrors():
 
 
 def test_training_ends_within_them(tmp_path, technology, calibration):
-    network = train(WILD, make_task(), tmp_path / "model.pt").network
+    network = run_job(TrainingJob(WILD, make_task(), check=check_mapping), tmp_path / "model.pt").network
     check_sizes(network, technology, calibration)
     assert "refused" not in network.history["figures"]
 

@@ -79,18 +79,18 @@ def run(options: DemoOptions, session: VerbSession) -> Result:
 
 
 def _train(path: Path, seed: int) -> "Network":
+    from cosim.compiler.passes import check_mapping
     from cosim.exchange.checkpoint import load_network
     from cosim.tasks.load import load_task
     from cosim.training.config import Architecture, TrainingConfig, state_path
-    from cosim.training.trainer import train
+    from cosim.training.trainer import TrainingJob, run_job
 
     config = TrainingConfig(Architecture(cells=CELLS), weight_cost=WEIGHT_COST, seed=seed)
     if path.exists() and _is_trained_so(earlier := load_network(path), config):
         return earlier
     with progress_bar("training") as progress:
-        train(
-            config,
-            load_task("digits"),
+        run_job(
+            TrainingJob(config, load_task("digits"), check=check_mapping),
             path,
             lambda iteration, values: progress(iteration, config.iterations, values),
             resume=state_path(path).exists(),

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from cosim.automata.steered import SteeredLine, run_steered
 from cosim.automata.train_blocks import one_hot_columns
 from cosim.base.errors import InputError
-from cosim.tasks.steps import StepTargets
 from cosim.training.hardware import GridLinear
 from cosim.training.loop import Descent, Measurement, Problem, Rank, TrainingLoop
 from cosim.training.surrogate import heaviside
 
 GRID = 1 / 2  # of weights: a candidate is then a quarter off its threshold at least
-Draw = Callable[[np.random.Generator, int], StepTargets]  # so many sequences of bits
+Bits = tuple[np.ndarray, np.ndarray]  # x (n, time, M) and the answers y (n, time), at every step
+Draw = Callable[[np.random.Generator, int], Bits]  # so many sequences
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class TrainedBits:
 
 
 def train_bits(draw: Draw, shape: BitShape, seed: int, how: BitTraining = BitTraining()) -> TrainedBits:
-    """Train by Adam and cross entropy at every step that counts.
+    """Train by Adam and cross entropy at every step.
 
     Training ends when all answers on 200 strings are right, or with the last iteration.
     """
@@ -114,9 +114,8 @@ class BitProblem(Problem[SteeredBits]):
         self.rng = np.random.default_rng(seed)
 
     def loss(self, iteration: int) -> Tensor:
-        given = self.draw(self.rng, self.how.batch)
-        x, y, counts = map(torch.from_numpy, (given.x, given.y, given.mask))
-        return nn.functional.cross_entropy(self.model(x)[counts], y[counts])
+        x, y = map(torch.from_numpy, self.draw(self.rng, self.how.batch))
+        return nn.functional.cross_entropy(self.model(x).flatten(0, 1), y.flatten())
 
     def settle(self) -> None:
         for part in (self.model.state, self.model.gate, self.model.readout):
@@ -130,14 +129,13 @@ class BitProblem(Problem[SteeredBits]):
 
 
 def accuracy_of(unit: SteeredLine, draw: Draw, count: int = 200, seed: int = 2**32) -> float:
-    """Return the share of right answers, of those that count, on strings of their own."""
-    given = draw(np.random.default_rng(seed), count)
-    said = run_steered(unit, given.x.astype(float)).scores.argmax(axis=2)
-    return float((said == given.y)[given.mask].mean())
+    """Return the share of right answers on strings of their own."""
+    x, y = draw(np.random.default_rng(seed), count)
+    return float((run_steered(unit, x.astype(float)).scores.argmax(axis=2) == y).mean())
 
 
 def chosen_lags(lags: tuple[int, ...]) -> Draw:
-    """Return a function that draws samples of the task `cosim.papers.dmu_bits` with these lags."""
+    """Return a function that draws samples of the task `generate_chosen_lag` with these lags."""
     return lambda rng, count: generate_chosen_lag(count, lags, seed=rng)
 
 
@@ -145,15 +143,13 @@ STEPS = 30
 COMMANDS = 0.2  # share of steps with a new command
 
 
-def generate_chosen_lag(
-    n: int, lags: tuple[int, ...], steps: int = STEPS, seed: int | np.random.Generator = 0
-) -> StepTargets:
+def generate_chosen_lag(n: int, lags: tuple[int, ...], steps: int = STEPS, seed: int | np.random.Generator = 0) -> Bits:
     """Generate x (n, steps, 1 + commands): a fair bit, and a bit for each of `lags`, one on where it is chosen.
 
     A lag is chosen at step 0 in any case.
 
     A bit that is on arrives so many steps later as was chosen last when it came; y (n, steps) is 1 where a bit that is
-    on meets one that arrives, else 0. All steps count. A generator as `seed` gives new sequences at each call.
+    on meets one that arrives, else 0. A generator as `seed` gives new sequences at each call.
     """
     if not lags or min(lags) < 1 or len(set(lags)) < len(lags):
         raise InputError(f"lags must be one or more, each 1 at least and none twice, not {lags}; give others")
@@ -168,4 +164,4 @@ def generate_chosen_lag(
         lag = np.where(told[:, t], np.array(lags)[choice[:, t]], lag)
         y[:, t] = bits[:, t] & arrives[:, t]
         arrives[np.arange(n), t + lag] |= bits[:, t] == 1
-    return StepTargets(x, y, np.ones((n, steps), dtype=bool))
+    return x, y

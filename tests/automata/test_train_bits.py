@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from cosim.automata.steered import run_steered
-from cosim.papers.dmu_bits import BitShape, BitTraining, SteeredBits, chosen_lags, generate_chosen_lag, train_bits
+from cosim.automata.train_bits import BitShape, BitTraining, SteeredBits, chosen_lags, generate_chosen_lag, train_bits
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -28,9 +28,8 @@ def test_every_weight_has_a_gradient():
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = SteeredBits(BitShape(3, 2, 4))
-    given = generate_chosen_lag(16, (1, 3), seed=0)
-    scores = model(torch.from_numpy(given.x))
-    torch.nn.functional.cross_entropy(scores.flatten(0, 1), torch.from_numpy(given.y).flatten()).backward()
+    x, y = map(torch.from_numpy, generate_chosen_lag(16, (1, 3), seed=0))
+    torch.nn.functional.cross_entropy(model(x).flatten(0, 1), y.flatten()).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
 
@@ -44,14 +43,14 @@ def test_the_same_seed_trains_the_same():
 
 def test_a_lag_of_an_and():
     """y is 1 where a bit meets the one of its lag, by hand."""
-    given = generate_chosen_lag(1, (1, 2), steps=6, seed=3)
-    bits, told = given.x[0, :, 0], given.x[0, :, 1:]
+    x, y = generate_chosen_lag(1, (1, 2), steps=6, seed=3)
+    bits, told = x[0, :, 0], x[0, :, 1:]
     lag, sent, expected = 0, set(), []
     for t in range(6):
         lag = 1 + int(told[t].argmax()) if told[t].any() else lag
         expected.append(int(bits[t] and t in sent))
         sent |= {t + lag} if bits[t] else set()
-    np.testing.assert_array_equal(given.y[0], expected)
+    np.testing.assert_array_equal(y[0], expected)
 
 
 @pytest.mark.slow
