@@ -47,8 +47,7 @@ class VerbSession:
         """Make a verb's folder and hold it until the verb ends, see `own_folder`; says what it kept and is damaged, and
         removes it where the session is fresh."""
         from cosim.base.claim import own_folder
-        from cosim.base.store import clear_kept
-        from cosim.engines.simulation.keep import INFERENCES, damaged_results
+        from cosim.base.store import INFERENCES, clear_kept, damaged_results, describe_damage
 
         self._held.enter_context(own_folder(folder, verb))
         if self.fresh:
@@ -56,6 +55,4 @@ class VerbSession:
         self.keep_settings(folder)
         count, damaged = damaged_results(folder / INFERENCES)
         if damaged:
-            say(
-                f"{len(damaged)} of {count} results in {folder / INFERENCES}, damaged or of an earlier cosim, run again"
-            )
+            say(describe_damage(folder / INFERENCES, f"{len(damaged)} of {count} results"))

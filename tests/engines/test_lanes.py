@@ -23,7 +23,7 @@ from cosim.technology.conditions import at
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo.chips import ChipRecord
 from cosim.verbs.montecarlo.command import _transistor_engine
-from cosim.verbs.montecarlo.record import pack_certainty, unpack_certainty
+from cosim.verbs.montecarlo.store import pack_certainty, unpack_certainty
 from cosim.verbs.montecarlo.trial import Trial, run_chip
 from cosim.verbs.montecarlo.write import read_summary, write_report
 from cosim.verbs.trim.run import trim_chip

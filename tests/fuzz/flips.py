@@ -21,7 +21,7 @@ from kept import File, Form, archive, kept_files
 from targets import one_layer, small_network, stopped_training
 
 from cosim.base.errors import CosimError
-from cosim.engines.simulation.keep import keep_result, kept_result
+from cosim.base.store import keep_result, kept_result
 from cosim.exchange.checkpoint import load_network, save_checkpoint
 
 OUTCOMES = "refused", "measured anew", "written again", "the same"

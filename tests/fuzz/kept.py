@@ -26,6 +26,7 @@ from cosim.base.seal import (
     unseal_text,
 )
 from cosim.base.settings import RunSettings, read_settings, write_settings
+from cosim.base.store import settings_key
 from cosim.base.text import json_object
 from cosim.circuit.elements import Mos
 from cosim.compiler.design import Design, network_hash
@@ -65,7 +66,7 @@ from cosim.verbs.montecarlo.keep import keep_trial
 from cosim.verbs.montecarlo.run import run_montecarlo, run_settings
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.spec_file import read_specs
-from cosim.verbs.montecarlo.store import open_store, run_key
+from cosim.verbs.montecarlo.store import open_store
 from cosim.verbs.montecarlo.trial import Trial, run_chips
 from cosim.verbs.pipeline import run_power, run_samples
 from cosim.verbs.signoff.plan import format_plan, read_plan
@@ -246,7 +247,7 @@ def _runs(folder: Path, design: Design) -> list[File]:
                 None,
                 lambda *_: None,
             )
-    key, kept = run_key(run_settings(trial)), places["montecarlo"][0]
+    key, kept = settings_key(run_settings(trial)), places["montecarlo"][0]
     kinds = {
         "simulate": (("simulation.npz", archive()), ("design.json", OBJECT)),
         "power": (("power.npz", archive()), ("power.json", OBJECT), ("design.json", OBJECT)),

@@ -20,8 +20,8 @@ from cosim.base.claim import own_file
 from cosim.base.errors import MappingError
 from cosim.base.resources import models_path, trained_network_path
 from cosim.base.seal import seal_npz
+from cosim.base.store import kept_result, settings_key
 from cosim.compiler.passes import compile_network
-from cosim.engines.simulation.keep import kept_result
 from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.arrays import network_to_arrays
 from cosim.network.layers import FirstQuadrantLayer, SignedLayer
@@ -47,10 +47,9 @@ from cosim.variation.draws import VariationPlan
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.inspect.table import describe_network, format_network
 from cosim.verbs.montecarlo.keep import keep_trial, load_trial
-from cosim.verbs.montecarlo.record import unpack_draws
 from cosim.verbs.montecarlo.run import run_settings, summarize_run
 from cosim.verbs.montecarlo.spec import parse_spec
-from cosim.verbs.montecarlo.store import open_store, read_store, run_key
+from cosim.verbs.montecarlo.store import open_store, read_store, unpack_draws
 from cosim.verbs.montecarlo.trial import Trial, run_chips
 
 LIBRARY = """* a made-up library
@@ -308,7 +307,7 @@ def _stores(folder: Path) -> list[File]:
         trial = load_trial(run)
         return draws and summarize_run(trial, list(records.values()), [parse_spec("power<=1uW")])
 
-    forms = {"run.json": OBJECT, "trial.json": OBJECT, "chips.jsonl": lines(run_key(settings))}
+    forms = {"run.json": OBJECT, "trial.json": OBJECT, "chips.jsonl": lines(settings_key(settings))}
     forms |= {name: summed(run / name) for name in SUMMED}
     forms["calibration.json"] = summed(run / "calibration.json", mutate.mutate_json)
     arrays = {"states": np.zeros((3, 2), np.int16), "power_w": np.array(1e-9)}

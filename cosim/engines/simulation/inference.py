@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.store import INFERENCES, keep_result, kept_result
 from cosim.base.write import make_folder
 from cosim.cells.assembly import Carried
 from cosim.circuit.bench import Bench
@@ -31,7 +32,6 @@ from cosim.engines.engine import (
     Run,
     Simulator,
 )
-from cosim.engines.simulation.keep import INFERENCES, keep_result, kept_result
 from cosim.engines.simulation.read import ReadPlan, find_stop, read_inference
 from cosim.engines.simulation.schedule import Lost, run_tasks
 from cosim.engines.simulation.single import SimulationResult, beyond_it, fallback_of, run_alone, run_benches

@@ -16,7 +16,7 @@ from cosim.engines.simulation.simulated import SimulatorEngine, engine_named, sa
 from cosim.engines.simulation.undecided import REPEATED, UndecidedChips, steps_error, tighter_benches
 from cosim.tasks.testset import TestSet
 from cosim.verbs.montecarlo.chips import ChipRecord
-from cosim.verbs.montecarlo.record import unpack_certainty
+from cosim.verbs.montecarlo.store import unpack_certainty
 from cosim.verbs.montecarlo.trial import Trial
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cosim.verbs.montecarlo.chips import ChipSummary, Contribution
     from cosim.verbs.montecarlo.run import Execute
     from cosim.verbs.montecarlo.spec import Spec
-    from cosim.verbs.montecarlo.store import Store
+    from cosim.verbs.montecarlo.store import ChipStore
     from cosim.verbs.montecarlo.trial import Trial
 
 SIMULATED_SAMPLES = 30
@@ -144,7 +144,7 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
     from cosim.verbs.montecarlo.keep import keep_trial
     from cosim.verbs.montecarlo.run import check_contributions, check_specs, default_spec, run_settings
     from cosim.verbs.montecarlo.spec_file import format_verdicts, judge, read_specs, without_yield
-    from cosim.verbs.montecarlo.store import CHIPS_FILE, VERB, open_store
+    from cosim.verbs.montecarlo.store import VERB, open_store
     from cosim.verbs.tables import format_summary
 
     if options.transistors:
@@ -160,8 +160,8 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
     if options.replay is not None:
         return Result(lines=replay(trial, options.replay, output))
     with open_store(output, run_settings(trial), fresh=session.fresh) as store:
-        if store.damaged:
-            say(f"{store.damaged} damaged lines of {output / CHIPS_FILE}: their chips run again")
+        if store.damage:
+            say(store.damage)
         keep_trial(output, trial, asdict(options.compiling))
         session.keep_settings(output)
         if options.shard is not None:
@@ -179,7 +179,7 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
 
 
 def _run_chips(
-    trial: "Trial", store: "Store", options: MonteCarloOptions, wanted: "tuple[Spec, ...]", audit: int
+    trial: "Trial", store: "ChipStore", options: MonteCarloOptions, wanted: "tuple[Spec, ...]", audit: int
 ) -> "ChipSummary":
     """Run the chips that a store does not have yet, and `audit` of their samples in ngspice; write the figures."""
     from cosim.base.store import write_results
@@ -204,7 +204,7 @@ def _write_page(output: Path, pdk_root: Path | None) -> str:
     return f"report: {output / REPORT_FILE}; with the worst chip's waveforms: cosim report {output}"
 
 
-def _run_shard(trial: "Trial", store: "Store", options: MonteCarloOptions, shard: tuple[int, int]) -> Result:
+def _run_shard(trial: "Trial", store: "ChipStore", options: MonteCarloOptions, shard: tuple[int, int]) -> Result:
     """Run one part of the chips; it prints no figures, because those are of all chips."""
     from cosim.verbs.montecarlo.run import run_shard, shard_of
 
@@ -253,7 +253,7 @@ def _transistor_engine(asked: str) -> str:
 
 
 def _trust(
-    trial: "Trial", store: "Store", count: int, options: MonteCarloOptions
+    trial: "Trial", store: "ChipStore", count: int, options: MonteCarloOptions
 ) -> "tuple[UndecidedChips | None, Audit]":
     """Run some of a store's samples on chips again with smaller steps, and some in ngspice."""
     from cosim.engines.engine import Run

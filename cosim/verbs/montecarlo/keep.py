@@ -21,6 +21,7 @@ from cosim.base.arrays import read_arrays
 from cosim.base.bounds import AREA, I_UNIT, TAU
 from cosim.base.errors import InputError
 from cosim.base.seal import checksum, seal_json
+from cosim.base.store import find_difference
 from cosim.base.text import JSON_LIMIT, check_known, check_plain, is_file, open_file, read_bytes, typed
 from cosim.base.version import __version__
 from cosim.base.write import write_together
@@ -46,7 +47,7 @@ from cosim.verbs.calibrate.chip import find_chip
 from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
 from cosim.verbs.calibrate.noise import find_noise
 from cosim.verbs.montecarlo.run import run_settings
-from cosim.verbs.montecarlo.store import check_run, find_difference, read_sealed, read_store
+from cosim.verbs.montecarlo.store import check_run, read_sealed, read_store
 from cosim.verbs.montecarlo.trial import Trial
 
 TRIAL_FILE, NETWORK_FILE, SAMPLES_FILE = "trial.json", "network.npz", "samples.npz"

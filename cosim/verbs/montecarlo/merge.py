@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cosim.base.errors import InputError
+from cosim.base.store import check_settings
 from cosim.base.text import shown_path
 from cosim.verbs.montecarlo.chips import ChipRecord
 from cosim.verbs.montecarlo.keep import read_kept
-from cosim.verbs.montecarlo.store import RUN_FILE, check_settings, open_store, read_store
+from cosim.verbs.montecarlo.store import RUN_FILE, open_store, read_store
 
 _SHOWN = 6
 

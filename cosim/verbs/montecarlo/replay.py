@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 def replay(trial: "Trial", number: int, store: Path) -> list[str]:
     """Simulate one chip on transistors; return lines that show it beside what the store says about it."""
+    from cosim.base.store import check_settings
     from cosim.verbs.montecarlo.run import replay_chip, run_settings
-    from cosim.verbs.montecarlo.store import check_settings, read_store
+    from cosim.verbs.montecarlo.store import read_store
     from cosim.verbs.tables import percent
 
     if number >= trial.plan.chips:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from cosim.base.errors import InputError
-from cosim.base.store import write_results, write_texts
+from cosim.base.store import MADE_WITH, Settings, write_results, write_texts
 from cosim.base.version import __version__
 from cosim.cells.blocks import outside_of
 from cosim.circuit.bench import Tolerances
@@ -36,7 +36,7 @@ from cosim.verbs.montecarlo.statistics import (
     stop_confidence,
     summarize_chips,
 )
-from cosim.verbs.montecarlo.store import MADE_WITH, Settings, Store
+from cosim.verbs.montecarlo.store import ChipStore
 from cosim.verbs.montecarlo.trial import (
     Trial,
     add_simulation,
@@ -93,7 +93,12 @@ def _hash(content: object) -> str:
 
 
 def run_montecarlo(
-    trial: Trial, store: Store, execute: Execute, specs: Sequence[Spec], stop_width: float | None, progress: Progress
+    trial: Trial,
+    store: ChipStore,
+    execute: Execute,
+    specs: Sequence[Spec],
+    stop_width: float | None,
+    progress: Progress,
 ) -> ChipSummary:
     """Run the chips that the store lacks and write summary.json; returns its content.
 
@@ -132,7 +137,7 @@ def shard_of(chips: int, part: int, parts: int) -> range:
     return range(part - 1, chips, parts)
 
 
-def run_shard(trial: Trial, store: Store, execute: Execute, numbers: Sequence[int], progress: Progress) -> None:
+def run_shard(trial: Trial, store: ChipStore, execute: Execute, numbers: Sequence[int], progress: Progress) -> None:
     """Run those of some chips that the store does not hold yet; what all chips show is for `merge`."""
     missing = [number for number in numbers if number not in store.records or store.records[number].reason in _LOST]
     done = len(numbers) - len(missing)

@@ -1,155 +1,74 @@
-"""A run's folder: run.json says what was run, chips.jsonl gets a line for every finished chip.
+"""A run's folder: run.json says what was run, chips.jsonl gets a line for every finished chip, see `RecordStore`."""
 
-A line is on disk before the next chip's is begun, in the order in which chips finish; a finished run has them in the
-order of their numbers, whatever ran them. The checksum of a line is one over the run's settings, too: what changed on
-the disk, or comes from another run, is no record of this one, and its chip runs again.
-"""
-
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping
+import binascii
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cosim.base import seal
 from cosim.base.claim import own_folder
 from cosim.base.errors import InputError
-from cosim.base.seal import checksum, seal_json, seal_line, unseal_line
-from cosim.base.store import clear_kept
-from cosim.base.text import is_file, open_file, parse_json, typed
-from cosim.base.write import sync_folder, write_atomically
-from cosim.verbs.montecarlo.chips import ChipRecord
-from cosim.verbs.montecarlo.record import check_record, record_line
+from cosim.base.store import R, RecordFormat, RecordStore, Settings, clear_kept, continue_run, settings_key
+from cosim.base.text import check_plain, is_file, json_object, typed
+from cosim.engines.table import BEHAVIORAL
+from cosim.variation.draws import Chip
+from cosim.verbs.montecarlo.chips import ChipRecord, Figures
 
 VERB = "montecarlo"  # owner of the folder
 RUN_FILE, CHIPS_FILE = "run.json", "chips.jsonl"
-MADE_WITH = "made_with"  # versions, for whoever reads the run later; they may differ when it goes on
-_AGAIN = "the same command goes on"
-Settings = dict[str, Any]  # what run.json holds, whichever cosim wrote it
+SIMULATED = "simulated"  # the field whose key in a line is the name of the engine
+_MOST_POWER = 1.0  # W
+_REPAIR = "choose another run"
+
+Array = NDArray[np.float64]
+ChipStore = RecordStore[ChipRecord]
 
 
-class Numbered(Protocol):
-    """The record of a chip."""
-
-    @property
-    def chip(self) -> int:
-        """Return the number of the chip."""
-        ...
-
-
-R = TypeVar("R", bound=Numbered)
-
-
-@dataclass(frozen=True)
-class RecordFormat(Generic[R]):
-    """Format of a verb's records as lines of its store.
-
-    read: (content of a line, the run's settings, where it is) -> record, or InputError. write: the inverse.
-    """
-
-    verb: str
-    read: Callable[[object, Settings, str], R]
-    write: Callable[[R, Settings], Mapping[str, object]]
-
-
-def _read_chip(content: object, settings: Settings, where: str) -> ChipRecord:
-    return check_record(content, settings.get("engine", ""), len(settings.get("devices", ())), where)
-
-
-def _chip_line(record: ChipRecord, settings: Settings) -> Mapping[str, object]:
-    return record_line(record, settings.get("engine", ""))
-
-
-CHIPS = RecordFormat(VERB, _read_chip, _chip_line)
-
-
-@dataclass(frozen=True)
-class StoredChips(Generic[R]):
-    """The content of chips.jsonl: records by chip; how many whole lines are there; numbers of lines that are damaged.
-
-    tidy: every line is whole, there once, and in the order of the chips.
-    """
-
-    records: dict[int, R] = field(default_factory=dict[int, R])
-    lines: int = 0
-    damaged: tuple[int, ...] = ()
-    tidy: bool = True
-
-
-class RecordStore(Generic[R]):
-    """The records of a run; `settings` say what a chip's outcome depends on. damaged: records that were not whole."""
-
-    def __init__(self, folder: Path, settings: Settings, kept: StoredChips[R], form: RecordFormat[R]) -> None:
-        self.folder, self.settings, self.records, self._form = folder, settings, kept.records, form
-        self.damaged, self._tidy, self._key = len(kept.damaged), kept.tidy, run_key(settings)
-        self._last = max(kept.records, default=-1)
-
-    def append(self, record: R) -> None:
-        """Put one chip's record on disk. Raises InputError when it cannot be written; what was there before stays."""
-        path = self.folder / CHIPS_FILE
-        try:
-            _append(path, self._line(record))
-        except OSError as error:
-            raise InputError(
-                f"cannot write to {path}: {error.strerror}; {len(self.records)} chips are kept: make room, then "
-                f"{_AGAIN}"
-            ) from None
-        self._tidy = self._tidy and record.chip > self._last
-        self._last = record.chip
-        self.records[record.chip] = record
-
-    def _line(self, record: R) -> bytes:
-        return seal_line(self._form.write(record, self.settings), self._key)
-
-    def tidy(self) -> None:
-        """Put the lines in the order of the chips, and leave out those that are damaged or that another replaced."""
-        if not self._tidy:
-            self.records = dict(sorted(self.records.items()))
-            lines = b"".join(map(self._line, self.records.values()))
-            write_atomically(self.folder / CHIPS_FILE, lines)
-            self._tidy = True
-
-
-Store = RecordStore[ChipRecord]
+def chip_format(settings: Settings) -> RecordFormat[ChipRecord]:
+    """Return the format of chips as lines of a run with these settings."""
+    engine, devices = settings.get("engine", ""), len(settings.get("devices", ()))
+    return RecordFormat(
+        "chips",
+        attrgetter("chip"),
+        lambda record: record_line(record, engine),
+        lambda content, where: check_record(content, engine, devices, where),
+    )
 
 
 @contextmanager
-def open_store(folder: Path, settings: Settings, *, fresh: bool = False) -> Iterator[Store]:
+def open_store(folder: Path, settings: Settings, *, fresh: bool = False) -> Iterator[ChipStore]:
     """Open the store of a Monte Carlo run, see `open_records`."""
-    with open_records(folder, settings, CHIPS, fresh=fresh) as store:
+    with open_records(folder, VERB, settings, chip_format(settings), fresh=fresh) as store:
         yield store
 
 
 @contextmanager
 def open_records(
-    folder: Path, settings: Settings, form: RecordFormat[R], *, fresh: bool = False
+    folder: Path, verb: str, settings: Settings, form: RecordFormat[R], *, fresh: bool = False
 ) -> Iterator[RecordStore[R]]:
-    """Create a run's folder, or go on in it; what is damaged there is left out. fresh: begin anew, without its chips.
+    """Create the folder of a verb's run, or go on in it; what is damaged there is left out. fresh: begin anew, without
+    its chips.
 
     Raises InputError when another process holds it, or when it holds a run of other settings.
     """
-    with own_folder(folder, form.verb):
+    with own_folder(folder, verb):
         if fresh:
             clear_kept(folder)
-        kept = _read_lines(folder, settings, form)
-        try:
-            known = read_sealed(folder / RUN_FILE)
-        except (FileNotFoundError, InputError):  # a power cut before the first chip, or damage later
-            known = None
-        if known is not None:
-            check_settings(folder, known, settings)
-        elif kept.lines and not kept.records:
-            raise InputError(
-                f"{folder}: {RUN_FILE} is missing, damaged or of a cosim without checksums, and no line of "
-                f"{CHIPS_FILE} is a chip of these settings; choose another folder with -o, or begin anew with --fresh"
-            )
-        if known is None:
-            write_atomically(folder / RUN_FILE, seal_json(settings))
-        store = RecordStore(folder, settings, kept, form)
-        store.tidy()
+        store = RecordStore(folder / CHIPS_FILE, settings_key(settings), form)
+        continue_run(folder / RUN_FILE, settings, store)
         yield store
+
+
+def read_chips(folder: Path, settings: Settings) -> ChipStore:
+    """Read the records of a Monte Carlo run."""
+    return RecordStore(folder / CHIPS_FILE, settings_key(settings), chip_format(settings))
 
 
 @dataclass(frozen=True)
@@ -175,10 +94,7 @@ def read_store(folder: Path) -> tuple[Settings, dict[int, ChipRecord]]:
         ) from None
     kept = read_chips(folder, settings)
     if kept.damaged:
-        raise InputError(
-            f"{folder / CHIPS_FILE}: line {kept.damaged[0]} is damaged, its checksum does not fit; the same command "
-            "runs chips of damaged lines again"
-        )
+        raise InputError(next(iter(kept.damaged.values())))
     return settings, dict(sorted(kept.records.items()))
 
 
@@ -198,81 +114,70 @@ def read_sealed(path: Path) -> Settings:
     return found
 
 
-def read_chips(folder: Path, settings: Settings) -> StoredChips[ChipRecord]:
-    """Read the records of a Monte Carlo run."""
-    return _read_lines(folder, settings, CHIPS)
+def check_record(content: object, engine: str, devices: int, where: str) -> ChipRecord:
+    """Return the record of a line, checked to have what a run by `engine` says of a chip with so many varying devices.
 
-
-def _read_lines(folder: Path, settings: Settings, form: RecordFormat[R]) -> StoredChips[R]:
-    """Read the records of a run, one a line. The text after the last end of a line was being written when the run
-    ended, and is left out."""
-    path, key = folder / CHIPS_FILE, run_key(settings)
-    if not is_file(path):
-        return StoredChips()
-    with open_file(path, "choose another run") as file:
-        content = file.read()
-    whole = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
-    records: dict[int, R] = {}
-    damaged, order = [], []
-    for number, line in enumerate(whole, start=1):
-        try:
-            text = unseal_line(line, key)
-        except ValueError:
-            damaged.append(number)
-            continue
-        where = f"{path}: line {number}"
-        record = form.read(parse_json(text, where, "choose another run"), settings, where)
-        records[record.chip] = record
-        order.append(record.chip)
-    tidy = order == sorted(records) and not damaged and content.endswith(b"\n")
-    return StoredChips(records, len(whole), tuple(damaged), tidy)
-
-
-def run_key(settings: Settings) -> str:
-    """Return the hash that binds a record to the settings of its run."""
-    return checksum(json.dumps(_without_versions(settings), sort_keys=True).encode())
-
-
-def check_settings(folder: Path, known: Settings, settings: Settings) -> None:
-    """Raise InputError that names what differs between a store's settings and those asked for."""
-    difference = find_difference(_without_versions(known), _without_versions(settings))
-    if difference is not None:
-        key, old, new = difference
-        raise InputError(
-            f"{folder}: holds a run with another {key}: {old}, not {new}; choose another folder with -o, go on with "
-            "the same settings, or begin anew with --fresh"
-        )
-
-
-def _append(path: Path, line: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    Raises InputError that names the field.
+    """
+    plain = check_plain(content, where, _REPAIR)
+    if engine != BEHAVIORAL and isinstance(plain, dict) and SIMULATED not in plain:
+        plain = {SIMULATED if key == engine else key: value for key, value in plain.items()}
+    record = typed(plain, ChipRecord, where, _REPAIR)
     try:
-        size = os.fstat(handle).st_size
-        try:
-            if os.write(handle, line) < len(line):
-                raise OSError(28, "no space left on the device")
-            os.fsync(handle)
-        except OSError:
-            os.ftruncate(handle, size)
-            raise
-    finally:
-        os.close(handle)
-    if not size:
-        sync_folder(path.parent)
+        drawn = len(unpack_draws(record.draws)[0])
+    except (binascii.Error, ValueError):
+        drawn = -1
+    needed = "reason" if record.status != "ok" else engine if engine == BEHAVIORAL else SIMULATED
+    faults = {
+        "chip must be 0 or more": record.chip < 0,
+        f"figures must be shares of 1, and power below {_MOST_POWER:g} W": not all(
+            _plausible(figures) for figures in (record.behavioral, record.simulated) if figures is not None
+        ),
+        f"must have the field {engine if needed == SIMULATED else needed}": getattr(record, needed, None) is None,
+        f"draws must be those of {devices} devices": drawn != devices,
+    }
+    if fault := next((text for text, found in faults.items() if found), None):
+        raise InputError(f"{where}: {fault}; {_REPAIR}")
+    return record
 
 
-def _without_versions(settings: Settings) -> Settings:
-    return {key: value for key, value in settings.items() if key != MADE_WITH}
+def record_line(record: ChipRecord, engine: str) -> dict[str, object]:
+    """Return a record as its line has it: a JSON object, in which simulated figures have the engine's name as their
+    key."""
+    return {engine if key == SIMULATED else key: value for key, value in json_object(record).items()}
 
 
-def find_difference(known: object, asked: object, name: str = "") -> tuple[str, str, str] | None:
-    """Return (name, known, asked) of the first setting that differs, such as variation.area; None where none does."""
-    if not isinstance(known, dict) or not isinstance(asked, dict):
-        return None if known == asked else (name, _short(known), _short(asked))
-    found = (find_difference(known.get(key), asked.get(key), f"{name}.{key}") for key in sorted({*known, *asked}))
-    return next(((key.lstrip("."), old, new) for key, old, new in filter(None, found)), None)
+def _plausible(found: Figures) -> bool:
+    """Tell whether shares lie between 0 and 1, and the power is one that a chip of nanoamperes may take."""
+    shares = found.accuracy, found.task_agreement, found.state_agreement
+    return all(0 <= share <= 1 for share in shares) and abs(found.power) < _MOST_POWER
 
 
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def pack_draws(chip: Chip) -> str:
+    """Pack all threshold shifts, V, then all current factors, in the order of devices, as single precision in base
+    64."""
+    return b64encode(np.concatenate([chip.vt_shift, chip.beta_factor]).astype("<f4").tobytes()).decode("ascii")
+
+
+def pack_certainty(margins: Array) -> str | None:
+    """Pack the least margin of each sample, (n,) ampere, as single precision in base 64; None where none was
+    measured."""
+    if not np.isfinite(margins).any():
+        return None
+    return b64encode(margins.astype("<f4").tobytes()).decode("ascii")
+
+
+def unpack_certainty(record: ChipRecord, samples: int) -> Array:
+    """Return the least margin of each sample, (samples,) ampere, as `pack_certainty` wrote it: inf where none was
+    measured, nan for a chip that failed or whose samples all ran in another simulator than was asked."""
+    if record.status != "ok" or sum((record.elsewhere or {}).values()) == samples:
+        return np.full(samples, np.nan)
+    if record.certainty is None:
+        return np.full(samples, np.inf)
+    return np.frombuffer(b64decode(record.certainty), dtype="<f4").astype(np.float64)
+
+
+def unpack_draws(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return vt_shift in V and beta_factor, (devices,) each, as `pack_draws` wrote them."""
+    values = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)
+    return values[: len(values) // 2], values[len(values) // 2 :]

@@ -33,7 +33,7 @@ from cosim.verbs.compare.agreement import count_elsewhere
 from cosim.verbs.compare.judged import decision_margin, gate_area, latency
 from cosim.verbs.compare.value_errors import rms
 from cosim.verbs.montecarlo.chips import ChipRecord, Figures
-from cosim.verbs.montecarlo.record import pack_certainty, pack_draws
+from cosim.verbs.montecarlo.store import pack_certainty, pack_draws
 
 T = TypeVar("T", bound=np.generic)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from cosim.base.claim import check_replaceable, owner_of, starts_with
 from cosim.base.errors import InputError, MissingToolError, SimulationError
+from cosim.base.store import MADE_WITH, Settings
 from cosim.base.text import check_plain, json_object, shown, typed
 from cosim.base.version import __version__
 from cosim.base.write import write_atomically
@@ -23,11 +24,10 @@ from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Contribution
 from cosim.verbs.montecarlo.figures import YieldCurve
 from cosim.verbs.montecarlo.keep import Places, load_trial, read_kept
 from cosim.verbs.montecarlo.page import chip_page
-from cosim.verbs.montecarlo.record import unpack_draws
 from cosim.verbs.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, KeptContributions, nominal_chip
 from cosim.verbs.montecarlo.spec import Spec, parse_spec, passes_specs
 from cosim.verbs.montecarlo.statistics import count_yield
-from cosim.verbs.montecarlo.store import MADE_WITH, RUN_FILE, VERB, Settings, read_sealed, read_store
+from cosim.verbs.montecarlo.store import RUN_FILE, VERB, read_sealed, read_store, unpack_draws
 from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.provenance import MOVED
 from cosim.verbs.simulate.waveforms import decide, liveliest_cell, read_outputs, record_waveforms

@@ -69,8 +69,8 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
     from cosim.verbs.montecarlo.figures import draw_trim
     from cosim.verbs.montecarlo.run import default_spec, run_settings
     from cosim.verbs.montecarlo.spec_file import read_specs, without_yield
-    from cosim.verbs.montecarlo.store import CHIPS_FILE, open_records
-    from cosim.verbs.trim.run import TRIMMED, run_trim, summarize_trim, trim_page
+    from cosim.verbs.montecarlo.store import open_records
+    from cosim.verbs.trim.run import run_trim, summarize_trim, trim_page, trimmed_format
     from cosim.verbs.trim.trim import check_trimmable
 
     output = options.output
@@ -83,10 +83,11 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
     check_trimmable(trial.design, str(options.network_file))
     wanted = specs.at(trial.technology) or (default_spec(trial),)
     engine_named(trial.engine).check()  # said before the folder is there
-    with open_records(output, {**run_settings(trial), "bits": list(counts)}, TRIMMED, fresh=session.fresh) as store:
+    settings = {**run_settings(trial), "bits": list(counts)}
+    with open_records(output, "trim", settings, trimmed_format(counts), fresh=session.fresh) as store:
         session.keep_settings(output)
-        if store.damaged:
-            say(f"{store.damaged} damaged lines of {output / CHIPS_FILE}: their chips run again")
+        if store.damage:
+            say(store.damage)
         with progress_bar("chips") as progress:
             records = run_trim(trial, counts, store, options.jobs, progress)
         summary = summarize_trim(trial, counts, records, wanted)

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 
 from scipy.stats import binomtest
 
 from cosim.base.errors import InputError, SimulationError
-from cosim.base.text import check_plain, json_object, typed
+from cosim.base.store import RecordFormat, RecordStore
+from cosim.base.text import check_plain, typed
 from cosim.cells.blocks import outside_of
 from cosim.compiler.design import Design
 from cosim.engines.engine import Engine, Failure, FailureKind, Progress
@@ -25,7 +27,6 @@ from cosim.verbs.montecarlo.figures import draw_trim
 from cosim.verbs.montecarlo.run import nominal_chip
 from cosim.verbs.montecarlo.spec import Spec, passes_specs
 from cosim.verbs.montecarlo.statistics import count_yield, describe_metrics
-from cosim.verbs.montecarlo.store import RecordFormat, RecordStore, Settings
 from cosim.verbs.montecarlo.trial import Trial, figures_of, infer_chip
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
 from cosim.verbs.tables import percent, within
@@ -59,20 +60,22 @@ class _Line:
     elsewhere: dict[str, int]
 
 
-def _read(content: object, settings: Settings, where: str) -> TrimRecord:
+def _read(bits: Sequence[int], content: object, where: str) -> TrimRecord:
     line = typed(check_plain(content, where, _REPAIR), _Line, where, _REPAIR)
-    if line.chip < 0 or not (line.failure or set(line.figures) == {"0", *map(str, settings.get("bits", ()))}):
+    if line.chip < 0 or not (line.failure or set(line.figures) == {"0", *map(str, bits)}):
         raise InputError(f"{where}: must hold the figures of chip 0 or more at the bits of its run; {_REPAIR}")
     figures = {int(count): one for count, one in line.figures.items()}
     return TrimRecord(line.chip, figures, line.failure, Counter(line.elsewhere))
 
 
-def _write(record: TrimRecord, _settings: Settings) -> Mapping[str, object]:
+def _write(record: TrimRecord) -> _Line:
     figures = {str(count): one for count, one in record.figures.items()}
-    return json_object(_Line(record.chip, figures, record.failure, dict(record.elsewhere)))
+    return _Line(record.chip, figures, record.failure, dict(record.elsewhere))
 
 
-TRIMMED = RecordFormat("trim", _read, _write)
+def trimmed_format(bits: Sequence[int]) -> RecordFormat[TrimRecord]:
+    """Return the format of chips that converters of these bits trim, as lines of a store."""
+    return RecordFormat("chips", attrgetter("chip"), _write, partial(_read, bits))
 
 
 def run_trim(

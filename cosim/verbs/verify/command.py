@@ -74,8 +74,8 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
     for a whole file."""
     from cosim.base.claim import owner_of
     from cosim.base.seal import is_whole
+    from cosim.base.store import INFERENCES, damaged_results
     from cosim.base.text import is_file
-    from cosim.engines.simulation.keep import INFERENCES, damaged_results
 
     owner = owner_of(folder)
     if owner == "montecarlo":
@@ -97,7 +97,7 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
         yield SETTINGS_FILE, fault
     count, damaged = damaged_results(folder / INFERENCES)
     if count:
-        fault = f"{len(damaged)} of {count}, {_some(damaged)}: the same command runs them again" if damaged else ""
+        fault = f"{len(damaged)} of {count}, {_some(damaged)}: the same command measures them anew" if damaged else ""
         yield INFERENCES, fault
 
 
@@ -122,7 +122,7 @@ def check_store(folder: Path) -> Iterator[tuple[str, str]]:
     else:
         kept = read_chips(folder, read_sealed(folder / RUN_FILE))
         lines = _some([f"line {number}" for number in kept.damaged])
-        fault = f"{len(kept.damaged)} of {kept.lines} records, {lines}: the same command runs their chips again"
+        fault = f"{len(kept.damaged)} of {kept.lines} records, {lines}: the same command measures them anew"
         yield CHIPS_FILE, fault if kept.damaged else ""
     damaged: list[str] = []
     try:

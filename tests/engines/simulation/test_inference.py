@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import InputError
+from cosim.base.store import INFERENCES
 from cosim.circuit.bench import Bench, Current, Tran, Voltage
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Source
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.engines.simulation.inference import deck_hash, run_inference, run_inferences
-from cosim.engines.simulation.keep import INFERENCES
 from cosim.engines.simulation.plans import read_plan
 from cosim.engines.simulation.read import Meter, ReadPlan
 from cosim.engines.simulation.testbench import inference_bench

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.store import damaged_results
 from cosim.engines.engine import Inference
 from cosim.engines.simulation import inference
 from cosim.engines.simulation.inference import deck_hash
-from cosim.engines.simulation.keep import damaged_results
 from cosim.engines.simulation.read import Meter, ReadPlan
 
 DECK = "* a deck\n"

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import MissingToolError, SimulationError
+from cosim.base.store import INFERENCES
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Tran, Voltage
 from cosim.circuit.elements import Circuit, Source
 from cosim.engines import table
 from cosim.engines.engine import Description, Failure, FailureKind, Inference, Run, Waveforms
 from cosim.engines.simulation import inference
 from cosim.engines.simulation.inference import BenchGroup, infer_tile, run_inferences, split_tiles
-from cosim.engines.simulation.keep import INFERENCES
 from cosim.engines.simulation.read import Margin, Meter, ReadPlan, read_inference
 from cosim.engines.simulation.single import run_bench
 from cosim.units.kind import SwitchingThresholds

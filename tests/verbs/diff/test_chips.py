@@ -8,13 +8,14 @@ import pytest
 
 from cosim.base.errors import InputError
 from cosim.base.seal import seal_json, seal_line, unseal_json, unseal_line
+from cosim.base.store import settings_key
 from cosim.results.intervals import IntervalEnds
 from cosim.results.paired import tango_interval
 from cosim.verbs.diff.causes import units_of
 from cosim.verbs.diff.chips import ChipRequirements
 from cosim.verbs.diff.pair import PairOptions, diff_folders
 from cosim.verbs.diff.table import format_difference
-from cosim.verbs.montecarlo.store import read_sealed, run_key
+from cosim.verbs.montecarlo.store import read_sealed
 from cosim.verbs.montecarlo.trial import Trial
 
 SPEC = "accuracy>=0.9"
@@ -58,7 +59,7 @@ def test_a_run_and_itself(wide):
 
 def test_a_chip_of_other_samples_is_refused(wide):
     """Under a checksum that fits."""
-    path, key = wide / "chips.jsonl", run_key(read_sealed(wide / "run.json"))
+    path, key = wide / "chips.jsonl", settings_key(read_sealed(wide / "run.json"))
     first, *rest = path.read_bytes().splitlines(keepends=True)
     record = json.loads(unseal_line(first, key))
     record["behavioral"]["decisions"].pop()

@@ -65,7 +65,7 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, typed, tmp_path, monke
     """Stopped in the chips of the second trial; the same command goes on, with more processes."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert cosim_main(*typed, "--trials", 2, "--behavioral", "-j", 1, "-o", whole)[0] == 0
-    from cosim.verbs.montecarlo.store import RecordStore
+    from cosim.base.store import RecordStore
 
     append, kept = RecordStore.append, []
 

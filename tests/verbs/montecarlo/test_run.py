@@ -15,7 +15,6 @@ from cosim.verbs.montecarlo.advice import advise
 from cosim.verbs.montecarlo.chips import Contribution, Division, Unreset, VarianceShare
 from cosim.verbs.montecarlo.contributions import DIVISIONS, chip_figures, share_variance
 from cosim.verbs.montecarlo.execute import run_local, run_on
-from cosim.verbs.montecarlo.record import check_record, unpack_draws
 from cosim.verbs.montecarlo.run import (
     SUMMARY_FILE,
     default_spec,
@@ -26,7 +25,7 @@ from cosim.verbs.montecarlo.run import (
 )
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.statistics import describe
-from cosim.verbs.montecarlo.store import open_store, read_store
+from cosim.verbs.montecarlo.store import check_record, open_store, read_store, unpack_draws
 from cosim.verbs.montecarlo.trial import behavioral_record, failed, run_chip, run_chips
 from cosim.verbs.tables import format_contributions, format_summary
 

@@ -10,9 +10,10 @@ import pytest
 
 from cosim.base.errors import InputError
 from cosim.base.seal import seal_line
+from cosim.base.store import settings_key
 from cosim.base.text import json_object
 from cosim.verbs.montecarlo.chips import ChipRecord, Figures
-from cosim.verbs.montecarlo.store import CHIPS_FILE, RUN_FILE, open_store, read_store, run_key
+from cosim.verbs.montecarlo.store import CHIPS_FILE, RUN_FILE, open_store, read_store
 
 SETTINGS = {
     "cosim": "1",
@@ -36,7 +37,7 @@ def filled(folder, numbers):
 def append(folder, content):
     """A line with a checksum that fits, whatever it holds."""
     with (folder / CHIPS_FILE).open("ab") as file:
-        file.write(seal_line(content, run_key(SETTINGS)))
+        file.write(seal_line(content, settings_key(SETTINGS)))
 
 
 def test_records_come_back_by_chip(tmp_path):
@@ -63,10 +64,10 @@ def test_a_damaged_line_is_named(tmp_path):
     path = tmp_path / CHIPS_FILE
     lines = path.read_text().splitlines()
     path.write_text("\n".join([lines[0], lines[1][:-3], lines[2]]) + "\n")
-    with pytest.raises(InputError, match=r"chips\.jsonl: line 2 is damaged, its .*; the same command runs chips of"):
+    with pytest.raises(InputError, match=r"chips\.jsonl: line 2 is damaged, its .*; the same command measures it anew"):
         read_store(tmp_path)
     with open_store(tmp_path, SETTINGS) as store:
-        assert store.damaged == 1 and list(store.records) == [0, 2]
+        assert list(store.damaged) == [2] and list(store.records) == [0, 2]
     assert list(read_store(tmp_path)[1]) == [0, 2]
 
 
@@ -215,7 +216,7 @@ def test_run_json_gone_and_chips_of_other_settings(tmp_path, left):
     if left is not None:
         (tmp_path / RUN_FILE).write_bytes(left)
     with (
-        pytest.raises(InputError, match=r"run\.json is missing, damaged .*, and no line of chips\.jsonl is a chip"),
+        pytest.raises(InputError, match=r"run\.json is missing, damaged .*, and no line of chips\.jsonl is of these"),
         open_store(tmp_path, SETTINGS | {"samples": 8}),
     ):
         pass

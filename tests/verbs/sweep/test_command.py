@@ -16,7 +16,7 @@ from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.results.metrics import Estimate
 from cosim.results.text import WIDTH
 from cosim.verbs.montecarlo import command as montecarlo
-from cosim.verbs.montecarlo.record import unpack_draws
+from cosim.verbs.montecarlo.store import unpack_draws
 from cosim.verbs.sweep.axes import read_axes
 from cosim.verbs.sweep.study import find_figures, pick_figure, spaced
 from cosim.verbs.sweep.table import format_one, unit_of
@@ -72,7 +72,7 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, chips, tmp_path, monke
     """The second point is stopped after its first chips; the same command goes on."""
     axes = ["--over", "area=0.5,2"]
     assert cosim_main("sweep", *chips, *axes, "-j", 1, "-o", tmp_path / "whole")[0] == 0
-    from cosim.verbs.montecarlo.store import RecordStore
+    from cosim.base.store import RecordStore
 
     append, kept = RecordStore.append, []
 

@@ -50,14 +50,17 @@ def test_a_whole_store_and_a_damaged_one(cosim_main, chips, tmp_path):
     flip(run / "summary.json", 30)
     code, out, _ = cosim_main("verify", run)
     assert code == 1
-    assert "chips.jsonl       damaged  1 of 4 records, line 2: the same command runs their chips again\n" in out
+    assert "chips.jsonl       damaged  1 of 4 records, line 2: the same command measures them anew\n" in out
     assert "network.npz       damaged  the same command writes it again\n" in out
     assert "summary.json      damaged  the same command writes it again\n" in out
     assert out.count("whole") == 4
     code, _, err = cosim_main("report", run, "--no-waveforms")
-    assert code == 2 and "chips.jsonl: line 2 is damaged, its checksum does not fit; the same command runs" in err
+    assert (
+        code == 2
+        and "chips.jsonl: line 2 is damaged, its checksum does not fit; the same command measures it anew" in err
+    )
     code, _, err = cosim_main(*chips, "-o", run)
-    assert code == 0 and f"1 damaged lines of {run / 'chips.jsonl'}: their chips run again" in err
+    assert code == 0 and f"{run / 'chips.jsonl'}: 1 of 4 chips damaged or of an earlier cosim, measured anew" in err
     assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
 
     flip(run / "run.json", 30)
@@ -88,11 +91,11 @@ def test_a_damaged_inference_runs_again(cosim_main, samples, tmp_path):
     assert code == 1
     assert out.splitlines()[-2:] == [
         "simulation.npz  damaged  the same command writes it again",
-        f"inferences      damaged  1 of 2, {victim.name}: the same command runs them again",
+        f"inferences      damaged  1 of 2, {victim.name}: the same command measures them anew",
     ]
     code, _, err = cosim_main(*arguments)
     assert code == 0
-    assert f"1 of 2 results in {tmp_path / 'inferences'}, damaged or of an earlier cosim, run again" in err
+    assert f"{tmp_path / 'inferences'}: 1 of 2 results damaged or of an earlier cosim, measured anew" in err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.npz")} == before
 
 
