@@ -22,8 +22,11 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Automaton:
-    """symbols, states, labels: names; next: (states, symbols), where each leads; start: a state; output: (states,), the
-    label of each."""
+    """A deterministic automaton (Moore machine) that a network can follow.
+
+    symbols, states, labels: names; next: (states, symbols), where each leads; start: a state; output: (states,), the
+    label of each.
+    """
 
     symbols: tuple[str, ...]
     states: tuple[str, ...]
@@ -33,14 +36,17 @@ class Automaton:
     output: Whole
 
     def run(self, string: Whole) -> Whole:
-        """Return the state after every symbol of a string (time,) of symbols' places, (time,)."""
+        """Return the automaton's state (time,) after every symbol of a string of symbol indices (time,)."""
         found, state = np.empty(len(string), dtype=np.int64), self.start
         for t, symbol in enumerate(string.tolist()):
             state = found[t] = self.next[state, symbol]
         return found
 
     def places(self, string: Sequence[str]) -> Whole:
-        """Return a string as places of its symbols, (time,). Raises InputError for a symbol outside the alphabet."""
+        """Return a string as indices into the automaton's symbols, (time,).
+
+        Raises InputError for a symbol outside them.
+        """
         place = {symbol: k for k, symbol in enumerate(self.symbols)}
         strange = next((symbol for symbol in string if symbol not in place), None)
         if strange is not None:
@@ -110,7 +116,7 @@ def _reached(automaton: Automaton) -> list[int]:
 
 
 def minimise(automaton: Automaton) -> Automaton:
-    """Return the automaton of equal outputs with the fewest states, in the order in which strings reach them.
+    """Return the equivalent automaton with the fewest states, in the order in which strings reach them.
 
     States that no string tells apart become one (E. F. Moore, Gedanken-experiments on sequential machines, 1956), found
     in time n log n (J. E. Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971).
@@ -156,7 +162,7 @@ def _blocks(automaton: Automaton) -> Whole:
 
 
 def modulo(count: int) -> Automaton:
-    """Return the automaton that sums digits 0 to count - 1 modulo count.
+    """Return the automaton whose state is the sum of its input digits 0 to count - 1, modulo count.
 
     Raises InputError for a count outside 2 to MOST_STATES.
     """

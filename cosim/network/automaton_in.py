@@ -17,21 +17,23 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coded:
-    """An automaton, and how a network's cells stand in each of its states: h of all recurrent layers, one behind the
-    other, (states, cells)."""
+    """An automaton read back from a trained network, and how the network encodes its states.
+
+    codes: h of all recurrent layers, one behind the other, (states, cells).
+    """
 
     automaton: Automaton
     codes: Array
 
 
 def automaton_in(network: Network) -> Automaton | None:
-    """Return the automaton that a network follows, or None where it follows none; see `coded_in`."""
+    """Return the automaton that a trained network follows, or None where it follows none; see `coded_in`."""
     found = coded_in(network)
     return None if found is None else found.automaton
 
 
 def coded_in(network: Network) -> Coded | None:
-    """Return the automaton whose symbol is the one input that is on, and whose state is what a network's cells keep.
+    """Return the automaton that a trained network follows: symbols are its one-hot inputs, states its recurrent states.
 
     Where one cell alone is on in every state these are its states; else, where its history says that it follows an
     automaton, what strings lead to, in the order of the shortest of them. Each state by each symbol goes through the
@@ -120,13 +122,13 @@ def _automaton(network: Network, follow: Whole, start: int, said: Whole) -> Auto
 
 
 def symbols_in(encoding: InputEncoding, x: NDArray[np.float64]) -> Whole:
-    """Return the symbols of raw inputs (..., features) as (...): the index of the one feature that is on, else -1."""
+    """Return the symbol of each frame of raw inputs (..., features): index of the only active feature, else -1; (...)."""
     units = encode_inputs(encoding, x.reshape(1, -1, x.shape[-1])).units.reshape(*x.shape[:-1], -1)
     return _place(units)
 
 
 def check_symbols(network: Network, x: NDArray[np.float64], lengths: Whole, origin: str) -> None:
-    """Raise InputError for a frame that is no symbol, if the network's history says that it follows an automaton.
+    """Raise InputError for a network that follows an automaton, where a frame of its raw inputs is no symbol.
 
     x (n, time, features) raw, of which lengths (n,) frames count.
     """

@@ -19,7 +19,7 @@ LEAST_RATE, MOST_RATE = 0.02, 2.0  # n / p: time constants of a filter in a fram
 
 
 def line_step(rates: Array) -> tuple[Array, Array]:
-    """Return the matrices E (n, n) and F (n,) by which a frame moves the n filters of a line, y <- E y + F u.
+    """Return the matrices E (n, n) and F (n,) by which a frame moves the n filters of a delay line, y <- E y + F u.
 
     rates (n,): time constants of each in a frame. dy_k/dt = r_k (y_{k-1} - y_k), y_0 = u.
     """
@@ -34,10 +34,11 @@ def line_step(rates: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class GammaLayer(RecurrentLayer):
-    """u_t = max(W x_t + b, 0); h_t: what a line of n filters makes of u, its mean delay p frames, from 0 on.
+    """A software layer of dispersive delay lines.
 
-    b <= 0, for a line is at rest before the first step. position (width,): p; order (width,): n, whole numbers.
-    h_t = sum over m of (P(n, (m + 1) n / p) - P(n, m n / p)) u_{t-m}, P the regularised incomplete gamma function.
+    u_t = max(W x_t + b, 0); h_t: what a line of n filters makes of u, its mean delay p frames, from 0 on. b <= 0, for a
+    line is at rest before the first step. position (width,): p; order (width,): n, whole numbers. h_t = sum over m of
+    (P(n, (m + 1) n / p) - P(n, m n / p)) u_{t-m}, P the regularised incomplete gamma function.
     """
 
     kind = "gamma"
@@ -51,7 +52,7 @@ class GammaLayer(RecurrentLayer):
         return np.zeros(self.width)
 
     def check(self, origin: str) -> None:
-        """Raises NetworkError for a line that has no circuit."""
+        """Raise NetworkError for a delay line of this layer that has no circuit."""
         for i, (order, position) in enumerate(zip(self.order.tolist(), self.position.tolist(), strict=True)):
             if order % 1 or not 1 <= order <= MOST_FILTERS:
                 raise NetworkError(
@@ -72,7 +73,7 @@ class GammaLayer(RecurrentLayer):
 
     @property
     def analog_parameters(self) -> str:
-        """Return the delays and the number of filters, in words."""
+        """Return the delays of this network layer and its number of filters, in words."""
         return f"delays of {format_range(self.position)} frames on average, {self.order.max():g} filters in a line"
 
     def run(self, x: Array, before: Array | None = None) -> LayerTrace:

@@ -12,14 +12,14 @@ _MOST = 2**53  # beyond it not every whole number is a real one
 
 
 def is_one_hot(y: NDArray) -> bool:
-    """Tell whether y (n, classes) has a single 1 in every row and 0 elsewhere."""
+    """Tell whether labels y (n, classes) have a single 1 in every row and 0 elsewhere."""
     if y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "biuf":
         return False
     return bool(((y == 0) | (y == 1)).all() and (np.count_nonzero(y, axis=1) == 1).all())
 
 
 def whole_classes(y: NDArray) -> NDArray:
-    """Return classes (n,) that are stored as real or truth values as integers; everything else as it is."""
+    """Return class labels (n,) that are stored as real or truth values as integers; all others as they are."""
     if y.ndim == 1 and y.dtype.kind == "b":
         return y.astype(np.int64)
     if y.ndim != 1 or y.dtype.kind != "f" or not (np.abs(y) < _MOST).all() or not (y == np.floor(y)).all():
@@ -28,7 +28,8 @@ def whole_classes(y: NDArray) -> NDArray:
 
 
 def label_repair(y: NDArray) -> str:
-    """Return what makes labels or targets of them, as the end of a message; empty where nothing simple does."""
+    """Return advice on how to make labels or targets of y, the end of an error message; empty where nothing simple
+    does."""
     if y.ndim == 2 and y.shape[1] == 1 and y.dtype.kind in "iub":
         return "; for classes save y[:, 0]"
     if y.ndim == 1 and y.dtype.kind == "f":

@@ -12,7 +12,7 @@ RISE, FALL = 0.55, 0.35
 
 
 def later(values: NDArray[T], frames: int, first: ArrayLike) -> NDArray[T]:
-    """Values (n, time, ...) so many frames later; `first`, broadcastable, in front of them."""
+    """Return a network's signals (n, time, ...) so many frames later; `first`, broadcastable, in front of them."""
     if not frames:
         return values
     front = np.broadcast_to(np.asarray(first, dtype=values.dtype), values[:, :frames].shape)
@@ -20,5 +20,5 @@ def later(values: NDArray[T], frames: int, first: ArrayLike) -> NDArray[T]:
 
 
 def padded(values: NDArray[T], steps: int) -> NDArray[T]:
-    """Return a shorter sample's rows (time, ...), extended to the batch's length; the padding is never counted."""
+    """Return a shorter sample's rows (time, ...), extended to the batch's `steps`; the padding is never counted."""
     return np.pad(values, ((0, steps - len(values)), (0, 0)))

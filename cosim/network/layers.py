@@ -26,9 +26,11 @@ FULL_SCALE = 1.0  # of a stored value on a grid: it lies between -1 and 1
 
 @dataclass(frozen=True)
 class LayerTrace:
-    """A recurrent layer's run. h and candidate: (n, time, width); window: lower and upper threshold of the candidate,
-    broadcastable to that, None for a layer that compares nothing; state: what the next step begins with, (n, width),
-    None where that is h."""
+    """A software run of one recurrent layer.
+
+    h and candidate: (n, time, width); window: lower and upper threshold of the candidate, broadcastable to that, None
+    for a layer that compares nothing; state: what the next step begins with, (n, width), None where that is h.
+    """
 
     h: Array
     candidate: Array
@@ -37,13 +39,13 @@ class LayerTrace:
 
     @property
     def last(self) -> Array:
-        """Return the state that the next step begins with, (n, width)."""
+        """Return the state with which the layer's next time step begins, (n, width)."""
         return self.h[:, -1] if self.state is None else self.state
 
 
 @dataclass(frozen=True)
 class Layer(ABC):
-    """weight (width, inputs) over the sources in their order, bias (width,)."""
+    """A layer of a trained network. weight (width, inputs) over the sources in their order, bias (width,)."""
 
     kind: ClassVar[str]  # its name in a checkpoint
 
@@ -54,37 +56,38 @@ class Layer(ABC):
 
     @property
     def width(self) -> int:
-        """Return the number of outputs."""
+        """Return the layer's number of outputs."""
         return len(self.bias)
 
     @classmethod
     def array_fields(cls) -> tuple[str, ...]:
-        """Names of the learned arrays, in the order in which files have them."""
+        """Return the names of the layer's learned arrays, in the order in which files have them."""
         return tuple(field.name for field in fields(cls) if field.name not in ("name", "sources", "epsilon"))
 
     def arrays(self) -> dict[str, Array]:
-        """Return the learned arrays by name, without those that the layer does not have."""
+        """Return the layer's learned arrays by name, without those that it does not have."""
         found = {name: getattr(self, name) for name in self.array_fields()}
         return {name: value for name, value in found.items() if value is not None}
 
     def drive(self, x: Array) -> Array:
-        """W x + b for x (n, time, inputs)."""
+        """Compute the layer's W x + b for x (n, time, inputs)."""
         return x @ self.weight.T + self.bias
 
     def check(self, origin: str) -> None:  # noqa: B027 - most kinds allow all values
-        """Raises NetworkError for values that no unit of this kind can have."""
+        """Raise NetworkError for learned values that no unit of this kind of layer can have."""
 
 
 @dataclass(frozen=True)
 class ReluLayer(Layer):
-    """y_t = max(W x_t + b, 0)."""
+    """A feed-forward layer of a trained network. y_t = max(W x_t + b, 0)."""
 
     kind = "relu"
 
 
 @dataclass(frozen=True)
 class AndLayer(ReluLayer):
-    """y_t = 1 where all bits of a row are on: max(sum of them - (k - 1), 0), k of them.
+    """A network layer of products of bits: y_t = 1 where all bits of a row are on, max(sum of them - (k - 1), 0), k of
+    them.
 
     A row has weight 1 / level at each of its bits, 0 elsewhere, and the bias 1 - k; on signals of two values this is
     the rectifier's own equation. On the chip it is a steering AND (cosim.cells.steering) where it reads bits only.
@@ -93,7 +96,7 @@ class AndLayer(ReluLayer):
     kind = "and"
 
     def check(self, origin: str) -> None:
-        """Raises NetworkError where a row has no bits, or too many."""
+        """Raise NetworkError where a row of the layer has no bits, or too many."""
         bits = (self.weight != 0).sum(axis=1)
         for i, count in enumerate(bits):
             if not 1 <= count <= MOST_BITS:
@@ -104,44 +107,47 @@ class AndLayer(ReluLayer):
 
 
 class RecurrentLayer(Layer):
-    """A layer with a state. torch: module and class of the cell that trains it, `module:Class`."""
+    """A layer of a trained network that has a state.
+
+    torch: module and class of the cell that trains it, `module:Class`.
+    """
 
     torch: ClassVar[str]
 
     @property
     @abstractmethod
     def start(self) -> Array:
-        """h before the first step, (width,)."""
+        """Return the layer's h before the first step, (width,)."""
 
     @abstractmethod
     def run(self, x: Array, before: Array | None = None) -> LayerTrace:
-        """Compute all steps of x (n, time, inputs).
+        """Compute all time steps of the layer in software, for x (n, time, inputs).
 
         before: `LayerTrace.last` of the steps in front, None for the start.
         """
 
     def thresholds(self, index: int) -> tuple[float, float]:
-        """Upper and lower threshold of a unit; of an input-dependent one the constant part."""
+        """Return upper and lower threshold of a unit of the layer; of an input-dependent one the constant part."""
         raise NotImplementedError(f"{type(self).__name__} {self.name} has no thresholds at unit {index}")
 
     @property
     def threshold_names(self) -> tuple[str, str]:
-        """Return the names of the learned upper and lower threshold, with `{}` for the unit's index."""
+        """Return the layer's names of the learned upper and lower threshold, with `{}` for the unit's index."""
         return "", ""
 
     @property
     def smallest_width(self) -> float | None:
-        """Smallest hysteresis width in units; None where there is none or it depends on the input."""
+        """Return the layer's smallest hysteresis width, units; None where there is none or it depends on the input."""
         return None
 
     @property
     def analog_parameters(self) -> str:
-        """Return the learned parameters of an analog state other than its weights, in words; empty without one."""
+        """Return the layer's learned parameters of an analog state beside its weights, in words; empty without one."""
         return ""
 
 
 class EpsilonLayer(RecurrentLayer):
-    """A unit with hysteresis: h_t = z_t (S_t alpha + epsilon h_{t-1}) + (1 - z_t) h_{t-1} (eq. 7)."""
+    """A network layer with hysteresis: h_t = z_t (S_t alpha + epsilon h_{t-1}) + (1 - z_t) h_{t-1} (eq. 7)."""
 
     epsilon: float
 
@@ -152,7 +158,7 @@ class EpsilonLayer(RecurrentLayer):
 
 @dataclass(frozen=True)
 class FirstQuadrantLayer(EpsilonLayer):
-    """Recurrent unit with fixed thresholds and non-negative signals (arXiv 2605.15216).
+    """A network layer of recurrent units with fixed thresholds and non-negative signals (arXiv 2605.15216).
 
     u_t = max(W x_t + b, 0); with centre c = (beta_hi + beta_lo) / 2 and half width w = (beta_hi - beta_lo) / 2,
     z_t = H(|u_t - c| - w), q_t = z_t (S(u_t - c) + epsilon q_{t-1}) + (1 - z_t) q_{t-1}, q_{-1} = 2 initial - 1,
@@ -214,14 +220,17 @@ class FirstQuadrantLayer(EpsilonLayer):
 def following(
     name: str, sources: tuple[str, ...], weight: Array, bias: float = 0.0, initial: Array | None = None
 ) -> FirstQuadrantLayer:
-    """Units of level 1 that follow bits: what their rows say, 0 or 1, with room for the spread of either."""
+    """Return a network layer of units of level 1 that follow bits.
+
+    Each is 0 or 1 as its row says, with room for the spread of either.
+    """
     ones = np.ones(len(weight))
     return FirstQuadrantLayer(name, sources, weight, bias * ones, FALL * ones, RISE * ones, ones, initial=initial)
 
 
 @dataclass(frozen=True)
 class SignedLayer(EpsilonLayer):
-    """The seed paper's unit, eq. 2-5 and 7.
+    """A network layer of the seed paper's recurrent units, eq. 2-5 and 7.
 
     h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta),
     h_t = z (S(h_hat) a + epsilon h_{t-1}) + (1 - z) h_{t-1}, h_{-1} = -alpha,
@@ -258,11 +267,11 @@ class SignedLayer(EpsilonLayer):
         return LayerTrace(scan(np.abs(candidate) >= beta, target, self.epsilon, first), candidate, (-beta, beta))
 
     def step(self, x: Array) -> Array:
-        """alpha as an update adds it, broadcastable to (n, time, width)."""
+        """Return the layer's alpha as an update of h adds it, broadcastable to (n, time, width)."""
         return self.alpha if self.weight_alpha is None else x @ self.weight_alpha.T + self.alpha
 
     def stored(self, value: Array) -> Array:
-        """Return values, of any shape, as an update stores them: rounded to the layer's levels where it has some."""
+        """Return values, of any shape, as the layer's update stores them: rounded to its levels where it has some."""
         return value if self.levels is None else on_levels(value, self.levels)
 
     def check(self, origin: str) -> None:
@@ -298,7 +307,7 @@ def on_levels(value: Array, levels: int) -> Array:
 
 @dataclass(frozen=True)
 class MinGruLayer(RecurrentLayer):
-    """minGRU with an exponential gate: a leaky integrator whose rate is an input (first quadrant).
+    """A network layer of minGRU units with an exponential gate: leaky integrators whose rate is an input.
 
     a_t = max(W_gate x_t + b_gate, 0), r_t = a_t, z_t = 1 - exp(-r_t), u_t = max(W x_t + b, 0),
     h_t = (1 - z_t) h_{t-1} + z_t u_t, from h = 0 on. The published unit has a logistic gate and a signed candidate.
@@ -317,7 +326,7 @@ class MinGruLayer(RecurrentLayer):
         return np.zeros(self.width)
 
     def check(self, origin: str) -> None:
-        """Raises NetworkError for a largest rate that no ratio gate has."""
+        """Raise NetworkError where the layer's largest rate is one that no ratio gate has."""
         for i, top in enumerate(() if self.top is None else self.top):
             if not LEAST_RATE <= top <= MOST_RATE:
                 raise NetworkError(
@@ -327,7 +336,7 @@ class MinGruLayer(RecurrentLayer):
 
     @property
     def analog_parameters(self) -> str:
-        """Return the gate and the range of its weights and biases, in words."""
+        """Return the minGRU layer's gate and the range of its weights and biases, in words."""
         gate = "exponential gate" if self.top is None else f"ratio gate with tops of {format_range(self.top)}"
         return f"{gate}; rate: weight {format_range(self.weight_gate)}, bias {format_range(self.bias_gate)}"
 
@@ -342,12 +351,12 @@ class MinGruLayer(RecurrentLayer):
 
 
 def format_range(array: Array) -> str:
-    """Return the smallest and the largest value of an array as text: `0.125 to 3`."""
+    """Return the smallest and the largest value of a layer's learned array as text: `0.125 to 3`."""
     return f"{array.min():.3g} to {array.max():.3g}"
 
 
 def scan(update: NDArray[np.bool_], target: Array, epsilon: float, start: Array) -> Array:
-    """h_t = target_t + epsilon h_{t-1} where update_t, else h_{t-1} (eq. 7), one step after the other."""
+    """Compute a layer's h_t = target_t + epsilon h_{t-1} where update_t, else h_{t-1} (eq. 7), step by step."""
     states = np.empty_like(target)
     state = np.broadcast_to(start, target[:, 0].shape)
     for t in range(target.shape[1]):

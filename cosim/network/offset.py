@@ -8,11 +8,13 @@ OFFSET_STEP = 0.125
 
 
 def common_mode_offset(beta: ArrayLike) -> NDArray[np.floating]:
-    """Return the offset to add for the largest beta at which a unit may reset, in software units; any shape, in its
-    precision."""
+    """Return the offset that makes a signed unit's currents non-negative, in software units.
+
+    beta: the largest at which the unit may reset; any shape, in its precision.
+    """
     return np.ceil((np.asarray(beta) + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP
 
 
 def largest_beta(upper: float) -> float:
-    """Return the largest constant beta of a unit whose upper threshold, offset included, may be `upper`, units."""
+    """Return the largest constant beta of a signed unit whose upper threshold, offset included, is `upper`, units."""
     return (upper - OFFSET_MARGIN - OFFSET_STEP) / 2

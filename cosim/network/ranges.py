@@ -12,7 +12,7 @@ BATCH = 256  # samples in memory at once
 def measure_state_ranges(
     network: Network, x: np.ndarray, lengths: np.ndarray, origin: str = "data"
 ) -> dict[str, Array]:
-    """Layers whose epsilon is not 0 -> (2, width): smallest and largest h over samples x (n, time, features), raw.
+    """Return layer -> (2, width): smallest and largest h in software over samples x (n, time, features), raw.
 
     Only these layers have more levels than two. The state before the first step counts, later steps than the last valid
     one do not. Raises InputError as `run_reference`.

@@ -16,19 +16,21 @@ from cosim.network.types import INPUT, InputEncoding, Network
 
 @dataclass(frozen=True)
 class EncodedInputs:
-    """Input currents in units, (n, time, width), as `encode_inputs` makes them: a type of their own, because raw inputs
-    have the same shape and would be taken for currents without a word."""
+    """Encoded inputs of a network in units, (n, time, width), as `encode_inputs` makes them.
+
+    They are a type of their own, because raw inputs have the same shape and would be taken for currents without a word.
+    """
 
     units: Array
 
     def scaled(self, factor: float) -> "EncodedInputs":
-        """Return the inputs times a factor: what converters deliver away from their nominal point."""
+        """Return the network's encoded inputs times a factor: what converters deliver away from their nominal point."""
         return EncodedInputs(factor * self.units)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A network's run on a batch; samples first, then time.
+    """A software (reference) run of a network on a batch; samples first, then time.
 
     inputs: what the first layers read; signals: layer name -> (n, time, width) outputs
     layers: recurrent layer name -> its candidates (rectified in the first-quadrant form) and thresholds
@@ -46,17 +48,17 @@ class Trace:
 
     @property
     def candidates(self) -> dict[str, Array]:
-        """Recurrent layer name -> (n, time, width) h_hat."""
+        """Return recurrent layer -> its candidates h_hat in software, (n, time, width)."""
         return {name: trace.candidate for name, trace in self.layers.items()}
 
     @property
     def decisions(self) -> np.ndarray:
-        """Index of the largest pooled output, shape (n,)."""
+        """Return the class that the network decides for each sample in software, (n,): the largest pooled output."""
         return self.scores.argmax(axis=1)
 
 
 def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") -> EncodedInputs:
-    """Raw (n, time, features) to input currents in units, (n, time, width) in [0, 1].
+    """Encode a network's raw inputs (n, time, features) as inputs in units, (n, time, width) in [0, 1].
 
     Raises InputError when they are encoded already, the number of features differs or a value is not finite.
     """
@@ -72,7 +74,7 @@ def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") 
 
 
 def check_inputs(encoding: InputEncoding, x: np.ndarray, origin: str) -> None:
-    """Raises InputError where raw inputs have another number of features, or a value that is not finite."""
+    """Raise InputError where a network's raw inputs have another number of features, or a value that is not finite."""
     if x.ndim != 3 or x.shape[2] != encoding.features:
         raise InputError(
             f"{origin}: x must have shape (samples, time, {encoding.features}) for this network, not {x.shape}; "
@@ -85,7 +87,7 @@ def check_inputs(encoding: InputEncoding, x: np.ndarray, origin: str) -> None:
 
 
 def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = None, origin: str = "data") -> Trace:
-    """Evaluate a network on raw inputs x (n, time, features); `lengths` (n,) valid steps, default all.
+    """Evaluate a network in software on raw inputs x (n, time, features); `lengths` (n,) valid steps, default all.
 
     Raises InputError when the number of features differs or a value is not finite.
     """
@@ -178,12 +180,12 @@ def _join(traces: Sequence[LayerTrace]) -> LayerTrace:
 
 
 def read_sources(sources: tuple[str, ...], inputs: EncodedInputs, signals: Mapping[str, Array]) -> Array:
-    """Return the signals that a layer reads, side by side, (n, time, inputs)."""
+    """Return the signals that a layer of the software network reads, side by side, (n, time, inputs)."""
     return np.concatenate([inputs.units if source == INPUT else signals[source] for source in sources], axis=2)
 
 
 def pool_readout(readout: Array, lengths: np.ndarray, pooling: str) -> Array:
-    """Pool per-step outputs (n, time, outputs) over the valid steps to (n, outputs)."""
+    """Pool a network's readout of each step (n, time, outputs) over the valid steps to (n, outputs)."""
     n, steps, outputs = readout.shape
     valid = np.arange(steps)[None, :] < lengths[:, None]
     if pooling == "last":

@@ -27,8 +27,10 @@ MOST_LATE = 4096  # frames
 
 @dataclass(frozen=True)
 class DelayedSignal:
-    """A signal as it was `frames` time steps before. What it was before the first step: of a recurrent layer its own
-    start, of anything else 0."""
+    """A signal of a network as it was `frames` time steps before.
+
+    Before the first step it is a recurrent layer's own start, of anything else 0.
+    """
 
     signal: str
     frames: int = 1
@@ -36,7 +38,7 @@ class DelayedSignal:
 
 @dataclass(frozen=True)
 class InputEncoding:
-    """Raw features to the unit interval: clip((x - offset) / scale, 0, 1), shape (features,) each.
+    """A network's encoding of raw features as [0, 1]: clip((x - offset) / scale, 0, 1), shape (features,) each.
 
     With `ramp_steps` = T a time ramp min((t + 1) / T, 1), t = 0, 1, ..., follows the features as one more input.
     With `levels` = L all of them come from a converter and are rounded to multiples of 1 / L.
@@ -49,18 +51,19 @@ class InputEncoding:
 
     @property
     def features(self) -> int:
-        """Return the number of features of a raw input."""
+        """Return the number of features of a network's raw input."""
         return len(self.offset)
 
     @property
     def width(self) -> int:
-        """Number of input currents, the time ramp included."""
+        """Return the network's number of encoded inputs, the time ramp included."""
         return self.features + (self.ramp_steps is not None)
 
 
 @dataclass(frozen=True)
 class Readout:
-    """y_t = W [sources] + b, pooled over time; weight (outputs, inputs), bias (outputs,).
+    """The output layer of a network: y_t = W [sources] + b, pooled over time; weight (outputs, inputs), bias
+    (outputs,).
 
     pooling `last` takes y at the last valid step, `mean` the mean over the valid steps, `vote` the fraction of valid
     steps at which each output is the largest.
@@ -73,17 +76,17 @@ class Readout:
 
     @property
     def width(self) -> int:
-        """Return the number of outputs."""
+        """Return the readout's number of outputs."""
         return len(self.bias)
 
     def arrays(self) -> dict[str, Array]:
-        """Return the learned arrays by name."""
+        """Return the readout's learned arrays by name."""
         return {"weight": self.weight, "bias": self.bias}
 
 
 @dataclass(frozen=True)
 class Network:
-    """A whole network: encoding, layers in order, readout, and what it was trained for.
+    """A whole trained network: encoding, layers in order, readout, and what it was trained for.
 
     regression: it was trained for real numbers; a network without labels that does not say so may be for either.
     """
@@ -104,12 +107,12 @@ class Network:
 
     @property
     def recurrent_layers(self) -> tuple[RecurrentLayer, ...]:
-        """Return the layers that have a state, in order."""
+        """Return the network's layers that have a state, in order."""
         return tuple(layer for layer in self.layers if isinstance(layer, RecurrentLayer))
 
     @property
     def feeds_back(self) -> bool:
-        """Tell whether a layer reads itself or a later layer, some frames late."""
+        """Tell whether a layer of the network reads itself or a later layer, some frames late."""
         known = {INPUT}
         for layer in self.layers:
             if any(source in self.late and self.late[source].signal not in known for source in layer.sources):

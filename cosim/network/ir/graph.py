@@ -22,8 +22,10 @@ Bias = TypeVar("Bias")
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Parts of the graph that are not built, because no input changes them: nodes by name, states of the memories among
-    them, and the weights into and out of them."""
+    """Parts of the graph of a network that are not built, because no input changes them.
+
+    Nodes by name, states of the memories among them, and the weights into and out of them.
+    """
 
     nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
     states: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -32,7 +34,10 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Lowered:
-    """nodes: by name; weights: edge -> weight; left_out: what there was besides."""
+    """The graph of a network in software units: first stage of the graph of currents.
+
+    nodes: by name; weights: edge -> weight; left_out: what there was besides.
+    """
 
     nodes: Mapping[str, Node]
     weights: Mapping[Edge, Weight]
@@ -54,12 +59,13 @@ class Lowered:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Return all names, each behind those of its sources; with feedback, behind those that it reads at once."""
+        """Return the names of the graph's nodes, each behind its sources; with feedback, behind those that it reads at
+        once."""
         return self._sorted(late=False) if self.feeds_back else self._with_late
 
     @cached_property
     def feeds_back(self) -> bool:
-        """Tell whether a state depends on its own value some frames before."""
+        """Tell whether a state in the network's graph depends on its own value some frames before."""
         return len(self._with_late) < len(self.nodes)
 
     @cached_property
@@ -68,7 +74,7 @@ class Lowered:
 
     @cached_property
     def read_late(self) -> frozenset[int]:
-        """Return the stages that have a memory which a row reads late."""
+        """Return the stages of the network's graph with a memory whose state of an earlier frame is read."""
         sources = (self.nodes[source] for (source, _), weight in self.weights.items() if weight.late)
         return frozenset(node.stage for node in sources if isinstance(node, Memory))
 
@@ -92,26 +98,29 @@ class Lowered:
         return tuple(found)
 
     def into(self, name: str, role: Role = "drive") -> list[tuple[str, Weight]]:
-        """Return (source, weight) of each edge of one role into a node."""
+        """Return (source, weight) of each edge of one role into a node of the graph."""
         return list(self._arriving.get((name, role), ()))
 
     def out_of(self, name: str) -> tuple[Edge, ...]:
-        """Return the edges out of a node."""
+        """Return the edges out of a node of the graph."""
         return self._leaving[name]
 
     def of(self, *kinds: type[Kind]) -> Iterator[Kind]:
-        """Yield the nodes of the given types, in order."""
+        """Yield the graph's nodes of the given types, in order."""
         return (node for node in self.nodes.values() if isinstance(node, kinds))
 
     @property
     def memories(self) -> Iterator[Memory]:
-        """Yield the recurrent units, in order."""
+        """Yield the recurrent units in the network's graph, in order."""
         return self.of(Memory)
 
 
 @dataclass(frozen=True)
 class Scaled(Lowered):
-    """i_unit: ampere per software 1.0; currents: set-points of each memory that has thresholds."""
+    """The graph of a network with currents in ampere.
+
+    i_unit: ampere per software 1.0; currents: set-points of each memory that has thresholds.
+    """
 
     i_unit: float
     currents: Mapping[str, MemoryCurrents]
@@ -119,8 +128,11 @@ class Scaled(Lowered):
 
 @dataclass(frozen=True)
 class Sized(Scaled):
-    """units: unit devices per weight 1.0; i_pedestal: ampere; mirrors: each weight as built; biases: memory -> the bias
-    currents of its kind of unit; steered: weight on an And -> the bias current that makes it, ampere."""
+    """The graph of a network with weights in unit devices and bias currents.
+
+    units: unit devices per weight 1.0; i_pedestal: ampere; mirrors: each weight as built; biases: memory -> the bias
+    currents of its kind of unit; steered: weight on an And -> the bias current that makes it, ampere.
+    """
 
     units: int
     i_pedestal: float
@@ -129,7 +141,7 @@ class Sized(Scaled):
     steered: Mapping[Edge, float]
 
     def half(self, name: str) -> float | None:
-        """Return the threshold of a signal's symbol comparator, ampere; None for a signal without one.
+        """Return the threshold of a graph node's symbol comparator, ampere; None for a node without one.
 
         It is half of the signal's level, over the pedestal.
         """
@@ -140,14 +152,17 @@ class Sized(Scaled):
         return level * self.i_unit / 2 + self.i_pedestal
 
     def bias(self, name: str, kind: type[Bias]) -> Bias:
-        """Return the bias currents of a memory, which must be of this kind."""
+        """Return the bias currents of a memory in the graph, which must be of this kind."""
         found = self.biases[name]
         assert isinstance(found, kind), f"{name}: {type(found).__name__} is no {kind.__name__}"
         return found
 
 
 class GraphBuilder:
-    """Collects the nodes and weights of a graph; zeros: whether learned weights of 0 are among them."""
+    """A builder of a network's graph, which collects nodes and weights.
+
+    zeros: whether learned weights of 0 are among them.
+    """
 
     def __init__(self, *, zeros: bool = True) -> None:
         self.zeros = zeros
@@ -156,20 +171,20 @@ class GraphBuilder:
         self._sources: dict[str, list[str]] = {}
 
     def add(self, *nodes: Node) -> None:
-        """Add nodes, each behind its sources."""
+        """Add nodes to the network's graph, each behind its sources."""
         self.nodes |= {node.name: node for node in nodes}
 
     def connect(self, source: str, target: str, weight: Weight) -> None:
-        """Add one edge between nodes that are in the graph; an edge that is there is replaced."""
+        """Add one edge between two nodes of the graph; an edge that is there is replaced."""
         if (source, target) not in self.weights:
             self._sources.setdefault(target, []).append(source)
         self.weights[source, target] = weight
 
     def terms(self, name: str) -> list[tuple[str, float]]:
-        """Return (source, weight) of each edge into a node, so far."""
+        """Return (source, weight) of each edge into a node of the unfinished graph."""
         return [(source, self.weights[source, name].target) for source in self._sources.get(name, ())]
 
     def lowered(self) -> Lowered:
-        """Return the graph, with its edges in the order of their sources."""
+        """Return the finished graph of the network, with its edges in the order of their sources."""
         place = {name: k for k, name in enumerate(self.nodes)}
         return Lowered(self.nodes, dict(sorted(self.weights.items(), key=lambda edge: place[edge[0][0]])))

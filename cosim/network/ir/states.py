@@ -15,10 +15,10 @@ OFF_LEVEL = -999
 
 
 def software_states(graph: Lowered, reference: Trace) -> States:
-    """Return the state that each memory should have, (n, time, cells), s = (h - zero) / step, not limited to its rungs.
+    """Return the state of each memory of a graph by the software reference, (n, time, cells), s = (h - zero) / step.
 
-    Where h is between the levels of a whole state, as an update of the other sign leaves a toggle, it is OFF_LEVEL: no
-    circuit has it.
+    It is not limited to the memory's rungs. Where h is between the levels of a whole state, as an update of the other
+    sign leaves a toggle, it is OFF_LEVEL: no circuit has it.
     """
     columns: list[States] = []
     for node in graph.memories:
@@ -37,10 +37,10 @@ def _behind(reference: Trace, node: Memory) -> NDArray[np.float64]:
 
 
 def tolerances(graph: Lowered) -> NDArray[np.float64]:
-    """Return how far two states of each memory may differ and still count as equal, (cells,), in steps."""
+    """Return how far two states of each memory of a graph may differ and count as equal, (cells,), in steps."""
     return np.array([node.tolerance for node in graph.memories])
 
 
 def differ(first: States, second: States, allowed: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return (..., cells) booleans: the states are not the same, by `tolerances`."""
+    """Return (..., cells) booleans: a memory's software and circuit states are not the same, by `tolerances`."""
     return np.abs(first - second) > allowed if allowed.any() else first != second
