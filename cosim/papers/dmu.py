@@ -11,6 +11,7 @@ may be cut at inference, without a new norm: those below a threshold (8), or all
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from cosim.tasks.delayed_product import generate_delayed_product
-from cosim.training.loop import Descent, Problem, TrainingLoop
+from cosim.training.loop import Descent, LoopProgress, Problem, TrainingLoop
 
 Inner = Literal["rnn", "gru", "lstm", "indrnn"]
 Form = Literal["memory", "line"]
@@ -203,17 +204,10 @@ class ProductUnit(nn.Module):
         return float((said == (y == 1))[counts].double().mean())
 
 
-def train_delayed_product(cell: Inner, delays: int, seed: int, iterations: int = 800, width: int = 24) -> ProductUnit:
-    """Train by Adam and cross entropy from the first step that has an answer on; a seed determines the result."""
-    problem = ProductProblem(cell, delays, seed, iterations, width)
-    TrainingLoop(problem).run()
-    return problem.model
-
-
 class ProductProblem(Problem[ProductUnit]):
-    """The training of a delayed memory unit on the delayed product."""
+    """The training of a delayed memory unit on the delayed product; a seed determines the result."""
 
-    def __init__(self, cell: Inner, delays: int, seed: int, iterations: int, width: int) -> None:
+    def __init__(self, cell: Inner, delays: int, seed: int, iterations: int = 800, width: int = 24) -> None:
         self.seed, self.rng = seed, np.random.default_rng(seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -225,6 +219,15 @@ class ProductProblem(Problem[ProductUnit]):
         x, y, counts = _batch(self.rng, BATCH)
         score = self.model(x)
         return nn.functional.binary_cross_entropy_with_logits(score[counts], y[counts].float())
+
+
+def train_delayed_product(
+    problem: ProductProblem, path: Path | None = None, progress: LoopProgress | None = None
+) -> ProductUnit:
+    """Train by Adam and cross entropy from the first step that has an answer on; path, progress: see
+    `TrainingLoop.run`."""
+    TrainingLoop(problem).run(path, progress)
+    return problem.model
 
 
 def _batch(rng: np.random.Generator, count: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from cosim.papers.dmu import DelayedMemoryUnit, GatePruning, parameters_of, train_delayed_product
+from cosim.papers.dmu import DelayedMemoryUnit, GatePruning, ProductProblem, parameters_of, train_delayed_product
 
 CELLS = ("rnn", "gru", "lstm", "indrnn")
 
@@ -125,12 +125,12 @@ def test_sizes_that_are_none(bad):
 @pytest.mark.slow
 def test_the_line_helps_and_few_gates_suffice():
     """By 15 points and within 3, the paper's two effects; measured 47 and 0 with this seed (docs/dmu.md)."""
-    plain = train_delayed_product("rnn", 0, seed=0)
-    found = train_delayed_product("rnn", 20, seed=0)
+    plain = train_delayed_product(ProductProblem("rnn", 0, seed=0))
+    found = train_delayed_product(ProductProblem("rnn", 20, seed=0))
     assert found.accuracy() - plain.accuracy() >= 0.15
     assert found.accuracy() - found.accuracy(GatePruning(kept=4)) <= 0.03
 
 
 def test_the_same_seed_trains_the_same():
-    a, b = (train_delayed_product("gru", 4, seed=3, iterations=2, width=3) for _ in range(2))
+    a, b = (train_delayed_product(ProductProblem("gru", 4, seed=3, iterations=2, width=3)) for _ in range(2))
     assert all(torch.equal(p, q) for p, q in zip(a.unit.parameters(), b.unit.parameters(), strict=True))

@@ -157,10 +157,31 @@ def test_a_flip_flop_row_is_the_same_for_the_same_seed(tmp_path):
     (row,) = (row for row in table.rows if row.name.endswith("1/8"))
     plan = row.train.__self__
     short = replace(plan, fit=replace(plan.fit, iterations=2)).train
-    one, same, other = (short(seed, tmp_path, quiet) for seed in (0, 0, 1))
+    one, same, other = (short(seed, tmp_path / "row.pt", quiet) for seed in (0, 0, 1))
     assert one.figures == same.figures != other.figures and one.parameters == 738
     assert {figure.key for figure in row.figures} == one.figures.keys() and len(one.figures) == 4
     assert [figure.name for figure in row.figures][-1] == "98% ignored, 512 tokens, %"
+
+
+@pytest.mark.parametrize(("table", "name"), [("flip-flop", "taps + BMRU"), ("delayed-product", "GRU, line of 20")])
+def test_an_interrupted_row_goes_on_to_the_same_figures(table, name, tmp_path, monkeypatch):
+    """Networks of delays keep their state on the way, as backbones do."""
+    monkeypatch.setattr("cosim.papers.tables.delays.PRODUCT_ITERATIONS", 6)
+    row = next(row for row in make_table(table, REDUCED).rows if row.name == name)
+    train, path = row.train, tmp_path / "row.pt"
+    if table == "flip-flop":
+        train = replace(train.__self__, fit=replace(train.__self__.fit, iterations=6)).train
+
+    def stop(done, total, values):
+        if done == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    whole, heard = train(1, tmp_path / "whole.pt", quiet), []
+    with pytest.raises(KeyboardInterrupt):
+        train(1, path, stop)
+    assert (tmp_path / ".row.cosim" / "state.pt").is_file()
+    found = train(1, path, lambda done, total, values: heard.append((done, total)))
+    assert heard == [(5, 6), (6, 6)] and found.figures == whole.figures and not list(tmp_path.iterdir())
 
 
 def test_tables_are_shown_with_all_that_was_asked(tmp_path):

@@ -3,7 +3,6 @@
 Full rows have the paper's settings (F.8): m 256, r 1, batch 64, rate 1e-3. Reduced ones have m 32 and batch 32.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -25,7 +24,7 @@ from cosim.papers.tables.published import (
     PIXELS_STATE,
     SMALL_BMRU,
 )
-from cosim.papers.tables.table import Experiment, Outcome, PaperFigure, Progress
+from cosim.papers.tables.table import Experiment, Outcome, PaperFigure, Progress, Stopwatch
 from cosim.papers.train import Setup, train_backbone
 
 REDUCED_CELLS = (("cmru", 1.0), ("alphacmru", 1.0), ("bmru", 0.0), ("lru", 0.0), ("mingru", 0.0))
@@ -76,19 +75,12 @@ class BackbonePlan:
 
 def _train(plan: BackbonePlan, seed: int, path: Path, progress: Progress) -> Outcome:
     """Goes on where a stopped training left off."""
-    source, began, first = plan.load(), time.process_time(), list[int]()
-
-    def tell(done: int, total: int, values: dict[str, float]) -> None:
-        first.append(done - 1)
-        progress(done, total, values)
-
-    trained = train_backbone(Setup(plan.shape, plan.training, source, (seed,)), path, tell, resume=True)
+    source, watch = plan.load(), Stopwatch(progress)
+    trained = train_backbone(Setup(plan.shape, plan.training, source, (seed,)), path, watch, resume=True)
     path.unlink()
-    figures, seconds = trained.seeds[seed], time.process_time() - began
+    figures = trained.seeds[seed]
     done = int(figures["iterations"])
-    if first:
-        seconds *= done / len(first)
-    return Outcome(figures, count_parameters(trained.model.backbone.shape), done, seconds)
+    return Outcome(figures, count_parameters(trained.model.backbone.shape), done, watch.seconds(done))
 
 
 @lru_cache(maxsize=1)

@@ -4,23 +4,25 @@ The papers' iterations are not known here. Full flip-flop strings have their 512
 trajectories; the delayed product stands for sets of speech.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from cosim.papers.dmu import BATCH, RATE, GatePruning, Inner, train_delayed_product
+from cosim.base.claim import clear_work, own_file
+from cosim.papers.dmu import BATCH, RATE, GatePruning, Inner, ProductProblem, train_delayed_product
 from cosim.papers.footprint import memory_footprint
 from cosim.papers.mgrade import Cell, Convolving, Fit, Mgrade, MgradeShape, accuracy_of, reconstruct, train_mgrade
 from cosim.papers.tables.catalog import Size
-from cosim.papers.tables.table import Experiment, Outcome, PaperFigure, Progress
+from cosim.papers.tables.table import Experiment, Outcome, PaperFigure, Progress, Stopwatch
 from cosim.tasks.delayed_product import generate_delayed_product
 from cosim.tasks.flip_flop import DENSE, SPARSE, generate_flip_flop_steps
 from cosim.tasks.lorenz import generate_lorenz
 from cosim.tasks.steps import StepTargets
+from cosim.training.config import state_path
 
 Draw = Callable[[np.random.Generator], StepTargets]
 Judge = Callable[[Mgrade], dict[str, float]]
@@ -70,16 +72,15 @@ class DelayPlan:
     fit: Fit
     prepare: Callable[[int], tuple[Draw, Judge]]
 
-    def train(self, seed: int, _path: Path, progress: Progress) -> Outcome:
-        """Train a network in one piece and judge it."""
-        began = time.process_time()
-        draw, judge = self.prepare(seed)
-        fit = Fit(self.fit.iterations, self.fit.learning_rate, seed, self.fit.sigma)
-        model = train_mgrade(self.shape, draw, fit)
-        progress(fit.iterations, fit.iterations, {})
+    def train(self, seed: int, path: Path, progress: Progress) -> Outcome:
+        """Train a network, or go on with one, and judge it."""
+        watch, (draw, judge) = Stopwatch(progress), self.prepare(seed)
+        fit = replace(self.fit, seed=seed)
+        with keeping_state(path) as state:
+            model = train_mgrade(self.shape, draw, fit, state, lambda done, values: watch(done, fit.iterations, values))
         figures = judge(model)
         count = sum(value.numel() for value in model.parameters())
-        return Outcome(figures, count, fit.iterations, time.process_time() - began)
+        return Outcome(figures, count, fit.iterations, watch.seconds(fit.iterations))
 
     def row(self, name: str, differs: str, figures: tuple[PaperFigure, ...], batch: int) -> Experiment:
         """Return the table's row of this plan."""
@@ -189,10 +190,19 @@ def delayed_product(_size: Size) -> Iterator[Experiment]:
         yield plan.row(name, "of no paper: delays that are learned", (PaperFigure("accuracy", "accuracy, %"),), 64)
 
 
-def _train_unit(cell: Inner, delays: int, seed: int, _path: Path, progress: Progress) -> Outcome:
-    began = time.process_time()
-    found = train_delayed_product(cell, delays, seed, PRODUCT_ITERATIONS, UNITS)
-    progress(PRODUCT_ITERATIONS, PRODUCT_ITERATIONS, {})
+def _train_unit(cell: Inner, delays: int, seed: int, path: Path, progress: Progress) -> Outcome:
+    watch, total = Stopwatch(progress), PRODUCT_ITERATIONS
+    problem = ProductProblem(cell, delays, seed, total, UNITS)
+    with keeping_state(path) as state:
+        found = train_delayed_product(problem, state, lambda done, values: watch(done, total, values))
     figures = {"accuracy": found.accuracy()}
     figures |= {f"accuracy {k}": found.accuracy(GatePruning(kept=k)) for k in KEPT if delays}
-    return Outcome(figures, found.count_parameters(), PRODUCT_ITERATIONS, time.process_time() - began)
+    return Outcome(figures, found.count_parameters(), total, watch.seconds(total))
+
+
+@contextmanager
+def keeping_state(path: Path) -> Generator[Path, None, None]:
+    """Yield where the state of a training is kept beside a file, and remove it when the training is done."""
+    with own_file(path):
+        yield state_path(path)
+        clear_work(path)

@@ -1,5 +1,6 @@
 """The data model of a table: figures, rows and outcomes."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,21 @@ class Outcome:
     parameters: int
     iterations: int
     seconds: float
+
+
+class Stopwatch:
+    """A progress that says how long a training takes, also where a part of it was done before."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._began, self._heard = progress, time.process_time(), 0
+
+    def __call__(self, done: int, total: int, values: dict[str, float]) -> None:
+        self._heard += 1
+        self._progress(done, total, values)
+
+    def seconds(self, iterations: int) -> float:
+        """Return the seconds of a processor since the beginning, scaled from the iterations heard of to so many."""
+        return (time.process_time() - self._began) * (iterations / self._heard if self._heard else 1.0)
 
 
 @dataclass(frozen=True)
