@@ -59,8 +59,7 @@ from cosim.variation.draws import VariationPlan
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.diff.pair import diff_folders
 from cosim.verbs.diff.table import format_difference
-from cosim.verbs.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
-from cosim.verbs.explore.search import Space, belongs
+from cosim.verbs.explore.search import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, CheckedTrial, Space, TrialStore, belongs
 from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, violation, worth
 from cosim.verbs.montecarlo.keep import keep_trial
 from cosim.verbs.montecarlo.run import run_montecarlo, run_settings
@@ -209,18 +208,18 @@ def _search(folder: Path) -> list[File]:
     kept = TrialStore(place, search)
     for number in range(3):
         figures = {"yield": Estimate(0.5 + number / 10, 0.4, 0.9), "power": Estimate(1e-8 * number)}
-        kept.trial(Tried(number, f"trial-{number}", {"i-unit": 1e-9, "units": 8}, figures))
-        kept.check(number, OnTransistors("batch", 5, {"accuracy": Estimate(0.8, 0.1, 0.9)}))
+        kept.trials.append(Tried(number, f"trial-{number}", {"i-unit": 1e-9, "units": 8}, figures))
+        kept.checks.append(CheckedTrial(number, OnTransistors("batch", 5, {"accuracy": Estimate(0.8, 0.1, 0.9)})))
 
     def read() -> object:
         again = TrialStore(place, search)
-        tried = [one for one in again.trials.values() if belongs(SPACE, one)]
+        tried = [one for one in again.trials.records.values() if belongs(SPACE, one)]
         scores = [(violation(one, 0.5), worth(one, SPACE.objectives) if one.figures else ()) for one in tried]
-        if len(tried) < 3 or len(again.checks) < 3:
+        if len(tried) < 3 or len(again.checks.records) < 3:
             return None
-        return front_of(tried, SPACE.objectives, 0.5), scores, tried, again.checks
+        return front_of(tried, SPACE.objectives, 0.5), scores, tried, again.checks.records
 
-    names = ((SEARCH_FILE, OBJECT), (TRIALS_FILE, lines(kept._key)), (CHECKS_FILE, lines(kept._key)))
+    names = ((SEARCH_FILE, OBJECT), (TRIALS_FILE, lines(kept.trials._key)), (CHECKS_FILE, lines(kept.trials._key)))
     return [File(f"search, {name}", place / name, read, form) for name, form in names]
 
 

@@ -78,10 +78,9 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     """
     from cosim.results.kept_page import page_lines
     from cosim.verbs.explore.circuits import check_base
-    from cosim.verbs.explore.kept import TrialStore
     from cosim.verbs.explore.knobs import read_knobs
     from cosim.verbs.explore.page import write_exploration
-    from cosim.verbs.explore.search import Search, Space, explore, optuna
+    from cosim.verbs.explore.search import Search, Space, TrialStore, explore, optuna
 
     library, output = optuna(), options.output
     inner = _read_chips(options, fresh=session.fresh)

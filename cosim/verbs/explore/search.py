@@ -5,20 +5,26 @@ depends on the seed, its number and what was found before, and on nothing else: 
 memory, so a search that was interrupted goes on with the same proposals.
 """
 
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from operator import attrgetter
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from cosim.base.errors import MissingToolError
 from cosim.base.resources import install_command
-from cosim.verbs.explore.kept import TrialStore
+from cosim.base.store import RecordFormat, RecordStore, continue_run, settings_key
+from cosim.base.text import check_plain, json_object, typed
 from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, violation, worth
 from cosim.verbs.explore.table import shown_value
 from cosim.verbs.sweep.study import Value
 
+SEARCH_FILE, TRIALS_FILE, CHECKS_FILE = "search.json", "trials.jsonl", "transistors.jsonl"
+_REPAIR = "choose another folder with -o"
 STARTUP = 12  # trials at random before the estimator has something to estimate from
 _DIGITS = 3  # of a value of a range: a folder's settings stay short
 _ATTEMPTS = 60  # at something new
@@ -129,6 +135,42 @@ def _value(knob: Knob, coded: float) -> Value:
     return min(max(float(f"{coded:.{_DIGITS}g}"), knob.low), knob.high)
 
 
+@dataclass(frozen=True)
+class CheckedTrial:
+    """A trial by its number, as transistors say of it."""
+
+    number: int
+    found: OnTransistors
+
+
+def _read_trial(content: object, where: str) -> Tried:
+    return typed(check_plain(content, where, _REPAIR), Tried, where, _REPAIR)
+
+
+def _read_check(content: object, where: str) -> CheckedTrial:
+    plain = check_plain(content, where, _REPAIR)
+    if isinstance(plain, dict) and isinstance(found := plain.get("found"), dict):
+        plain["found"] = {"yield_" if key == "yield" else key: value for key, value in found.items()}
+    return typed(plain, CheckedTrial, where, _REPAIR)
+
+
+_BY_NUMBER = attrgetter("number")
+_TRIALS = RecordFormat[Tried]("trials", _BY_NUMBER, lambda one: one, _read_trial)
+_CHECKS = RecordFormat[CheckedTrial]("checks on transistors", _BY_NUMBER, lambda one: one, _read_check)
+
+
+class TrialStore:
+    """A folder's finished trials and checks, by the number of the trial; search.json says what the search is."""
+
+    def __init__(self, folder: Path, search: Mapping[str, object]) -> None:
+        """Raise InputError where the folder holds another search, or lines of which none is known to be this one's."""
+        plain = json.loads(json.dumps(json_object(search)))
+        key = settings_key(plain)
+        self.trials = RecordStore(folder / TRIALS_FILE, key, _TRIALS)
+        self.checks = RecordStore(folder / CHECKS_FILE, key, _CHECKS)
+        continue_run(folder / SEARCH_FILE, plain, self.trials, self.checks)
+
+
 Run = Callable[[int, dict[str, Value]], Tried]
 Check = Callable[[Tried], OnTransistors]
 Say = Callable[[str], None]
@@ -150,21 +192,27 @@ class Search:
 def explore(search: Search, kept: TrialStore) -> tuple[Tried, ...]:
     """Run all trials of a search, fewer where there is nothing new to try; every trial of the front is checked on
     transistors."""
+    for store in (kept.trials, kept.checks):
+        if store.damage:
+            search.say(store.damage)
     tried = list[Tried]()
     while len(tried) < search.trials:
         number = len(tried)
-        if (one := kept.trials.get(number)) is None or not belongs(search.space, one):
+        if (one := kept.trials.records.get(number)) is None or not belongs(search.space, one):
             values = propose(search.space, tried)
             if values is None:
                 search.say(f"nothing new to try after {number} trials")
                 break
             named = (f"{knob.option} {shown_value(knob, values[knob.option])}" for knob in search.space.knobs)
             search.say(f"trial {number + 1} of {search.trials}: {', '.join(named)}")
-            kept.trial(one := search.run(number, values))
+            kept.trials.append(one := search.run(number, values))
         tried.append(one)
         if len(tried) % search.round == 0:
             tried = _settle(search, kept, tried)
-    return tuple(_settle(search, kept, tried))
+    tried = _settle(search, kept, tried)
+    for store in (kept.trials, kept.checks):
+        store.tidy()
+    return tuple(tried)
 
 
 def _settle(search: Search, kept: TrialStore, tried: Sequence[Tried]) -> list[Tried]:
@@ -178,9 +226,9 @@ def _settle(search: Search, kept: TrialStore, tried: Sequence[Tried]) -> list[Tr
     while unchecked := [one for one in _front(search, found) if one.transistors is None]:
         search.say(f"{len(unchecked)} circuits of the front on transistors")
         for one in unchecked:
-            if (seen := kept.checks.get(one.number)) is None:
-                kept.check(one.number, seen := search.check(one))
-            found[one.number] = replace(one, transistors=seen)
+            if (seen := kept.checks.records.get(one.number)) is None:
+                kept.checks.append(seen := CheckedTrial(one.number, search.check(one)))
+            found[one.number] = replace(one, transistors=seen.found)
     return found
 
 

@@ -32,7 +32,7 @@ _SOFTWARE = "software"
 _BOUNDS = ("interval", "mean_interval", "low", "high")
 _DECADE = 10.0
 _DIGITS = 6
-Value = float | str
+Value = int | float | str  # a whole number is read back as one
 
 
 @dataclass(frozen=True)

@@ -66,12 +66,13 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, typed, tmp_path, monke
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert cosim_main(*typed, "--trials", 2, "--behavioral", "-j", 1, "-o", whole)[0] == 0
     from cosim.base.store import RecordStore
+    from cosim.verbs.montecarlo.chips import ChipRecord
 
     append, kept = RecordStore.append, []
 
     def stopping(self, record):
         append(self, record)
-        kept.append(record.chip)
+        kept.extend([record.chip] if isinstance(record, ChipRecord) else [])
         if len(kept) == 8:
             raise KeyboardInterrupt
 
@@ -82,7 +83,7 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, typed, tmp_path, monke
     assert cosim_main(*typed, "--trials", 2, "--behavioral", "-j", 2, "-o", broken)[0] == 0
     assert contents(broken) == contents(whole)
     code, _, err = cosim_main(*typed, "--trials", 2, "--behavioral", "--seed", 1, "-o", broken)
-    assert code == 2 and "holds another search" in err
+    assert code == 2 and "holds a run with another search" in err
 
 
 def test_a_trial_whose_chips_all_fail_has_a_reason(cosim_main, typed, tmp_path, monkeypatch):

@@ -10,8 +10,16 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.base.seal import seal_line, unseal_line
 from cosim.results.metrics import Estimate
-from cosim.verbs.explore.kept import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, TrialStore
-from cosim.verbs.explore.search import Search, Space, explore, propose
+from cosim.verbs.explore.search import (
+    CHECKS_FILE,
+    SEARCH_FILE,
+    TRIALS_FILE,
+    Search,
+    Space,
+    TrialStore,
+    explore,
+    propose,
+)
 from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, violation, worth
 
 pytest.importorskip("optuna")
@@ -122,7 +130,7 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         explore(search(9, stopping), TrialStore(broken, {"search": "one"}))
     with (broken / TRIALS_FILE).open("ab") as file:
-        file.write(b'{"number":7,"is":{}')
+        file.write(b'{"number":7,"values":{}')
     assert len(explore(search(9), TrialStore(broken, {"search": "one"}))) == 9
     assert explore(search(14), TrialStore(broken, {"search": "one"})) == whole
     for name in (TRIALS_FILE, CHECKS_FILE):
@@ -136,7 +144,7 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
 
 
 def test_another_search_is_refused(tmp_path, kept):
-    with pytest.raises(InputError, match=r"holds another search: search is 'one' there, not 'two'; choose another"):
+    with pytest.raises(InputError, match=r'holds a run with another search: "one", not "two"; choose another'):
         TrialStore(tmp_path, {"search": "two"})
 
 
@@ -152,7 +160,9 @@ def test_a_damaged_search_file_costs_no_trials(tmp_path, kept, lose):
     whole = explore(search(3), kept)
     before = {name: (tmp_path / name).read_bytes() for name in (SEARCH_FILE, TRIALS_FILE, CHECKS_FILE)}
     lose(tmp_path / SEARCH_FILE)
-    with pytest.raises(InputError, match=r"search.json is missing or damaged, and no line of trials.jsonl is of this"):
+    with pytest.raises(
+        InputError, match=r"search.json is missing, damaged .*, and no line of trials.jsonl is of"
+    ):
         TrialStore(tmp_path, {"search": "two"})
     assert explore(search(3), TrialStore(tmp_path, {"search": "one"})) == whole
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
@@ -173,14 +183,14 @@ def test_a_line_that_is_no_trial_of_this_search_runs_again(tmp_path, kept, chang
     """Under a checksum that fits: of another version, or of someone's own script."""
     whole = explore(search(3), kept)
     lines = (tmp_path / TRIALS_FILE).read_bytes().splitlines(keepends=True)
-    plain = json.loads(unseal_line(lines[1], kept._key))
-    plain = plain | change if "number" in change else plain | {"is": plain["is"] | change}
-    (tmp_path / TRIALS_FILE).write_bytes(b"".join([lines[0], seal_line(plain, kept._key), lines[2]]))
+    plain = json.loads(unseal_line(lines[1], kept.trials._key))
+    plain |= change
+    (tmp_path / TRIALS_FILE).write_bytes(b"".join([lines[0], seal_line(plain, kept.trials._key), lines[2]]))
     assert explore(search(3), TrialStore(tmp_path, {"search": "one"})) == whole
     assert explore(search(3), TrialStore(tmp_path, {"search": "one"})) == whole
 
 
-@pytest.mark.parametrize("line", [{"number": 0}, {"is": {}}, {"number": 0, "is": []}, {"a": 1}])
+@pytest.mark.parametrize("line", [{"number": 0}, {"values": {}}, {"number": 0, "values": [], "figures": {}}, {"a": 1}])
 def test_a_line_without_a_record_is_none(tmp_path, kept, line):
-    (tmp_path / TRIALS_FILE).write_bytes(seal_line(line, kept._key))
-    assert TrialStore(tmp_path, {"search": "one"}).trials == {}
+    (tmp_path / TRIALS_FILE).write_bytes(seal_line(line, kept.trials._key))
+    assert TrialStore(tmp_path, {"search": "one"}).trials.records == {}
