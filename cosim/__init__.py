@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cosim.verbs.python import Compiled as Compiled
     from cosim.verbs.python import TrainedNetwork as TrainedNetwork
     from cosim.verbs.python import load as load
+    from cosim.verbs.python import run as run
 
 __all__ = [
     "ChipsResult",
@@ -24,6 +25,7 @@ __all__ = [
     "TargetTechnology",
     "TrainedNetwork",
     "load",
+    "run",
 ]
 
 _HOMES = {

@@ -5,13 +5,12 @@ import sys
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any
 
 import click
 
 from cosim.base.errors import CosimError, printable
 from cosim.base.version import __version__
-from cosim.cli.help import CONTEXT
+from cosim.cli.help import CONTEXT, Verb
 from cosim.cli.option_names import spell_options
 from cosim.cli.stopping import StoppedError, stopping_on_signals
 
@@ -49,9 +48,11 @@ _PLAIN = {
 }  # click's words -> ours
 
 
-def load_verb(name: str) -> Any:  # noqa: ANN401 - a Verb, or the group of those of characterize
-    """Import a verb and return its command."""
-    return import_module(f"cosim.verbs.{name}.command").command
+def load_verb(words: str) -> Verb:
+    """Import a verb and return its command; words: its name, and that of a subcommand behind it."""
+    name, *sub = words.split()
+    command = import_module(f"cosim.verbs.{name}.command").command
+    return command.commands[sub[0]] if sub else command
 
 
 class _Verbs(click.Group):

@@ -36,11 +36,12 @@ HELP_ALL = click.Option(
 class Verb(click.Command):
     """A command that has --help-all where its options have groups.
 
-    record: dataclass of its options; run: called with them, see `cosim.cli.verb`.
+    record: dataclass of its options; run: called with them, see `cosim.cli.verb`; words: what calls it, behind `cosim`.
     """
 
     record: type[Any]
     run: Callable[..., Any]
+    words: str
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)

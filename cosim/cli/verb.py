@@ -10,12 +10,13 @@
 
     command = verb(CountOptions, run, KeepingVerb)
 
-The docstring of `run` is the help text. From Python, and in `cosim sweep` and `cosim explore`, `call(command, options)`
-runs a verb as its command line does, but prints nothing.
+The docstring of `run` is the help text. `cosim.run`, `cosim sweep` and `cosim explore` run a verb by
+`call(command, options)`, as its command line does, but print nothing. docs/add-a-verb.md has a whole one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from cosim.base.errors import CosimError
+from cosim.base.errors import CosimError, InputError
 from cosim.cli.config import setting_name
 from cosim.cli.help import CONTEXT, Verb
 from cosim.cli.session import VerbSession
@@ -146,8 +147,8 @@ def verb(record: type[T], run: Callable[[T, VerbSession], Result], kind: type[Ve
     """Return the command of a verb: it builds the options, runs it, prints what is to be said, and ends as the result
     says.
 
-    more: as `click.Command` has it, such as `name`, by default that of the module's folder, and `help`, by default the
-    docstring of `run`.
+    more: as `click.Command` has it, such as `help`, by default the docstring of `run`; `words`: call it behind `cosim`,
+    by default the name of the module's folder.
     """
 
     def called(**values: object) -> None:
@@ -156,17 +157,17 @@ def verb(record: type[T], run: Callable[[T, VerbSession], Result], kind: type[Ve
         with VerbSession(context.meta.get(KEPT), fresh=is_fresh(context), echo=click.echo) as session:
             _finish(run(options, session), values.get("json_file"))
 
-    named = {"name": run.__module__.split(".")[-2], "help": run.__doc__, **more}
-    made = kind(callback=called, params=parameters_of(record), **named)
-    made.record, made.run = record, run
+    words = more.pop("words", run.__module__.rpartition(".")[0].rpartition(".")[2])
+    text = more.pop("help", run.__doc__)
+    made = kind(words.split()[-1], callback=called, params=parameters_of(record), help=text, **more)
+    made.record, made.run, made.words = record, run, words
     return made
 
 
 def _finish(result: Result, json_file: object) -> None:
     if result.lines:
         click.echo("\n".join(result.lines))
-    if isinstance(json_file, Path):
-        write_json(json_file, result.figures)
+    _write_json(result, json_file)
     if result.report:
         click.echo(f"\n{result.report}")
     if result.error is not None:
@@ -175,6 +176,11 @@ def _finish(result: Result, json_file: object) -> None:
         if result.fault:
             click.echo(result.fault, err=True)
         raise SystemExit(1)
+
+
+def _write_json(result: Result, json_file: object) -> None:
+    if isinstance(json_file, Path):
+        write_json(json_file, result.figures)
 
 
 def write_json(path: Path, content: object) -> None:
@@ -195,10 +201,12 @@ def call(
     With `fresh` a verb that goes on with what it has kept begins anew; echo: hears a line of results that the verb says
     while it runs.
     """
-    context = click.Context(command, info_name=command.name)
-    settings = describe_settings(context, values_of(options)) if isinstance(command, RunVerb) else None
+    context, values = click.Context(command, info_name=f"cosim {command.words}"), values_of(options)
+    settings = describe_settings(context, values) if isinstance(command, RunVerb) else None
     with VerbSession(settings, fresh=fresh and isinstance(command, KeepingVerb), echo=echo) as session:
-        return command.run(options, session)
+        result = command.run(options, session)
+        _write_json(result, values.get("json_file"))
+    return result
 
 
 def parse(command: Verb, words: Sequence[str]) -> tuple[Declared, dict[str, object]]:
@@ -221,10 +229,35 @@ def with_values(command: Verb, options: T, values: Mapping[str, object]) -> T:
     changed = dict[str, object]()
     for one in command.params:
         if isinstance(one, click.Option) and (name := setting_name(one)) in values:
-            value = values[name]
-            one_value = [value] if one.multiple and not isinstance(value, tuple | list) else value
-            changed[str(one.name)] = one.type_cast_value(click.Context(command), one_value)
+            changed[str(one.name)] = _read(click.Context(command), one, values[name])
     return _changed(options, changed)
+
+
+def options_named(command: Verb, values: Mapping[str, object]) -> Declared:
+    """Return a verb's options with values by the names of their fields; text is read as on the command line.
+
+    Raises InputError for a name that is none of them, a value that it does not take, and an argument that is missing.
+    """
+    params = {str(one.name): one for one in command.params}
+    if strange := next((name for name in values if name not in params), None):
+        near = get_close_matches(strange, params, n=1)
+        meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(params)}"
+        raise InputError(f"cosim {command.words} has no option {strange!r}; {meant}")
+    if missing := next((name for name, one in params.items() if one.required and name not in values), None):
+        raise InputError(f"cosim {command.words} needs a value for {missing}; give {missing}=...")
+    context = click.Context(command, info_name=f"cosim {command.words}")
+    try:
+        read = {name: _read(context, params[name], value) for name, value in values.items()}
+    except click.BadParameter as error:
+        raise InputError(error.format_message()) from None
+    return build(command.record, read)
+
+
+def _read(context: click.Context, param: click.Parameter, value: object) -> object:
+    """Return a value as a verb gets it, by the type of its argument or option; one of several may stand alone."""
+    several = param.nargs == -1 or bool(getattr(param, "multiple", False))
+    alone = several and value is not None and not isinstance(value, tuple | list)
+    return param.process_value(context, [value] if alone else value)
 
 
 def _changed(options: Declared, values: Mapping[str, object]) -> Declared:

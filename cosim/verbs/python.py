@@ -4,6 +4,7 @@
     chip = net.compile("generic180")        # Compiled: a design in a condition
     chip.compare(samples=20)                # ComparisonResult: software, behavioral, simulator
     chip.montecarlo(chips=50)               # ChipsResult: chips that vary, and how many work
+    cosim.run("power", network_file="model.pt")  # Result: any verb of the command line, with its folder
 
 Each shows itself in a notebook and prints itself as the command line does, which calls the same functions. What
 takes long says so on stderr. Whoever needs more has `.network`, `.design`, `.comparison` and `.records`.
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from cosim.base.bounds import CHIPS, JOBS, SAMPLES, SEED
 from cosim.base.errors import InputError, SimulationError
@@ -42,6 +43,9 @@ from cosim.verbs.montecarlo.run import default_spec, summarize_run
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.trial import BEHAVIORAL, Trial
 from cosim.verbs.tables import format_circuit, format_summary
+
+if TYPE_CHECKING:
+    from cosim.cli.verb import Result
 
 Data = str | PathLike[str] | None  # .npz with x_test and y_test, a task's folder, None for a task that brings its own
 
@@ -195,6 +199,26 @@ def load(path: str | PathLike[str], ranges_from: Data = None) -> TrainedNetwork:
     """
     network = load_ranged(Path(path), None if ranges_from is None else Path(ranges_from))
     return TrainedNetwork(network, str(path))
+
+
+def run(verb: str, *, fresh: bool = False, **options: object) -> "Result":
+    """Run a verb of the command line, which writes its folder, and return its figures and lines; prints nothing.
+
+    options: by the names of the fields of its options, such as network_file and t_step; text is read as there, "10m".
+    With `fresh` a verb that goes on with what it has kept begins anew. Raises CosimError where the command line ends
+    without results; `fault` of the result is the complaint with which it ends with exit status 1.
+    """
+    from cosim.cli import VERBS, load_verb
+    from cosim.cli.verb import call, options_named
+
+    name = verb.partition(" ")[0]
+    if name not in VERBS:
+        raise InputError(f"verb must be one of {', '.join(VERBS)}, not {verb!r}; choose one")
+    command, said = load_verb(verb), list[str]()
+    result = call(command, options_named(command, options), fresh=fresh, echo=said.append)
+    if result.error is not None:
+        raise result.error
+    return replace(result, lines=[*said, *result.lines])
 
 
 def _say(line: str) -> None:

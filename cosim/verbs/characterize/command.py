@@ -123,7 +123,7 @@ def _swept(cell: str) -> Verb:
         session.echo(f"report: {output / REPORT_FILE}")
         return Result(characterize.summarize_cell(cell, technologies[0].name, found))
 
-    return verb(CellOptions, run, RunVerb, name=cell, help=SWEPT[cell])
+    return verb(CellOptions, run, RunVerb, words=f"characterize {cell}", help=SWEPT[cell])
 
 
 for _cell in SWEPT:
@@ -175,7 +175,7 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
     return Result(ladder_study.summarize_study(study, technologies[0].name, summaries))
 
 
-command.add_command(verb(LadderOptions, run_ladder, KeepingVerb, name="ladder"))
+command.add_command(verb(LadderOptions, run_ladder, KeepingVerb, words="characterize ladder"))
 
 
 def _conditions(where: CharacterizeConditions) -> "tuple[tuple[Technology, ...], Calibration]":
