@@ -19,8 +19,17 @@ from cosim.automata.blocks import side_by_side
 from cosim.automata.learn import learn
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.strings import StringTask, string_task
-from cosim.automata.train_blocks import BlockRecurrence, BlockShape, Form
-from cosim.automata.train_strings import TrainedBlocks, accuracy_of, blocks_oracle, extract, say, train_blocks
+from cosim.automata.train_blocks import (
+    BlockRecurrence,
+    BlockShape,
+    Form,
+    TrainedBlocks,
+    accuracy_of,
+    blocks_oracle,
+    extract,
+    say,
+    train_blocks,
+)
 from cosim.compiler.passes import compile_network
 from cosim.network.reference import run_reference
 from cosim.network.types import Network

@@ -16,8 +16,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
-from cosim.papers.cells import Lru, Parallel, SoftwareCell, SoftwareMinGru
-from cosim.papers.hysteresis import Drive, HysteresisCell
+from cosim.papers.cells import Drive, HysteresisCell, Lru, Parallel, SoftwareCell, SoftwareMinGru
 from cosim.papers.repeated import Steps, each, in_full, joined, repeated, take_step, whole
 from cosim.papers.shape import BackboneShape
 

@@ -13,8 +13,7 @@ from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Po
 from cosim.training.cells import GammaCell, RecurrentCell
 from cosim.training.chips import Chips, Lines
 from cosim.training.config import Architecture
-from cosim.training.devices import LayerDevices
-from cosim.training.hardware import GridLinear
+from cosim.training.hardware import GridLinear, LayerDevices
 from cosim.variation.sigma import SigmaParts
 
 LINES = "delays"

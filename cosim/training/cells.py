@@ -13,6 +13,16 @@ lower threshold by -alpha - (1 - epsilon) h'. A threshold decides where this is 
     epsilon -1          both, always: h' is a whole multiple of alpha, so this is at least alpha in size
     between             both, but for the one that further updates of the sign before would cross: they bring h' to
                         alpha / (1 - epsilon) or its negative, where one more changes nothing
+
+The minGRU in torch, with the gates that its circuit has: z = 1 - exp(-r), r = a = max(W_gate x + b_gate, 0), or
+r = TOP a / (TOP + a) behind a ratio gate.
+
+Both rows are mirrors, so weights lie on their grid; the recurrence is linear in h and runs as a parallel scan.
+Source of the unit: L. Feng et al., arXiv 2410.01201 (minGRU, with a logistic gate).
+
+Dispersive delays in torch: rows of mirrors, rectified, each into a line whose mean delay is learned.
+
+Source: `cosim.network.gamma`; learned positions: mGRADE, whose taps are whole frames here (cosim.papers.delays).
 """
 
 import math
@@ -28,8 +38,7 @@ from cosim.network.layers import FULL_SCALE, FirstQuadrantLayer, MinGruLayer, Re
 from cosim.network.offset import common_mode_offset, largest_beta
 from cosim.training.chips import Lines
 from cosim.training.config import Architecture
-from cosim.training.devices import LayerDevices
-from cosim.training.hardware import GridLinear, bound_excess, circuit_limits, perturb
+from cosim.training.hardware import GridLinear, LayerDevices, bound_excess, circuit_limits, perturb
 from cosim.training.scan import linear_scan
 from cosim.training.surrogate import heaviside, sign
 from cosim.variation.sigma import WeightedRows

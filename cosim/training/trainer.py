@@ -42,10 +42,11 @@ from cosim.training.loop import (
     Rank,
     SeedsProgress,
     TrainingLoop,
+    epsilon_at,
+    epsilon_is_final,
     one_thread,
     over_seeds,
 )
-from cosim.training.schedule import epsilon_at, epsilon_is_final
 from cosim.training.state import State, data_fingerprint, other_training
 
 GRADIENT_NORM = 1.0

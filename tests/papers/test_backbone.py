@@ -9,8 +9,7 @@ from torch import nn  # noqa: E402
 
 from cosim.base.errors import InputError  # noqa: E402
 from cosim.papers.backbone import Backbone, BackboneBlock, positions, record, take_step  # noqa: E402
-from cosim.papers.cells import SoftwareCell  # noqa: E402
-from cosim.papers.hysteresis import HysteresisCell  # noqa: E402
+from cosim.papers.cells import HysteresisCell, SoftwareCell  # noqa: E402
 from cosim.papers.shape import CELLS, HYBRIDS, BackboneShape, check_shape, count_parameters  # noqa: E402
 
 SHAPE = BackboneShape(3, 5, width=8, state=4)

@@ -5,8 +5,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.papers.backbone import _cell  # noqa: E402
-from cosim.papers.cells import Lru, Parallel  # noqa: E402
-from cosim.papers.hysteresis import Drive  # noqa: E402
+from cosim.papers.cells import (  # noqa: E402
+    Drive,
+    Lru,
+    Parallel,
+)
 from cosim.papers.shape import CELLS, BackboneShape  # noqa: E402
 
 N, M, D = 3, 6, 4

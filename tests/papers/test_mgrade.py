@@ -9,8 +9,16 @@ torch = pytest.importorskip("torch")
 
 from cosim.base.errors import InputError  # noqa: E402
 from cosim.papers.delays import FixedDelays, LearnedDelays, sigma_at  # noqa: E402
-from cosim.papers.footprint import memory_footprint, parameters_by_part, silicon_footprint  # noqa: E402
-from cosim.papers.mgrade import Convolving, Mgrade, MgradeShape, dilation_of, receptive_field  # noqa: E402
+from cosim.papers.mgrade import (  # noqa: E402
+    Convolving,
+    Mgrade,
+    MgradeShape,
+    dilation_of,
+    memory_footprint,
+    parameters_by_part,
+    receptive_field,
+    silicon_footprint,
+)
 from cosim.technology.types import HOLD_CAPACITANCE  # noqa: E402
 
 H, T = 3, 40

@@ -14,9 +14,17 @@ from cosim.base.errors import InputError  # noqa: E402
 from cosim.papers.shape import BackboneShape, Training  # noqa: E402
 from cosim.papers.sources import load_source  # noqa: E402
 from cosim.papers.tables.backbones import BackbonePlan  # noqa: E402
-from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Size, check_tables  # noqa: E402
+from cosim.papers.tables.catalog import (  # noqa: E402
+    ONE_SIZE,
+    TABLES,
+    Experiment,
+    Outcome,
+    PaperFigure,
+    PaperTable,
+    Size,
+    check_tables,
+)
 from cosim.papers.tables.run import count_left, kept_path, make_table, run_table, table_page, table_text  # noqa: E402
-from cosim.papers.tables.table import Experiment, Outcome, PaperFigure, PaperTable  # noqa: E402
 
 REDUCED = Size(reduced=True)
 

@@ -13,14 +13,18 @@ from cosim.automata.train_blocks import (  # noqa: E402
     P_NORM,
     BlockRecurrence,
     BlockShape,
+    accuracy_of,
+    blocks_oracle,
+    extract,
     follow_hard,
     one_hot_columns,
     recur,
+    say,
     scan_blocks,
+    train_blocks,
     unit_blocks,
     unit_columns,
 )
-from cosim.automata.train_strings import accuracy_of, blocks_oracle, extract, say, train_blocks  # noqa: E402
 from cosim.base.errors import InputError  # noqa: E402
 from cosim.network.automaton import modulo  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402

@@ -13,8 +13,8 @@ from cosim.base.errors import InputError, OutOfMemoryError, TrainingError  # noq
 from cosim.papers.mgrade import Fit, MgradeShape, train_mgrade  # noqa: E402
 from cosim.papers.shape import BackboneShape, Training  # noqa: E402
 from cosim.papers.sources import ParitySource, TaskSource  # noqa: E402
+from cosim.papers.tables.catalog import Experiment  # noqa: E402
 from cosim.papers.tables.run import _outcome  # noqa: E402
-from cosim.papers.tables.table import Experiment  # noqa: E402
 from cosim.papers.train import Setup, train_backbone  # noqa: E402
 from cosim.tasks.from_npz import load_npz_task  # noqa: E402
 from cosim.tasks.parity import generate_parity_task  # noqa: E402

@@ -2,7 +2,9 @@
 
 import pytest
 
-from cosim.training.schedule import epsilon_at, epsilon_is_final, learning_rate_at
+pytest.importorskip("torch")
+
+from cosim.training.loop import epsilon_at, epsilon_is_final, learning_rate_at  # noqa: E402
 
 TOTAL = 2000
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cosim.papers.shape import BackboneShape, Training, count_parameters, paper_iterations
 from cosim.papers.sources import BackboneData, ParitySource, load_source
-from cosim.papers.tables.catalog import Size
+from cosim.papers.tables.catalog import Experiment, Outcome, PaperFigure, Progress, Size, Stopwatch
 from cosim.papers.tables.published import (
     ANNEALED,
     COPIES,
@@ -24,7 +24,6 @@ from cosim.papers.tables.published import (
     PIXELS_STATE,
     SMALL_BMRU,
 )
-from cosim.papers.tables.table import Experiment, Outcome, PaperFigure, Progress, Stopwatch
 from cosim.papers.train import Setup, train_backbone
 
 REDUCED_CELLS = (("cmru", 1.0), ("alphacmru", 1.0), ("bmru", 0.0), ("lru", 0.0), ("mingru", 0.0))

@@ -14,10 +14,18 @@ import numpy as np
 
 from cosim.base.claim import clear_work, own_file
 from cosim.papers.dmu import BATCH, RATE, GatePruning, Inner, ProductProblem, train_delayed_product
-from cosim.papers.footprint import memory_footprint
-from cosim.papers.mgrade import Cell, Convolving, Fit, Mgrade, MgradeShape, accuracy_of, reconstruct, train_mgrade
-from cosim.papers.tables.catalog import Size
-from cosim.papers.tables.table import Experiment, Outcome, PaperFigure, Progress, Stopwatch
+from cosim.papers.mgrade import (
+    Cell,
+    Convolving,
+    Fit,
+    Mgrade,
+    MgradeShape,
+    accuracy_of,
+    memory_footprint,
+    reconstruct,
+    train_mgrade,
+)
+from cosim.papers.tables.catalog import Experiment, Outcome, PaperFigure, Progress, Size, Stopwatch
 from cosim.tasks.delayed_product import generate_delayed_product
 from cosim.tasks.flip_flop import DENSE, SPARSE, generate_flip_flop_steps
 from cosim.tasks.lorenz import generate_lorenz

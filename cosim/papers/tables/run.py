@@ -14,8 +14,7 @@ from cosim.base.seal import read_sealed, seal_json
 from cosim.base.text import json_object, shown_path, typed
 from cosim.base.write import make_folder, write_atomically
 from cosim.papers.tables import backbones, delays
-from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Size
-from cosim.papers.tables.table import Experiment, Outcome, PaperFigure, PaperTable, Progress
+from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Experiment, Outcome, PaperFigure, PaperTable, Progress, Size
 
 _ROWS: dict[str, Callable[[Size], Iterator[Experiment]]] = {
     "copies": backbones.copies,

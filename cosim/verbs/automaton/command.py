@@ -173,8 +173,7 @@ def _train(options: AutomatonOptions, session: VerbSession, kind: str) -> "tuple
     digits = options.modulo or DIGITS
     task = string_task(kind, digits)
     with importing("training", EXTRA):
-        from cosim.automata.train_blocks import BlockShape
-        from cosim.automata.train_strings import LONG, TrainedBlocks, extract, train_blocks
+        from cosim.automata.train_blocks import LONG, BlockShape, TrainedBlocks, extract, train_blocks
 
     def tell(found: TrainedBlocks) -> None:
         if found.learned or found.iterations % 250 == 0:

@@ -19,8 +19,8 @@ from cosim.verbs.common import check_outputs
 from cosim.verbs.train.command import EXTRA
 
 if TYPE_CHECKING:
+    from cosim.papers.tables.catalog import PaperTable
     from cosim.papers.tables.run import FinishedExperiment
-    from cosim.papers.tables.table import PaperTable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,7 @@ Figures of the source and of an independent program in numpy; a mean square erro
 import numpy as np
 import pytest
 
-from cosim.automata.recall.activations import ACTIVATIONS
-from cosim.automata.recall.rnn import INITIAL, DelayLineState, RecallNetwork, cast, draw, recall, store
+from cosim.automata.recall.rnn import ACTIVATIONS, INITIAL, DelayLineState, RecallNetwork, cast, draw, recall, store
 
 
 def written(length, width, symbols=3, seed=0, dtype=np.float32, **kind):
