@@ -122,7 +122,7 @@ def _automaton(network: Network, follow: Whole, start: int, said: Whole) -> Auto
 
 
 def symbols_in(encoding: InputEncoding, x: NDArray[np.float64]) -> Whole:
-    """Return the symbol of each frame of raw inputs (..., features): index of the only active feature, else -1; (...)."""
+    """Return the symbol of each frame of raw inputs (..., features): the only active feature, else -1; (...)."""
     units = encode_inputs(encoding, x.reshape(1, -1, x.shape[-1])).units.reshape(*x.shape[:-1], -1)
     return _place(units)
 

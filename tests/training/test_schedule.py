@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from cosim.training.loop import epsilon_at, epsilon_is_final, learning_rate_at  # noqa: E402
+from cosim.training.loop import epsilon_at, epsilon_is_final, learning_rate_at
 
 TOTAL = 2000
 

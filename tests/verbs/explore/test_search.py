@@ -160,9 +160,7 @@ def test_a_damaged_search_file_costs_no_trials(tmp_path, kept, lose):
     whole = explore(search(3), kept)
     before = {name: (tmp_path / name).read_bytes() for name in (SEARCH_FILE, TRIALS_FILE, CHECKS_FILE)}
     lose(tmp_path / SEARCH_FILE)
-    with pytest.raises(
-        InputError, match=r"search.json is missing, damaged .*, and no line of trials.jsonl is of"
-    ):
+    with pytest.raises(InputError, match=r"search.json is missing, damaged .*, and no line of trials.jsonl is of"):
         TrialStore(tmp_path, {"search": "two"})
     assert explore(search(3), TrialStore(tmp_path, {"search": "one"})) == whole
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
