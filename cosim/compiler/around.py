@@ -37,7 +37,10 @@ LEVEL_PIN, REST_PIN = "level", "level_rest"
 
 
 def surround(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
-    """Return the assembly with the blocks of `job.settings.around`. Raises MappingError for a block without a use."""
+    """Add the chip's blocks around a compiled network that `job.settings.around` names to its assembly.
+
+    Raises MappingError for a block without a use.
+    """
     wanted = job.settings.around
     if "inputs" in wanted:
         assembly = _with_converters(assembly, graph, job)

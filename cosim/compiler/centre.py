@@ -18,7 +18,7 @@ _SAME = 1e-9  # relative; how exactly a float must be the fraction
 
 
 def centre(graph: Lowered) -> Lowered:
-    """Return the graph with centred `rise` and `fall`, which decides exactly like the given one.
+    """Centre the thresholds `rise` and `fall` of a graph, a pass of the compiler; it decides exactly as before.
 
     A set needs u - beta >= rise, a reset u + beta <= fall, a turn v >= turn. Thresholds that lie within one gap, a
     comparator without hysteresis, stay as they are.

@@ -14,7 +14,7 @@ from cosim.units.timing import PULSE_END
 
 
 def check_weights(graph: Lowered, job: CompilationJob) -> None:
-    """Raise MappingError where a weight is beyond the largest mirror and may not saturate; names the worst one."""
+    """Raise MappingError where a weight to compile exceeds the largest mirror and may not saturate; names the worst."""
     if job.settings.saturate:
         return
     units = job.units
@@ -35,7 +35,7 @@ def _among(count: int) -> str:
 
 
 def check_pulls(graph: Lowered, job: CompilationJob) -> None:
-    """Raise MappingError where a weight on an AND is negative: ANDs are current sources, which only pull."""
+    """Raise MappingError where a weight on an AND to compile is negative: ANDs are current sources, which only pull."""
     for (source, _), weight in graph.weights.items():
         if isinstance(graph.nodes[source], And) and weight.target < 0:
             raise MappingError(
@@ -45,7 +45,7 @@ def check_pulls(graph: Lowered, job: CompilationJob) -> None:
 
 
 def check_stages(graph: Lowered, job: CompilationJob) -> None:
-    """Raise MappingError where a unit's pulse is not over when the stage behind it decides."""
+    """Raise MappingError where a unit's pulse is not over when the stage behind it in the compiled graph decides."""
     stages = 1 + max(node.stage for node in graph.memories)
     early = next((node for node in graph.memories if unit_of(node).updates_in_pulse and node.stage < stages - 1), None)
     if early is not None and LAST_CLOSE / stages < PULSE_END:
@@ -60,7 +60,7 @@ def check_stages(graph: Lowered, job: CompilationJob) -> None:
 
 
 def check_feedback(graph: Lowered, job: CompilationJob) -> None:
-    """Raise MappingError where a state depends on itself, but its unit's equations cannot go on from a state."""
+    """Raise MappingError where a state to compile depends on itself, but its unit's equations cannot go on from it."""
     deaf = (
         next((node for node in graph.memories if not unit_of(node).resumes_from_state), None)
         if graph.feeds_back
@@ -74,7 +74,7 @@ def check_feedback(graph: Lowered, job: CompilationJob) -> None:
 
 
 def check_units_work(graph: Scaled, target: Target) -> None:
-    """Check that each kind of unit works with this unit current, frame and time constant."""
+    """Check for the compiler that each kind of unit works with the target's unit current, frame and time constant."""
     how, origin = target.settings, target.origin
     kinds = [unit for unit in UNITS if any(isinstance(node, unit.node_type) for node in graph.memories)]
     if how.tau is not None and not any(unit.has_time_constant for unit in kinds):
@@ -86,7 +86,7 @@ def check_units_work(graph: Scaled, target: Target) -> None:
 
 
 def check_set_points(graph: Scaled, job: CompilationJob) -> None:
-    """Raise MappingError where a threshold, width or level is no current that can be built; names the worst one."""
+    """Raise MappingError where a threshold, width or level of the scaled graph cannot be built; names the worst."""
     beyond = [(node.name, point) for node, point in set_points(graph) if point.excess > 1]
     if beyond:
         name, worst = max(beyond, key=lambda one: one[1].excess)
@@ -96,7 +96,7 @@ def check_set_points(graph: Scaled, job: CompilationJob) -> None:
 
 
 def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
-    """Yield the currents that have limits, each with its memory, ampere."""
+    """Yield the currents of a scaled graph that have limits, each with its memory, ampere."""
     for node in graph.memories:
         moving = bool(graph.into(node.name, "beta"))
         for point in unit_of(node).set_points(node, graph.currents[node.name], moving=moving):
@@ -104,7 +104,7 @@ def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
 
 
 def check_signals(graph: Scaled, target: Target) -> None:
-    """Raise UnitCurrentError where signals leave the currents for which the mirrors were found usable."""
+    """Raise UnitCurrentError where a compiled graph's signals leave the currents at which mirrors are usable."""
     origin, calibration, i_unit, pedestal = target.origin, target.calibration, graph.i_unit, target.settings.pedestal
     low, high = calibration.current_min, calibration.current_max
     if pedestal and pedestal * i_unit < low:

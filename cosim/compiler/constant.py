@@ -23,9 +23,9 @@ _WHOLE = 1e-6  # unit devices; how exactly a weight must be a whole number of th
 
 
 def leave_out_constants(graph: Lowered, units: int) -> Lowered:
-    """Return the graph without its constant cells, which `left_out` names; itself where all cells are constant or none.
+    """Remove the constant cells from a graph, a pass of the compiler; `left_out` names them.
 
-    units: unit devices per weight 1.0.
+    The graph stays as it is where all cells are constant or none. units: unit devices per weight 1.0.
     """
     weights, states = dict(graph.weights), dict[str, int]()
     currents = _constant_currents(graph)

@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Condition:
-    """The condition in which a circuit runs.
+    """The condition in which a compiled design runs.
 
     technology: at its corner, temperature and supply. bias_scale, input_scale: bias currents and input currents
     over those that they were compiled for. pins: factors of single bias pins, as trimming sets them; absent is 1.
@@ -38,7 +38,7 @@ class Condition:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A compiled network with everything that made it; technology: the one that it was compiled for."""
+    """A design: a compiled network with everything that made it. technology: the one that it was compiled for."""
 
     network: Network
     technology: Technology
@@ -48,26 +48,29 @@ class Design:
 
     @property
     def i_unit(self) -> float:
-        """Ampere per software 1.0."""
+        """Return the design's unit current, ampere per software 1.0."""
         return self.graph.i_unit
 
     @property
     def nominal(self) -> Condition:
-        """The condition that the design was compiled for."""
+        """Return the condition that the design was compiled for."""
         return Condition(self.technology)
 
     @cached_property
     def flat(self) -> Circuit:
-        """Return the circuit without subcircuits."""
+        """Return the compiled design's circuit without subcircuits."""
         return self.assembly.circuit.flat()
 
     def bias_pins(self, condition: Condition) -> dict[str, float]:
-        """Return pin -> current into it in ampere, before it is scaled by `bias_scale`."""
+        """Return the compiled design's bias pins, pin -> current into it in ampere, before scaling by `bias_scale`."""
         return {pin: condition.pins.get(pin, 1.0) * current for pin, current in self.assembly.bias_pins.items()}
 
 
 def once_per_design(make: Callable[[Design], Found]) -> Callable[[Design], Found]:
-    """Make a function run once for each design, whose result lives as long as the design; nobody may change it."""
+    """Make a function of a compiled design run once for each; its result lives as long as the design.
+
+    Nobody may change the result.
+    """
     kept: WeakKeyDictionary[Design, Found] = WeakKeyDictionary()
 
     @wraps(make)
@@ -81,14 +84,16 @@ def once_per_design(make: Callable[[Design], Found]) -> Callable[[Design], Found
 
 @once_per_design
 def network_hash(design: Design) -> str:
-    """Return `hash_network` of the network that was compiled."""
+    """Return `hash_network` of the network that a design was compiled from."""
     return hash_network(design.network)
 
 
 @once_per_design
 def block_areas(design: Design) -> Mapping[str, tuple[float, float]]:
-    """Compute drawn gate area and capacitor area of each block, square metre. Wiring, wells and spacing are not
-    counted."""
+    """Compute drawn gate area and capacitor area of each block of a compiled design, square metre.
+
+    Wiring, wells and spacing are not counted.
+    """
     blocks = design.assembly.blocks
     gates, capacitors = dict.fromkeys(blocks, 0.0), dict.fromkeys(blocks, 0.0)
     for element in design.flat.elements:

@@ -20,13 +20,16 @@ Arrays = Mapping[str, Array]
 
 
 def learned_arrays(network: Network) -> Arrays:
-    """Return the arrays of a network by the name that `Weight.origin` has for each in front of its brackets."""
+    """Return the arrays of a network to compile by the name that `Weight.origin` has for each before its brackets."""
     layers = {**{layer.name: layer for layer in network.layers}, "readout": network.readout}
     return {f"{name}.{field}": array for name, layer in layers.items() for field, array in layer.arrays().items()}
 
 
 def explain_weight(graph: Sized, edge: Edge, learned: Arrays, sign: int) -> str:
-    """Return how a learned weight or bias is built; empty where it is as asked. sign: `row_sign` of its row."""
+    """Return how the compiler built a learned weight or bias; empty where it is as asked.
+
+    sign: `row_sign` of its row.
+    """
     source, target = edge
     weight = graph.weights[source, target]
     value = _learned(weight, learned)
@@ -51,7 +54,7 @@ def explain_weight(graph: Sized, edge: Edge, learned: Arrays, sign: int) -> str:
 
 
 def explain_threshold(wanted: float, learned: float, offset: float) -> str:
-    """Return how a threshold of the circuit, in units, came from the learned one."""
+    """Return how the compiler made a threshold of the circuit from the learned one, both in units."""
     parts = [f"common-mode offset {offset:g} included"] if offset else []
     if abs(wanted - learned - offset) > _SAME:
         parts = [f"learned {learned:g}", *parts, f"{wanted - learned - offset:+.4g} to the middle between candidates"]
@@ -59,7 +62,7 @@ def explain_threshold(wanted: float, learned: float, offset: float) -> str:
 
 
 def row_sign(graph: Lowered, target: str, learned: Arrays) -> int:
-    """Return -1 where a row is the negative of what was learned, else 1."""
+    """Return -1 where a compiled row is the negative of what was learned, else 1."""
     for source, weight in graph.into(target):
         if source != UNIT_CURRENT and weight.target and (value := _learned(weight, learned)):
             return 1 if value * weight.target > 0 else -1

@@ -27,7 +27,7 @@ _BEFORE = -1  # the stage of inputs: they change before any stage decides
 
 @dataclass(frozen=True)
 class Taps:
-    """The late sources of a network while it is lowered.
+    """The late sources of a network while the compiler lowers it to a graph.
 
     later_nodes: nodes that are not in the graph yet; last: the last stage; origin: file, for messages.
     """
@@ -95,7 +95,7 @@ class Taps:
 
 
 def stages_of(network: Network) -> dict[str, int]:
-    """Return layer -> the stage in which it decides if recurrent, else the first stage that may read it."""
+    """Return layer -> the compiled stage in which it decides if recurrent, else the first stage that may read it."""
     stages, found = {INPUT: 0}, dict[str, int]()
     for layer in network.layers:
         found[layer.name] = max((stages[source] for source in layer.sources if source not in network.late), default=0)
@@ -104,7 +104,7 @@ def stages_of(network: Network) -> dict[str, int]:
 
 
 def read_until(network: Network) -> dict[str, int | None]:
-    """Return layer -> the last stage for whose decision its inputs count; None where a readout reads it."""
+    """Return layer -> the last compiled stage for whose decision its inputs count; None where a readout reads it."""
     stages, found = stages_of(network), dict[str, int | None]()
     for layer in reversed(network.layers):
         if isinstance(layer, RecurrentLayer):

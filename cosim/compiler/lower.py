@@ -21,7 +21,7 @@ MOST_ZEROS = 10_000  # weights of 0 that have an edge each: no device is made of
 
 
 def lower(network: Network, origin: str = "network", cell: Circuit = "auto", headroom: int = HEADROOM) -> Lowered:
-    """Return the graph of a network; weights of 0 have edges only while there are at most MOST_ZEROS.
+    """Lower a network to its graph; weights of 0 have edges only while there are at most MOST_ZEROS.
 
     `cell`: what recurrent units become, auto chooses by epsilon; `headroom`: rungs of a ladder beyond the network's
     state ranges. Raises MappingError for units that have no circuit, with the reason and the repair.
@@ -69,12 +69,12 @@ def _lower(network: Network, origin: str, headroom: int, later_nodes: Mapping[st
 
 
 def has_zeros(network: Network) -> bool:
-    """Return whether a network's weights of 0 have edges in its graph, and so rows in the mapping."""
+    """Tell whether a compiled network's weights of 0 have edges in its graph, and so rows in the mapping report."""
     return count_zeros(network) <= MOST_ZEROS
 
 
 def count_zeros(network: Network) -> int:
-    """Return how many weights of a network are 0, biases not among them."""
+    """Return how many weights of a network to compile are 0, biases not among them."""
     learned = (layer.arrays().items() for layer in (*network.layers, network.readout))
     weights = (array for arrays in learned for name, array in arrays if name.startswith("weight"))
     return int(sum(array.size - np.count_nonzero(array) for array in weights))

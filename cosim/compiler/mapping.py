@@ -17,7 +17,7 @@ LEFT_OUT = "left out"
 
 @dataclass(frozen=True)
 class MappingRow:
-    """One parameter and its circuit element.
+    """A row of the mapping report: one learned parameter and the circuit element that it was compiled to.
 
     target and realised in `unit`. A weight (unit 1): wanted and built. A threshold or level (unit A, status
     calibrated): the current wanted at the cell, and the bias current on the pin that makes it. `status`: exact,
@@ -36,7 +36,10 @@ class MappingRow:
 
 @once_per_design
 def map_parameters(design: Design) -> Sequence[MappingRow]:
-    """Return rows for all weights, biases, thresholds and levels, in graph order; of weights of 0 those with edges."""
+    """Return the mapping report of a compiled design: rows for weights, biases, thresholds and levels, in graph order.
+
+    Weights of 0 have rows where they have edges.
+    """
     network, graph, weights = design.network, design.graph, design.assembly.weights
     learned = learned_arrays(network)
     # Once a row, not once a weight: a row of n weights that are zero is searched to its end.

@@ -70,7 +70,7 @@ def compile_network(
     settings: CompilerSettings = CompilerSettings(),
     origin: str = "network",
 ) -> Design:
-    """Compile trained weights to a circuit.
+    """Compile a trained network to a design: graph, sizes and circuit on a technology.
 
     Raises MappingError where the network cannot be put on the technology, or its grid of weights not on the
     calibration's unit devices.
@@ -86,7 +86,7 @@ def compile_network(
 
 
 def check_sizes(network: Network, technology: Technology, calibration: Calibration, origin: str = "network") -> None:
-    """Raises the MappingError of `compile_network` without options, and makes no circuit."""
+    """Raise the MappingError of `compile_network` without options, and compile no circuit."""
     _size(Target(network, origin, CompilerSettings(), calibration.units, technology, calibration))
 
 
@@ -111,7 +111,7 @@ def _size(target: Target) -> object:
 
 
 def constant_cells(network: Network) -> dict[str, int]:
-    """Return the cells that are not built, because no input changes their state, with that; none without a circuit."""
+    """Return cell -> constant state of a network's cells that the compiler does not build; none without a circuit."""
     job = CompilationJob(network, "network", CompilerSettings(saturate=True), units_for(network.weight_grid))
     try:
         found = _run(PASSES[: _place(FOR_TECHNOLOGY)], job, network)
@@ -124,7 +124,7 @@ def constant_cells(network: Network) -> dict[str, int]:
 def check_mapping(
     network: Network, settings: CompilerSettings = CompilerSettings(), origin: str = "network", units: int | None = None
 ) -> None:
-    """Raises the MappingError of `compile_network` as far as it needs no technology: units, rungs, stages, weights.
+    """Raise the MappingError of `compile_network` as far as it needs no technology: units, rungs, stages, weights.
 
     `units` per weight 1.0, default by the network's grid.
     """
@@ -148,7 +148,7 @@ def _run(passes: tuple[Pass, ...], job: CompilationJob, found: object) -> object
 
 
 def assemble(graph: Sized, technology: Technology, calibration: Calibration, tau: float) -> Assembly:
-    """Return the whole network as one circuit; tau: time constant of slow units, second."""
+    """Assemble a sized graph into one circuit, the compiler's last pass; tau: time constant of slow units, second."""
     builder = Builder(graph, technology, calibration, tau)
     _add_sources(builder)
     for node in graph.of(Rectifier, Memory, Output):
@@ -210,7 +210,7 @@ _SAME = 1e-9  # relative, of rounded floats
 
 
 def advise_unit_current(graph: Lowered, asked: float, refused: Callable[[float], str], technology: str) -> str:
-    """Return what to do about a network that is refused at `asked`, ampere: the nearest i_unit that suits it, if any.
+    """Return advice on a network that the compiler refuses at `asked`, ampere: the nearest i_unit that suits, if any.
 
     refused: what the compiler says against an i_unit, nothing where it takes it.
     """

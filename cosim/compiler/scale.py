@@ -5,7 +5,7 @@ from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 
 
 def scale(graph: Lowered, i_unit: float) -> Scaled:
-    """Return the graph with i_unit, ampere per software 1.0, and the set-points of its memories in ampere."""
+    """Scale a graph to ampere, a pass of the compiler: i_unit per software 1.0, and set-points of its memories."""
     currents: dict[str, MemoryCurrents] = {}
     for node in graph.memories:
         rise, fall = (node.rise, node.fall) if isinstance(node, ThresholdUnit) else (0.0, 0.0)

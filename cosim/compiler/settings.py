@@ -23,10 +23,13 @@ AROUND = ("inputs", "decision", "clock", "bias")  # in the order in which they a
 
 @dataclass(frozen=True)
 class CompilerSettings:
-    """i_unit: ampere per software 1.0; saturate: weights beyond the largest mirror are cut, not refused; pedestal: what
-    a signal of 0 carries, in units; cell, headroom: as in `lower`; t_step: of a frame, s; tau: of the ladders' DPIs, s,
+    """Settings of the compiler.
+
+    i_unit: ampere per software 1.0; saturate: weights beyond the largest mirror are cut, not refused; pedestal: what a
+    signal of 0 carries, in units; cell, headroom: as in `lower`; t_step: of a frame, s; tau: of the ladders' DPIs, s,
     None for TAU_FRAMES of a frame; around: which of AROUND stand around the network, and fit: what was measured of
-    them, which `compile_for` finds."""
+    them, which `compile_for` finds.
+    """
 
     i_unit: float = I_UNIT
     saturate: bool = False
@@ -48,12 +51,15 @@ class CompilerSettings:
 
     @property
     def slow(self) -> float:
-        """Time constant of slow units, s."""
+        """Return the compilation's time constant of slow units, s."""
         return TAU_FRAMES * self.t_step if self.tau is None else self.tau
 
 
 def parse_around(text: str | None) -> tuple[str, ...]:
-    """Return the blocks that a list such as `inputs,decision` names, in the order of AROUND. Raises InputError."""
+    """Return the blocks around a compiled network that a list such as `inputs,decision` names, in AROUND's order.
+
+    Raises InputError.
+    """
     if text is None:
         return ()
     words = [word.strip() for word in text.split(",")]
@@ -66,7 +72,10 @@ def parse_around(text: str | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class CompilationJob:
-    """A compilation: the network, its origin for messages, and its settings. units: unit devices per weight 1.0."""
+    """A job for the compiler: the network, its origin for messages, and settings.
+
+    units: unit devices per weight 1.0.
+    """
 
     network: Network
     origin: str
@@ -76,7 +85,7 @@ class CompilationJob:
 
 @dataclass(frozen=True)
 class Target(CompilationJob):
-    """With what it is compiled for."""
+    """A job for the compiler with the technology and calibration that it compiles for."""
 
     technology: Technology
     calibration: Calibration

@@ -26,7 +26,7 @@ from cosim.units.table import unit_of
 def size(
     graph: Scaled, calibration: Calibration, *, origin: str = "network", pedestal: float = PEDESTAL_UNITS
 ) -> Sized:
-    """Return the graph with whole unit devices for its weights, and bias currents for its memories.
+    """Size a graph, a pass of the compiler: whole unit devices for its weights, bias currents for its memories.
 
     `pedestal`, in units of i_unit, is what a signal of 0 carries; see `Pedestal`. A weight beyond MAX_COUNT
     (MAX_BIAS_COUNT) unit devices is cut. Raises MappingError that names the parameter, its value, the limit and the

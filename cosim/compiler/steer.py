@@ -17,7 +17,10 @@ _SAME = 1e-9
 
 
 def lower_and(layer: AndLayer, placement: LayerPlacement) -> None:
-    """Add an And for each row of the layer. Raises MappingError where a row is no product of bits that are voltages."""
+    """Lower a layer of kind `and`: add an And for each row to the graph.
+
+    Raises MappingError where a row is no product of bits that are voltages.
+    """
     nodes, taps = {**placement.later_nodes, **placement.graph.nodes}, placement.sources.taps
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for i in range(layer.width):
@@ -42,7 +45,10 @@ def lower_and(layer: AndLayer, placement: LayerPlacement) -> None:
 
 
 def steer(graph: Scaled, calibration: Calibration, origin: str) -> dict[Edge, float]:
-    """Return the bias current of each weight on an And, ampere. Raises UnitCurrentError beyond the calibrated range."""
+    """Return the bias current that the compiler gives each weight on an And, ampere.
+
+    Raises UnitCurrentError beyond the calibrated range.
+    """
     found: dict[Edge, float] = {}
     for (source, target), weight in graph.weights.items():
         if isinstance(graph.nodes[source], And) and weight.target:

@@ -73,7 +73,7 @@ class _File:
 
 
 def load_network(path: str | os.PathLike[str]) -> Network:
-    """Read the checked network in a .pt or .npz file.
+    """Read and check the network in a checkpoint file, .pt or .npz.
 
     Raises InputError when the file cannot be read, NetworkError when what it holds is no sound network, MappingError
     for a model that stays software, and MissingToolError for a .pt without torch installed; each names the file and the
@@ -88,13 +88,15 @@ def load_network(path: str | os.PathLike[str]) -> Network:
 
 
 def stays_software(path: Path) -> bool:
-    """Tell whether a file is a backbone of cosim backbone; False, too, for what `load_network` refuses in its own
-    words."""
+    """Tell whether a file holds a backbone of `cosim backbone`, a model that has no circuit.
+
+    It is False, too, for a file that `load_network` refuses.
+    """
     return path.suffix != ".npz" and _format_of(path) == SOFTWARE_FORMAT
 
 
 def is_written_here(path: Path) -> bool:
-    """Return whether a file is a checkpoint or a backbone that cosim has written, and no state dict of somebody else's.
+    """Tell whether a file is a checkpoint or a backbone that cosim has written, not a state dict of other software.
 
     Raises MissingToolError for a .pt without torch.
     """
@@ -117,10 +119,10 @@ def _format_of(path: Path) -> object:
 
 
 def save_checkpoint(path: str | os.PathLike[str], network: Network, extra: Mapping[str, Any] | None = None) -> None:
-    """Write a network atomically; `extra` (JSON-able) joins its history. The suffix, .pt or .npz, chooses the form.
+    """Write a network atomically to a checkpoint file, .pt or .npz by its suffix.
 
-    Equal networks give equal bytes. Raises NetworkError for an unsound network, InputError for another suffix or a
-    folder that does not exist.
+    `extra` (JSON-able) joins its history. Equal networks give equal bytes. Raises NetworkError for an unsound network,
+    InputError for another suffix or a folder that does not exist.
     """
     path = Path(path)
     network = replace(network, history={**network.history, **(extra or {})})
@@ -128,7 +130,7 @@ def save_checkpoint(path: str | os.PathLike[str], network: Network, extra: Mappi
 
 
 def checkpoint_bytes(network: Network, suffix: str, origin: str) -> bytes:
-    """Return the content of a checkpoint's file; errors as in `save_checkpoint`, naming `origin`."""
+    """Return the content of a network's checkpoint file; errors as in `save_checkpoint`, naming `origin`."""
     check_network(network, origin)
     arrays, meta = network_to_arrays(network)
     if suffix == ".pt":
@@ -139,7 +141,7 @@ def checkpoint_bytes(network: Network, suffix: str, origin: str) -> bytes:
 
 
 def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], origin: str) -> Network:
-    """Return the network in named arrays and meta.
+    """Return the network that a checkpoint file holds as named arrays and JSON meta.
 
     Raises InputError for meta of a wrong form, NetworkError for an unsound network, naming the key.
     """
@@ -200,7 +202,7 @@ class _Arrays:
 
 
 def layer_kinds() -> dict[str, type[Layer]]:
-    """Return the kinds of layer that a checkpoint may hold, by their names there."""
+    """Return the kinds of layer that a checkpoint file may hold, by their names there."""
     return {kind.kind: kind for kind in (ReluLayer, AndLayer, *recurrent_kinds())}
 
 
@@ -295,7 +297,10 @@ def _torch_bytes(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> b
 
 
 def npz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Arrays as an .npz, the same bytes for the same arrays; compressed where `read_arrays` takes it so."""
+    """Return arrays as the bytes of an .npz file, the same for the same arrays.
+
+    It is compressed where `read_arrays` takes it so.
+    """
     small = _zipped(arrays, zipfile.ZIP_DEFLATED)
     taken = sum(memory_of(array.itemsize, array.size) for array in map(np.asanyarray, arrays.values()))
     return small if taken <= memory_limit(len(small)) else _zipped(arrays, zipfile.ZIP_STORED)

@@ -51,7 +51,7 @@ REFUSED: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Node:
-    """kind: name of NIR's class; values: parameter -> array."""
+    """A node of a NIR graph. kind: name of NIR's class; values: parameter -> array."""
 
     kind: str
     values: Mapping[str, Array]
@@ -59,7 +59,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes by name, and edges (from, to) in their order."""
+    """A NIR graph as plain data: nodes by name, and edges (from, to) in their order."""
 
     nodes: Mapping[str, Node]
     edges: tuple[tuple[str, str], ...]

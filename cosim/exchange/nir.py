@@ -24,9 +24,10 @@ _SHAPES = {"Input": ("input_type", "input"), "Output": ("output_type", "output")
 
 
 def network_to_nir(network: Network, package: ModuleType | None = None) -> Any:  # noqa: ANN401 - a class of `nir`
-    """Return a nir.NIRGraph of the network behind its encoding, see `network_to_graph`; `package`: None imports `nir`.
+    """Export a network, behind its input encoding, as a nir.NIRGraph; see `network_to_graph`.
 
-    Raises MappingError for a layer that NIR has no nodes for, MissingToolError without the package.
+    package: None imports `nir`. Raises MappingError for a layer that NIR has no nodes for, MissingToolError without the
+    package.
     """
     graph = network_to_graph(network)
     if package is None:
@@ -42,7 +43,7 @@ def network_from_nir(
     pooling: Pooling = "mean",
     labels: tuple[str, ...] = (),
 ) -> Network:
-    """Return the checked network in a nir.NIRGraph.
+    """Import the checked network in a nir.NIRGraph.
 
     encoding, pooling, labels: what NIR does not hold, see `network_from_graph`. Raises NetworkError naming the node,
     why it has no equivalent, and what comes nearest.

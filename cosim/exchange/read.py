@@ -38,7 +38,7 @@ def network_from_graph(
     labels: tuple[str, ...] = (),
     origin: str = "NIR graph",
 ) -> Network:
-    """Return the checked network in a graph.
+    """Import the checked network in a NIR graph that is held as plain data.
 
     encoding: what makes the graph's inputs of raw ones, None for inputs in [0, 1] as they are; pooling and labels: what
     becomes of its outputs. NIR holds none of the three. Raises NetworkError naming the node, why it has no equivalent,

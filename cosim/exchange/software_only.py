@@ -27,7 +27,7 @@ class _Meta:
 
 @dataclass(frozen=True)
 class Unmapped:
-    """A part without a circuit, the reason, and the nearest form that has one."""
+    """A part of a backbone's file without a circuit, the reason, and the nearest form that has one."""
 
     part: str
     reason: str
@@ -53,7 +53,7 @@ _CELLS = {
 
 
 def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
-    """Return the parts of a backbone that have no circuit here, the largest first."""
+    """Return the parts of a backbone file's model that have no circuit, the largest first."""
     parts = [
         Unmapped(
             f"LayerNorm over {width} features",
@@ -69,13 +69,15 @@ def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
 
 
 def why_software(cell: str) -> str | None:
-    """Return why a kind of cell stays software; None for one that has a circuit."""
+    """Return why a kind of cell in a model file stays software; None for one that has a circuit."""
     return str(_CELLS[cell]) if cell in _CELLS else None
 
 
 def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
-    """Return the error to raise where a network that compiles is asked for; raises InputError where `meta` lacks a
-    field."""
+    """Return the error for a backbone's file where a network that compiles is asked for.
+
+    meta: the file's JSON. Raises InputError where it lacks a field.
+    """
     shape = typed({"meta": dict(meta)}, _File, origin, _REPAIR).meta.shape
     parts = "; ".join(map(str, unmapped_parts(shape.cell, shape.width, positions=shape.positions)))
     return MappingError(

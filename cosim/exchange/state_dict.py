@@ -37,13 +37,13 @@ T = TypeVar("T")
 
 
 def unwrapped(content: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return the state dict in a training checkpoint, as of PyTorch Lightning; the content itself where it is none."""
+    """Return the torch state dict in a training checkpoint, as of PyTorch Lightning; else the content itself."""
     found = [content[name] for name in _WRAPPERS if isinstance(content.get(name), dict)]
     return found[0] if len(found) == 1 else content
 
 
 def without_prefix(arrays: Mapping[str, T], origin: str) -> dict[str, T]:
-    """Return the arrays without the prefix, such as `model.`, that all documented keys have.
+    """Return a torch state dict's arrays without the prefix, such as `model.`, that all documented keys have.
 
     Raises NetworkError where several prefixes lead to documented keys: there would be more than one network.
     """
@@ -67,7 +67,7 @@ def _prefix(key: str) -> str | None:
 
 
 def check_is_network(arrays: Mapping[Any, Any], origin: str) -> None:
-    """Raises NetworkError that says what a file holds where that is no network of ours: a data set, an LSTM."""
+    """Raise NetworkError that says what a torch file holds where it is no network of ours: a data set, an LSTM."""
     for name in arrays:
         if not isinstance(name, str) or not name.isprintable():
             raise NetworkError(f"{origin}: key {shown(name)} must be printable text; save a plain state dict")
@@ -100,7 +100,10 @@ def _check_has_layers(arrays: Arrays, origin: str) -> None:
 
 
 def network_from_state_dict(arrays: Arrays, origin: str) -> Network:
-    """Return the checked network in the documented keys; raises NetworkError naming `origin`, key and repair."""
+    """Import the checked network in a torch state dict with the documented keys.
+
+    Raises NetworkError naming `origin`, key and repair.
+    """
     arrays = without_prefix(arrays, origin)
     _check_has_layers(arrays, origin)
     groups = _layer_groups(arrays, origin)

@@ -21,8 +21,11 @@ from cosim.exchange.graph import PARAMETERS, REFUSED, Array, Graph, Node
 
 @dataclass(frozen=True)
 class Latch:
-    """low, high: (width,) each, off at u <= low, on at u >= high; drive: nodes, the sum of which is u; inner: nodes
-    that are its own."""
+    """Nodes of a NIR graph that keep a bit: a Threshold with a way back to itself.
+
+    low, high: (width,) each, off at u <= low, on at u >= high; drive: nodes, the sum of which is u; inner: nodes that
+    are its own.
+    """
 
     low: Array
     high: Array
@@ -31,7 +34,7 @@ class Latch:
 
 
 class CheckedGraph:
-    """A checked graph: every edge between nodes, one Input, one Output, every parameter of its shape."""
+    """A checked NIR graph: every edge between nodes, one Input, one Output, every parameter of its shape."""
 
     def __init__(self, graph: Graph, origin: str) -> None:
         self.origin, self.nodes = origin, dict(graph.nodes)
@@ -53,23 +56,26 @@ class CheckedGraph:
         self.input, self.output = self._only("Input"), self._only("Output")
 
     def fail(self, name: str, what: str) -> NetworkError:
-        """Return the error that names the node and says what is wrong with it, for the caller to raise."""
+        """Return the error that names the NIR node and says what is wrong with it, for the caller to raise."""
         return NetworkError(f"{self.origin}: node {shown(name)} ({self.nodes[name].kind}) {what}")
 
     def of_kind(self, kind: str) -> list[str]:
-        """Names in the order in which edges lead to them."""
+        """Return the names of the NIR graph's nodes of a kind, in the order in which edges lead to them."""
         found = [name for name, node in self.nodes.items() if node.kind == kind]
         return sorted(found, key=lambda name: self.rank.get(name, -1))
 
     def width(self, name: str) -> int:
-        """Return how many numbers a node gives; Flatten gives what it gets."""
+        """Return how many numbers a node of the NIR graph gives; Flatten gives what it gets."""
         node = self.nodes[name]
         if node.kind in ("Input", "Output"):
             return int(node.values["shape"][0])
         return len(next(iter(node.values.values())))
 
     def frames(self, name: str) -> int:
-        """Return the frames of a Delay. Raises NetworkError where they are not one whole number for all elements."""
+        """Return the frames of a NIR Delay node.
+
+        Raises NetworkError where they are not one whole number for all elements.
+        """
         delay = self.nodes[name].values["delay"]
         frames = float(delay[0])
         if not (delay == frames).all() or frames != round(frames) or frames < 1:
@@ -81,7 +87,7 @@ class CheckedGraph:
         return round(frames)
 
     def factors(self, name: str) -> Array | None:
-        """s of a node y = s x, element by element; None for any other."""
+        """Return s of a NIR node y = s x, element by element; None for any other node."""
         node = self.nodes[name]
         if node.kind == "Scale":
             return node.values["scale"]
@@ -92,7 +98,7 @@ class CheckedGraph:
         return np.diag(weight) if plain and is_diagonal(weight) else None
 
     def latches(self) -> dict[str, Latch]:
-        """Return every Threshold with a way back to itself, by its name."""
+        """Return every Threshold of the NIR graph with a way back to itself, by its name."""
         loops = {name: self._loop(name) for name in self.of_kind("Threshold")}
         plain = {name for name, loop in loops.items() if loop is None}
         return {name: self._latch(name, *loop, plain) for name, loop in loops.items() if loop is not None}
@@ -187,5 +193,5 @@ class CheckedGraph:
 
 
 def is_diagonal(weight: Array) -> bool:
-    """Tell whether a matrix is square and zero off its diagonal."""
+    """Tell whether a NIR node's weight matrix is square and zero off its diagonal."""
     return weight.shape[0] == weight.shape[1] and not (weight - np.diag(np.diag(weight))).any()

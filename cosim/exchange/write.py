@@ -26,7 +26,7 @@ HALF = 0.5  # of an AND, which is 1 or at most 0
 
 
 def network_to_graph(network: Network, origin: str = "network") -> Graph:
-    """Return the network behind its input encoding as a graph of NIR's nodes.
+    """Export a network, behind its input encoding, as a NIR graph in plain data.
 
     Input takes encoded inputs (units, ramp included), Output gives the readout of every frame, before pooling; Delays
     count frames. Raises MappingError for a layer that NIR has no nodes for, naming it.

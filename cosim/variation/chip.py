@@ -16,7 +16,7 @@ Drawn = Mapping[str, tuple[float, float]]  # transistor -> its threshold shift i
 
 
 def standing(design: Design, condition: Condition | None, chip: Chip | None) -> Condition:
-    """Return the condition, by default the nominal one, with the chip's supply and temperature if there is a chip."""
+    """Return the condition, by default the nominal one, with supply and temperature of the drawn chip if any."""
     condition = condition or design.nominal
     if chip is None:
         return condition
@@ -24,7 +24,10 @@ def standing(design: Design, condition: Condition | None, chip: Chip | None) -> 
 
 
 def deviations_of(design: Design, condition: Condition, chip: Chip | None) -> Deviations:
-    """Return the behavioral model's factors for a chip with trimmed bias pins; `condition` as from `standing`."""
+    """Return the factors of the behavioral model's currents on a drawn chip with trimmed bias pins.
+
+    condition: as from `standing`.
+    """
     drawn = Deviations() if chip is None else _drawn(design, chip, condition.technology.celsius)
     if not condition.pins:
         return drawn
@@ -54,12 +57,15 @@ def drawn_values(chip: Chip) -> Drawn:
 
 @lru_cache(maxsize=1)
 def chip_circuit(design: Design, chip: Chip) -> Circuit:
-    """Return a chip's circuit, without subcircuits, because two instances of a cell differ."""
+    """Return the circuit of a design on a drawn chip.
+
+    It is without subcircuits, because two instances of a cell differ.
+    """
     return vary(design.flat, drawn_values(chip))
 
 
 def vary(flat: Circuit, drawn: Drawn) -> Circuit:
-    """Return a flat circuit whose transistors have the shifts, V, and factors that are drawn for them."""
+    """Return a flat circuit whose transistors have the threshold shifts, V, and current factors drawn for a chip."""
     elements = []
     for element in flat.elements:
         if isinstance(element, Mos) and (pair := drawn.get(element.name)) is not None:

@@ -8,7 +8,7 @@ from cosim.network.ir.graph import Edge
 
 @dataclass(frozen=True)
 class Deviations:
-    """One chip's factors of currents; what is absent is 1, that is, nominal.
+    """One drawn chip's factors of currents in the behavioral model; what is absent is 1, that is, nominal.
 
     lines_p, lines_n: signal -> what its gate line p or n delivers
     weights: (source, target) -> that weight

@@ -40,7 +40,7 @@ _EDGE = (
 
 @dataclass(frozen=True)
 class VaryingDevice:
-    """A transistor that varies: sigma_vt in V, sigma_beta relative; role, part: see `Mos`."""
+    """A transistor that varies from chip to chip: sigma_vt in V, sigma_beta relative; role, part: see `Mos`."""
 
     name: str
     polarity: Polarity
@@ -68,8 +68,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class VariationPlan:
-    """Plan of what varies and how chips are drawn: `chips` of them, in `replicates` sets drawn independently.
-    independently.
+    """Plan of what varies from chip to chip and how chips are drawn: `chips` of them, in `replicates` independent sets.
 
     area: by how much larger than drawn the devices are taken to be, for mismatch alone.
     """
@@ -83,17 +82,17 @@ class VariationPlan:
 
     @property
     def local(self) -> bool:
-        """Tell whether transistors deviate on their own."""
+        """Tell whether transistors of drawn chips deviate on their own (mismatch)."""
         return self.kind in ("local", "all")
 
     @property
     def common(self) -> bool:
-        """Tell whether process, supply and temperature vary."""
+        """Tell whether process, supply and temperature vary from chip to chip."""
         return self.kind in ("global", "all")
 
 
 def varying_devices(circuit: Circuit, technology: Technology, plan: VariationPlan) -> tuple[VaryingDevice, ...]:
-    """Return every transistor with its sigmas, in order of name.
+    """Return every transistor of a circuit with the sigmas by which chips vary, in order of name.
 
     Raises InputError where the technology lacks a coefficient.
     """
@@ -108,7 +107,7 @@ def varying_devices(circuit: Circuit, technology: Technology, plan: VariationPla
 
 
 def check_coefficients(technology: Technology, plan: VariationPlan) -> None:
-    """Raises InputError that names the coefficient that `plan` needs and the technology does not have."""
+    """Raise InputError naming the mismatch coefficient that the variation `plan` needs and the technology lacks."""
     for table in ("nfet", "pfet"):
         model = getattr(technology, table)
         for needed, field in ((plan.local, "a_vt"), (plan.common, "spread_vt")):
@@ -120,7 +119,7 @@ def check_coefficients(technology: Technology, plan: VariationPlan) -> None:
 
 
 def check_supply(technology: Technology, plan: VariationPlan) -> None:
-    """Raises InputError where a chip of `plan` may draw a supply that the technology's devices are not made for."""
+    """Raise InputError where a drawn chip may have a supply that the technology's devices are not made for."""
     most = technology.supply * (1 + SUPPLY_SPREAD)
     if plan.common and most > technology.supply_max:
         raise InputError(
@@ -151,7 +150,7 @@ def draw_chip(devices: Sequence[VaryingDevice], technology: Technology, plan: Va
 
 
 def uniforms(plan: VariationPlan, number: int, names: tuple[str, ...]) -> Array:
-    """Draw one number in (0, 1) for each name, for the chip of this number, (names,)."""
+    """Draw one uniform number in (0, 1) for each name, for the chip of this number, (names,)."""
     if plan.sampling == "random":
         return np.array([_hashed(f"{plan.seed} {number} {name}") for name in names])
     size = -(-plan.chips // plan.replicates)
@@ -187,5 +186,5 @@ def _generator(text: str) -> np.random.Generator:
 
 
 def single(values: Array | float) -> Array:
-    """Round values to the precision in which a run's store keeps them."""
+    """Round a chip's drawn values to the precision in which a run's store keeps them."""
     return np.asarray(values, dtype=np.float32).astype(np.float64)

@@ -54,7 +54,7 @@ Factor = float | tuple[float, ...]
 
 @lru_cache(maxsize=2)
 def effects_of(design: Design) -> tuple[Effect, ...]:
-    """Return every factor of a compiled network, with the transistors that make it."""
+    """Return every factor by which a compiled network's currents deviate, with the transistors that make it."""
     technology = design.technology
     found = {element.name: element for element in design.flat.elements if isinstance(element, Mos)}
 
@@ -99,7 +99,7 @@ def _typical(node: Node, design: Design) -> float:
 
 
 def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technology) -> Deviations:
-    """Return one chip's factors; `technology` must have the chip's temperature."""
+    """Return one drawn chip's factors of currents; `technology` must have the chip's temperature."""
     names = [device.name for device in chip.devices]
     factors = dict(zip(names, np.log(chip.beta_factor).tolist(), strict=True))
     shifts = dict(zip(names, (chip.vt_shift / technology.thermal_voltage).tolist(), strict=True))

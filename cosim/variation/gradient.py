@@ -28,7 +28,10 @@ SLOPES = tuple(f"gradient {side} {what} {axis}" for side in _SIDES for what in (
 
 @dataclass(frozen=True)
 class Gradient:
-    """s_vt: V/m; s_beta: relative, 1/m; places: transistor -> x and y in metre."""
+    """Linear gradients of transistors across a die.
+
+    s_vt: V/m; s_beta: relative, 1/m; places: transistor -> x and y in metre.
+    """
 
     s_vt: float
     s_beta: float
@@ -36,13 +39,13 @@ class Gradient:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the places."""
+        """Return a hash of the places of transistors on the die."""
         text = "".join(f"{name} {x!r} {y!r}\n" for name, (x, y) in sorted(self.places.items()))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def graded(chip: Chip, gradient: Gradient, plan: VariationPlan) -> Chip:
-    """Return the chip with its gradients; every one of its transistors must have a place."""
+    """Return a drawn chip with gradients across its die; every one of its transistors must have a place."""
     places = np.array([gradient.places[device.name] for device in chip.devices])
     away = places - (places.min(axis=0) + places.max(axis=0)) / 2
     normal = ndtri(uniforms(plan, chip.number, SLOPES)).reshape(2, 2, 2)  # side, what, axis

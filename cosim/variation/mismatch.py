@@ -23,7 +23,7 @@ from cosim.technology.types import DeviceModel, Geometry, Technology
 
 @dataclass(frozen=True)
 class MismatchModel:
-    """Standard deviations of ln(current) of SINGLE devices in one technology, dimensionless.
+    """Mismatch as standard deviations of ln(current) of SINGLE devices in one technology, dimensionless.
 
     technology: its name; area: gate area of every device over the drawn one, already in the deviations below
     units: unit devices per weight 1.0, of which every diode and copy of a signal has as many
@@ -41,7 +41,7 @@ class MismatchModel:
 
 
 def derive_mismatch(technology: Technology, grid: float | None, area: float = 1.0) -> MismatchModel:
-    """Derive the deviations of a technology for weights on `grid` (None: continuous).
+    """Derive the mismatch model of a technology for weights on `grid` (None: continuous).
 
     `area` scales gate areas and nothing else, 1 / sqrt(area) on every deviation. Of a self-cascode the lower device
     counts, which sets the current. Raises InputError for an area that is not positive and finite, or a technology
@@ -73,6 +73,9 @@ def derive_mismatch(technology: Technology, grid: float | None, area: float = 1.
 
 
 def current_deviation(device: DeviceModel, geometry: Geometry, u_t: float, current: float) -> float:
-    """Standard deviation of ln(current) of one device that carries `current` in ampere; u_t = k T / q in volt."""
+    """Return the standard deviation of ln(current), by mismatch, of one device that carries `current` in ampere.
+
+    The thermal voltage u_t = k T / q is in volt.
+    """
     n = device.response_at(current * geometry.l / geometry.w)
     return math.hypot(device.a_vt / (n * u_t), device.a_beta) / math.sqrt(device.mismatch_area(geometry.w, geometry.l))

@@ -22,10 +22,13 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 @dataclass(frozen=True, eq=False)
 class NoiseSimulation:
-    """fit: of the technology's devices; card: with the thermal noise of their cards in place of that of physics; seed,
+    """Settings and random numbers of device noise in a run.
+
+    fit: of the technology's devices; card: with the thermal noise of their cards in place of that of physics; seed,
     chip, draw: of the numbers; flat: where positive, the standard deviation of every candidate, A, in place of what the
     devices make; samples: (n,) the samples' indices in the full test set, empty for 0, 1, 2, ...; timing: of the
-    frames."""
+    frames.
+    """
 
     fit: NoiseFit
     seed: int = 0
@@ -38,7 +41,7 @@ class NoiseSimulation:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """I / (g_m U_T) of n and p devices in weak inversion."""
+        """Return I / (g_m U_T) of n and p devices in weak inversion, for their noise."""
         return self.fit.devices["cell_n"].slopes[0], self.fit.devices["cell_p"].slopes[0]
 
     def key(self, sample: int) -> int:
@@ -47,7 +50,10 @@ class NoiseSimulation:
         return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 
     def normals(self, cell: str, shape: tuple[int, int], first: int = 0) -> Array:
-        """Return a standard normal number for each decision of a cell, (n, time); first: the first frame's number."""
+        """Return a standard normal number of noise for each decision of a cell, (n, time).
+
+        first: the first frame's number.
+        """
         n, time = shape
         samples = self.samples if len(self.samples) else np.arange(n)
         digest = blake2b(f"{self.seed} {self.chip} {self.draw} {cell} noise".encode(), digest_size=8).digest()

@@ -32,7 +32,10 @@ CHARGE = 1.602176634e-19  # C
 
 @dataclass(frozen=True)
 class Left:
-    """Errors that calibration leaves, relative. gain: of each current that a row adds; threshold: of the threshold."""
+    """Errors of currents that calibration leaves on chips, relative.
+
+    gain: of each current that a row adds; threshold: of the threshold.
+    """
 
     gain: float
     threshold: float
@@ -53,9 +56,10 @@ LEFT_COMPARED: Mapping[str, Left] = {
 
 
 def left_by(technology: str, *, remembers: bool = True) -> Left:
-    """Return the errors that calibration leaves in a technology, by name; the largest known for one not listed.
+    """Return the errors of currents that calibration leaves on chips of a technology, by name.
 
-    remembers: whether a decision knows the one before, as a 9T cell's does and a comparator's does not.
+    The largest known is for one not listed. remembers: whether a decision knows the one before, as a 9T cell's does and
+    a comparator's does not.
     """
     every = LEFT if remembers else LEFT_COMPARED
     known = every.values()
@@ -64,8 +68,11 @@ def left_by(technology: str, *, remembers: bool = True) -> Left:
 
 @dataclass(frozen=True)
 class RowNoise:
-    """The numbers of noise above, for i_unit and a technology; device, gate_farad: capacitance of a unit device of a
-    line as a diode and as a reader, F; farad: of the candidate, F; line: b_j times the capacitance of its line, F."""
+    """Device noise of a row of weights.
+
+    The numbers of noise above, for i_unit and a technology; device, gate_farad: capacitance of a unit device of a line
+    as a diode and as a reader, F; farad: of the candidate, F; line: b_j times the capacitance of its line, F.
+    """
 
     own: float
     gate: float
@@ -78,7 +85,10 @@ class RowNoise:
 
 @dataclass(frozen=True)
 class SigmaParts:
-    """The parts of a candidate's spread that count; None for one that does not. units: unit devices per weight 1.0."""
+    """The parts of a candidate's spread (mismatch, noise) that count; None for one that does not.
+
+    units: unit devices per weight 1.0.
+    """
 
     units: int
     left: Left | None
@@ -88,8 +98,10 @@ class SigmaParts:
 
 @dataclass(frozen=True)
 class WeightedRows:
-    """Rows that read the same signals. weight: (outputs, inputs); x: (..., inputs), their currents; level: what a
-    state's level makes, 0 where none does."""
+    """Rows of weights whose spread from chip to chip is computed, and which read the same signals.
+
+    weight: (outputs, inputs); x: (..., inputs), their currents; level: what a state's level makes, 0 where none does.
+    """
 
     weight: Values
     x: Values
@@ -97,13 +109,16 @@ class WeightedRows:
 
     @property
     def added(self) -> Values:
-        """sum |t_j|, (..., outputs)."""
+        """Return the sum of the sizes of the rows' currents, sum |t_j|, (..., outputs)."""
         return abs(self.x) @ abs(self.weight).T
 
 
 def row_noise(fit: NoiseFit, i_unit: float, edge: tuple[float, float], share: float) -> RowNoise:
-    """Return the noise of a row in a technology. edge: capacitance of the hold node with M1, F, and the time in which a
-    sample gate closes, s; share: of the frozen standard deviation, what the cell decides by."""
+    """Return the device noise of a row of weights in a technology.
+
+    edge: capacitance of the hold node with M1, F, and the time in which a sample gate closes, s; share: of the frozen
+    standard deviation, what the cell decides by.
+    """
     diode, line = fit.devices["cell_p"], fit.devices["mirror_p"]
     u_t = 8.617333e-5 * (fit.celsius + 273.15)
     hold, gate = edge
@@ -116,8 +131,10 @@ def row_noise(fit: NoiseFit, i_unit: float, edge: tuple[float, float], share: fl
 
 
 def candidate_variance(row: WeightedRows, u: Values, spread: SigmaParts) -> Values:
-    """Return the variance of the sums of rows, (..., outputs), noise included; u: these sums, as far as they are
-    positive."""
+    """Return the variance of the candidates, the sums of rows, on chips, (..., outputs), noise included.
+
+    u: these sums, as far as they are positive.
+    """
     found = u * 0.0
     if spread.noise is not None:
         found = found + noise_variance(row, u, spread.units, spread.noise)
@@ -130,7 +147,7 @@ def candidate_variance(row: WeightedRows, u: Values, spread: SigmaParts) -> Valu
 
 
 def threshold_variance(rise: Values, width: Values, spread: SigmaParts) -> Values:
-    """Return the variance of the threshold rise - width; width: 0 for the upper one."""
+    """Return the variance of the threshold rise - width on chips; width: 0 for the upper one."""
     found = rise * 0.0 + width * 0.0
     if spread.left is not None:
         found = found + (spread.left.threshold * (rise - width)) ** 2
@@ -140,8 +157,10 @@ def threshold_variance(rise: Values, width: Values, spread: SigmaParts) -> Value
 
 
 def noise_variance(row: WeightedRows, u: Values, units: int, noise: RowNoise) -> Values:
-    """Return the part of a decision's variance that device noise makes, (..., outputs); u: sums of the rows, as far as
-    they are positive; units: unit devices per weight 1.0."""
+    """Return the part of a decision's variance that device noise makes, (..., outputs).
+
+    u: sums of the rows, as far as they are positive; units: unit devices per weight 1.0.
+    """
     loads = units * (2 * noise.device + noise.reader * abs(row.weight).sum(0) / 2)  # F, of each line: half read either
     positive = row.weight > 0
     devices = 1.0 + 1.5 * positive  # p: its diode; n: its diode and copy, and of line p's as much as passes
@@ -153,7 +172,7 @@ def noise_variance(row: WeightedRows, u: Values, units: int, noise: RowNoise) ->
 
 
 def without_noise(spread: SigmaParts) -> SigmaParts:
-    """Return the parts without noise, for the behavioral model, which has noise of its own."""
+    """Return the parts of a spread without device noise, for the behavioral model, which has noise of its own."""
     return replace(spread, noise=None)
 
 
