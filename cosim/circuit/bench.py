@@ -14,10 +14,11 @@ _AT_ONCE = 1e-5  # s; a transient of one step
 
 @dataclass(frozen=True)
 class Tolerances:
-    """Tolerances of a simulator, by ngspice's names: siemens, ampere, volt, coulomb; reltol and trtol relative.
+    """Tolerances that a bench sets in a simulator, by ngspice's names.
 
-    xmu: weight of the trapezoidal rule, 0.5 undamped; below that its ringing after a switch event dies out. ngspice's
-    own defaults are made for milliampere: gmin 1e-12 alone adds 2.5 pA of leakage that no device has.
+    They are in siemens, ampere, volt, coulomb; reltol and trtol are relative. xmu: weight of the trapezoidal rule, 0.5 undamped; below
+    that its ringing after a switch event dies out. ngspice's own defaults are made for milliampere: gmin 1e-12 alone
+    adds 2.5 pA of leakage that no device has.
     """
 
     gmin: float = 1e-16
@@ -34,7 +35,7 @@ PRECISE = Tolerances(abstol=1e-17, vntol=1e-8, chgtol=1e-19, reltol=1e-5, trtol=
 
 @dataclass(frozen=True)
 class Tran:
-    """A transient from 0 to `end` in steps of at most `step`, s."""
+    """A bench's analysis: a transient from 0 to `end` in steps of at most `step`, s."""
 
     step: float
     end: float
@@ -42,12 +43,12 @@ class Tran:
 
 @dataclass(frozen=True)
 class Op:
-    """The operating point."""
+    """A bench's analysis: the operating point."""
 
 
 @dataclass(frozen=True)
 class Dc:
-    """Operating points while the value of a source, such as the current source `pull`, goes from start to stop."""
+    """A bench's analysis: operating points while a source's value, such as that of `pull`, goes from start to stop."""
 
     kind: Literal["v", "i"]
     source: str
@@ -61,21 +62,30 @@ Analysis = Tran | Op | Dc
 
 @dataclass(frozen=True)
 class Voltage:
-    """The voltage of a net to ground, V; an inner net by its path, such as `xnetwork.xcell.v0`."""
+    """A probe in a circuit's bench: the voltage of a net to ground, V.
+
+    An inner net goes by its path, such as `xnetwork.xcell.v0`.
+    """
 
     net: str
 
 
 @dataclass(frozen=True)
 class Current:
-    """Through a voltage source of the top level, from its first net to its second, A."""
+    """A probe in a circuit's bench: the current through a voltage source, A.
+
+    The source is at the top level; its first net is where the current enters.
+    """
 
     source: str
 
 
 @dataclass(frozen=True)
 class DrainCurrent:
-    """The drain current of a transistor, by its path, such as `network.cell.4`; A, with the simulator's sign."""
+    """A probe in a circuit's bench: a transistor's drain current, A, with the simulator's sign.
+
+    The transistor goes by its path, such as `network.cell.4`.
+    """
 
     device: str
 
@@ -85,11 +95,11 @@ Probe = Voltage | Current | DrainCurrent
 
 @dataclass(frozen=True)
 class TransientNoise:
-    """White currents in a transient: normal numbers `step` s apart, linear in between, so one-sided 2 rms^2 step up to
-    half of 1/step.
+    """White noise currents in a bench's transient, normal numbers `step` s apart.
 
-    key: 64 bits, of the numbers. sources: (net, rms A) from a net to ground. slopes: of n and p devices in weak
-    inversion, I / (g_m U_T): with them every transistor whose source is on its bulk has the noise of its own current.
+    They are linear in between, so one-sided 2 rms^2 step up to half of 1/step. key: 64 bits, of the numbers. sources:
+    (net, rms A) from a net to ground. slopes: of n and p devices in weak inversion, I / (g_m U_T): with them every
+    transistor whose source is on its bulk has the noise of its own current.
     """
 
     step: float
@@ -100,7 +110,7 @@ class TransientNoise:
 
 @dataclass(frozen=True)
 class Bench:
-    """A circuit with all that a simulator needs to run it: analysis, technology, probes and start.
+    """A bench: a circuit as data with all that a simulator needs to run it: analysis, technology, probes and start.
 
     technology: of its devices, with corner, temperature and supply. probes: what is saved; none: every net's voltage.
     preset: nets that begin at the supply; start: (net, V) where the search of the operating point begins. skip_still:
@@ -123,18 +133,18 @@ class Bench:
 
     @property
     def transient(self) -> Tran:
-        """Return the analysis, which must be a transient."""
+        """Return the bench's analysis, which must be a transient."""
         assert isinstance(self.analysis, Tran), f"{self.circuit.title} asks for {self.analysis}, not for a transient"
         return self.analysis
 
 
 def held(bench: Bench, seconds: float) -> Bench:
-    """Return the bench with sources that stay for `seconds` s at their values of time 0."""
+    """Return the bench with a circuit's sources held for `seconds` s at their values of time 0."""
     return replace(_still(bench), analysis=replace(bench.transient, end=seconds))
 
 
 def resting(bench: Bench) -> Bench:
-    """Return the bench that finds all voltages at time 0, which is one and the same for all samples of a network.
+    """Return the bench that finds all voltages of a circuit at time 0, the same for all samples of a network.
 
     It is a transient, because `preset` holds nets in its operating point alone.
     """
@@ -147,7 +157,7 @@ def started(bench: Bench, start: tuple[tuple[str, float], ...]) -> Bench:
 
 
 def relaxed(bench: Bench) -> Bench:
-    """Return the bench with a charge tolerance ten times larger, for a run whose time step collapsed.
+    """Return the bench with a charge tolerance ten times larger, for a netlist whose transient's time step collapsed.
 
     At a clock edge a node of a few femtofarad may otherwise ask for steps under 1 fs, the more so the smaller chgtol.
     """

@@ -12,7 +12,7 @@ _FOLD_AT = 110
 
 @dataclass(frozen=True)
 class Language:
-    """Syntax of a netlist; the defaults are SPICE's.
+    """The syntax of a simulator's netlist; the defaults are SPICE's.
 
     opening: a netlist's first statements; nets: around those of an element; subckt, ends: `{}` the block's name;
     multiplier: identical transistors in parallel; apart: between the letter and the name of a source; constant, points:
@@ -37,15 +37,15 @@ class Language:
     quoted: bool = False
 
     def named(self, name: str) -> str:
-        """Return the name of a net, or of an element with its letter, as the language writes it."""
+        """Return the name of a net, or of an element with its letter, as the netlist language writes it."""
         return f"'{name.replace('.', ':')}'" if self.quoted and "." in name else name
 
     def joined(self, *nets: str) -> str:
-        """Return the nets of an element or of a block as the language writes them."""
+        """Return the nets of an element or of a block as the netlist language writes them."""
         return self.nets.format(" ".join(map(self.named, nets)))
 
     def fold(self, line: str) -> list[str]:
-        """Fold a statement into lines of a width that simulators accept."""
+        """Fold a netlist's statement into lines of a width that simulators accept."""
         first, *more = fold(line)
         if not self.escaped:
             return [first, *more]
@@ -68,7 +68,7 @@ BRACKETS = Language(
 
 
 def format_number(value: float) -> str:
-    """Format a float in the shortest exponent notation that has the same 12 digits: 1e-09, 3.5e-10, 0e+00."""
+    """Format a number for a netlist in the shortest exponent notation with 12 digits: 1e-09, 3.5e-10, 0e+00."""
     mantissa, exponent = f"{value:.11e}".split("e")
     mantissa = mantissa.rstrip("0").rstrip(".")
     return f"{mantissa}e{int(exponent):+03d}"
@@ -85,13 +85,13 @@ def format_circuit(circuit: Circuit, technology: Technology, language: Language 
 
 
 def device_sizes(circuit: Circuit) -> set[Size]:
-    """Return polarity, width and length, metre, of every transistor in a circuit."""
+    """Return polarity, width and length, metre, of every transistor in a circuit's netlist."""
     parts = (circuit.elements, *(block.elements for block in circuit.subcircuits))
     return {(mos.polarity, mos.w, mos.l) for elements in parts for mos in elements if isinstance(mos, Mos)}
 
 
 def format_elements(elements: Iterable[Element], technology: Technology, language: Language = SPICE) -> list[str]:
-    """Format one folded line per element, behind its origin as a comment line where it has one."""
+    """Format one folded netlist line per element, behind its origin as a comment line where it has one."""
     lines: list[str] = []
     for element in elements:
         if element.origin:
@@ -143,7 +143,7 @@ def _format_deviation(mos: Mos) -> str:
 
 
 def fold(line: str, width: int = _FOLD_AT) -> list[str]:
-    """Fold a line at word borders, so that no line is wider than `width`, with + before each continuation."""
+    """Fold a netlist line at word borders, so that none is wider than `width`, with + before each continuation."""
     lines: list[str] = []
     current = ""
     for word in line.split(" "):

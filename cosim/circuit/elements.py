@@ -36,8 +36,10 @@ Role = Literal[
 
 @dataclass(frozen=True)
 class Attribution:
-    """The part of the network that an instance belongs to: a group in the study of its spread, a block of power and
-    area."""
+    """The part of a network that an instance in its circuit belongs to.
+
+    It is a group in the study of its spread, a block of power and area.
+    """
 
     group: str
     block: str
@@ -45,7 +47,7 @@ class Attribution:
 
 @dataclass(frozen=True)
 class Mos:
-    """One transistor of `m` identical units in parallel, each w by l. `origin` says where it comes from.
+    """One transistor of a circuit: `m` identical units in parallel, each w by l. `origin` says where it comes from.
 
     vt_shift: by how much the magnitude of its threshold voltage deviates, V; beta_factor: its current factor over
     nominal; role: what it is for; match: the net whose devices a layout places together, mostly its gate line; part:
@@ -71,13 +73,13 @@ class Mos:
 
     @property
     def gate_area(self) -> float:
-        """m w l in square metre."""
+        """Return the transistor's gate area m w l in square metre."""
         return self.m * self.w * self.l
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A subcircuit call: nets in the order of the subcircuit's ports.
+    """An instance in a netlist, a subcircuit call: nets in the order of the subcircuit's ports.
 
     match: (group inside, net outside) where they are one group although a switch stands between.
     """
@@ -93,7 +95,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Capacitor:
-    """A capacitor in farad."""
+    """A capacitor of a circuit, in farad."""
 
     letter: ClassVar[str] = "c"  # that its name begins with in a netlist
     name: str
@@ -106,7 +108,7 @@ class Capacitor:
 
 @dataclass(frozen=True)
 class Source:
-    """An independent source from net `a` to net `b`: `value` is a number (dc) or a tuple of (time, value) points."""
+    """An independent source of a circuit from net `a` to net `b`: `value` is a number (dc) or (time, value) points."""
 
     name: str
     kind: Literal["v", "i"]
@@ -117,7 +119,7 @@ class Source:
 
     @property
     def letter(self) -> str:
-        """Return the letter that its name begins with in a netlist."""
+        """Return the letter that the source's name begins with in a netlist."""
         return self.kind
 
 
@@ -125,7 +127,7 @@ Element = Mos | Instance | Capacitor | Source
 
 
 def check_names(place: str, elements: Sequence[Element]) -> None:
-    """Raise MappingError where two elements of one block or top level have one name, in any dialect.
+    """Raise MappingError where two elements of one block or top level of a circuit have one name, in any dialect.
 
     A name is what a netlist writes, with its letter: a source `upper` and an instance `upper` are two names.
     """
@@ -154,7 +156,7 @@ def _described(element: Element) -> str:
 
 @dataclass(frozen=True)
 class Subcircuit:
-    """A named block with ports; `summary` becomes the comment above its definition.
+    """A subcircuit of a netlist: a named block with ports; `summary` becomes the comment above its definition.
 
     Raises MappingError where two of its elements have one name.
     """
@@ -170,7 +172,7 @@ class Subcircuit:
 
 @dataclass(frozen=True)
 class Circuit:
-    """Subcircuit definitions in order of use and the elements of the top level.
+    """A circuit as data: subcircuit definitions in order of use and the elements of the top level.
 
     Raises MappingError where two elements, or two definitions, have one name.
     """
@@ -190,11 +192,11 @@ class Circuit:
             )
 
     def flatten(self) -> Iterator[Mos]:
-        """Yield every transistor with its hierarchical name, in netlist order; nets are named as in `flat`."""
+        """Yield every transistor of the circuit with its hierarchical name, in netlist order; nets as in `flat`."""
         return (element for element in self.flat().elements if isinstance(element, Mos))
 
     def roles(self) -> dict[tuple[str, Role], str]:
-        """Return (path of an instance, role) -> the name of the first transistor of that role in it or below it."""
+        """Return the circuit's (path of an instance, role) -> its first transistor of that role in it or below it."""
         found: dict[tuple[str, Role], str] = {}
         for mos in self.flatten():
             path = mos.name

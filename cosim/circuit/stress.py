@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ripple:
-    """A triangle of `volts` from peak to peak on the supply, at `hertz`, from time 0 on."""
+    """A stress in a bench: a triangle of `volts` from peak to peak on the supply, at `hertz`, from time 0 on."""
 
     volts: float
     hertz: float
@@ -28,7 +28,10 @@ class Ripple:
 
 @dataclass(frozen=True)
 class Step:
-    """The supply is `volts` higher (below 0: lower) from `start` to `end`; each edge takes `edge`; s."""
+    """A stress in a bench: the supply is `volts` higher (below 0: lower) from `start` to `end`, s.
+
+    Each edge takes `edge`, s.
+    """
 
     volts: float
     start: float
@@ -38,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True)
 class PowerUp:
-    """At time 0 all sources are at `floor` of what they are to be, and reach that at `end`, s."""
+    """A stress in a bench: at time 0 all sources are at `floor` of their values, and reach these at `end`, s."""
 
     end: float
     floor: float
@@ -46,7 +49,10 @@ class PowerUp:
 
 @dataclass(frozen=True)
 class Skew:
-    """Every clock net comes late by its own delay, uniform within +-`seconds`, from a hash of `seed` and its name."""
+    """A stress in a circuit's bench: clock nets that come late.
+
+    Each has its own delay, uniform within +-`seconds`, from a hash of `seed` and its name.
+    """
 
     seconds: float
     seed: int
@@ -56,7 +62,10 @@ Stress = Ripple | Step | PowerUp | Skew
 
 
 def stressed(bench: Bench, stress: Stress) -> Bench:
-    """Return the bench under the stress; its analysis, what it saves and its tolerances are unchanged."""
+    """Return the bench under the stress of its supply or clocks.
+
+    Its analysis, what it saves and its tolerances are unchanged.
+    """
     elements = tuple(_bent(element, stress, bench) for element in bench.circuit.elements)
     return replace(bench, circuit=replace(bench.circuit, elements=elements))
 

@@ -33,7 +33,8 @@ DECIDED = 0.6  # frames from the end of the last one until the class is read
 
 @dataclass(frozen=True)
 class Timing:
-    """Frame timing. t_step in second; edge and clock_edge as fractions of it; reset: frames that it takes."""
+    """The timing of frames in a circuit's waveforms. t_step in second; edge and clock_edge as fractions of it; reset:
+    frames that it takes."""
 
     t_step: float = 10e-3
     edge: float = 0.01
@@ -51,28 +52,28 @@ class Timing:
 
     @property
     def start(self) -> float:
-        """Return the moment at which frame 0 begins, in second."""
+        """Return the moment at which the circuit's frame 0 begins, in second."""
         return self.reset * self.t_step
 
     @property
     def reset_end(self) -> float:
-        """Return the moment at which the clocks first open and a reset has left its states behind, in second."""
+        """Return the moment at which the circuit's clocks first open and the reset is over, in second."""
         return self.start - 2 * self.clock_edge * self.t_step
 
     def moments(self, frames: int, *fractions: float) -> list[float]:
-        """Return the moments at these fractions of each frame, in second."""
+        """Return the circuit time at these fractions of each frame, in second."""
         starts = (self.start + k * self.t_step for k in range(frames))
         return [start + fraction * self.t_step for start in starts for fraction in fractions]
 
     def sample_times(self, frames: int) -> NDArray[np.float64]:
-        """Return the moments at which states and outputs are read, (frames,) in second."""
+        """Return the moments at which the circuit's states and outputs are read, (frames,) in second."""
         return np.asarray(self.start + (np.arange(frames) + SAMPLE_AT) * self.t_step, dtype=np.float64)
 
 
 def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -> Waveform:
-    """Return the pedestal during reset, then one level a frame, each reached after an edge, A; a number if constant.
+    """Return an input's waveform: the pedestal during reset, then one level a frame, A; a number if constant.
 
-    currents: (frames,), A, without the pedestal.
+    Each level is reached after an edge. currents: (frames,), A, without the pedestal.
     """
     points, previous = [(0.0, pedestal)], pedestal
     for k, level in enumerate((currents + pedestal).tolist()):
@@ -84,13 +85,13 @@ def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) ->
 
 
 def reset_waveform(supply: float, timing: Timing) -> Waveform:
-    """Return the course of resetb, V: low, and high before the reset ends."""
+    """Return the waveform of the circuit's resetb source, V: low, and high before the reset ends."""
     begin = 0.7 * timing.start
     return ((0.0, 0.0), (begin, 0.0), (begin + timing.clock_edge * timing.t_step, supply))
 
 
 def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return the courses of clk and clkb, V: low during reset, then high except for DECIDE of a frame after `close`."""
+    """Return the waveforms of clk and clkb, V: low in reset, then high except for DECIDE of a frame after `close`."""
     return square(supply, 0.0, [timing.reset_end, *timing.moments(frames, close, close + DECIDE)], timing)
 
 
@@ -100,7 +101,7 @@ def sampled_time(stages: int, timing: Timing) -> float:
 
 
 def sample_waveforms(supply: float, sampled: float, chosen: Sequence[int], timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return the courses of sample and sampleb, V: high after each of the chosen frames, `sampled` second in all."""
+    """Return the waveforms of sample and sampleb, V: high after each of the chosen frames, `sampled` second in all."""
     each = sampled / len(chosen)
     begins = [timing.start + (k + 1 + AFTER) * timing.t_step for k in chosen]
     edges = replace(timing, clock_edge=min(timing.clock_edge, each / (4 * timing.t_step)))
@@ -108,13 +109,16 @@ def sample_waveforms(supply: float, sampled: float, chosen: Sequence[int], timin
 
 
 def begin_waveform(supply: float, timing: Timing) -> Waveform:
-    """Return the course of begin, V: high in the first half of the reset."""
+    """Return the waveform of the source begin, V: high in the first half of the reset."""
     end = 0.4 * timing.start
     return ((0.0, supply), (end, supply), (end + timing.clock_edge * timing.t_step, 0.0))
 
 
 def ck_waveform(supply: float, ticks: int, high: float, end: float, timing: Timing) -> Waveform:
-    """ck of a clock generator: so many ticks a frame, of which `high` is high, until `end`; tick 0 begins frame 0."""
+    """Return the waveform of ck, a clock generator's source, until `end`: so many ticks a frame, `high` of each high.
+
+    Tick 0 begins frame 0.
+    """
     tick = timing.t_step / ticks
     edge = min(SHARP, high / 4 * tick)
     points, first = [(0.0, 0.0)], timing.start - int(timing.start / tick) * tick
@@ -125,29 +129,32 @@ def ck_waveform(supply: float, ticks: int, high: float, end: float, timing: Timi
 
 
 def run_waveform(supply: float, ticks: int, steps: int, timing: Timing) -> Waveform:
-    """run: high half a tick before the first of so many steps, the last of which is tick 0 of frame 0."""
+    """Return the waveform of the source run, high half a tick before the first of so many steps.
+
+    The last of these is tick 0 of frame 0.
+    """
     tick = timing.t_step / ticks
     begin = timing.start - (steps - 0.5) * tick
     return ((0.0, 0.0), (begin, 0.0), (begin + SHARP, supply))
 
 
 def take_waveform(supply: float, first: int, timing: Timing) -> Waveform:
-    """take: high from the end of the first frame that counts."""
+    """Return the waveform of the source take: high from the end of the first frame that counts."""
     begin = timing.start + (first + 1) * timing.t_step
     return ((0.0, 0.0), (begin, 0.0), (begin + timing.edge * timing.t_step, supply))
 
 
 def decision_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
-    """dec and decb: high during the reset, then within the time in which clk is low, apart from its edges."""
+    """Return the waveforms of dec and decb: high in the reset, then within clk's low time, apart from its edges."""
     gap = timing.clock_edge + APART
     decisions = timing.moments(frames, close + gap, close + DECIDE - gap)
     return square(supply, 1.0, [timing.reset_end - gap * timing.t_step, *decisions], timing)
 
 
 def square(supply: float, value: float, moments: list[float], timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return a logic signal and its complement, V: `value` until the first moment, then the other, and so on.
+    """Return the waveforms of a logic signal and its complement, V.
 
-    value: 0 or 1; moments: s.
+    They are `value` and its opposite until the first moment, then change at each. value: 0 or 1; moments: s.
     """
     edge, points = timing.clock_edge * timing.t_step, [(0.0, value)]
     for moment in moments:

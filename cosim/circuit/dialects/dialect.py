@@ -16,7 +16,7 @@ START_FILE = "start.sp"  # the operating point that a testbench with `skip_still
 
 @dataclass(frozen=True)
 class FileNames:
-    """Names of the files of a compiled network."""
+    """Names of the netlist files of a compiled network."""
 
     netlist: str = "network.sp"
     devices: str = "devices.lib"
@@ -25,7 +25,7 @@ class FileNames:
 
 @dataclass(frozen=True)
 class Dialect:
-    """The input language of a simulator.
+    """The input language of a simulator: its netlists, device cards and testbenches as text.
 
     language: of netlists; devices: cards of these sizes, and how to use the foundry's own library;
     testbench: the lines of an input file beside `files`; printed: what a probe is called where the simulator prints it.
@@ -39,21 +39,21 @@ class Dialect:
     files: FileNames = FileNames()
 
     def network(self, circuit: Circuit, technology: Technology) -> str:
-        """Format the netlist of a circuit."""
+        """Format the netlist of a circuit in this dialect."""
         return format_circuit(circuit, technology, self.language)
 
     def format_testbench(self, bench: Bench) -> str:
-        """Format a complete input file of a transient, which includes netlist and cards as files."""
+        """Format a simulator's complete input file of a transient, which includes netlist and cards as files."""
         return "\n".join(self.testbench(bench)) + "\n"
 
 
 def tolerance_texts(tolerances: Tolerances) -> dict[str, str]:
-    """Return the tolerances as texts, by name."""
+    """Return a netlist's simulator tolerances as texts, by name."""
     return {name: format_number(value) for name, value in asdict(tolerances).items()}
 
 
 def spice_probe(probe: Voltage | Current) -> str:
-    """Return a probe as SPICE writes it: v(net) or i(source)."""
+    """Return a probe as SPICE decks write it: v(net) or i(source)."""
     return f"v({probe.net})" if isinstance(probe, Voltage) else f"i(v{probe.source})"
 
 
@@ -71,7 +71,7 @@ _NGSPICE_ONLY = re.compile(r"v(gs|gd|gb|ds|bs|bd)r?_max")
 
 @dataclass(frozen=True)
 class CardForm:
-    """Form of a card in a dialect: `{name}`, `{kind}` n or p, `{sign}` 1 or -1, `{fields}` the parameters.
+    """The form of a device card in a dialect: `{name}`, `{kind}` n or p, `{sign}` 1 or -1, `{fields}` the parameters.
 
     opening: statements in front of the first; version: what it makes of BSIM4's, and how it writes that;
     defaults: where a parameter that a card leaves out differs from ngspice's own;
@@ -87,7 +87,7 @@ class CardForm:
     include: str = ".lib 'FILE' {}"
 
     def format_devices(self, technology: Technology, sizes: Iterable[Size]) -> str:
-        """Format the cards of these sizes, and comments on how to use the foundry's own library."""
+        """Format the device cards of these sizes in the dialect, and comments on the foundry's own library."""
         sizes = set(sizes)
         devices, comment = device_cards(technology, sizes), self.language.comment
         lines = [f"{comment} {devices.source}", *self.opening]
@@ -135,7 +135,7 @@ class CardForm:
 
 
 def two_numbers(version: str) -> str:
-    """Return the first two numbers of a version, 4.8 of 4.8.1, as HSPICE and Spectre take it.
+    """Return the first two numbers of a BSIM4 version, 4.8 of 4.8.1, as device cards of HSPICE and Spectre have it.
 
     The third number only corrects errors.
     """

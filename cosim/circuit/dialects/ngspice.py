@@ -15,7 +15,7 @@ _SEEDS = 2**31 - 2  # of its generator
 
 
 def format_bench(bench: Bench) -> str:
-    """Format a bench as one self-contained deck for ngspice."""
+    """Format a circuit's bench as one self-contained deck (input text) for ngspice."""
     nested = bool(bench.circuit.subcircuits)
     saved = " ".join(saved_name(probe, nested=nested) for probe in bench.probes) or "all"
     lines: list[str] = []
@@ -43,13 +43,16 @@ def _noise(noise: TransientNoise) -> list[str]:
 
 
 def format_deck(circuit: Circuit, technology: Technology, options: str, analysis: str, saved: str) -> str:
-    """Format a deck: netlist, device models, the lines of `format_options`, what to save, one analysis."""
+    """Format a deck for ngspice: netlist, device models, the lines of `format_options`, what to save, one analysis."""
     netlist, devices = format_circuit(circuit, technology), format_devices(technology, device_sizes(circuit))
     return f"{netlist}\n{devices}\n{options}.save {saved}\n{analysis}\n.end\n"
 
 
 def format_devices(technology: Technology, sizes: Iterable[Size]) -> str:
-    """Format the cards of these sizes. Raises InputError when the library does not have a device or a size."""
+    """Format the device cards of these sizes for an ngspice deck.
+
+    Raises InputError when the library does not have a device or a size.
+    """
     devices = device_cards(technology, sizes)
     lines = [f"* {devices.source}"]
     for card in devices.cards:
@@ -60,7 +63,7 @@ def format_devices(technology: Technology, sizes: Iterable[Size]) -> str:
 
 
 def format_options(tolerances: Tolerances, technology: Technology, *, skip_still: bool = False) -> str:
-    """Return the `.options` and `.temp` lines.
+    """Return the `.options` and `.temp` lines of an ngspice deck.
 
     num_threads: ngspice's default of two threads costs five times the processor time of one in circuits of this size.
     """
@@ -70,12 +73,12 @@ def format_options(tolerances: Tolerances, technology: Technology, *, skip_still
 
 
 def format_point(voltages: tuple[tuple[str, float], ...]) -> list[str]:
-    """Format the statement that gives ngspice these (net, V) as a first guess of an operating point, folded."""
+    """Format the statement of an ngspice deck with these (net, V) as first guess of an operating point, folded."""
     return fold(f".nodeset {' '.join(f'v({net})={format_number(value)}' for net, value in voltages)}")
 
 
 def vector(probe: Probe, *, nested: bool) -> str:
-    """Return ngspice's name of a probe among its results.
+    """Return the name that ngspice gives a probe among its results, for its deck's text.
 
     A circuit without subcircuits, not `nested`, has plain names.
     """
@@ -93,7 +96,7 @@ def _drain(device: str) -> str:
 
 
 def saved_name(probe: Probe, *, nested: bool = True) -> str:
-    """Return the name by which ngspice saves and prints a probe."""
+    """Return the name by which an ngspice deck saves and prints a probe."""
     return vector(probe, nested=nested) if isinstance(probe, DrainCurrent) else spice_probe(probe)
 
 

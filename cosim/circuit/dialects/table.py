@@ -42,5 +42,5 @@ DIALECTS: tuple[Dialect, ...] = (NGSPICE, SPECTRE, HSPICE, XYCE, VACASK)
 
 
 def dialect_named(name: str) -> Dialect:
-    """Return the dialect of this name, which must be one of DIALECTS."""
+    """Return the simulator dialect of this name, for netlists; it must be one of DIALECTS."""
     return next(dialect for dialect in DIALECTS if dialect.name == name)

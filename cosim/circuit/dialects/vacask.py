@@ -24,7 +24,7 @@ _LANGUAGE = replace(
 
 
 def format_bench(bench: Bench) -> str:
-    """Format a bench as one self-contained deck for VACASK: cards, the circuit's blocks, and the bench."""
+    """Format a circuit's bench as one self-contained deck (input text) for VACASK: cards, blocks, and bench."""
     circuit = bench.circuit
     netlist = VACASK.network(Circuit(circuit.title, circuit.subcircuits), bench.technology)
     cards = VACASK.devices(bench.technology, device_sizes(circuit))
@@ -32,7 +32,7 @@ def format_bench(bench: Bench) -> str:
 
 
 def option_texts(tolerances: Tolerances, technology: Technology) -> dict[str, str]:
-    """Return the options that a deck sets, by VACASK's names."""
+    """Return the options that a VACASK deck sets, as texts by VACASK's names."""
     renamed = {"trtol": "tran_lteratio", "xmu": "tran_xmu"}
     settings = {renamed.get(name, name): value for name, value in tolerance_texts(tolerances).items()}
     return {"temp": format_number(technology.celsius), **settings}
@@ -92,7 +92,7 @@ def _saved(probe: Probe) -> str:
 
 
 def printed(probe: Probe) -> str:
-    """Return the raw file's name for a probe: a net, a source's branch, or a transistor's drain current."""
+    """Return a probe's name in VACASK's raw file: a net, a source's branch, or a transistor's drain current."""
     if isinstance(probe, DrainCurrent):
         return f"{transistor_name(probe).replace('.', ':')}.id"
     name = spice_probe(probe)[2:-1].replace(".", ":")
