@@ -16,9 +16,9 @@ _AT_ONCE = 1e-5  # s; a transient of one step
 class Tolerances:
     """Tolerances that a bench sets in a simulator, by ngspice's names.
 
-    They are in siemens, ampere, volt, coulomb; reltol and trtol are relative. xmu: weight of the trapezoidal rule, 0.5 undamped; below
-    that its ringing after a switch event dies out. ngspice's own defaults are made for milliampere: gmin 1e-12 alone
-    adds 2.5 pA of leakage that no device has.
+    They are in siemens, ampere, volt, coulomb; reltol and trtol are relative. xmu: weight of the trapezoidal rule, 0.5
+    undamped; below that its ringing after a switch event dies out. ngspice's own defaults are made for milliampere:
+    gmin 1e-12 alone adds 2.5 pA of leakage that no device has.
     """
 
     gmin: float = 1e-16
