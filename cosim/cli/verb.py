@@ -17,7 +17,6 @@ The docstring of `run` is the help text. `cosim.run`, `cosim sweep` and `cosim e
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,7 +31,7 @@ from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings, is
 from cosim.cli.types import Epsilon, Quantity
 
 FILE = click.Path(path_type=Path)
-_PARAMETER = "cosim.parameter"  # in a field's metadata: makes its argument or option, from the field's name
+_GROUP = "group"  # in a field's metadata, beside help, type and what else click has: the class of the parameter
 T = TypeVar("T")
 Declared = Any  # a declaration stands where a field has its default, of the field's own type
 
@@ -56,8 +55,7 @@ class Result:
 def argument(metavar: str | None, kind: Declared, **more: Declared) -> Declared:
     """Declare an argument of the command line as a field; without `required=False` the field has no default."""
     default = {} if more.get("required", True) else {"default": more.get("default", () if "nargs" in more else None)}
-    make = partial(click.Argument, metavar=metavar, type=kind, **more)
-    return field(metadata={_PARAMETER: lambda name: make([name])}, **default)
+    return field(metadata={_GROUP: click.Argument, "metavar": metavar, "type": kind, **more}, **default)
 
 
 def option(
@@ -80,13 +78,7 @@ def option(
         value = callback(None, None, value)
     if more.get("multiple") and default is None:
         value = ()
-    flags = more.pop("flags", ())
-
-    def make(name: str) -> click.Option:
-        names = flags or [f"--{name.replace('_', '-')}"]
-        return group([*names, name], type=kind, default=default, help=text, **more)
-
-    return field(default=value, metadata={_PARAMETER: make})
+    return field(default=value, metadata={_GROUP: group, "help": text, "type": kind, "default": default, **more})
 
 
 def switch(text: str, group: type[click.Option] = click.Option, **more: Declared) -> Declared:
@@ -114,18 +106,24 @@ def _inner(record: Declared) -> "dict[str, type[Declared]]":
 
 def _own(record: Declared) -> list[str]:
     """Return the names of the fields that declare an option themselves."""
-    return [one.name for one in fields(record) if _PARAMETER in one.metadata]
+    return [one.name for one in fields(record) if _GROUP in one.metadata]
 
 
 def parameters_of(record: type[Declared]) -> list[click.Parameter]:
     """Return the arguments and options that the fields of a dataclass declare, in their order."""
     inner, found = _inner(record), list[click.Parameter]()
     for one in fields(record):
-        if make := one.metadata.get(_PARAMETER):
-            found.append(make(one.name))
+        if _GROUP in one.metadata:
+            found.append(_parameter(one.name, **one.metadata))
         elif one.name in inner:
             found += parameters_of(inner[one.name])
     return found
+
+
+def _parameter(name: str, group: type[Declared], flags: Sequence[str] = (), **more: Declared) -> click.Parameter:
+    if not issubclass(group, click.Argument):
+        flags = flags or [f"--{name.replace('_', '-')}"]
+    return group([*flags, name], **more)
 
 
 def build(record: type[T], values: Mapping[str, object]) -> T:

@@ -108,7 +108,7 @@ def _swept(cell: str) -> Verb:
         output, where = options.output, options.where
         check_outputs("characterize", output, where.json_file)
         technologies, calibration = _conditions(where)
-        measure = getattr(characterize, f"characterize_{cell}")
+        measure = characterize.MEASURES[cell]
         session.take_folder("characterize", output)
         found = []
         for technology in technologies:

@@ -4,7 +4,7 @@ Everything stays as it is at the nominal point when supply and temperature move:
 voltage of the output's node. Only the devices change.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Literal
@@ -257,6 +257,15 @@ def characterize_dpi(technology: Technology, calibration: Calibration, simulator
         for (name, unit), value, measured, calibrated in zip(names, ideal, *found, strict=True):
             rows.append(CellFigure(f"alpha {group}", name, unit, value, measured, calibrated, value))
     return Characterisation(technology, tuple(rows), tuple(curves))
+
+
+MEASURES: dict[str, Callable[[Technology, Calibration, str], Characterisation]] = {  # cell -> its characterisation
+    "schmitt": characterize_schmitt,
+    "dpi": characterize_dpi,
+    "mirror": characterize_mirror,
+    "rectifier": characterize_rectifier,
+    "steering": characterize_steering,
+}
 
 
 def _step_response(
