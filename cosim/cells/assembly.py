@@ -9,7 +9,10 @@ from cosim.circuit.elements import Circuit
 
 @dataclass(frozen=True)
 class Carried:
-    """An analog state, or a pulse: (I - rest) / step of the current I of a transistor of the flat circuit, ampere."""
+    """An analog state or a pulse of a circuit: (I - rest) / step of the current I of a transistor, ampere.
+
+    The transistor is one of the flat circuit.
+    """
 
     device: str
     rest: float
@@ -21,7 +24,7 @@ Shown = tuple[str, ...] | Carried  # nets of which as many are high as a whole s
 
 @dataclass(frozen=True)
 class Around:
-    """Blocks of the chip around its network, `cosim.compiler.around`; nothing by default.
+    """Blocks of the chip around its network in the assembled circuit, `cosim.compiler.around`; nothing by default.
 
     blocks: of power, beside those of the network; pins: bias pin -> the block that its current belongs to, where that
     is not `bias`; codes: nets of the bits of each input, the lowest first, in place of a current into its pin; lines:
@@ -45,7 +48,7 @@ class Around:
 
 @dataclass(frozen=True)
 class Assembly:
-    """The circuit and what a testbench must drive and may watch.
+    """The transistor circuit of a network, and what a testbench must drive and may watch.
 
     bias_pins: pin -> current in ampere into it; input_pins: pins in order of the input index; unit_pin carries i_unit,
     pedestal_pin (None without pedestal) i_pedestal, which rides on every input, too;
@@ -91,33 +94,33 @@ class Assembly:
 
     @property
     def blocks(self) -> tuple[str, ...]:
-        """Return the blocks by which the network's power is counted."""
+        """Return the blocks of the assembled circuit by which the network's power is counted."""
         return (*BLOCKS, *self.around.blocks)
 
     @property
     def reset(self) -> str:
-        """The pin that is low during the reset."""
+        """Return the pin of the assembled circuit that is low during the reset."""
         return RUN if self.around.ticks else "resetb"
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """The pins of clocks and decisions, and of what samples outputs, that are driven from outside."""
+        """Return the pins of clocks, decisions and output samplers, driven from outside the circuit."""
         if self.around.ticks:
             return (CK, TAKE) if self.around.lines else (CK,)
         return (*(pin for pair in (*self.clocks, *self.decides.values()) for pin in pair), *self.around.drivers)
 
     @property
     def driven(self) -> tuple[str, ...]:
-        """With those of pulses."""
+        """Return the pins of clocks, decisions, output samplers and pulses, driven from outside the circuit."""
         pulses = () if self.around.ticks else self.pulses.values()
         return (*self.phases, *(pin for pair in pulses for pin in pair))
 
     @property
     def code_bits(self) -> tuple[str, ...]:
-        """The nets of all codes."""
+        """Return the nets of all input codes' bits in the assembled circuit."""
         return tuple(bit for code in self.around.codes for bit in code)
 
     @property
     def transistors(self) -> int:
-        """Transistors as drawn in the netlist; one of m units counts once."""
+        """Return the number of transistors of the assembled circuit as drawn; one of m units counts once."""
         return sum(1 for _ in self.circuit.flatten())

@@ -36,7 +36,10 @@ AVERAGE_PORTS = ("y", "low", "sample", "sampleb", "begin", "lift", "mean", "vdd"
 
 
 def average(technology: Technology, capacitance: float) -> Subcircuit:
-    """`capacitance`: C1 + C2, F. Ports y low sample sampleb begin lift mean vdd."""
+    """Build the cell that averages a signed current over time on a capacitor.
+
+    `capacitance`: C1 + C2, F. Ports y low sample sampleb begin lift mean vdd.
+    """
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     turn_n, turn_p = (TransistorDesign("switch", kind, technology.sizing.latch_switch) for kind in POLARITIES)
     lifted = LIFT * capacitance
@@ -59,7 +62,7 @@ def average(technology: Technology, capacitance: float) -> Subcircuit:
 
 
 def average_bias(technology: Technology) -> Subcircuit:
-    """Return the subcircuit that keeps the idle current of all averages.
+    """Build the cell that keeps the idle current of all averaging cells.
 
     Ports line low vdd; line: gate line of I_idle.
     """

@@ -36,9 +36,10 @@ _PINS = ("thresh", "width", "gain")
 
 
 def mirror_bench(technology: Technology, units: int, trim: float, current: float, v_node: float) -> Bench:
-    """One signal of `current` into weight +1 (source n), weight -1 (p), line n (push) and a candidate diode (net cand).
+    """Return a bench that tests mirror cells: one signal of `current` into weights and a candidate diode.
 
-    The nodes that the weights load stand at `v_node` under the supply. Net p is what a rectifier of unit devices is at.
+    Weights are +1 (source n), -1 (p) and line n (push); the diode's net is cand. The nodes that the weights load stand
+    at `v_node` under the supply. Net p is what a rectifier of unit devices is at.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -61,8 +62,10 @@ def mirror_bench(technology: Technology, units: int, trim: float, current: float
 
 
 def sink_bench(technology: Technology, stretch: float, current: float, v_node: float) -> Bench:
-    """A bias diode of this length over nominal, `current` ampere in it, and its sink from a node `v_node` under the
-    supply. Saves what the sink takes, through `node`."""
+    """Return a bench that tests a sink cell: a bias diode of this length over nominal, and its sink from a node.
+
+    The diode gets `current` ampere; the node is `v_node` under the supply. Saves what the sink takes, through `node`.
+    """
     elements: tuple[Element, ...] = (
         supply_of(technology),
         Source("bias", "i", "vdd", "bias", current),
@@ -75,10 +78,10 @@ def sink_bench(technology: Technology, stretch: float, current: float, v_node: f
 
 
 def rectifier_bench(technology: Technology, units: int, trim: float, i_push: float, i_pull_max: float) -> Bench:
-    """A candidate diode between a weight of +1 that pulls and one of -1 that pushes with i_push.
+    """Return a bench that tests a rectifier cell: a candidate diode between a weight of +1 and one of -1.
 
-    The first pulls 0 ... i_pull_max ampere in SWEEP_POINTS steps. Saves the current through `sense`, what the diode
-    draws from the supply.
+    The second pushes with i_push. The first pulls 0 ... i_pull_max ampere in SWEEP_POINTS steps. Saves
+    the current through `sense`, what the diode draws from the supply.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -98,10 +101,11 @@ def rectifier_bench(technology: Technology, units: int, trim: float, i_push: flo
 
 
 def steering_bench(technology: Technology, units: int, i_gain: float, level: float, v_node: float) -> Bench:
-    """A steering AND of two bits: one is high, one is a symbol comparator's, whose signal rises from 0 to `level`.
+    """Return a bench that tests a steering AND cell of two bits.
 
-    The comparator's threshold is half of level, i_gain the source's pin, ampere; the signal takes SWEEP_POINTS steps.
-    Saves what the AND pulls through `node`, whose net stands at `v_node` under the supply.
+    One is high, one is a symbol comparator's, whose signal rises from 0 to `level`. The comparator's threshold is half
+    of level, i_gain the source's pin, ampere; the signal takes SWEEP_POINTS steps. Saves what the AND pulls through
+    `node`, whose net stands at `v_node` under the supply.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -121,9 +125,10 @@ def steering_bench(technology: Technology, units: int, i_gain: float, level: flo
 
 
 def winner_bench(technology: Technology, i_bias: float, currents: NDArray[np.float64], t_step: float) -> Bench:
-    """A winner-take-all of currents (steps, inputs), ampere, each row for t_step seconds behind an edge of 1 % of it.
+    """Return a bench that tests a winner-take-all cell of currents (steps, inputs), ampere.
 
-    Outputs pull from candidate diodes. Saves the current of each, the sources out0, out1, ...
+    Each row is for t_step seconds behind an edge of 1 % of it. Outputs pull from candidate diodes. Saves the current of
+    each, the sources out0, out1, ...
     """
     steps, inputs = currents.shape
     cell, places = winner(technology, inputs), range(inputs)
@@ -144,9 +149,10 @@ def winner_bench(technology: Technology, i_bias: float, currents: NDArray[np.flo
 
 
 def ratio_bench(technology: Technology, units: int, i_b: float, i_max: float) -> Bench:
-    """A ratio gate of bias i_b on a signal from 0 to i_max, ampere, in SWEEP_POINTS steps.
+    """Return a bench that tests a ratio gate cell of bias i_b on a signal from 0 to i_max, ampere.
 
-    What it carries is copied by a unit device, through `out`, whose drain stands at half of the supply.
+    The signal takes SWEEP_POINTS steps. What the gate carries is copied by a unit device, through `out`, whose drain
+    stands at half of the supply.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -164,7 +170,7 @@ def ratio_bench(technology: Technology, units: int, i_b: float, i_max: float) ->
 
 
 def schmitt_bench(technology: Technology, units: int, bias: Pins, i_peak: float, v_node: float) -> Bench:
-    """`schmitt_circuit` on a candidate ramp 0 -> i_peak -> 0 in 2 RAMP seconds.
+    """Return a bench that tests a 9T cell: `schmitt_circuit` on a candidate ramp 0 -> i_peak -> 0 in 2 RAMP seconds.
 
     Saves the decision node `xcell.v0` and the current through `out`.
     """
@@ -175,7 +181,10 @@ def schmitt_bench(technology: Technology, units: int, bias: Pins, i_peak: float,
 
 
 def schmitt_circuit(technology: Technology, units: int, bias: Pins, candidate: Waveform, v_node: float) -> Circuit:
-    """A candidate current into one 9T cell with bias (I_thresh, I_width, I_gain), its output through `output_load`."""
+    """Return a 9T cell's test circuit: a candidate current into the cell, and its output through `output_load`.
+
+    bias: (I_thresh, I_width, I_gain).
+    """
     elements: tuple[Element, ...] = (
         supply_of(technology),
         Source("in", "i", "cand", GROUND, candidate),
@@ -191,7 +200,10 @@ def schmitt_circuit(technology: Technology, units: int, bias: Pins, candidate: W
 def clocked_bench(
     technology: Technology, units: int, bias: Pins, candidates: NDArray[np.float64], timing: Timing
 ) -> Bench:
-    """One clocked 9T cell with bias (I_thresh, I_width, I_gain) and one candidate a frame. Saves its latch node."""
+    """Return a bench that tests a clocked 9T cell with one candidate a frame.
+
+    Saves its latch node. bias: (I_thresh, I_width, I_gain).
+    """
     elements: tuple[Element, ...] = (
         *_framed(technology, candidates, timing),
         Instance("cand", ("cand", "vdd"), CANDIDATE),
@@ -205,8 +217,11 @@ def clocked_bench(
 
 @dataclass(frozen=True)
 class ComparatorDrive:
-    """A candidate for each frame, A; base and delta of the driver, A; the pulse from and to these fractions of a frame;
-    upper: whether it is the upper comparator."""
+    """Currents that drive a comparator cell in its bench.
+
+    A candidate for each frame, A; base and delta of the driver, A; the pulse from and to these fractions of a frame;
+    upper: whether it is the upper comparator.
+    """
 
     candidates: NDArray[np.float64]
     base: float
@@ -216,11 +231,11 @@ class ComparatorDrive:
 
 
 def comparator_bench(technology: Technology, i_thresh: float, drive: ComparatorDrive) -> Bench:
-    """The upper or the lower comparator of a quantiser, with its driver; the other one, which hangs on the same held
-    candidate, decides APART from there, and never.
+    """Return a bench that tests a quantiser cell's upper or lower comparator, with its driver.
 
-    Saves the voltages of `in`, the driver's gate line n, and `half`, which carries what is half way from retain to set,
-    or from reset to retain.
+    The other one, which hangs on the same held candidate, decides APART from there, and never. Saves the voltages of
+    `in`, the driver's gate line n, and `half`, which carries what is half way from retain to set, or from reset to
+    retain.
     """
     timing, candidates, base, delta, upper = Timing(), drive.candidates, drive.base, drive.delta, drive.upper
     lines = {"upper": i_thresh, "lower": i_thresh / APART} if upper else {"upper": i_thresh * APART, "lower": i_thresh}
@@ -243,7 +258,7 @@ def comparator_bench(technology: Technology, i_thresh: float, drive: ComparatorD
 
 @dataclass(frozen=True)
 class DpiDrive:
-    """Inputs of a DPI's bench: currents in A, capacitance in F, for `end` seconds in so many points."""
+    """Inputs of a DPI cell's bench: currents in A, capacitance in F, for `end` seconds in so many points."""
 
     i_in: Waveform
     i_tau: float
@@ -254,9 +269,9 @@ class DpiDrive:
 
 
 def dpi_bench(technology: Technology, units: int, drive: DpiDrive, v_node: float) -> Bench:
-    """A DPI behind an input diode; its output is drawn from a node `v_node` under the supply.
+    """Return a bench that tests a DPI cell behind an input diode.
 
-    Saves the currents through `out` and `dd`, and vc.
+    Its output is drawn from a node `v_node` under the supply. Saves the currents through `out` and `dd`, and vc.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -275,18 +290,24 @@ def dpi_bench(technology: Technology, units: int, drive: DpiDrive, v_node: float
 
 
 def supply_of(technology: Technology) -> Source:
-    """`dd`, which feeds vdd."""
+    """Return the source `dd`, which feeds the net vdd in a cell's bench."""
     return Source("dd", "v", "vdd", GROUND, technology.supply)
 
 
 def bias_lines(currents: Mapping[str, Waveform], strong: Collection[str] = ()) -> tuple[Element, ...]:
-    """Gate lines by name, each a bias diode, or a strong one, that a source from vdd feeds with so many ampere."""
+    """Return the gate lines of a cell's bench by name.
+
+    Each is a bias diode, or a strong one, that a source from vdd feeds with so many ampere.
+    """
     sources = (Source(pin, "i", "vdd", pin, current) for pin, current in currents.items())
     return (*sources, *(Instance(pin, (pin,), STRONG_DIODE if pin in strong else BIAS_DIODE) for pin in currents))
 
 
 def output_load(technology: Technology, units: int, v_node: float) -> tuple[Element, ...]:
-    """The gate line p `out` through weight -1, and through the source `out`, into a candidate node's voltage."""
+    """Return the load of a cell's output in its bench.
+
+    The gate line p `out` goes through weight -1, and through the source `out`, into a candidate node's voltage.
+    """
     return (
         *weight("neg", "out", "node", -units, technology),
         Source("out", "v", "node", "vload", 0.0),

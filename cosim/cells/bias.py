@@ -16,7 +16,10 @@ PEDESTAL_SINK = "pedestal_sink"
 
 
 def bias_diode(technology: Technology, stretch: float = 1.0, name: str = BIAS_DIODE) -> Subcircuit:
-    """An nMOS diode of the cell's device. Port line. `stretch`: drawn length over nominal."""
+    """Build the cell of an nMOS bias diode, whose pin current becomes a gate line.
+
+    Port line. `stretch`: drawn length over nominal.
+    """
     n = technology.sizing.cell_n
     return Subcircuit(
         name,
@@ -27,10 +30,10 @@ def bias_diode(technology: Technology, stretch: float = 1.0, name: str = BIAS_DI
 
 
 def strong_diode(technology: Technology) -> Subcircuit:
-    """STRENGTH of the cell's devices in parallel, for a line whose set-point is too small to recover from a kick.
+    """Build the cell of a strong bias diode: STRENGTH devices in parallel, for a line that must recover from a kick.
 
-    A gate that jumps with the state kicks its bias line, which recovers with C n U_t / I: at 10 pA within 10 ms. The
-    pin carries STRENGTH times the set-point.
+    Its set-point is too small for a single one. A gate that jumps with the state kicks its bias line, which recovers
+    with C n U_t / I: at 10 pA within 10 ms. The pin carries STRENGTH times the set-point.
     """
     n = technology.sizing.cell_n
     return Subcircuit(
@@ -42,7 +45,10 @@ def strong_diode(technology: Technology) -> Subcircuit:
 
 
 def pedestal_sink(technology: Technology) -> Subcircuit:
-    """A sink from a bias line onto a state's gate line p, so that a state of 0 carries the pedestal. Ports out line."""
+    """Build the cell that sinks a pedestal from a bias line onto a state's gate line p, at state 0 as well.
+
+    Ports out line.
+    """
     n = technology.sizing.cell_n
     return Subcircuit(
         PEDESTAL_SINK,

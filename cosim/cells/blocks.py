@@ -44,12 +44,15 @@ CLOCK_GENERATOR, BIAS_TREE = Attribution("clock generator", "clock"), Attributio
 
 
 def outside_of(blocks: Iterable[str]) -> tuple[str, ...]:
-    """Return the parts of a chip (OUTSIDE) that none of these blocks contains."""
+    """Return the parts of a chip (OUTSIDE) that none of these blocks of cells contains."""
     inside = {what for block in blocks for what in _INSIDE.get(block, ())}
     return tuple(what for what in OUTSIDE if what not in inside)
 
 
 def block_of(part: Attribution | None) -> str:
-    """The block of an element of the flat circuit. Every instance of a network has a part, which its builder gives."""
+    """Return the block of a transistor or another element of a network's flat circuit, for its power and area.
+
+    Every instance of a network has a part, which its builder gives.
+    """
     assert part is not None
     return part.block

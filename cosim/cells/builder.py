@@ -23,32 +23,35 @@ _SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
 
 
 def net(name: str) -> str:
-    """A node's name as a net stem: `layer0.3` -> `layer0_3`."""
+    """Return the net stem of a graph node's name in the network's subcircuit: `layer0.3` -> `layer0_3`."""
     return name.replace(".", "_")
 
 
 def instance(name: str) -> str:
-    """The path of an instance of the network, as names of transistors begin."""
+    """Return the path of a cell's instance in the network's subcircuit, as names of its transistors begin."""
     return f"{NETWORK}.{name}"
 
 
 def weight_device(row: str, index: int) -> str:
-    """The transistor of a term of a row."""
+    """Return the name of the transistor for a term of a row of weights in the network's subcircuit."""
     return f"{instance(row)}.w{index}"
 
 
 def steering_instance(target: str, index: int) -> str:
-    """The steering AND that is a term of a node's row."""
+    """Return the name of the steering AND cell for a term of a node's row in the network's subcircuit."""
     return f"and_{net(target)}_{index}"
 
 
 def symbol_instance(name: str) -> str:
-    """The symbol comparator of an input or a memory."""
+    """Return the name of the symbol comparator cell of an input or a memory in the network's subcircuit."""
     return f"bit_{net(name)}"
 
 
 class Builder:
-    """Collects elements of the network's subcircuit; blocks are deduplicated by name. tau: of slow units, second."""
+    """A builder that collects the cells of a network's subcircuit; blocks are deduplicated by name.
+
+    tau: of slow units, second.
+    """
 
     def __init__(self, graph: Sized, technology: Technology, calibration: Calibration, tau: float) -> None:
         self.graph, self.technology, self.calibration, self.tau = graph, technology, calibration, tau
@@ -70,17 +73,17 @@ class Builder:
         self.pushing: set[str] = set()
 
     def define(self, *blocks: Subcircuit) -> None:
-        """Blocks that others instantiate."""
+        """Add the subcircuits that the network's cells instantiate."""
         for block in blocks:
             self.blocks.setdefault(block.name, block)
 
     def add(self, block: Subcircuit, name: str, nets: tuple[str, ...], part: Attribution, origin: str = "") -> None:
-        """An instance of a block."""
+        """Add an instance of a cell to the network's subcircuit."""
         self.define(block)
         self.elements.append(Instance(name, nets, block.name, origin, part))
 
     def add_row(self, name: str, node_net: str) -> None:
-        """The weights that drive a node, as a linear row that loads `node_net`."""
+        """Add a linear row cell to the network's subcircuit: the weights of a node, which load `node_net`."""
         terms, row_name = list[Term](), f"row_{net(name)}"
         power = "readout" if isinstance(self.graph.nodes[name], Output) else "rows"
         part = Attribution(f"weights of {net(name.rpartition('.')[0])}", power)
@@ -97,7 +100,7 @@ class Builder:
             self.add(row, row_name, (node_net, "vdd", *row.ports[2:]), part)
 
     def add_steering(self, edge: Edge, name: str, node_net: str, part: Attribution) -> None:
-        """The weight of an And in a row: a current source and a switch for each of its bits."""
+        """Add the transistors of an And's weight in a row: a current source and a switch for each of its bits."""
         (source, _), weight = edge, self.graph.weights[edge]
         bits = self.graph.into(source, "gate")
         gain = self.steering[edge] = self.bias_line("gain", self.graph.steered[edge])
@@ -109,20 +112,20 @@ class Builder:
             self.weights[bit, source] = f"{earlier} and {device}" if earlier else device
 
     def add_symbol(self, node: Node) -> None:
-        """An input or a memory of one bit as a voltage, if any And reads it."""
+        """Add a symbol comparator cell, for an input or a memory of one bit as a voltage, if any And reads it."""
         if (half := self.graph.half(node.name)) is not None:
             line = self.symbols[node.name] = self.bias_line("symbol", half)
             nets = (f"{net(node.name)}_p", line, f"{net(node.name)}_bit", "vdd")
             self.add(symbol_comparator(self.technology, self.units), symbol_instance(node.name), nets, COMPARATORS)
 
     def reset_line(self) -> str:
-        """High during the reset, for cells that it leaves on."""
+        """Return the net, with its inverter cell, that is high during the reset, for cells that it leaves on."""
         if RESET_INVERTER not in self.blocks:
             self.add(reset_inverter(self.technology), RESET_INVERTER, ("resetb", "reset", "vdd"), CELLS)
         return "reset"
 
     def add_rails(self, name: str) -> None:
-        """Gate line n of a signal, if any positive weight reads it."""
+        """Add the cell that makes a signal's gate line n, if any positive weight reads it."""
         graph = self.graph
         if any(graph.mirrors[edge].count > 0 and graph.weights[edge].role == "drive" for edge in graph.out_of(name)):
             stem = net(name)
@@ -131,18 +134,18 @@ class Builder:
             self.add(block, f"rails_{stem}", (f"{stem}_p", f"{stem}_n", "vdd"), LINE_COPIES)
 
     def units_of(self, name: str) -> int:
-        """Unit devices of a signal's diodes."""
+        """Return how many unit devices the diodes of a signal have in the network's subcircuit."""
         return self.units * (PEDESTAL_STRENGTH if isinstance(self.graph.nodes[name], Pedestal) else 1)
 
     def add_candidate(self, node: Memory) -> str:
-        """The row of a memory and its rectifier; returns the candidate's net."""
+        """Add the transistors of a memory's row and its rectifier cell; return the candidate's net."""
         stem = net(node.name)
         self.add_row(node.name, f"{stem}_cand")
         self.add(candidate_diode(self.technology), f"cand_{stem}", (f"{stem}_cand", "vdd"), CANDIDATES)
         return f"{stem}_cand"
 
     def add_state_line(self, node: Memory) -> None:
-        """Add to a state's gate line p its pedestal, its line n and its symbol comparator."""
+        """Add to a memory's gate line p the cells of its pedestal, its line n and its symbol comparator."""
         stem = net(node.name)
         if i_pedestal := self.graph.i_pedestal:
             line = self.bias_line("pedestal", self.calibration.mirror.sink_bias(i_pedestal))
@@ -151,8 +154,10 @@ class Builder:
         self.add_symbol(node)
 
     def bias_line(self, purpose: str, current: float) -> str:
-        """Return the gate line of a set-point, ampere, which cells with the same purpose and current share with diode
-        and pin."""
+        """Return the gate line of a set-point, ampere, shared with diode and pin by cells that ask for the same.
+
+        They ask for one purpose and current.
+        """
         return self._line(purpose, current, bias_diode(self.technology), 1)
 
     def strong_line(self, purpose: str, current: float) -> str:
@@ -170,14 +175,14 @@ class Builder:
         return self.bias_lines[key]
 
     def pushed(self, line: str, *, rest: bool = False) -> str:
-        """Gate line p of the current of a bias line, one for all that push it; rest: as `tau_line`."""
+        """Return the gate line p of a bias line's current, one for all cells that push it; rest: as `tau_line`."""
         if line not in self.pushing:
             self.pushing.add(line)
             self.add(tau_line(self.technology, rest=rest), f"push_{line}", (line, f"{line}_p", "vdd"), BIAS_DIODES)
         return f"{line}_p"
 
     def own_line(self, name: str, purpose: str, current: float, trim: float) -> str:
-        """A gate line of one cell's own, because an input-dependent beta flows into it too.
+        """Return the gate line that one cell alone has, because an input-dependent beta flows into it too.
 
         trim: what its diode carries over what its gates take.
         """

@@ -38,9 +38,9 @@ DRIVER = 8  # devices of the inverter that drives all flip-flops
 
 @dataclass(frozen=True)
 class Phase:
-    """Nets that are high and low from tick `begin` to tick `end`, and until a step of the reset.
+    """A phase of the clock generator cell: nets high and low from tick `begin` to tick `end`.
 
-    early: by the half of a period in which ck is low.
+    They are so until a step of the reset, too. early: by the half of a period in which ck is low.
     """
 
     high: str
@@ -52,9 +52,10 @@ class Phase:
 
 
 def clock(ticks: int, phases: Sequence[Phase], sample: tuple[int, int] | None) -> Subcircuit:
-    """sample: from tick to tick. Needs inverters of 1 and DRIVER, nand of 2 and, with a sample, of 4, flip_flop.
+    """Build the clock generator cell, which makes every phase of a frame from one clock.
 
-    Ports ck run, with a sample take sample sampleb begin, then resetb, the nets of the phases, vdd.
+    sample: from tick to tick. Needs inverters of 1 and DRIVER, nand of 2 and, with a sample, of 4, flip_flop. Ports ck
+    run, with a sample take sample sampleb begin, then resetb, the nets of the phases, vdd.
     """
     half, made = ticks // 2, tuple(net for phase in phases for net in (phase.high, phase.low))
     sampled = (TAKE, *SAMPLE_NETS) if sample else ()
@@ -88,17 +89,23 @@ def clock(ticks: int, phases: Sequence[Phase], sample: tuple[int, int] | None) -
 
 
 def ticks_of(stages: int) -> int:
-    """The fewest ticks of a frame of which each phase is a whole number: closes are multiples of 0.7 / stages."""
+    """Return the fewest clock generator ticks of a frame of which each phase is a whole number.
+
+    Closes are multiples of 0.7 / stages.
+    """
     return 20 * stages // gcd(14, stages)
 
 
 def flip_flops(ticks: int) -> int:
-    """Return the number of flip-flops in a generator of so many ticks a frame."""
+    """Return the number of flip-flops in a clock generator cell of so many ticks a frame."""
     return ticks // 2 + RESET_STEPS
 
 
 def clock_bench(technology: Technology, ticks: int, tick: float) -> Bench:
-    """A generator without phases, from its reset through a frame and a half. Saves what the supply gives."""
+    """Return a bench that tests a clock generator cell without phases, from reset through a frame and a half.
+
+    Saves what the supply gives.
+    """
     end = 1.5 * ticks * tick
     edges = [k * tick + at for k in range(1, ticks * 3 // 2) for at in (0.0, SHARP, 0.5 * tick, 0.5 * tick + SHARP)]
     levels = [technology.supply * high for high in (0.0, 1.0, 1.0, 0.0)] * (len(edges) // 4)

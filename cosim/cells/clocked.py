@@ -39,7 +39,7 @@ DECISION_PORTS = ("dec", "decb")
 def clocked_schmitt(
     technology: Technology, units: int, *, tap: bool = False, on: bool = False, apart: bool = False
 ) -> Subcircuit:
-    """The clocked cell; its output diode has `units` unit devices. With `tap` the latch node is one more port.
+    """Build the clocked 9T cell; its output diode has `units` unit devices. With `tap` the latch node is one more port.
 
     on: the reset leaves it on; its port is then `reset`, high during the reset, in place of `resetb`. apart: its
     decision gate has the ports dec and decb, in front of the reset's, in place of clkb and clk.
@@ -62,14 +62,20 @@ def clocked_schmitt(
 
 
 def reset_inverter(technology: Technology) -> Subcircuit:
-    """reset, high during the reset, for cells that it leaves on: one for a network. Ports resetb reset vdd."""
+    """Build the inverter cell of `reset`, high during the reset, for cells that it leaves on: one for a network.
+
+    Ports resetb reset vdd.
+    """
     n, p = (TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     inverter = (*transistor("n", n, "reset", "resetb"), *transistor("p", p, "reset", "resetb"))
     return Subcircuit(RESET_INVERTER, ("resetb", "reset", "vdd"), inverter, "inverter: resetb -> reset")
 
 
 def sample_gate(technology: Technology, *, on: bool = False) -> tuple[Element, ...]:
-    """From cand to hold while clk is high, with the hold capacitor and its reset."""
+    """Return the sample gate of a clocked cell, from cand to hold while clk is high.
+
+    The hold capacitor and its reset are among its elements.
+    """
     n, p = (TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     return (
         *transistor("sn", n, "hold", "clk", "cand"),
@@ -80,7 +86,7 @@ def sample_gate(technology: Technology, *, on: bool = False) -> tuple[Element, .
 
 
 def decision_gate(technology: Technology, high: str = "clkb", low: str = "clk") -> tuple[Mos, ...]:
-    """From the decision node to latch while `high` is high and `low` is low."""
+    """Return the decision gate of a clocked cell, from decision node to latch while `high` is high and `low` is low."""
     n, p = (TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
     return (
         *transistor("dn", n, LATCH_NODE, high, DECISION_NODE),

@@ -30,7 +30,10 @@ STEP = 20e-3  # s, of a code in `converter_bench`
 
 
 def converter(technology: Technology, bits: int) -> Subcircuit:
-    """Ports out level rest, then one for each bit, the lowest first."""
+    """Build the current-steering converter cell, whose code of bits draws its current.
+
+    Ports out level rest, then one for each bit, the lowest first.
+    """
     n, switch = technology.sizing.cell_n, TransistorDesign("switch", "n", technology.sizing.latch_switch)
     gates = tuple(f"bit{k}" for k in range(bits))
     devices = [
@@ -50,16 +53,19 @@ def converter(technology: Technology, bits: int) -> Subcircuit:
 
 
 def level_diode(technology: Technology, levels: int) -> Subcircuit:
-    """The diode of `levels` unit devices that the current of code `levels` flows into. Port line."""
+    """Build the cell of the converter's diode, `levels` unit devices that take the current of code `levels`.
+
+    Port line.
+    """
     diode = TransistorDesign("bias", "n", technology.sizing.cell_n, levels)
     summary = f"bias diode of {levels} unit devices: the current of code {levels} into line"
     return Subcircuit(f"{LEVEL_DIODE}_{levels}", ("line",), transistor("diode", diode, "line", "line"), summary)
 
 
 def converter_bench(technology: Technology, levels: int, units: int, i_level: float, codes: Sequence[int]) -> Bench:
-    """A converter on an input diode, one code after the other for STEP second each; its pedestal is 0.
+    """Return a bench that tests a converter cell on an input diode, one code after the other for STEP second each.
 
-    Saves the currents through `out`, what the converter draws.
+    Its pedestal is 0. Saves the currents through `out`, what the converter draws.
     """
     bits, end = levels.bit_length(), STEP * len(codes)
     waves = [

@@ -24,7 +24,10 @@ DECISION_CONTROLS = ("sample", "sampleb", "begin", "lift")
 
 
 def decision(technology: Technology, outputs: int) -> Subcircuit:
-    """Needs average, average_bias and winner. Ports idle bias sample sampleb begin lift, y0 ..., line0 ..., vdd."""
+    """Build the decision cell: of n signed currents, averaged over time, the largest one's line is high.
+
+    Needs average, average_bias and winner. Ports idle bias sample sampleb begin lift, y0 ..., line0 ..., vdd.
+    """
     n, p, places = technology.sizing.cell_n, technology.sizing.cell_p, range(outputs)
     ys, lines = [f"y{k}" for k in places], [f"line{k}" for k in places]
     elements: list[Element] = [

@@ -27,7 +27,10 @@ INTEGRATION_NODE = "vc"
 
 
 def dpi(technology: Technology, units: int, outputs: int, capacitance: float) -> Subcircuit:
-    """A DPI behind a gate line p of `units` unit devices, with 1 or 2 outputs. Ports line vg tau out0 [out1] vdd."""
+    """Build a DPI cell (low pass) behind a gate line p of `units` unit devices, with 1 or 2 outputs.
+
+    Ports line vg tau out0 [out1] vdd.
+    """
     n, p, unit = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.mirror_p
     outs = tuple(f"out{k}" for k in range(outputs))
     return Subcircuit(
@@ -46,14 +49,18 @@ def dpi(technology: Technology, units: int, outputs: int, capacitance: float) ->
 
 
 def dpi_capacitance(technology: Technology, tau: float, i_tau: float) -> float:
-    """C in farad for the time constant `tau` in second: tau kappa I_tau / U_T. 10 ms costs 0.3 pF per pA of I_tau."""
+    """Return the capacitance of a DPI cell, farad, for `tau` in second: tau kappa I_tau / U_T.
+
+    A tau of 10 ms costs 0.3 pF per pA of I_tau.
+    """
     return tau * i_tau / (technology.nfet.slope_factor * technology.thermal_voltage)
 
 
 def dpi_rise_time(i_from: float, i_to: float, i_final: float, i_g: float) -> float:
-    """Time from I_out = i_from to i_to on the way up to i_final, over tau: the exact solution of the equation above.
+    """Return a DPI cell's time from I_out = i_from to i_to on the way up to i_final, over tau.
 
-    t / tau = (1 + I_g / I_f) ln((I_f - I_a) / (I_f - I_b)) + (I_g / I_f) ln(I_b / I_a); infinite for i_to >= i_final.
+    It is the exact solution of the equation above. t / tau = (1 + I_g / I_f) ln((I_f - I_a) / (I_f - I_b)) + (I_g /
+    I_f) ln(I_b / I_a); infinite for i_to >= i_final.
     """
     if i_to >= i_final:
         return math.inf
@@ -62,7 +69,7 @@ def dpi_rise_time(i_from: float, i_to: float, i_final: float, i_g: float) -> flo
 
 
 def dpi_fall_time(i_from: float, i_to: float) -> float:
-    """Time from I_out = i_from down to i_to with no input, over tau.
+    """Return a DPI cell's time from I_out = i_from down to i_to with no input, over tau.
 
     There the equation reads tau (1 + I_g / I) dI/dt = -(I + I_g), that is, dI/dt = -I / tau, at every I.
     """

@@ -28,7 +28,10 @@ Array = NDArray[np.float64]
 
 
 def gamma_line(technology: Technology, units: int, order: int, capacitance: float) -> tuple[Subcircuit, ...]:
-    """The line and what it is made of, those first. Ports line bias out vdd; out sinks the delayed current."""
+    """Build the dispersive delay line, a row of tau-cells, and the cells it is made of, those first.
+
+    Ports line bias out vdd; out sinks the delayed current.
+    """
     elements = [Instance("bias", ("bias", "tau", "vdd"), TAU_LINE)]
     for k in range(order):
         line, out = ("line" if k == 0 else f"p{k}"), ("out" if k == order - 1 else f"p{k + 1}")
@@ -42,14 +45,20 @@ def gamma_line(technology: Technology, units: int, order: int, capacitance: floa
 
 
 def line_bias(technology: Technology, seconds: float, order: int, capacitance: float) -> float:
-    """I_tau, ampere, of each of `order` cells with this capacitance, farad, for a mean delay: C n_s U_T n / p."""
+    """Return I_tau, ampere, of each of a delay line's `order` tau-cells for a mean delay: C n_s U_T n / p.
+
+    The capacitance of a cell is in farad.
+    """
     return capacitance * technology.pfet.slope_factor * technology.thermal_voltage * order / seconds
 
 
 def gamma_bench(
     technology: Technology, units: int, blocks: tuple[Subcircuit, ...], i_tau: float, seconds: float
 ) -> Bench:
-    """A line whose input steps from 1/4 to 1/2 of 1 nA at `BEFORE` positions, of `seconds` each; saves `out`."""
+    """Return a bench that tests a delay line of tau-cells, whose input steps from 1/4 to 1/2 of 1 nA; saves `out`.
+
+    The step is at `BEFORE` positions, of `seconds` each.
+    """
     begin, edge = BEFORE * seconds, 1e-4 * seconds
     step = ((0.0, 0.25e-9), (begin, 0.25e-9), (begin + edge, 0.5e-9))
     elements = (
@@ -67,7 +76,7 @@ def gamma_bench(
 
 
 def step_moments(time: Array, current: Array, begin: float) -> tuple[float, float]:
-    """Mean delay and its standard deviation, s, of the kernel whose answer to a step at `begin` this is.
+    """Return mean delay and its standard deviation, s, of a delay line by its answer to a step at `begin`.
 
     From 1 - s(t), the share of the step still to come: its integral is the mean, twice that of t (1 - s) the mean
     square. What it was before and at the end are taken as settled.

@@ -35,7 +35,7 @@ PORTS = ("in", "thresh_1", "width_1", "thresh", "width", "gain", "vg", "tau", "o
 
 @dataclass(frozen=True)
 class LadderBias:
-    """Pin currents in ampere: thresholds and widths of rung 1 and of the others, level, DPI, driver."""
+    """Pin currents of a ladder cell, ampere: thresholds and widths of rung 1 and of the others, level, DPI, driver."""
 
     i_thresh_1: float
     i_width_1: float
@@ -47,7 +47,7 @@ class LadderBias:
 
 
 def ladder(technology: Technology, units: int, rungs: int, start: int) -> Subcircuit:
-    """A ladder of `rungs` rungs that starts on level `start`. It needs the blocks of `ladder_blocks`."""
+    """Build a ladder cell of `rungs` rungs that starts on level `start`. It needs the blocks of `ladder_blocks`."""
     elements: list[Element] = []
     unit = technology.sizing.mirror_p
     for k in range(1, rungs + 1):
@@ -65,7 +65,7 @@ def ladder(technology: Technology, units: int, rungs: int, start: int) -> Subcir
 
 
 def ladder_blocks(technology: Technology, units: int, capacitance: float) -> tuple[Subcircuit, ...]:
-    """Return the subcircuits that a ladder instantiates, without the candidate diode."""
+    """Build the subcircuits that a ladder cell instantiates, without the candidate diode."""
     return (
         rung(technology, units, on=False),
         rung(technology, units, on=True),
@@ -75,7 +75,10 @@ def ladder_blocks(technology: Technology, units: int, capacitance: float) -> tup
 
 
 def rung(technology: Technology, units: int, *, on: bool) -> Subcircuit:
-    """One rung: candidate diode, copy of I_in, 9T cell, a second output into the sum, and its reset to `on` or off."""
+    """Build the cell of one rung of a ladder: candidate diode, copy of I_in, 9T cell, second output, and its reset.
+
+    The second output goes into the sum; the reset is to `on` or off.
+    """
     n = technology.sizing.cell_n
     steer, switch = technology.sizing.latch_switch, technology.sizing.sample_switch
     forced = DECISION_NODE if on else "u"  # pulled to V_DD: v0 there is state 1, the candidate there is no current

@@ -25,7 +25,7 @@ LADDER_SOURCES = {block: rail.removeprefix("v") for block, rail in LADDER_RAILS.
 
 @dataclass(frozen=True)
 class LadderDrive:
-    """A ladder of `rungs` rungs that begins on level `start`, and what it gets, in A and F; times in s.
+    """Inputs of a ladder cell's bench: its rungs and first level, `start`, and what it gets, in A and F; times in s.
 
     It is reset until `release`, and run to `end` in steps of at most `step`.
     """
@@ -41,12 +41,15 @@ class LadderDrive:
 
 
 def rung_nets(rungs: int) -> tuple[str, ...]:
-    """The decision node of every rung."""
+    """Return the decision nodes of every rung of a ladder cell."""
     return tuple(f"xladder.xrung{k}.{DECISION_NODE}" for k in range(1, rungs + 1))
 
 
 def ladder_bench(technology: Technology, units: int, drive: LadderDrive, v_node: float) -> Bench:
-    """Saves `rung_nets`, and the currents through `out`, the output through weight -1, and the supply `dd`."""
+    """Return a bench that tests a ladder cell.
+
+    Saves `rung_nets`, and the currents through `out`, the output through weight -1, and the supply `dd`.
+    """
     pins = {
         "thresh_1": drive.bias.i_thresh_1,
         "width_1": drive.bias.i_width_1,
@@ -78,7 +81,7 @@ def ladder_bench(technology: Technology, units: int, drive: LadderDrive, v_node:
 
 
 def meter_ladder(bench: Bench) -> Bench:
-    """The ladder bench with one supply for each block of LADDER_RAILS, each one's current saved."""
+    """Return the ladder cell's bench with one supply for each block of LADDER_RAILS, each one's current saved."""
     cand, dpis, out, bias = (LADDER_RAILS[block] for block in ("candidates", "DPIs", "output", "bias"))
 
     def on_rail(element: Element) -> Element:

@@ -18,7 +18,7 @@ from cosim.technology.types import Technology
 
 @dataclass(frozen=True)
 class Term:
-    """One weight of a row: the source's net stem, a signed unit count and where it comes from."""
+    """One weight in a row of transistors: the source's net stem, a signed unit count and where it comes from."""
 
     source: str
     count: int
@@ -26,12 +26,15 @@ class Term:
 
     @property
     def line(self) -> str:
-        """The gate line that carries it: n for a positive weight, p for a negative one."""
+        """Return the gate line that carries the weight's source: n for a positive weight, p for a negative one."""
         return f"{self.source}_n" if self.count > 0 else f"{self.source}_p"
 
 
 def linear_row(name: str, terms: list[Term], technology: Technology, summary: str) -> Subcircuit:
-    """Ports: node vdd, then each gate line once in order of first use. Terms of count 0 are left out."""
+    """Build the cell of a row of weights, one transistor per weight on a summing node.
+
+    Ports: node vdd, then each gate line once in order of first use. Terms of count 0 are left out.
+    """
     built = [term for term in terms if term.count]
     lines = tuple(dict.fromkeys(term.line for term in built))
     devices = tuple(

@@ -32,7 +32,7 @@ SIGNAL_RAILS = "signal_rails"
 
 
 def input_diode(technology: Technology, units: int) -> Subcircuit:
-    """The pMOS diode that turns an input current into gate line p. Ports p vdd."""
+    """Build the cell of the pMOS diode that turns an input current into gate line p. Ports p vdd."""
     return Subcircuit(
         f"{INPUT_DIODE}_{units}",
         ("p", "vdd"),
@@ -42,13 +42,16 @@ def input_diode(technology: Technology, units: int) -> Subcircuit:
 
 
 def p_diode(name: str, line: str, technology: Technology, units: int) -> tuple[Mos, ...]:
-    """A diode-connected pMOS of N unit devices on a gate line."""
+    """Return the transistors of a diode-connected pMOS of N unit devices on a gate line."""
     unit = technology.sizing.mirror_p
     return transistor(name, TransistorDesign("diode", "p", unit, units), line, line)
 
 
 def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
-    """From gate line p to gate line n. Ports p n vdd. `trim`: nominal length of the n diode over drawn."""
+    """Build the mirror cell from gate line p to gate line n of a signal.
+
+    Ports p n vdd. `trim`: nominal length of the n diode over drawn.
+    """
     n, p = technology.sizing.mirror_n, technology.sizing.mirror_p
     return Subcircuit(
         f"{SIGNAL_RAILS}_{units}",
@@ -62,15 +65,16 @@ def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
 
 
 def weight(name: str, line: str, node: str, count: int, technology: Technology) -> tuple[Mos, ...]:
-    """One weight of `count` units, signed and not 0: pulls from the node if positive, pushes into it if negative.
+    """Return the transistors of one weight of `count` unit devices, signed and not 0.
 
-    line: the source's gate line n if positive, p if negative.
+    It pulls from the node if positive, pushes into it if negative. line: the source's gate line n if positive, p if
+    negative.
     """
     return transistor(name, weight_of(count, technology), node, line)
 
 
 def weight_of(count: int, technology: Technology, origin: str = "") -> TransistorDesign:
-    """The transistor of a weight."""
+    """Return the transistor of a weight of `count` unit devices, signed, as a design."""
     if count > 0:
         return TransistorDesign("weight", "n", technology.sizing.mirror_n, count, origin=origin)
     return TransistorDesign("weight", "p", technology.sizing.mirror_p, -count, origin=origin)

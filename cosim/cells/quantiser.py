@@ -24,7 +24,10 @@ PORTS = ("cand", "upper", "lower", "base", "delta", "in", "clk", "clkb", "pulse"
 
 
 def quantiser() -> Subcircuit:
-    """Sampler, two comparators and the driver of a ladder's line `in`; needs the blocks of `quantiser_blocks`."""
+    """Build the quantiser cell: sampler, two comparators and the driver of a ladder's line `in`.
+
+    It needs the blocks of `quantiser_blocks`.
+    """
     return Subcircuit(
         QUANTISER,
         PORTS,
@@ -39,12 +42,15 @@ def quantiser() -> Subcircuit:
 
 
 def quantiser_blocks(technology: Technology) -> tuple[Subcircuit, ...]:
-    """Sampler, comparator and driver."""
+    """Build the subcircuits that a quantiser cell instantiates: sampler, comparator and driver."""
     return sampler(technology), comparator(technology), driver(technology)
 
 
 def sampler(technology: Technology) -> Subcircuit:
-    """The sample gate and hold capacitor of the clocked cell. Ports cand hold clk clkb resetb vdd."""
+    """Build the sampler cell: the sample gate and hold capacitor of the clocked cell.
+
+    Ports cand hold clk clkb resetb vdd.
+    """
     return Subcircuit(
         SAMPLER,
         ("cand", "hold", "clk", "clkb", "resetb", "vdd"),
@@ -54,7 +60,10 @@ def sampler(technology: Technology) -> Subcircuit:
 
 
 def comparator(technology: Technology) -> Subcircuit:
-    """M1 against M2 and a decision gate: latch is high where the held candidate exceeds the current of `thresh`."""
+    """Build the comparator cell: M1 against M2 and a decision gate.
+
+    Its latch is high where the held candidate exceeds the current of `thresh`.
+    """
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     return Subcircuit(
         COMPARATOR,
@@ -69,7 +78,10 @@ def comparator(technology: Technology) -> Subcircuit:
 
 
 def driver(technology: Technology) -> Subcircuit:
-    """The three currents as a gate line n. Ports up down base delta in pulse pulseb vdd."""
+    """Build the driver cell of a quantiser, which puts three currents on a gate line n.
+
+    Ports up down base delta in pulse pulseb vdd.
+    """
     n, p = (
         TransistorDesign("inner", "n", technology.sizing.cell_n),
         TransistorDesign("inner", "p", technology.sizing.cell_p),

@@ -28,7 +28,7 @@ RATIO_GATE = "ratio_gate"
 
 
 def ratio_gate(technology: Technology) -> Subcircuit:
-    """Ports line half bias tau vdd."""
+    """Build the ratio gate cell, whose current saturates: I = I_b a / (a + I_b). Ports line half bias tau vdd."""
     n, unit = technology.sizing.cell_n, technology.sizing.mirror_p
     diode, pair = TransistorDesign("inner", "n", n), TransistorDesign("pair", "n", n)
     return Subcircuit(

@@ -23,12 +23,15 @@ CANDIDATE = "candidate_diode"
 
 
 def relu_diode(technology: Technology, units: int) -> Subcircuit:
-    """The rectifier of a hidden unit: its node is the gate line p of a signal. Ports node vdd."""
+    """Build the rectifier cell (pMOS diode) of a hidden unit: its node is the gate line p of a signal.
+
+    Ports node vdd.
+    """
     return Subcircuit(RELU, ("node", "vdd"), p_diode("diode", "node", technology, units), f"rectifier, {units} units")
 
 
 def candidate_diode(technology: Technology) -> Subcircuit:
-    """The rectifier in front of a 9T cell: the same device as its M1. Ports node vdd."""
+    """Build the rectifier cell (pMOS diode) in front of a 9T cell: the same device as its M1. Ports node vdd."""
     p = technology.sizing.cell_p
     return Subcircuit(
         CANDIDATE,

@@ -35,7 +35,7 @@ START = 2e-12  # F
 
 
 def reference(technology: Technology) -> Subcircuit:
-    """The reference. Ports out vdd: `out` sources 4 nA (generic180, gf180mcu) or 10 nA (sky130)."""
+    """Build the current reference cell. Ports out vdd: `out` sources 4 nA (generic180, gf180mcu) or 10 nA (sky130)."""
     n, p = technology.sizing.mirror_n, technology.sizing.mirror_p
     return Subcircuit(
         REFERENCE,
@@ -64,7 +64,10 @@ def _stack(name: str, drain: str, gate: str, count: int) -> tuple[Mos, ...]:
 
 
 def reference_bench(technology: Technology, end: float) -> Bench:
-    """The reference into a bias diode; the supply comes up within 1 ms. Saves the currents through `out` and `dd`."""
+    """Return a bench that tests the current reference cell on a bias diode; the supply comes up within 1 ms.
+
+    Saves the currents through `out` and `dd`.
+    """
     elements: tuple[Element, ...] = (
         Source("dd", "v", "vdd", GROUND, ((0.0, 0.0), (1e-3, technology.supply))),
         Instance("ref", ("out", "vdd"), REFERENCE),

@@ -48,12 +48,15 @@ _BACK = ("out", "clk", "clkb", "pulseb", "resetb", "reset", "vdd")
 
 
 def register_ports(levels: int) -> tuple[str, ...]:
-    """The ports of a register."""
+    """Return the ports of a thermometer register cell."""
     return (*_FRONT, *(f"turn{k}" for k in range(1, levels + 1)), *_BACK)
 
 
 def register(technology: Technology, units: int, levels: int, start: int) -> Subcircuit:
-    """A register whose reset leaves `start` levels on; needs `register_blocks` and the sampler."""
+    """Build a thermometer register cell whose reset leaves `start` levels on.
+
+    It needs `register_blocks` and the sampler.
+    """
     n, p = (
         TransistorDesign("inner", "n", technology.sizing.cell_n),
         TransistorDesign("inner", "p", technology.sizing.cell_p),
@@ -87,12 +90,15 @@ def register(technology: Technology, units: int, levels: int, start: int) -> Sub
 
 
 def register_blocks(technology: Technology, units: int) -> tuple[Subcircuit, ...]:
-    """The comparator of the window, and both kinds of level."""
+    """Build the subcircuits of a thermometer register cell: the comparator of the window, and both kinds of level."""
     return window(technology), level(technology, units, on=False), level(technology, units, on=True)
 
 
 def window(technology: Technology) -> Subcircuit:
-    """M1 against M2: out is high where the held candidate exceeds the current of `thresh`."""
+    """Build a register's comparator cell, M1 against M2: out is high where the held candidate exceeds `thresh`.
+
+    That is a current.
+    """
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     devices = (
         *transistor("1", TransistorDesign("compare", "p", p), "out", "hold"),
@@ -102,7 +108,7 @@ def window(technology: Technology) -> Subcircuit:
 
 
 def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:
-    """A level: its comparator, its keeper, its part of the output, and its reset to on or off."""
+    """Build the cell of a register's level: comparator, keeper, its part of the output, and its reset to on or off."""
     n, p = (
         TransistorDesign("inner", "n", technology.sizing.cell_n),
         TransistorDesign("inner", "p", technology.sizing.cell_p),

@@ -23,8 +23,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LevelDrive:
-    """The current of a turn, what keeps a level and what ends a write, A, and a value for every frame, A; the pulse
-    from and to fractions of a frame."""
+    """Inputs of the bench of a register cell's level.
+
+    The current of a turn, what keeps a level and what ends a write, A, and a value for every frame, A; the pulse from
+    and to fractions of a frame.
+    """
 
     i_turn: float
     i_keep: float
@@ -34,7 +37,10 @@ class LevelDrive:
 
 
 def level_bench(technology: Technology, units: int, drive: LevelDrive) -> Bench:
-    """A candidate that is always above the window writes `values` frame by frame. Saves the state, LEVEL_STATE."""
+    """Return a bench that tests a register cell of one level, which writes `values` frame by frame.
+
+    Its candidate is always above the window. Saves the state, LEVEL_STATE.
+    """
     timing, frames = Timing(), len(drive.values)
     high, low = clock_waveforms(technology.supply, LAST_CLOSE, frames, timing)
     _, pulseb = square(technology.supply, 1.0, [0.4 * timing.start, *timing.moments(frames, *drive.pulse)], timing)

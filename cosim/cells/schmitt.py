@@ -32,7 +32,10 @@ STATE_LEVEL = 0.3  # of V_DD: below it M3 and M6 are off. v0 may stand far below
 
 
 def schmitt(technology: Technology, units: int) -> Subcircuit:
-    """The 9T cell; its output diode M4 has `units` unit devices, so that `out` is a signal's gate line p."""
+    """Build the 9T Schmitt-trigger cell.
+
+    Its output diode M4 has `units` unit devices, so that `out` is a signal's gate line p.
+    """
     return Subcircuit(
         SCHMITT,
         PORTS,
@@ -44,9 +47,10 @@ def schmitt(technology: Technology, units: int) -> Subcircuit:
 def schmitt_devices(
     technology: Technology, units: int, candidate: str, steering: str, match: str = "cand"
 ) -> tuple[Mos, ...]:
-    """The nine transistors. `candidate`: gate of M1; `steering`: gate of M3 and M6, v0 itself in the plain cell.
+    """Return the nine transistors of the 9T cell.
 
-    match: the candidate's line, with whose diode M1 is matched also where a switch stands between.
+    `candidate`: gate of M1; `steering`: gate of M3 and M6, v0 itself in the plain cell. match: the candidate's line,
+    with whose diode M1 is matched also where a switch stands between.
     """
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     switch, unit = TransistorDesign("switch", "n", technology.sizing.latch_switch), technology.sizing.mirror_p

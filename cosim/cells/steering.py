@@ -30,7 +30,10 @@ STEERING_AND, SYMBOL_COMPARATOR = "steering_and", "symbol_comparator"
 
 
 def steering_and(technology: Technology, bits: int) -> Subcircuit:
-    """Ports node gain, then one for each bit, that next to the node first."""
+    """Build the steering AND cell, whose current flows where all bits are on.
+
+    Ports node gain, then one for each bit, that next to the node first.
+    """
     switch = TransistorDesign("switch", "n", technology.sizing.latch_switch)
     gates = tuple(f"bit{k}" for k in range(bits))
     below = [*(f"s{k}" for k in range(bits))]
@@ -48,7 +51,10 @@ def steering_and(technology: Technology, bits: int) -> Subcircuit:
 
 
 def symbol_comparator(technology: Technology, units: int) -> Subcircuit:
-    """Ports line thresh out vdd; line: the signal's gate line p, whose diode has as many unit devices."""
+    """Build the symbol comparator cell, which turns a signal of one bit into a voltage.
+
+    Ports line thresh out vdd; line: the signal's gate line p, whose diode has as many unit devices.
+    """
     n, p = technology.sizing.cell_n, technology.sizing.mirror_p
     return Subcircuit(
         f"{SYMBOL_COMPARATOR}_{units}",

@@ -22,8 +22,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TauDrive:
-    """A cell of a capacitance in F and a trim, and what it gets: a candidate and a gate current in every frame, A, and
-    a pulse from and to fractions of it."""
+    """Inputs of a gated tau-cell's bench.
+
+    A cell of a capacitance in F and a trim, and what it gets: a candidate and a gate current in every frame, A, and a
+    pulse from and to fractions of it.
+    """
 
     capacitance: float
     trim: float
@@ -34,7 +37,7 @@ class TauDrive:
 
 
 def tau_cell_bench(technology: Technology, units: int, drive: TauDrive) -> Bench:
-    """One cell in its frames. Saves the current of its state's diode."""
+    """Return a bench that tests a gated tau-cell in its frames. Saves the current of its state's diode."""
     timing, frames = drive.timing, len(drive.candidates)
     moments = [0.4 * timing.start, *timing.moments(frames, *drive.pulse)]
     _, low = square(technology.supply, 1.0, moments, timing)

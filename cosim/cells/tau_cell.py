@@ -43,7 +43,7 @@ OUTPUT_DEVICE = "4"  # M4, which carries the state
 
 
 def tau_cell(technology: Technology, units: int, capacitance: float) -> Subcircuit:
-    """The free running cell. Ports line tau out vdd.
+    """Build the free running tau-cell, a low pass for currents. Ports line tau out vdd.
 
     line: gate line p of `units` unit devices, of I_in; tau: gate line p of one unit device that gives I_tau, see
     `tau_line`; out: sinks I.
@@ -64,7 +64,7 @@ def tau_cell(technology: Technology, units: int, capacitance: float) -> Subcircu
 def tau_cell_gated(
     technology: Technology, units: int, capacitance: float, trim: float = 1.0, *, place: Place | None = None
 ) -> Subcircuit:
-    """The gated cell with the diode of its state. Ports line tau out pulseb resetb, rest where it rests, vdd.
+    """Build the gated tau-cell with the diode of its state. Ports line tau out pulseb resetb, rest where it rests, vdd.
 
     place: in a dispersive line, whose next cells have the `out` of the one before as their line, and whose cells rest
     on a current, which flows into the first. line: gate line p of a candidate diode; tau: gate line p of a signal, of
@@ -93,9 +93,10 @@ def tau_cell_gated(
 
 
 def tau_line(technology: Technology, *, rest: bool = False) -> Subcircuit:
-    """The gate line p of a constant I_tau, from a bias line of it: one for all cells. Ports bias tau vdd.
+    """Build the cell of a tau-cell's gate line p of constant I_tau, from a bias line of it: one for all.
 
-    rest: of REST_STRENGTH times the current that M4 has with its gate there; the reset ties the cells of lines to it.
+    Ports bias tau vdd. rest: of REST_STRENGTH times the current that M4 has with its gate there; the reset ties the
+    cells of lines to it.
     """
     n, p, unit = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.mirror_p
     diode = TransistorDesign("inner", "p", p, REST_STRENGTH) if rest else TransistorDesign("inner", "p", unit)
@@ -111,12 +112,15 @@ def tau_line(technology: Technology, *, rest: bool = False) -> Subcircuit:
 
 
 def tau_capacitance(technology: Technology, tau: float, i_tau: float) -> float:
-    """C in farad for the time constant `tau` in second: tau I_tau / (n U_T). 10 ms costs 0.3 pF per pA of I_tau."""
+    """Return the capacitance of a tau-cell, farad, for `tau` in second: tau I_tau / (n U_T).
+
+    A tau of 10 ms costs 0.3 pF per pA of I_tau.
+    """
     return tau * i_tau / (technology.pfet.slope_factor * technology.thermal_voltage)
 
 
 def gate_charge(i_gate: float, units: int, time: float) -> float:
-    """C n U_T in ampere second, at which a signal of i_gate on `tau` makes r = 1 in this time."""
+    """Return C n U_T in ampere second of a gated tau-cell, at which i_gate on `tau` makes r = 1 in this time."""
     return i_gate / units * time
 
 

@@ -31,7 +31,10 @@ PORTS = (
 
 
 def toggle(technology: Technology) -> Subcircuit:
-    """Comparator and clocked 9T cell with feedback; needs sampler, comparator, candidate diode and the clocked cell."""
+    """Build the toggle cell: comparator and clocked 9T cell with feedback.
+
+    It needs sampler, comparator, candidate diode and the clocked cell.
+    """
     n, p = (
         TransistorDesign("inner", "n", technology.sizing.cell_n),
         TransistorDesign("inner", "p", technology.sizing.cell_p),

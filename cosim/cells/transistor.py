@@ -20,7 +20,7 @@ _RAIL: dict[Polarity, str] = {"n": GROUND, "p": "vdd"}
 
 @dataclass(frozen=True)
 class TransistorDesign:
-    """A transistor's purpose and size: `m` units of a geometry, `length` where it is not the geometry's.
+    """One transistor of a cell: purpose and size, `m` units of a geometry, `length` where it is not the geometry's.
 
     match: its matched group, the gate line by itself; a switch is in none. origin: where it comes from.
     """
@@ -35,7 +35,10 @@ class TransistorDesign:
 
 
 def transistor(name: str, device: TransistorDesign, drain: str, gate: str, source: str = "") -> tuple[Mos, ...]:
-    """One device, or two with the net `mid_<name>` between; bulk, and source where none is named, on its rail."""
+    """Return the devices of one transistor of a cell: one, or two in series with the net `mid_<name>` between.
+
+    Bulk, and source where none is named, are on its rail.
+    """
     polarity, geometry, m, role = device.polarity, device.geometry, device.m, device.role
     rail, length = _RAIL[polarity], geometry.l if device.length is None else device.length
     source, match = source or rail, "" if role == "switch" else device.match or gate

@@ -37,7 +37,7 @@ BRANCHES = 4 + (_COARSE[0] + _FINE[0]) / _REFERENCE  # of the reference and of t
 
 
 def tree(technology: Technology) -> Subcircuit:
-    """The two lines from a reference current. Ports in coarse fine vdd."""
+    """Build the bias tree cell: the two lines from a reference current. Ports in coarse fine vdd."""
     n, p = technology.sizing.mirror_n, technology.sizing.mirror_p
     devices = [*transistor("in", TransistorDesign("bias", "n", n, _REFERENCE), "in", "in")]
     for line, (copied, diode) in {"coarse": _COARSE, "fine": _FINE}.items():
@@ -47,12 +47,15 @@ def tree(technology: Technology) -> Subcircuit:
 
 
 def source_name(count: int) -> str:
-    """The block of a pin with so many coarse units."""
+    """Return the name of the bias tree's cell for a pin with so many coarse units."""
     return f"{TREE_SOURCE}_{count}"
 
 
 def tree_source(technology: Technology, count: int) -> Subcircuit:
-    """A pin's source. Ports pin coarse fine, the trim bits t0 ... (the ground is on), vdd."""
+    """Build the bias tree's cell for one pin, its current source.
+
+    Ports pin coarse fine, the trim bits t0 ... (the ground is on), vdd.
+    """
     p, switch = technology.sizing.mirror_p, TransistorDesign("switch", "p", technology.sizing.latch_switch)
     bits = tuple(f"t{k}" for k in range(TRIM_BITS))
     devices: list[Mos] = []
@@ -70,14 +73,15 @@ def tree_source(technology: Technology, count: int) -> Subcircuit:
 
 
 def trim_nets(fine: int) -> tuple[str, ...]:
-    """The nets of the trim bits for so many fine units: the ground where a bit is on."""
+    """Return the nets of a bias tree source's trim bits for so many fine units: the ground where a bit is on."""
     return tuple(GROUND if fine >> k & 1 else "vdd" for k in range(TRIM_BITS))
 
 
 def tree_bench(technology: Technology, end: float) -> Bench:
-    """Reference and tree into bias diodes: TREE_COUNTS coarse units without a bit, and all bits without one.
+    """Return a bench that tests current reference and bias tree cells into bias diodes.
 
-    The supply comes up within 1 ms. Saves the currents through `sense<count>`.
+    TREE_COUNTS coarse units without a bit, and all bits without one. The supply comes up within 1 ms. Saves the
+    currents through `sense<count>`.
     """
     elements: list[Element] = [
         Source("dd", "v", "vdd", GROUND, ((0.0, 0.0), (1e-3, technology.supply))),

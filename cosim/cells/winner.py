@@ -22,7 +22,10 @@ COMMON = "common"
 
 
 def winner(technology: Technology, inputs: int) -> Subcircuit:
-    """Ports bias, then in0 ..., then out0 ..., one of each for every input."""
+    """Build the winner-take-all cell of n currents.
+
+    Ports bias, then in0 ..., then out0 ..., one of each for every input.
+    """
     n = technology.sizing.cell_n
     ins, outs = [f"in{k}" for k in range(inputs)], [f"out{k}" for k in range(inputs)]
     devices: list[Mos] = []
