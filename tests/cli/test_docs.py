@@ -109,10 +109,9 @@ def test_every_name_that_is_shown_is_one(page):
         pkgutil.resolve_name(name)
 
 
-def example(page):
-    """The one block of Python of a page."""
-    (found,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
-    return found
+def example(page, place=0):
+    """A block of Python of a page, by default its first."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)[place]
 
 
 @pytest.mark.ngspice
@@ -141,6 +140,11 @@ def test_a_training_loop_of_ones_own(python):
     pytest.importorskip("torch")
     printed = python(example("docs/own-training-loop.md"))
     assert printed.strip() == block_with("docs/own-training-loop.md", "circuit: 100")
+
+
+def test_a_problem_for_the_loop_of_the_package(python):
+    pytest.importorskip("torch")
+    assert python(example("docs/own-training-loop.md", 1)) == "3.00\n"
 
 
 def test_arrays_of_another_framework(cosim_main, python):
