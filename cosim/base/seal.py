@@ -12,7 +12,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from cosim.base.arrays import check_forms, read_arrays
 from cosim.base.errors import InputError
 from cosim.base.text import (
     JSON_LIMIT,
-    check_known,
     is_file,
     json_object,
     open_file,
@@ -29,7 +28,6 @@ from cosim.base.text import (
     parsing,
     read_bytes,
     shown_path,
-    typed,
 )
 
 DIGITS = 16  # of SHA-256, hexadecimal: of 1.8e19 damaged files one passes
@@ -138,9 +136,6 @@ def is_whole(path: Path, key: str = "") -> bool:
 TEXT_LIMIT = 256 << 20  # bytes of a table: the wires of 20,000 nets take 10 MB
 
 
-T = TypeVar("T")
-
-
 def read_sealed(path: Path, repair: str, *, finite: bool = True) -> dict[str, object]:
     """Return the JSON object of a file that ends with its checksum, without that; with `finite` no nan or infinity.
 
@@ -153,26 +148,6 @@ def read_sealed(path: Path, repair: str, *, finite: bool = True) -> dict[str, ob
         raise _damaged(where, error, repair) from None
     found: Any = parse_json(text, where, repair, finite=finite)
     return found  # an object: what is left of a checksum ends as one does
-
-
-def read_sealed_record(path: Path, cls: type[T], form: int, what: str, repair: str) -> T:
-    """Return the dataclass in a sealed JSON file, whose entry `format` must be `form`; `what` names it in messages.
-
-    Raises InputError that names the file, the field and `repair`.
-    """
-    where = shown_path(path)
-    if not is_file(path):
-        raise InputError(f"{where}: no {what} there; {repair}")
-    return record_of(read_sealed(path, repair), where, cls, form, what, repair)
-
-
-def record_of(content: object, where: str, cls: type[T], form: int, what: str, repair: str) -> T:
-    """Return the dataclass in a JSON object, see `read_sealed_record`."""
-    fields = cast("dict[str, object]", content) if isinstance(content, dict) else {}
-    if fields.pop("format", None) != form:
-        raise InputError(f"{where}: holds no {what} of format {form}; {repair}")
-    check_known(fields, cls, where, repair)
-    return typed(fields, cls, where, repair)
 
 
 def read_sealed_text(path: Path, repair: str) -> str:

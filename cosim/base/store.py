@@ -11,18 +11,27 @@ as well. What changed on the disk, or is of another run, counts as not there, an
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.arrays import read_arrays
-from cosim.base.errors import InputError
-from cosim.base.seal import checksum, is_whole, read_sealed, seal_json, seal_line, seal_npz, unseal_line
-from cosim.base.text import is_file, open_file, parse_json
+from cosim.base.errors import InputError, MissingToolError
+from cosim.base.resources import models_path
+from cosim.base.seal import (
+    checksum,
+    is_whole,
+    read_sealed,
+    seal_json,
+    seal_line,
+    seal_npz,
+    unseal_line,
+)
+from cosim.base.text import check_known, is_file, json_object, open_file, parse_json, round_numbers, shown_path, typed
 from cosim.base.write import make_folder, sync_folder, write_atomically, write_together, writing_into
 
 MADE_WITH = "made_with"  # in settings: versions, for whoever reads the run later; they may differ when it goes on
@@ -38,6 +47,7 @@ _REPAIR = "give the command again"
 Arrays = dict[str, NDArray[Any]]
 Settings = dict[str, Any]  # what the outcome of a run depends on, as JSON has it
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 def clear_kept(folder: Path) -> None:
@@ -51,9 +61,9 @@ def clear_kept(folder: Path) -> None:
                 path.unlink()
 
 
-def describe_damage(path: Path, what: str) -> str:
-    """Return the sentence that says that something in a store is not used: `what`, such as "1 of 20 chips"."""
-    return f"{path}: {what} damaged or of an earlier cosim, measured anew"
+def describe_damage(path: Path, what: str = "") -> str:
+    """Return the sentence that says that a file is not used, or a part of it: `what`, such as "1 of 20 chips"."""
+    return f"{path}: {f'{what} ' if what else ''}damaged or of an earlier cosim, measured anew"
 
 
 @dataclass(frozen=True)
@@ -309,3 +319,110 @@ def keep_in_cache(name: str, content: bytes, what: str, say: Callable[[str], Non
             raise InputError(f"{error}, {_VARIABLE}") from None
     except InputError as error:
         say(f"{what} not kept: {error}")
+
+
+def find_kept(paths: Iterable[Path], load: Callable[[Path], T | None], say: Callable[[str], None]) -> T | None:
+    """Return what the first file gives that `load` takes; None where none does.
+
+    load: (path) -> what a file holds, None where that is of another origin; raises InputError where it is damaged, and
+    `say` hears of that.
+    """
+    for path in paths:
+        if is_file(path):
+            try:
+                if (found := load(path)) is not None:
+                    return found
+            except InputError:
+                say(describe_damage(path))
+    return None
+
+
+class TechnologyFit(Protocol):
+    """A measurement of a technology, with the hash of everything that it depends on."""
+
+    @property
+    def technology(self) -> str:
+        """Return the name of the technology."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the hash of everything that the measurement depends on."""
+        ...
+
+
+F = TypeVar("F", bound=TechnologyFit)
+
+
+@dataclass(frozen=True)
+class FitFile(Generic[F]):
+    """Format of a measurement of a technology as a file: JSON, numbers at so many digits, the checksum last.
+
+    what: names the measurement in messages; repair: what to do about a damaged file; check: (fit, where it is) raises
+    InputError for numbers that no technology has; content: the fields of the file.
+    """
+
+    cls: type[F]
+    format: int
+    digits: int
+    what: str
+    repair: str
+    check: Callable[[F, str], None]
+    content: Callable[[F], Mapping[str, object]] = json_object
+
+    def rounded(self, fit: F) -> dict[str, object]:
+        """Return the content of the file without its checksum."""
+        found = round_numbers({"format": self.format, **self.content(fit)}, self.digits)
+        assert isinstance(found, dict)
+        return found
+
+    def to_bytes(self, fit: F) -> bytes:
+        """Return the file's bytes."""
+        return seal_json(self.rounded(fit))
+
+    def load(self, path: Path) -> F:
+        """Return the fit in a file.
+
+        Raises InputError that names the field when the file is missing, damaged, or none of this format.
+        """
+        where = shown_path(path)
+        if not is_file(path):
+            raise InputError(f"{where}: no {self.what} there; {self.repair}")
+        return self.parse(read_sealed(path, self.repair), where)
+
+    def parse(self, content: object, where: str) -> F:
+        """Return the fit of a file's content. Raises InputError that names the field where it is none."""
+        fit = self._record(content, where)
+        self.check(fit, where)
+        return fit
+
+    def _record(self, content: object, where: str) -> F:
+        fields = cast("dict[str, object]", content) if isinstance(content, dict) else {}
+        if fields.pop("format", None) != self.format:
+            raise InputError(f"{where}: holds no {self.what} of format {self.format}; {self.repair}")
+        check_known(fields, self.cls, where, self.repair)
+        return typed(fields, self.cls, where, self.repair)
+
+    def known(self, name: str, fingerprint: str, say: Callable[[str], None] = lambda _: None) -> F | None:
+        """Return the fit of this name and fingerprint: the one that comes with the package, or one in the cache."""
+
+        def load(path: Path) -> F | None:
+            return found if (found := self.load(path)).fingerprint == fingerprint else None
+
+        return find_kept((models_path() / "devices" / name, *cached_files(name)), load, say)
+
+    def find(
+        self, name: str, fingerprint: str, measure: Callable[[], F], lacking: str, say: Callable[[str], None]
+    ) -> F:
+        """Return the `known` fit, or a new one, as the cache has it from now on: the next run has the same numbers.
+
+        lacking: what is not there, for the message of the MissingToolError where `measure` has no simulator.
+        """
+        if (kept := self.known(name, fingerprint, say)) is not None:
+            return kept
+        try:
+            measured = measure()
+        except MissingToolError as error:
+            raise MissingToolError(f"{lacking}: {error}") from None
+        keep_in_cache(name, self.to_bytes(measured), self.what, say)
+        return self._record(self.rounded(measured), measured.technology)

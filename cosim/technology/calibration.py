@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.base.errors import InputError, UnitCurrentError
-from cosim.base.seal import read_sealed_record, record_of, seal_json
-from cosim.base.text import parse_json, read_json, round_numbers, shown_path
+from cosim.base.store import FitFile
+from cosim.base.text import parse_json, read_json
 from cosim.base.write import write_atomically
 from cosim.technology.scale import MAX_UNITS
 
 Array = NDArray[np.float64]
 Own = Mapping[str, tuple[float, ...]]
 FORMAT = 7
-_WHAT, _DIGITS = "calibration", 9
 _NANO = 1e-9
 _SOLVER_STEPS = 60
 _LARGEST = 1e3  # of voltages, gains and times over their ideal
@@ -243,49 +242,17 @@ class Calibration:
 
 def write_calibration(path: Path, calibration: Calibration) -> None:
     """Write the calibration as JSON with its checksum. Raises InputError when it cannot be written."""
-    write_atomically(path, calibration_bytes(calibration))
-
-
-def calibration_bytes(calibration: Calibration) -> bytes:
-    """Return the content of a calibration's file: JSON, numbers at 9 digits, the checksum last."""
-    return seal_json(_content(calibration))
+    write_atomically(path, CALIBRATION_FILE.to_bytes(calibration))
 
 
 def format_calibration(calibration: Calibration) -> str:
     """Return the calibration as JSON without a checksum, for a store that has those of all its files in one place."""
-    return json.dumps(_content(calibration), indent=2) + "\n"
-
-
-def as_kept(calibration: Calibration) -> Calibration:
-    """Return the calibration as it is read from its file: whoever measured it goes on with the same numbers."""
-    return record_of(_content(calibration), calibration.technology, Calibration, FORMAT, _WHAT, _REPAIR)
-
-
-def load_calibration(path: Path) -> Calibration:
-    """Return the calibration in a file.
-
-    Raises InputError that names the field when the file is missing, damaged, is no calibration, or has another format.
-    """
-    return _checked(read_sealed_record(path, Calibration, FORMAT, _WHAT, _REPAIR), shown_path(path))
+    return json.dumps(CALIBRATION_FILE.rounded(calibration), indent=2) + "\n"
 
 
 def parse_calibration(text: bytes, where: str) -> Calibration:
     """Return the calibration in a text without a checksum, as `format_calibration` wrote it; errors name `where`."""
-    content = parse_json(text, where, _REPAIR)
-    return _checked(record_of(content, where, Calibration, FORMAT, _WHAT, _REPAIR), where)
-
-
-def _content(calibration: Calibration) -> dict[str, object]:
-    rounded = round_numbers({"format": FORMAT, **calibration.content()}, _DIGITS)
-    assert isinstance(rounded, dict)
-    return rounded
-
-
-def _checked(calibration: Calibration, where: str) -> Calibration:
-    for name, (holds, wanted) in _rules(calibration).items():
-        if not holds:
-            raise InputError(f"{where}: {name} must be {wanted}; {_REPAIR}")
-    return calibration
+    return CALIBRATION_FILE.parse(parse_json(text, where, _REPAIR), where)
 
 
 def is_calibration(path: Path) -> bool:
@@ -343,3 +310,13 @@ def _rise(axis: tuple[float, ...]) -> bool:
 def _quadratic_2d(c: tuple[float, ...], i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
     x, y = np.asarray(i_thresh) / _NANO, np.asarray(i_width) / _NANO
     return _NANO * (c[0] + c[1] * x + c[2] * y + c[3] * x * x + c[4] * x * y + c[5] * y * y)
+
+
+def _check(calibration: Calibration, where: str) -> None:
+    for name, (holds, wanted) in _rules(calibration).items():
+        if not holds:
+            raise InputError(f"{where}: {name} must be {wanted}; {_REPAIR}")
+
+
+CALIBRATION_FILE = FitFile(Calibration, FORMAT, 9, "calibration", _REPAIR, _check, Calibration.content)
+load_calibration = CALIBRATION_FILE.load

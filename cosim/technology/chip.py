@@ -5,16 +5,13 @@ say, because their drains stand elsewhere than those of the diodes that they cop
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from cosim.base.errors import InputError
-from cosim.base.seal import read_sealed_record, record_of, seal_json
-from cosim.base.text import json_object, round_numbers, shown_path
+from cosim.base.store import FitFile
 
 FORMAT = 2
-_WHAT, _DIGITS = "figures of the chip's blocks", 7
 _REPAIR = "remove it, and it is measured again"
 
 
@@ -46,26 +43,10 @@ class ChipFit:
         return coarse, min(fine, most)
 
 
-def chip_bytes(fit: ChipFit) -> bytes:
-    """Return the content of the fit's file: JSON, numbers at 7 digits, the checksum last."""
-    return seal_json(_content(fit))
-
-
-def as_kept(fit: ChipFit) -> ChipFit:
-    """Return the fit as it is read from its file: whoever measured it goes on with the same numbers."""
-    return record_of(_content(fit), fit.technology, ChipFit, FORMAT, _WHAT, _REPAIR)
-
-
-def _content(fit: ChipFit) -> object:
-    return round_numbers({"format": FORMAT, **json_object(fit)}, _DIGITS)
-
-
-def load_chip(path: Path) -> ChipFit:
-    """Return the fit in a file. Raises InputError that names the field when it is missing, damaged, or none of this
-    format."""
-    where = shown_path(path)
-    fit = read_sealed_record(path, ChipFit, FORMAT, _WHAT, _REPAIR)
+def _check(fit: ChipFit, where: str) -> None:
     rising = len(fit.pins) == len(fit.coarse) > 1 and fit.pins[0] > 0 and bool(np.all(np.diff(fit.pins) > 0))
     if not rising or min(*fit.coarse, fit.fine, fit.converter, fit.tick, fit.leakage) <= 0:
         raise InputError(f"{where}: pins must rise, one coarse for each, and all be positive; {_REPAIR}")
-    return fit
+
+
+CHIP_FILE = FitFile(ChipFit, FORMAT, 7, "figures of the chip's blocks", _REPAIR, _check)

@@ -13,20 +13,17 @@ ch. 6). What a card's own equations give in its place is `DeviceNoise.thermal`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.base.errors import InputError
-from cosim.base.seal import read_sealed_record, record_of, seal_json
-from cosim.base.text import json_object, round_numbers, shown_path
+from cosim.base.store import FitFile
 from cosim.technology.decision import DecisionNode, why_not_a_node
 
 Array = NDArray[np.float64]
 FORMAT = 2
 KINDS = ("mirror_n", "mirror_p", "cell_n", "cell_p")  # the geometries of `Sizing` that carry currents
-_WHAT, _DIGITS = "noise figures", 6
 _REPAIR = "remove it, and it is measured again"
 
 
@@ -82,25 +79,7 @@ class NoiseFit:
     decision: DecisionNode
 
 
-def noise_bytes(fit: NoiseFit) -> bytes:
-    """Return the content of the fit's file: JSON, numbers at 6 digits, the checksum last."""
-    return seal_json(_content(fit))
-
-
-def as_kept(fit: NoiseFit) -> NoiseFit:
-    """Return the fit as it is read from its file: whoever measured it goes on with the same numbers."""
-    return record_of(_content(fit), fit.technology, NoiseFit, FORMAT, _WHAT, _REPAIR)
-
-
-def _content(fit: NoiseFit) -> object:
-    return round_numbers({"format": FORMAT, **json_object(fit)}, _DIGITS)
-
-
-def load_noise(path: Path) -> NoiseFit:
-    """Return the fit in a file. Raises InputError that names the field when it is missing, damaged, or none of this
-    format."""
-    where = shown_path(path)
-    fit = read_sealed_record(path, NoiseFit, FORMAT, _WHAT, _REPAIR)
+def _check(fit: NoiseFit, where: str) -> None:
     if missing := [kind for kind in KINDS if kind not in fit.devices]:
         raise InputError(f"{where}: devices must hold {' and '.join(missing)}; {_REPAIR}")
     for kind, device in fit.devices.items():
@@ -110,4 +89,6 @@ def load_noise(path: Path) -> NoiseFit:
             raise InputError(f"{where}: devices.{kind} must hold rising currents and as many figures; {_REPAIR}")
     if (reason := why_not_a_node(fit.decision)) is not None:
         raise InputError(f"{where}: {reason}; {_REPAIR}")
-    return fit
+
+
+NOISE_FILE = FitFile(NoiseFit, FORMAT, 6, "noise figures", _REPAIR, _check)

@@ -53,8 +53,8 @@ from cosim.results.page import format_pages
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
-from cosim.technology.chip import load_chip
-from cosim.technology.noise import load_noise
+from cosim.technology.chip import CHIP_FILE
+from cosim.technology.noise import NOISE_FILE
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.diff.pair import diff_folders
@@ -169,8 +169,8 @@ def kept_files(folder: Path, network: Network) -> list[File]:
 
 def _measured(folder: Path) -> list[File]:
     devices = models_path() / "devices"
-    shipped = ((shipped_path("generic180", 8), load_calibration), (devices / "generic180.chip.json", load_chip),
-               (devices / "generic180.noise.json", load_noise))  # fmt: skip
+    shipped = ((shipped_path("generic180", 8), load_calibration), (devices / "generic180.chip.json", CHIP_FILE.load),
+               (devices / "generic180.noise.json", NOISE_FILE.load))  # fmt: skip
     found = []
     for source, load in shipped:
         path = _write(folder / "cache" / source.name, source.read_bytes())

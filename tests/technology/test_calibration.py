@@ -21,8 +21,8 @@ from cosim.technology.calibration import (
     load_calibration,
     write_calibration,
 )
-from cosim.technology.chip import load_chip
-from cosim.technology.noise import load_noise
+from cosim.technology.chip import CHIP_FILE
+from cosim.technology.noise import NOISE_FILE
 
 FIT = SchmittFit(
     rise=(1e-6, 0.974, -1e-4, 9e-4, -3e-6, 3e-5),
@@ -213,7 +213,7 @@ def test_dpi_ratio_is_linear_over_log_alpha_and_flat_outside():
 
 def test_every_shipped_file_is_whole():
     """One that is not would be measured anew, which takes minutes, without a word why."""
-    loads = {"calibration": load_calibration, "noise": load_noise, "chip": load_chip}
+    loads = {"calibration": load_calibration, "noise": NOISE_FILE.load, "chip": CHIP_FILE.load}
     paths = sorted((models_path() / "devices").glob("*.json"))
     assert len(paths) >= 8
     for path in paths:

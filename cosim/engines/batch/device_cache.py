@@ -8,16 +8,17 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.base.arrays import check_forms, read_arrays
+from cosim.base.arrays import check_forms
 from cosim.base.errors import InputError
-from cosim.base.seal import is_whole, seal_npz
-from cosim.base.store import cached_files, keep_in_cache
+from cosim.base.seal import seal_npz
+from cosim.base.store import cached_files, find_kept, keep_in_cache, kept_arrays
 from cosim.engines.batch.device_fit import FAST, STATIC, MeasurementSetup, fit_table, top_voltage
 from cosim.engines.batch.device_tables import (
     DRAIN_COLUMNS,
@@ -68,7 +69,7 @@ def device_tables(
     for kind in dict.fromkeys(kinds):
         provenance = _provenance(technology, kind, version)
         name = table_name(provenance)
-        table = next((load_table(path, provenance) for path in cached_files(name)), None)
+        table = find_kept(cached_files(name), partial(load_table, provenance=provenance), progress)
         if table is None:
             progress(f"device table: {technology.name}, {_format_kind(kind)}")
             table = found[kind] = fit_table(setup, kind)
@@ -99,16 +100,15 @@ def table_bytes(table: DeviceTable, provenance: str) -> bytes:
     return seal_npz(arrays, provenance)
 
 
-def load_table(path: Path, provenance: str) -> DeviceTable | None:
-    """Return the table in a file, or None where there is none that is whole and of this provenance."""
-    if not is_whole(path, provenance):
-        return None
+def load_table(path: Path, provenance: str) -> DeviceTable:
+    """Return the table in a file. Raises InputError where that is damaged, or of another provenance."""
+    if (stored := kept_arrays(path, provenance)) is None:
+        raise InputError(f"{path}: holds no device table of this provenance; {_REPAIR}")
+    check_forms(stored, _FOUR_TERMINAL if "values" in stored else _THREE_TERMINAL, str(path), _REPAIR)
     try:
-        stored = read_arrays(path, _REPAIR)
-        check_forms(stored, _FOUR_TERMINAL if "values" in stored else _THREE_TERMINAL, str(path), _REPAIR)
         return _four_terminal(stored) if "values" in stored else _three_terminal(stored)
-    except (InputError, ValueError):
-        return None
+    except ValueError:
+        raise InputError(f"{path}: must hold axes that rise, and finite numbers; {_REPAIR}") from None
 
 
 def _three_terminal(stored: _Stored) -> ThreeTerminalTable:

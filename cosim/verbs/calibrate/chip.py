@@ -5,9 +5,6 @@ import json
 
 import numpy as np
 
-from cosim.base.errors import MissingToolError
-from cosim.base.resources import models_path
-from cosim.base.store import cached_files, keep_in_cache
 from cosim.cells.clock import clock_bench, flip_flops
 from cosim.cells.converter import STEP, converter_bench
 from cosim.cells.tree import ALL_FINE, TREE_COUNTS, tree_bench
@@ -17,10 +14,10 @@ from cosim.circuit.elements import Mos
 from cosim.engines.engine import Waveforms
 from cosim.engines.simulation.single import run_bench
 from cosim.engines.table import NGSPICE, simulator_named
-from cosim.technology.chip import FORMAT, ChipFit, as_kept, chip_bytes, load_chip
+from cosim.technology.chip import CHIP_FILE, FORMAT, ChipFit
 from cosim.technology.devices import device_cards
 from cosim.technology.types import Technology
-from cosim.verbs.calibrate.find import Progress, first_fitting
+from cosim.verbs.calibrate.find import Progress
 
 LEVELS, LEVEL, UNITS = 16, 1e-9, 8  # codes, current of the largest in A, unit devices of the input's diode
 TICKS, TICK = 20, 50e-6  # of a frame; s
@@ -32,20 +29,15 @@ def find_chip(technology: Technology, progress: Progress = lambda text: None) ->
 
     Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
     """
-    fingerprint, name = chip_fingerprint(technology), f"{technology.name}.chip.json"
-    paths = models_path() / "devices" / name, *cached_files(name)
-    if (fitting := first_fitting(paths, load_chip, fingerprint)) is not None:
-        return fitting
-    try:
+
+    def measure() -> ChipFit:
         simulator_named(NGSPICE).check()
-    except MissingToolError as error:
-        raise MissingToolError(
-            f"no figures of the chip's blocks in {technology.name} fit this version, and new ones need ngspice: {error}"
-        ) from None
-    progress(f"measuring converter, bias tree and clock generator of {technology.name}")
-    found = as_kept(measure_chip(technology))
-    keep_in_cache(name, chip_bytes(found), "figures of the chip's blocks", progress)
-    return found
+        progress(f"measuring converter, bias tree and clock generator of {technology.name}")
+        return measure_chip(technology)
+
+    lacking = f"no figures of the chip's blocks in {technology.name} fit this version, and new ones need ngspice"
+    name = f"{technology.name}.chip.json"
+    return CHIP_FILE.find(name, chip_fingerprint(technology), measure, lacking, progress)
 
 
 def chip_fingerprint(technology: Technology) -> str:

@@ -11,9 +11,6 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.base.errors import MissingToolError
-from cosim.base.resources import models_path
-from cosim.base.store import cached_files, keep_in_cache
 from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.deck import device_sizes, format_number
 from cosim.circuit.elements import GROUND, Circuit, Source
@@ -21,10 +18,10 @@ from cosim.engines.engine import Vectors
 from cosim.engines.ngspice.noise import analyse
 from cosim.engines.table import NGSPICE, simulator_named
 from cosim.technology.devices import device_cards
-from cosim.technology.noise import FORMAT, KINDS, DeviceNoise, NoiseFit, as_kept, load_noise, noise_bytes
+from cosim.technology.noise import FORMAT, KINDS, NOISE_FILE, DeviceNoise, NoiseFit
 from cosim.technology.types import HOLD_CAPACITANCE, Technology
 from cosim.verbs.calibrate.decision import measure_decision
-from cosim.verbs.calibrate.find import Progress, first_fitting
+from cosim.verbs.calibrate.find import Progress
 
 Array = NDArray[np.float64]
 Point = dict[str, float]  # net -> V
@@ -41,20 +38,11 @@ def find_noise(technology: Technology, progress: Progress = lambda text: None) -
 
     Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
     """
+    lacking = f"no noise figures of {technology.name} fit this version, and new ones need ngspice"
     fingerprint = noise_fingerprint(technology)
-    name = _file(technology)
-    paths = models_path() / "devices" / name, *cached_files(name)
-    if (fitting := first_fitting(paths, load_noise, fingerprint)) is not None:
-        return fitting
-    try:
-        simulator_named(NGSPICE).check()
-    except MissingToolError as error:
-        raise MissingToolError(
-            f"no noise figures of {technology.name} fit this version, and new ones need ngspice: {error}"
-        ) from None
-    found = as_kept(measure_noise(technology, progress))
-    keep_in_cache(name, noise_bytes(found), "noise figures", progress)
-    return found
+    return NOISE_FILE.find(
+        _file(technology), fingerprint, lambda: measure_noise(technology, progress), lacking, progress
+    )
 
 
 def _file(technology: Technology) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cosim.base.errors import MissingToolError
+from cosim.base.errors import InputError, MissingToolError
 from cosim.base.seal import seal_npz
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.dialects.ngspice import format_deck, format_options
@@ -349,4 +349,5 @@ def test_every_bit_of_a_table_counts(kept):
         changed = bytearray(content)
         changed[bit // 8] ^= 1 << bit % 8
         file.write_bytes(changed)
-        assert device_cache.load_table(file, text) is None
+        with pytest.raises(InputError, match="holds no device table of this provenance; it is measured anew"):
+            device_cache.load_table(file, text)

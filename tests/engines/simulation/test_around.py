@@ -23,7 +23,7 @@ from cosim.exchange.checkpoint import load_network
 from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.tasks.testset import TestSet
-from cosim.technology.chip import chip_bytes, load_chip
+from cosim.technology.chip import CHIP_FILE
 from cosim.verbs.bias import biased
 from cosim.verbs.calibrate import chip as chip_files
 from cosim.verbs.calibrate.chip import chip_fingerprint, find_chip, measure_chip
@@ -205,8 +205,8 @@ def test_lines_say_the_class():
 def test_what_is_measured_of_the_blocks(technology, tmp_path):
     shipped, found = find_chip(technology), measure_chip(technology)
     assert shipped.fingerprint == found.fingerprint == chip_fingerprint(technology)
-    (tmp_path / "chip.json").write_bytes(chip_bytes(found))
-    kept = load_chip(tmp_path / "chip.json")
+    (tmp_path / "chip.json").write_bytes(CHIP_FILE.to_bytes(found))
+    kept = CHIP_FILE.load(tmp_path / "chip.json")
     np.testing.assert_allclose(kept.coarse, shipped.coarse, rtol=1e-4)
     for current in (50e-12, 0.8e-9, 2.3e-9):
         coarse, fine = kept.units(current)
@@ -214,7 +214,7 @@ def test_what_is_measured_of_the_blocks(technology, tmp_path):
         assert abs(coarse * each + fine * kept.fine - current) < 0.55 * kept.fine + max(0.0, each - 32 * kept.fine)
     (tmp_path / "chip.json").write_bytes(seal_json({"format": 1}))
     with pytest.raises(InputError, match=r"chip.json: holds no figures of the chip's blocks of format 2; remove it"):
-        load_chip(tmp_path / "chip.json")
+        CHIP_FILE.load(tmp_path / "chip.json")
 
 
 @pytest.mark.ngspice
@@ -222,7 +222,7 @@ def test_a_first_run_has_the_numbers_of_the_next(technology, monkeypatch, tmp_pa
     """The file has 7 digits; what is measured is used as the file has it."""
     fit = replace(find_chip(technology), tick=1.23456789012e-13)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(chip_files, "models_path", lambda: tmp_path)
+    monkeypatch.setattr("cosim.base.store.models_path", lambda: tmp_path)
     monkeypatch.setattr(chip_files, "measure_chip", lambda _: fit)
     first = find_chip(technology)
     assert first.tick == 1.234568e-13

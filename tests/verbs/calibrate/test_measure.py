@@ -213,7 +213,7 @@ def test_failed_bench_says_so(technology, calibration, monkeypatch):
 def files(monkeypatch, tmp_path):
     """No shipped calibration, an empty cache, and no measurement allowed."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(calibration_files, "shipped_path", lambda technology, units: tmp_path / "absent.json")
+    monkeypatch.setattr("cosim.base.store.models_path", lambda: tmp_path / "absent")
 
     def measure(technology, units, progress):
         raise MissingToolError("libngspice is missing: install it")
@@ -294,12 +294,14 @@ def test_cached_calibration_is_used(files, technology, calibration):
 def test_stale_or_damaged_cache_is_measured_again(files, technology, calibration):
     fresh = replace(calibration, v_node=0.5)
     files.setattr(calibration_files, "calibrate", lambda technology, units, progress: fresh)
-    for spoil in (
-        lambda path: write_calibration(path, replace(calibration, fingerprint="0" * 16)),
-        lambda path: path.write_text("{"),
+    path = make_cached_path(cached_name(technology.name, 8))
+    for spoil, said in (
+        (lambda: write_calibration(path, replace(calibration, fingerprint="0" * 16)), []),
+        (lambda: path.write_text("{"), [f"{path}: damaged or of an earlier cosim, measured anew"]),
     ):
-        spoil(make_cached_path(cached_name(technology.name, 8)))
-        assert find_calibration(technology, 8) == fresh
+        spoil()
+        heard = []
+        assert find_calibration(technology, 8, heard.append) == fresh and heard == said
         assert load_calibration(cache_folder() / cached_name(technology.name, 8)) == fresh
 
 

@@ -11,7 +11,7 @@ from cosim.base.resources import models_path
 from cosim.base.seal import seal_json, unseal_json
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
-from cosim.technology.noise import KINDS, load_noise, noise_bytes
+from cosim.technology.noise import KINDS, NOISE_FILE
 from cosim.verbs.calibrate.noise import find_noise, measure_noise, noise_fingerprint
 
 
@@ -65,10 +65,10 @@ def test_damaged_files_are_refused_by_the_field(tmp_path, change, said):
     change(content)
     (tmp_path / "own.json").write_bytes(seal_json(content))
     with pytest.raises(InputError, match=said):
-        load_noise(tmp_path / "own.json")
+        NOISE_FILE.load(tmp_path / "own.json")
 
 
 def test_what_is_written_is_read_again(tmp_path):
     fit = find_noise(load_technology("generic180"))
-    (tmp_path / "own.json").write_bytes(noise_bytes(fit))
-    assert load_noise(tmp_path / "own.json").devices == fit.devices
+    (tmp_path / "own.json").write_bytes(NOISE_FILE.to_bytes(fit))
+    assert NOISE_FILE.load(tmp_path / "own.json").devices == fit.devices
