@@ -14,7 +14,7 @@ from cosim.units.sizing import SizingInput
 
 
 def window_thresholds(cell: CellEquations[Any, Any, Any]) -> tuple[Array, Array]:
-    """Return the upper and lower threshold, ampere, of a cell whose bias and factors have one for either."""
+    """Return the upper and lower threshold, ampere, of a recurrent unit whose bias and factors have one for either."""
     upper, lower = cell.factors.upper, cell.factors.lower
     if cell.ideal:
         i_rise, i_fall, _ = cell.set_points
@@ -24,24 +24,24 @@ def window_thresholds(cell: CellEquations[Any, Any, Any]) -> tuple[Array, Array]
 
 
 def window_set_points(node: ThresholdUnit, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-    """Return the set-points of a unit behind two comparators: its thresholds and its level."""
+    """Return the set-points of a recurrent unit behind two comparators: its thresholds and its level."""
     return threshold_set_points(currents.i_fall, currents.i_rise, currents.i_high)
 
 
 def settled_in_window(node: ThresholdUnit, candidate: float) -> int | None:
-    """Return the reset's state where no threshold is crossed, else None: a native unit then goes on changing."""
+    """Return a recurrent unit's reset state where no threshold is crossed, else None: a native one goes on changing."""
     above = node.rise - candidate > CLEARANCE and (not node.two_sided or candidate - node.fall > CLEARANCE)
     return node.start if above else None
 
 
 def comparator_bias(sizing: SizingInput, node: ThresholdUnit, threshold: float, *, upper: bool = True) -> float:
-    """Return the bias current of a comparator for a threshold as it arrives, ampere."""
+    """Return the bias current of a recurrent unit's comparator for a threshold as it arrives, ampere."""
     fit = sizing.calibration.upper if upper else sizing.calibration.lower
     return fit.solve(sizing.arriving_current(threshold, sizing.total_weight_current(node.name)))
 
 
 def clock_pins(node: ThresholdUnit) -> tuple[str, str, str, str]:
-    """Return the clocks and pulses of a unit's stage: clk, clkb, pulse, pulseb."""
+    """Return the clocks and pulses of a recurrent unit's stage: clk, clkb, pulse, pulseb."""
     clk, clkb, pulse, pulseb = (f"{name}{node.stage}" for name in ("clk", "clkb", "pulse", "pulseb"))
     return clk, clkb, pulse, pulseb
 
@@ -53,7 +53,7 @@ def memory_current(
     i_thresh: Array | float,
     i_width: Array | float,
 ) -> Array:
-    """Return the supply current of the decision branch and the feedback of a 9T cell, ampere, (n, time)."""
+    """Return the supply current of a unit's decision branch and feedback, as of a 9T cell, ampere, (n, time)."""
     mirror = calibration.mirror
     feedback = calibration.schmitt.i_high(i_width) * state
     sunk = (mirror.sink + mirror.slope_n * calibration.v_node) * i_thresh
@@ -61,10 +61,10 @@ def memory_current(
 
 
 def comparator_current(calibration: Calibration, candidate: Array, i_thresh: float) -> Array:
-    """Return the supply current of a 9T cell's decision branch without its feedback, ampere, (n, time)."""
+    """Return the supply current of a unit's decision branch, of a 9T cell without feedback, ampere, (n, time)."""
     return memory_current(calibration, candidate, np.zeros(candidate.shape, dtype=bool), i_thresh, 0.0)
 
 
 def driver_lines(builder: Builder, i_base: float, i_delta: float) -> tuple[str, str]:
-    """Add the two bias lines of a driver and return their names; i_base, i_delta: ampere."""
+    """Add the two bias lines of a recurrent unit's driver and return their names; i_base, i_delta: ampere."""
     return builder.bias_line("base", i_base), builder.bias_line("delta", i_delta)

@@ -22,7 +22,7 @@ EitherLayer = FirstQuadrantLayer | SignedLayer
 
 
 def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
-    """Raise MappingError for a layer that no circuit follows, or not the `cell` that was asked for."""
+    """Raise MappingError for a layer that no kind of recurrent unit follows, or not the `cell` that was asked for."""
     where, epsilon = f"{origin}: {layer.name}", layer.epsilon
     if isinstance(layer, SignedLayer) and layer.weight_alpha is not None:
         _check_stored(layer, where, cell)
@@ -77,8 +77,11 @@ def _check_stored(layer: SignedLayer, where: str, cell: Circuit) -> None:
 
 @dataclass(frozen=True)
 class Lattice:
-    """One unit whose state is a whole number of steps: its thresholds, the step of h, h at the start, and the lowest
-    and the highest state over the data, in steps from the start; where: for messages."""
+    """One recurrent unit whose state is a whole number of steps.
+
+    It has its thresholds, the step of h, h at the start, and the lowest and the highest state over the data, in steps
+    from the start; where: for messages.
+    """
 
     name: str
     index: int
@@ -92,7 +95,10 @@ class Lattice:
 
 
 def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]:
-    """Yield the units of a layer with epsilon 1 or -1. Raises MappingError where states are not known or not whole."""
+    """Yield the recurrent units of a layer with epsilon 1 or -1.
+
+    Raises MappingError where states are not known or not whole.
+    """
     if placement.ranges is None:
         raise MappingError(
             f"{placement.origin}: the range of the states of {layer.name} is not known, which decides how many rungs "
@@ -118,5 +124,5 @@ def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]
 
 
 def lifting_offset(least: float) -> float:
-    """Return the offset that lifts a threshold of -`least` clear of zero; 0 for a threshold that is."""
+    """Return the offset that lifts a recurrent unit's threshold of -`least` clear of zero; 0 for one that is."""
     return 0.0 if -least >= OFFSET_MARGIN / 4 else float(common_mode_offset(least))

@@ -43,8 +43,11 @@ _ROUNDS = 5  # of a fixed point whose error shrinks tenfold in each: rates lie w
 
 @dataclass(frozen=True)
 class Gamma(Memory):
-    """`order` filters in a row, of n / p time constants in a frame each; h = step s, s = 1: full scale. Its cells stand
-    on a floor: a tau-cell follows no current that is next to 0."""
+    """A dispersive delay line as a kind of recurrent unit.
+
+    `order` filters in a row, of n / p time constants in a frame each; h = step s, s = 1: full scale. Its cells stand on
+    a floor: a tau-cell follows no current that is next to 0.
+    """
 
     tolerance: ClassVar[float] = 0.03
     floor: ClassVar[int] = 3
@@ -55,7 +58,10 @@ class Gamma(Memory):
 
 @dataclass(frozen=True)
 class GammaPins:
-    """i_tau: of all its cells, ampere, which is the position; i_rest: of the gate line that the reset puts them on."""
+    """Pin currents of a delay line unit.
+
+    i_tau: of all its cells, ampere, which is the position; i_rest: of the gate line that the reset puts them on.
+    """
 
     i_tau: float
     i_rest: float
@@ -63,8 +69,10 @@ class GammaPins:
 
 @dataclass(frozen=True)
 class GammaFactors:
-    """A chip's factors of each cell of a line; empty where all are nominal. targets: settled value over input; rates:
-    I_tau."""
+    """A chip's factors of each cell of a delay line unit; empty where all are nominal.
+
+    targets: settled value over input; rates: I_tau.
+    """
 
     targets: tuple[float, ...] = ()
     rates: tuple[float, ...] = ()
@@ -75,12 +83,15 @@ GammaCell = CellEquations[Gamma, GammaPins, GammaFactors]
 
 
 def compute_states(cell: GammaCell, candidate: Array) -> States:
-    """Return the states (n, time), over full scale and above the floor; candidate: (n, time), ampere."""
+    """Return the states of a delay line unit (n, time), over full scale and above the floor.
+
+    candidate: (n, time), ampere.
+    """
     return (run_line(cell, candidate)[:, :, -1] - _floor(cell)) / cell.set_points[2]
 
 
 def run_line(cell: GammaCell, candidate: Array) -> Array:
-    """Return the current of each cell of a delay line at the end of each frame, ampere, (n, time, cells).
+    """Return the current of each cell of a delay line unit at the end of each frame, ampere, (n, time, cells).
 
     candidate: (n, time), ampere.
     """
@@ -105,7 +116,7 @@ def run_line(cell: GammaCell, candidate: Array) -> Array:
 
 
 def output_current(cell: GammaCell, states: States) -> Array:
-    """Return the output current (n, time), ampere."""
+    """Return the output current of a delay line unit (n, time), ampere."""
     return np.asarray(cell.set_points[2] * states + _floor(cell), dtype=np.float64)
 
 
@@ -115,7 +126,7 @@ def _floor(cell: GammaCell) -> float:
 
 
 def supply_current(cell: GammaCell, signals: CellSignals) -> Array:
-    """Return the supply current of the line with its output and its pedestal, ampere, (n, time)."""
+    """Return the supply current of a delay line unit with its output and its pedestal, ampere, (n, time)."""
     mirror, held = cell.calibration.mirror, output_current(cell, signals.states)
     inside = run_line(cell, signals.candidate)[:, :, :-1].sum(axis=2)
     given = signals.candidate + _floor(cell)
@@ -124,12 +135,12 @@ def supply_current(cell: GammaCell, signals: CellSignals) -> Array:
 
 
 def accepts(layer: RecurrentLayer) -> bool:
-    """Tell whether a layer is one of dispersive delays."""
+    """Tell whether a layer becomes delay line units: it is one of dispersive delays."""
     return isinstance(layer, GammaLayer)
 
 
 def lower_layer(layer: GammaLayer, placement: LayerPlacement) -> None:
-    """Add a line of tau-cells for every unit, whose currents stand on FLOOR."""
+    """Add a delay line unit of tau-cells for each software unit of a layer, whose currents stand on FLOOR."""
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     moving = next((tap.name for tap in placement.sources.taps if tap.late), None)
     if moving is not None:
@@ -162,7 +173,10 @@ def lower_layer(layer: GammaLayer, placement: LayerPlacement) -> None:
 
 
 def solve_bias(node: Gamma, sizing: SizingInput) -> GammaPins:
-    """Return I_tau at which the measured cell has n / p time constants in a frame, and the current of the reset."""
+    """Return a delay line unit's I_tau, at which a cell has n / p time constants in a frame, and its reset current.
+
+    The cell is as it was measured.
+    """
     wanted, i_unit = node.order / node.position, sizing.graph.i_unit
     fit, rate = tau_cell_fit(sizing.calibration), wanted
     for _ in range(_ROUNDS):
@@ -171,12 +185,12 @@ def solve_bias(node: Gamma, sizing: SizingInput) -> GammaPins:
 
 
 def instance_name(stem: str, place: int, order: int) -> str:
-    """Return the name of the instance of a cell; the last one carries the state."""
+    """Return the name of an instance of a delay line unit's tau-cell; the last one carries the state."""
     return f"cell_{stem}" if place == order - 1 else f"cell{place}_{stem}"
 
 
 def build_circuit(builder: Builder, node: Gamma, pins: GammaPins) -> None:
-    """Add the candidate, n tau-cells in a row, and the lines of the last one's state."""
+    """Add a delay line unit's circuit: the candidate, n tau-cells in a row, and the lines of the last one's state."""
     calibration, graph, stem = builder.calibration, builder.graph, net(node.name)
     line, farad = builder.add_candidate(node), capacitance(calibration, graph.i_unit, builder.tau)
     bias = builder.bias_line("delay", pins.i_tau)
@@ -195,14 +209,17 @@ def build_circuit(builder: Builder, node: Gamma, pins: GammaPins) -> None:
 
 
 def report_pins(node: Gamma, pins: GammaPins, learned: LearnedParameters) -> list[PinRow]:
-    """Return the report's row for the position, which is a current."""
+    """Return a delay line unit's row of the mapping report for its position, which is a current."""
     pin, _ = learned.pins
     words = f"a delay of {node.position:.4g} frames by {node.order} cells"
     return [PinRow(f"{node.layer}.position[{node.index}]", pin, pins.i_tau, pins.i_tau, words)]
 
 
 def mismatch_effects(node: Gamma, pins: GammaPins, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield targets: the mirrors to d, the loop, the mirror of the output; rates: M_tau2 and what pushes I_tau."""
+    """Yield the mismatch effects of a delay line unit.
+
+    targets: the mirrors to d, the loop, the mirror of the output; rates: M_tau2 and what pushes I_tau.
+    """
     stem, current, before = net(node.name), circuit.set_points.i_high, circuit.candidate_diode
     pin, push = circuit.bias_diode(circuit.pins[0]), instance(f"push_{circuit.pins[0]}")
     for k in range(node.order):

@@ -38,7 +38,7 @@ F = TypeVar("F")
 
 @dataclass(frozen=True)
 class CellEquations(Generic[N, B, F]):
-    """One memory as its equations see it.
+    """One recurrent unit on the chip, as its kind's equations see it.
 
     set_points: (rise, fall, high) that the compiler wanted, ampere; bias: its bias currents; factors: those of the
     chip; ideal: gains of 1, and set-points exactly as wanted; beta: what its beta edges add, ampere, (n, time) or 0, as
@@ -60,7 +60,7 @@ class CellEquations(Generic[N, B, F]):
 
 @dataclass(frozen=True)
 class CellSignals:
-    """Signals of one memory, each (n, time), from which its supply current follows.
+    """Signals of one recurrent unit, each (n, time), from which its kind computes its supply current.
 
     candidate: u, ampere; states; output_current: ampere; state_changes: returns 1 where the frame's decision changed
     the state, else 0; beta: the sum of its beta or rate edges, ampere.
@@ -75,7 +75,7 @@ class CellSignals:
 
 @dataclass(frozen=True)
 class SwitchingThresholds:
-    """The candidates at which a decision turns, ampere, each a number or one for every frame.
+    """The candidates at which a recurrent unit's decision turns, ampere, each a number or one for every frame.
 
     while_off: those that count while the state before is 0; while_on: those that count while it is not; own_devices:
     whether each has devices of its own; otherwise the lower one is the upper one less a width.
@@ -88,7 +88,7 @@ class SwitchingThresholds:
 
 @dataclass(frozen=True)
 class Effect:
-    """One factor that transistors make by their mismatch.
+    """One factor of a recurrent unit's currents that its transistors make by their mismatch.
 
     field: of `Deviations`, or of a unit's `factors_type` (`factors`); key: whose it is; place: in a value of several;
     devices: (transistor, +1 or -1); current: ampere through each of them; slopes: n of each at that current.
@@ -104,13 +104,13 @@ class Effect:
 
 
 def effect(field: str, key: Key, current: float, *devices: tuple[str, int], place: int | None = None) -> Effect:
-    """Return an effect of these transistors."""
+    """Return the mismatch effect of these transistors of a recurrent unit."""
     return Effect(field, key, place, devices, current)
 
 
 @dataclass(frozen=True)
 class CellDevices:
-    """The transistors of one memory in its circuit.
+    """The transistors of one recurrent unit in its circuit.
 
     name: of its node; pins: its bias pins; set_points: ampere; roles: `Circuit.roles` of the network.
     """
@@ -121,20 +121,23 @@ class CellDevices:
     roles: Mapping[tuple[str, Role], str]
 
     def device(self, role: Role, block: str = "") -> str:
-        """Return the transistor of a role in its cell or a block of that."""
+        """Return the transistor of a role in the recurrent unit's cell or a block of that."""
         return self.roles[instance(f"cell_{net(self.name)}{block and '.'}{block}"), role]
 
     def bias_diode(self, pin: str) -> str:
-        """Return the diode of a bias pin."""
+        """Return the transistor that is the diode of a bias pin of the recurrent unit."""
         return self.roles[instance(pin), "bias"]
 
     @property
     def candidate_diode(self) -> str:
-        """Return the candidate diode of the cell."""
+        """Return the transistor that is the recurrent unit's candidate diode."""
         return self.roles[instance(f"cand_{net(self.name)}"), "candidate"]
 
     def comparator_effect(self, side: str, current: float, comparator: str, pin: str) -> Effect:
-        """Return the factor of a comparator's current: M2 against its bias diode, the candidate diode against M1."""
+        """Return the mismatch effect on the unit's comparator current.
+
+        It is M2 against its bias diode, the candidate diode against M1.
+        """
         threshold, compare = self.roles[comparator, "threshold"], self.roles[comparator, "compare"]
         devices = (threshold, 1), (self.bias_diode(pin), -1), (compare, -1), (self.candidate_diode, 1)
         return effect(side, self.name, current, *devices)
@@ -142,7 +145,7 @@ class CellDevices:
 
 @dataclass(frozen=True)
 class LearnedParameters:
-    """The names of what a unit has learned, for its rows in the mapping report.
+    """The names of what a recurrent unit has learned, for its rows in the mapping report.
 
     upper, lower, alpha: names of thresholds and level; upper_note, lower_note: how the circuit's thresholds came from
     them; set_points: ampere; pins: the bias pins of the cell, in the order of its record.
@@ -159,7 +162,10 @@ class LearnedParameters:
 
 @dataclass(frozen=True)
 class PinRow:
-    """A learned parameter, the pin that makes it, the current wanted at the cell and the one on the pin, ampere."""
+    """A recurrent unit's row of the mapping report: a learned parameter, the pin that makes it, and currents.
+
+    These are the one wanted at the cell and the one on the pin, ampere.
+    """
 
     parameter: str
     pin: str
@@ -184,7 +190,7 @@ def _accept_any_timing(i_unit: float, t_step: float, tau: float, calibration: Ca
 
 @dataclass(frozen=True)
 class UnitKind(Generic[N, B, F]):
-    """One kind of recurrent unit: types, functions and properties that the stages ask for.
+    """One kind of recurrent unit: types, functions and properties that the stages of the package ask for.
 
     node_type, factors_type: types of its node and of a chip's factors on it, all 1 by default; layer_types: types of
     layer that may become it.
@@ -231,14 +237,14 @@ AnyUnit = UnitKind[Any, Any, Any]
 
 
 def select_levels(levels: Array, states: States) -> Array:
-    """Return the level of every whole state."""
+    """Return a recurrent unit's level of every whole state."""
     return levels[states.astype(np.intp)]
 
 
 def iterate_states(
     candidate: Array, start: States, step: Callable[[NDArray[np.int16], int], NDArray[np.int16]]
 ) -> NDArray[np.int16]:
-    """Return whole states (n, time) from `start` (n,) on, by step(state, t)."""
+    """Return a recurrent unit's whole states (n, time) from `start` (n,) on, by step(state, t)."""
     states = np.empty(candidate.shape, dtype=np.int16)
     state = start.astype(np.int16)
     for t in range(candidate.shape[1]):

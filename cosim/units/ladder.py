@@ -69,25 +69,28 @@ MAX_RUNGS = 32
 
 @dataclass(frozen=True)
 class Ladder(ThresholdUnit):
-    """epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept, within 0 ... rungs; s starts at `first`."""
+    """The ladder, a kind of recurrent unit, epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept.
+
+    The state is within 0 ... rungs and starts at `first`.
+    """
 
     rungs: int = 1
     first: int = 0
 
     @property
     def most(self) -> int:
-        """Return the highest state: all rungs on."""
+        """Return the highest state of a ladder unit: all rungs on."""
         return self.rungs
 
     @property
     def start(self) -> int:
-        """Return how many rungs the reset turns on."""
+        """Return how many rungs of a ladder unit the reset turns on."""
         return self.first
 
 
 @dataclass(frozen=True)
 class LadderPins:
-    """Bias-pin currents in ampere of a ladder with its quantiser."""
+    """Bias-pin currents in ampere of a ladder unit with its quantiser."""
 
     i_upper: float
     i_lower: float
@@ -98,7 +101,10 @@ class LadderPins:
 
 @dataclass(frozen=True)
 class LadderFactors:
-    """upper, lower: the comparators' currents; levels: of each rung from the first on, none for all nominal."""
+    """A chip's factors of a ladder unit.
+
+    upper, lower: the comparators' currents; levels: of each rung from the first on, none for all nominal.
+    """
 
     upper: float = 1.0
     lower: float = 1.0
@@ -109,7 +115,7 @@ LadderCell = CellEquations[Ladder, LadderPins, LadderFactors]
 
 
 def compute_states(cell: LadderCell, candidate: Array) -> States:
-    """Return the states (n, time), whole numbers; candidate: (n, time), ampere."""
+    """Return the states of a ladder unit (n, time), whole numbers; candidate: (n, time), ampere."""
     node, (rise, fall) = cell.node, window_thresholds(cell)
     sets, resets = candidate >= rise, candidate <= fall
 
@@ -122,20 +128,20 @@ def compute_states(cell: LadderCell, candidate: Array) -> States:
 
 
 def switching_thresholds(cell: LadderCell, lines: Sequence[Array]) -> SwitchingThresholds:
-    """Return both thresholds, but on level 0 the upper one alone."""
+    """Return both thresholds of a ladder unit, but on level 0 the upper one alone."""
     rise, fall = window_thresholds(cell)
     return SwitchingThresholds((rise,), (rise, fall), own_devices=True)
 
 
 def output_current(cell: LadderCell, states: States) -> Array:
-    """Return the output current (n, time), ampere: the rungs that are on."""
+    """Return the output current of a ladder unit (n, time), ampere: the rungs that are on."""
     high = cell.set_points[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.ladder.i_gain))
     factors = cell.factors.levels or (1.0,) * cell.node.rungs
     return select_levels(np.concatenate([[0.0], np.cumsum(high * np.array(factors))]), states)
 
 
 def supply_current(cell: LadderCell, signals: CellSignals) -> Array:
-    """Return the supply current of the quantiser and its ladder, with output and pedestal, ampere, (n, time)."""
+    """Return the supply current of a ladder unit with quantiser, output and pedestal, ampere, (n, time)."""
     pins, calibration = cell.bias, cell.calibration
     mirror, bias, state = calibration.mirror, pins.ladder, signals.states
     total = signals.output_current + sum(
@@ -154,12 +160,15 @@ def supply_current(cell: LadderCell, signals: CellSignals) -> Array:
 
 
 def accepts(layer: RecurrentLayer) -> bool:
-    """Tell whether a layer becomes ladders: its update adds to the state (epsilon 1)."""
+    """Tell whether a layer becomes ladder units: its update adds to the state (epsilon 1)."""
     return isinstance(layer, EpsilonLayer) and layer.epsilon == 1
 
 
 def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-    """Add a ladder for every unit of a layer with epsilon 1, with rungs for its states over the data and headroom."""
+    """Add a ladder unit for each software unit of a layer with epsilon 1.
+
+    It has rungs for its states over the data and headroom.
+    """
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for unit in lattices(layer, placement):
         offset = lifting_offset(-unit.fall)
@@ -182,7 +191,7 @@ def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
 
 @dataclass(frozen=True)
 class LadderCurrents:
-    """Set-points of a ladder in ampere: input levels, thresholds of rung 1, alpha, and the bias of its DPIs."""
+    """Set-points of a ladder unit in ampere: input levels, thresholds of rung 1, alpha, and the bias of its DPIs."""
 
     i_set: float
     i_retain: float
@@ -195,7 +204,10 @@ class LadderCurrents:
 
 @dataclass(frozen=True)
 class LadderTiming:
-    """step: from one pulse to the next; pulse: how long set or reset lasts; tau: of the DPIs. All in second."""
+    """Pulse timing of a ladder unit.
+
+    step: from one pulse to the next; pulse: how long set or reset lasts; tau: of the DPIs. All in second.
+    """
 
     step: float
     pulse: float
@@ -203,7 +215,7 @@ class LadderTiming:
 
 
 def ladder_currents(i_unit: float) -> LadderCurrents:
-    """Return the set-points at this i_unit."""
+    """Return the set-points of a ladder unit at this i_unit."""
     return LadderCurrents(
         (RETAIN + SWING) * i_unit,
         RETAIN * i_unit,
@@ -216,12 +228,12 @@ def ladder_currents(i_unit: float) -> LadderCurrents:
 
 
 def ladder_timing(t_step: float, tau: float | None = None) -> LadderTiming:
-    """Return the timing of one pulse a frame; tau None means TAU_FRAMES of the frame."""
+    """Return the timing of a ladder unit with one pulse a frame; tau None means TAU_FRAMES of the frame."""
     return LadderTiming(t_step, (PULSE_END - PULSE_BEGIN) * t_step, TAU_FRAMES * t_step if tau is None else tau)
 
 
 def solve_ladder(currents: LadderCurrents, calibration: Calibration) -> LadderBias:
-    """Return the bias currents that make the set-points, by the technology's calibration."""
+    """Return the bias currents that make a ladder unit's set-points, by the technology's calibration."""
     fit, c = calibration.schmitt, currents
     return LadderBias(
         *fit.solve_thresholds(c.i_rise, c.i_fall),
@@ -235,7 +247,7 @@ def solve_ladder(currents: LadderCurrents, calibration: Calibration) -> LadderBi
 def check_ladder(
     currents: LadderCurrents, timing: LadderTiming, origin: str, rise: float = 1.0, fall: float = 1.0
 ) -> None:
-    """Refuse a ladder that would skip or double a step; derivation in docs/ladder.md.
+    """Raise MappingError for a ladder unit that would skip or double a step; derivation in docs/ladder.md.
 
     rise, fall: times of the technology's DPIs over those of the equation.
 
@@ -273,13 +285,13 @@ def check_ladder(
 
 
 def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-    """Raise MappingError for a frame in which ladders would skip or double a step."""
+    """Raise MappingError for a frame in which ladder units would skip or double a step."""
     dpi = calibration.dpi
     check_ladder(ladder_currents(i_unit), ladder_timing(t_step, tau), origin, dpi.rise, dpi.fall)
 
 
 def solve_bias(node: Ladder, sizing: SizingInput) -> LadderPins:
-    """Return comparator thresholds as they arrive, and the set-points that all ladders share."""
+    """Return a ladder unit's comparator thresholds as they arrive, and the set-points that all ladders share."""
     currents = sizing.set_points(node)
     shared = ladder_currents(sizing.graph.i_unit)
     upper = comparator_bias(sizing, node, currents.i_rise)
@@ -289,7 +301,7 @@ def solve_bias(node: Ladder, sizing: SizingInput) -> LadderPins:
 
 
 def build_circuit(builder: Builder, node: Ladder, pins: LadderPins) -> None:
-    """Add the candidate, the quantiser, the ladder, and the lines of its state."""
+    """Add a ladder unit's circuit: the candidate, the quantiser, the ladder, and the lines of its state."""
     technology, stem, units = builder.technology, net(node.name), builder.units
     candidate = builder.add_candidate(node)
     builder.define(*quantiser_blocks(technology))
@@ -319,7 +331,7 @@ def build_circuit(builder: Builder, node: Ladder, pins: LadderPins) -> None:
 
 
 def report_pins(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> list[PinRow]:
-    """Return the report's rows for both thresholds of the quantiser and the level of a rung."""
+    """Return a ladder unit's rows of the mapping report: both thresholds of the quantiser and the level of a rung."""
     currents, (upper, lower, gain) = learned.set_points, learned.pins
     rungs = f"{node.rungs} rungs, starts on {node.start}; readers' weights times {node.step / node.level:g}"
     return [
@@ -330,7 +342,10 @@ def report_pins(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> l
 
 
 def mismatch_effects(node: Ladder, pins: LadderPins, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield upper, lower: the comparators; levels: M11 of each rung - bias diode."""
+    """Yield the mismatch effects of a ladder unit.
+
+    upper, lower: the comparators; levels: M11 of each rung - bias diode.
+    """
     for side, pin, current in zip(("upper", "lower"), circuit.pins, (pins.i_upper, pins.i_lower), strict=False):
         yield circuit.comparator_effect(side, current, instance(f"{QUANTISER}_{net(node.name)}.{side}"), pin)
     for k in range(1, node.rungs + 1):

@@ -11,8 +11,10 @@ MAX_BIAS_COUNT = 256  # of one bias, which may carry a common-mode offset and th
 
 @dataclass(frozen=True)
 class SetPoint:
-    """A current of a memory, ampere, and from where to where it can be built; what: its name, for messages; repair: of
-    one that is not positive, which no unit current helps."""
+    """A current of a recurrent unit, ampere, and from where to where it can be built.
+
+    what: its name, for messages; repair: of one that is not positive, which no unit current helps.
+    """
 
     what: str
     current: float
@@ -22,15 +24,14 @@ class SetPoint:
 
     @property
     def excess(self) -> float:
-        """Return by what factor the current is out of its range: above 1 where it is, infinite where it is not
-        positive."""
+        """Return the factor by which the unit's current is out of its range: above 1 where it is, inf if not positive."""
         if self.current <= 0:
             return math.inf
         return max(self.least / self.current, self.current / self.most)
 
     @property
     def limit(self) -> float:
-        """Return the limit that the current is beyond, ampere: the lower one where there is one, 0 of one below 0."""
+        """Return the limit that the unit's current is beyond, ampere: the lower one if there is one, 0 below 0."""
         return self.least or (self.most if self.current > 0 else 0.0)
 
     def __str__(self) -> str:
@@ -41,7 +42,7 @@ class SetPoint:
 
 
 def threshold_set_points(lower: float, upper: float, level: float) -> tuple[SetPoint, ...]:
-    """Return the set-points that any memory with thresholds must keep: lower and upper threshold and level, ampere."""
+    """Return the set-points of any recurrent unit with thresholds: lower and upper threshold and level, ampere."""
     return (
         SetPoint("lower threshold", lower, least=MIN_FALL, repair="raise beta_lo in training"),
         SetPoint("upper threshold", upper, most=MAX_RISE),

@@ -46,28 +46,37 @@ LEAST, MOST = 0.5e-12, 20e-12  # F: below, charge sharing is more than 1 % a fra
 
 @dataclass(frozen=True)
 class MinGru(Memory):
-    """h_t = (1 - z) h_{t-1} + z u, z = 1 - exp(-r), from 0 on; h = step s, s = 1: full scale. Of its `rate` edge's a,
-    r = a, or behind a ratio gate r = top a / (top + a)."""
+    """The minGRU on the chip, a kind of recurrent unit.
+
+    h_t = (1 - z) h_{t-1} + z u, z = 1 - exp(-r), from 0 on; h = step s, s = 1: full scale. Of its `rate` edge's a, r =
+    a, or behind a ratio gate r = top a / (top + a).
+    """
 
     tolerance: ClassVar[float] = 0.03
 
     top: float | None = None
 
     def rate(self, a: Array) -> Array:
-        """Return the rate r for a gate of `a`, both in units."""
+        """Return the minGRU unit's rate r for a gate of `a`, both in units."""
         return a if self.top is None else self.top * a / (self.top + a)
 
 
 @dataclass(frozen=True)
 class MinGruPins:
-    """i_top: of its ratio gate, ampere; None without one: level and rate come by signals."""
+    """Pin currents of a minGRU unit.
+
+    i_top: of its ratio gate, ampere; None without one: level and rate come by signals.
+    """
 
     i_top: float | None = None
 
 
 @dataclass(frozen=True)
 class MinGruFactors:
-    """target: what its state settles to, over nominal; rate: its r; ratio: what the ratio gate makes of a over top."""
+    """A chip's factors of a minGRU unit.
+
+    target: what its state settles to, over nominal; rate: its r; ratio: what the ratio gate makes of a over top.
+    """
 
     target: float = 1.0
     rate: float = 1.0
@@ -76,7 +85,7 @@ class MinGruFactors:
 
 @dataclass(frozen=True)
 class TauFit:
-    """Measured behaviour of a technology's gated tau-cell.
+    """Measured behaviour of a technology's gated tau-cell, for the equations of minGRU units.
 
     swing: n U_T of its equation at a gate current of 0.7 nA, V; trim: nominal length of its output diode over drawn;
     gains: settled state over candidate, at `candidates`; rates: measured r over the equation's, at `gates`, both in
@@ -92,16 +101,16 @@ class TauFit:
     leak: float
 
     def gain(self, candidate: Array) -> Array:
-        """Return the settled state over the candidate, at candidates in ampere."""
+        """Return a minGRU unit's settled state over the candidate, at candidates in ampere."""
         return _interpolate(candidate, self.candidates, self.gains)
 
     def rate(self, gate: Array) -> Array:
-        """Return the rate r for a gate of `a`, both in units."""
+        """Return a minGRU unit's rate r at gate currents, ampere."""
         return _interpolate(gate, self.gates, self.rates)
 
 
 def tau_cell_fit(calibration: Calibration) -> TauFit:
-    """Return the fit of a calibration to the gated tau-cell."""
+    """Return the fit of a calibration to the gated tau-cell of minGRU units."""
     own = calibration.own[MinGru.__name__]
     (swing,), (trim,), (leak,) = own["swing"], own["trim"], own["leak"]
     candidates, gains, gates, rates = (np.array(own[name]) for name in ("candidates", "gains", "gates", "rates"))
@@ -117,7 +126,7 @@ MinGruCell = CellEquations[MinGru, MinGruPins, MinGruFactors]
 
 
 def compute_states(cell: MinGruCell, candidate: Array) -> States:
-    """Return the states (n, time), over full scale; candidate: (n, time), ampere."""
+    """Return the states of a minGRU unit (n, time), over full scale; candidate: (n, time), ampere."""
     full, factors, gate = cell.set_points[2], cell.factors, np.broadcast_to(cell.beta[0], candidate.shape)
     i_unit = full / cell.node.level
     target, rate, decay = candidate / full, cell.node.rate(gate / i_unit * factors.ratio), 1.0
@@ -136,12 +145,12 @@ def compute_states(cell: MinGruCell, candidate: Array) -> States:
 
 
 def output_current(cell: MinGruCell, states: States) -> Array:
-    """Return the output current (n, time), ampere."""
+    """Return the output current of a minGRU unit (n, time), ampere."""
     return np.asarray(cell.set_points[2] * states, dtype=np.float64)
 
 
 def supply_current(cell: MinGruCell, signals: CellSignals) -> Array:
-    """Return the supply current of the cell with its output and its pedestal, ampere, (n, time)."""
+    """Return the supply current of a minGRU unit with its output and its pedestal, ampere, (n, time)."""
     mirror, held = cell.calibration.mirror, output_current(cell, signals.states)
     copies = mirror.push * signals.candidate * (1 + mirror.sink)
     total = signals.output_current + held + copies
@@ -153,12 +162,12 @@ def supply_current(cell: MinGruCell, signals: CellSignals) -> Array:
 
 
 def accepts(layer: RecurrentLayer) -> bool:
-    """Tell whether a layer is a minGRU."""
+    """Tell whether a layer becomes minGRU units."""
     return isinstance(layer, MinGruLayer)
 
 
 def lower_layer(layer: MinGruLayer, placement: LayerPlacement) -> None:
-    """Add a tau-cell for every unit, and a rectifier for its gate."""
+    """Add a minGRU unit, a tau-cell, and a rectifier for its gate, for each software unit of a layer."""
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     weight_gate, bias_gate = placement.sources.weights_on_currents(layer.weight_gate, layer.bias_gate)
     moving = next((tap.name for tap in placement.sources.taps if tap.late), None)
@@ -180,24 +189,36 @@ def lower_layer(layer: MinGruLayer, placement: LayerPlacement) -> None:
 
 
 def full_scale(placement: LayerPlacement, index: int, bound: float) -> float:
-    """Return the largest h over the training data, where known; else the bound of the candidate; 1 where neither is."""
+    """Return the largest h of a minGRU unit over the training data, where known; else the bound of its candidate.
+
+    It is 1 where neither is.
+    """
     seen = 0.0 if placement.ranges is None else float(placement.ranges[1, index])
     return next((value for value in (seen, bound) if value > 0), 1.0)
 
 
 def solve_bias(node: MinGru, sizing: SizingInput) -> MinGruPins:
-    """Return one pin for a ratio gate, with the current of one unit device; levels are the candidates'."""
+    """Return a minGRU unit's one pin for a ratio gate, with the current of one unit device.
+
+    Levels are the candidates'.
+    """
     return MinGruPins(None if node.top is None else node.top * sizing.graph.i_unit / sizing.calibration.units)
 
 
 def capacitance(calibration: Calibration, i_unit: float, tau: float) -> float:
-    """Return C in farad, at which a gate of one unit makes z = 1 - 1/e in the pulse; tau: of slow units, s."""
+    """Return C in farad of a minGRU unit, at which a gate of one unit makes z = 1 - 1/e in the pulse.
+
+    tau: of slow units, s.
+    """
     gated = GATED_SHARE * tau / TAU_FRAMES
     return gate_charge(i_unit, calibration.units, gated) / tau_cell_fit(calibration).swing
 
 
 def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-    """Raise MappingError for a time constant of its own, and a capacitor that cannot hold or cannot be built."""
+    """Raise MappingError for minGRU units with a time constant of their own, or a capacitor that cannot be built.
+
+    A capacitor that cannot hold is one, too.
+    """
     if abs(tau / (TAU_FRAMES * t_step) - 1) > 1e-6:
         raise MappingError(
             f"{origin}: a minGRU takes its time constant from the frame and the gate, so tau must be {TAU_FRAMES:g} of "
@@ -216,7 +237,7 @@ def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibrat
 
 
 def build_circuit(builder: Builder, node: MinGru, pins: MinGruPins) -> None:
-    """Add the candidate, the tau-cell, and the lines of its state."""
+    """Add a minGRU unit's circuit: the candidate, the tau-cell, and the lines of its state."""
     calibration, graph, stem = builder.calibration, builder.graph, net(node.name)
     builder.cell_bias[node.name] = ()
     candidate, ((gate, _),) = builder.add_candidate(node), graph.into(node.name, "rate")
@@ -243,7 +264,7 @@ def _add_ratio_gate(builder: Builder, node: MinGru, line: str, i_top: float) -> 
 
 
 def report_pins(node: MinGru, pins: MinGruPins, learned: LearnedParameters) -> list[PinRow]:
-    """Return the report's row for the largest rate of a ratio gate."""
+    """Return a minGRU unit's row of the mapping report for the largest rate of a ratio gate."""
     if node.top is None or pins.i_top is None:
         return []
     (pin,) = learned.pins
@@ -255,7 +276,10 @@ def report_pins(node: MinGru, pins: MinGruPins, learned: LearnedParameters) -> l
 
 
 def mismatch_effects(node: MinGru, pins: MinGruPins, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield target: the mirrors to d, the loop, the mirror of the output; rate: M_tau2 - the diode of its gate."""
+    """Yield the mismatch effects of a minGRU unit.
+
+    target: the mirrors to d, the loop, the mirror of the output; rate: M_tau2 - the diode of its gate.
+    """
     stem = net(node.name)
     current, gate = circuit.set_points.i_high, circuit.roles[instance(f"relu_{net(f'{node.name}.gate')}"), "diode"]
 

@@ -12,7 +12,10 @@ from cosim.network.types import Array
 
 @dataclass(frozen=True)
 class Tap:
-    """A node that a row reads; late: its state of the frame before, which it still has when the row's stage decides."""
+    """A node that a row of a recurrent unit reads.
+
+    late: its state of the frame before, which it still has when the row's stage decides.
+    """
 
     name: str
     late: bool = False
@@ -20,20 +23,22 @@ class Tap:
 
 @dataclass(frozen=True)
 class Sources:
-    """The signals that a layer reads; a signal's value in the software is gain times its current plus zero, (sources,)
-    each."""
+    """The signals that a layer of recurrent units reads.
+
+    A signal's value in the software is gain times its current plus zero, (sources,) each.
+    """
 
     taps: tuple[Tap, ...]
     gains: Array
     zeros: Array
 
     def weights_on_currents(self, weight: Array, bias: Array) -> tuple[Array, Array]:
-        """Return weight (rows, sources) and bias (rows,) that act on the currents instead of the values."""
+        """Return a unit's weight (rows, sources) and bias (rows,) that act on the currents instead of the values."""
         return weight * self.gains, bias + weight @ self.zeros
 
 
 def read_sources(nodes: Mapping[str, Node], taps: Sequence[Tap]) -> Sources:
-    """Return the sources of these taps, which are among the nodes."""
+    """Return the sources of a recurrent unit's taps, which are among the nodes."""
     gains, zeros = np.ones(len(taps)), np.zeros(len(taps))
     for k, tap in enumerate(taps):
         node = nodes[tap.name]
@@ -45,8 +50,10 @@ def read_sources(nodes: Mapping[str, Node], taps: Sequence[Tap]) -> Sources:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A row of a learned matrix: `layer0.weight_beta[3,*]` for layer0, _beta, 3; part: of what it is a part; bias: name
-    of the biases, where it is not that of the weights."""
+    """A row of a recurrent unit's learned matrix: `layer0.weight_beta[3,*]` for layer0, _beta, 3.
+
+    part: of what it is a part; bias: name of the biases, where it is not that of the weights.
+    """
 
     layer: str
     row: int
@@ -57,7 +64,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class LayerPlacement:
-    """A layer's place.
+    """The place in the graph of a layer of recurrent units.
 
     stage: recurrent layers in front; ranges: (2, width) smallest and largest h of each unit, None where not known;
     headroom: states beyond these, either end; origin: file, for messages; ahead: nodes that are not in the graph yet,
@@ -73,11 +80,14 @@ class LayerPlacement:
     later_nodes: Mapping[str, Node]
 
     def add_row(self, name: str, weights: Array, bias: float, parameter: Parameter) -> None:
-        """Connect the weights into a node that is there, the bias as one on the unit current."""
+        """Connect a unit's weights into a node that is there, the bias as one on the unit current."""
         add_row(self.graph, name, self.sources, (weights, bias), parameter)
 
     def largest_signals(self) -> Array:
-        """Return an upper bound of each source in units: 1 for an input, the top state's level, a rectifier's drive."""
+        """Return an upper bound of each source of a layer of recurrent units, in units.
+
+        It is 1 for an input, the top state's level, a rectifier's drive.
+        """
         nodes, found = {**self.later_nodes, **self.graph.nodes}, {UNIT_CURRENT: 1.0}
 
         def largest(name: str) -> float:
@@ -100,7 +110,10 @@ class LayerPlacement:
 
 
 def add_row(graph: GraphBuilder, name: str, sources: Sources, drive: tuple[Array, float], parameter: Parameter) -> None:
-    """Connect a row to the node `name`; drive: its weights (sources,) and bias, a weight on the unit current."""
+    """Connect a row of a recurrent unit to the node `name`.
+
+    drive: its weights (sources,) and bias, a weight on the unit current.
+    """
     weights, bias = drive
     layer, row, suffix, part = parameter.layer, parameter.row, parameter.suffix, parameter.part
     for column in range(len(weights)) if graph.zeros else np.flatnonzero(weights).tolist():

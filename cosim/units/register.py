@@ -61,20 +61,23 @@ _STEPS = 8  # of the iteration that finds a turn's current; what a turn needs ha
 
 @dataclass(frozen=True)
 class Register(Storing):
-    """alphaCMRU at epsilon = 0: the number of turns that +v exceeds at u >= rise, that -v exceeds at u <= fall, else
-    kept; s starts at `first`."""
+    """The thermometer register, a kind of recurrent unit (alphaCMRU at epsilon = 0).
+
+    Its state is the number of turns that +v exceeds at u >= rise, that -v exceeds at u <= fall, else kept; s starts at
+    `first`.
+    """
 
     first: int = 0
 
     @property
     def start(self) -> int:
-        """Return how many levels the reset leaves on."""
+        """Return how many levels of a register unit the reset leaves on."""
         return self.first
 
 
 @dataclass(frozen=True)
 class RegisterPins:
-    """Bias-pin currents in ampere; i_turns: of each level."""
+    """Bias-pin currents of a register unit in ampere; i_turns: of each level."""
 
     i_upper: float
     i_lower: float
@@ -86,8 +89,10 @@ class RegisterPins:
 
 @dataclass(frozen=True)
 class RegisterFactors:
-    """upper, lower: the comparators' currents; turns, levels: threshold and output of each level, none for all
-    nominal."""
+    """A chip's factors of a register unit.
+
+    upper, lower: the comparators' currents; turns, levels: threshold and output of each level, none for all nominal.
+    """
 
     upper: float = 1.0
     lower: float = 1.0
@@ -97,18 +102,21 @@ class RegisterFactors:
 
 @dataclass(frozen=True)
 class LevelFit:
-    """Measured turning points of a register's level: a value turns a level when it exceeds the current of the turn by
-    `shifts`, at currents `turns`, both in ampere; linear between them, flat outside."""
+    """Measured turning points of a register unit's level.
+
+    A value turns a level when it exceeds the current of the turn by `shifts`, at currents `turns`, both in ampere;
+    linear between them, flat outside.
+    """
 
     turns: Array
     shifts: Array
 
     def value(self, i_turn: float) -> float:
-        """Return the value that turns a level, ampere; i_turn: current of the turn, ampere."""
+        """Return the value that turns a register unit's level, ampere; i_turn: current of the turn, ampere."""
         return i_turn + float(np.interp(i_turn, self.turns, self.shifts))
 
     def solve(self, value: float) -> float:
-        """Return the current of the turn at which this value turns a level, ampere."""
+        """Return the current of the turn at which this value turns a register unit's level, ampere."""
         i_turn = value
         for _ in range(_STEPS):
             i_turn += value - self.value(i_turn)
@@ -116,7 +124,7 @@ class LevelFit:
 
 
 def level_fit(calibration: Calibration) -> LevelFit:
-    """Return the fit of a calibration to a register's levels."""
+    """Return the fit of a calibration to a register unit's levels."""
     own = calibration.own[Register.__name__]
     return LevelFit(np.array(own["turns"]), np.array(own["shifts"]))
 
@@ -125,7 +133,7 @@ RegisterCell = CellEquations[Register, RegisterPins, RegisterFactors]
 
 
 def compute_states(cell: RegisterCell, candidate: Array) -> States:
-    """Return the states (n, time), whole numbers; candidate: (n, time), ampere."""
+    """Return the states of a register unit (n, time), whole numbers; candidate: (n, time), ampere."""
     rise, fall = window_thresholds(cell)
     ups, downs = candidate >= rise, candidate <= fall
     positive, negative = (_count_exceeded(cell, value) for value in cell.values)
@@ -153,19 +161,19 @@ def _count_exceeded(cell: RegisterCell, value: Array) -> NDArray[np.int16]:
 
 
 def switching_thresholds(cell: RegisterCell, lines: Sequence[Array]) -> SwitchingThresholds:
-    """Return both thresholds, whatever the state."""
+    """Return both thresholds of a register unit, whatever the state."""
     return SwitchingThresholds(window_thresholds(cell), window_thresholds(cell), own_devices=True)
 
 
 def output_current(cell: RegisterCell, states: States) -> Array:
-    """Return the output current (n, time), ampere: the levels that are on."""
+    """Return the output current of a register unit (n, time), ampere: the levels that are on."""
     high = cell.set_points[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.i_gain))
     factors = cell.factors.levels or (1.0,) * cell.node.most
     return select_levels(np.concatenate([[0.0], np.cumsum(high * np.array(factors))]), states)
 
 
 def supply_current(cell: RegisterCell, signals: CellSignals) -> Array:
-    """Return the supply current of the register with output and pedestal, ampere, (n, time)."""
+    """Return the supply current of a register unit with output and pedestal, ampere, (n, time)."""
     pins, calibration, candidate = cell.bias, cell.calibration, signals.candidate
     up = candidate >= window_thresholds(cell)[0]
     total = signals.output_current + sum(
@@ -177,12 +185,12 @@ def supply_current(cell: RegisterCell, signals: CellSignals) -> Array:
 
 
 def accepts(layer: RecurrentLayer) -> bool:
-    """Tell whether a layer becomes registers: its update stores a value on a grid (alphaCMRU at epsilon 0)."""
+    """Tell whether a layer becomes register units: its update stores a value on a grid (alphaCMRU at epsilon 0)."""
     return isinstance(layer, SignedLayer) and layer.levels is not None and layer.epsilon == 0
 
 
 def lower_layer(layer: SignedLayer, placement: LayerPlacement) -> None:
-    """Add a register for every unit of an alphaCMRU layer with levels and epsilon 0."""
+    """Add a register unit for each software unit of an alphaCMRU layer with levels and epsilon 0."""
     assert layer.levels is not None
     assert layer.weight_alpha is not None
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
@@ -226,7 +234,10 @@ def _check_values_hold(layer: SignedLayer, placement: LayerPlacement) -> None:
 
 
 def solve_bias(node: Register, sizing: SizingInput) -> RegisterPins:
-    """Return bias currents of thresholds and turns as they arrive. Raises MappingError for what cannot be built."""
+    """Return a register unit's bias currents of thresholds and turns as they arrive.
+
+    Raises MappingError for what cannot be built.
+    """
     currents, i_unit = sizing.set_points(node), sizing.graph.i_unit
     upper = comparator_bias(sizing, node, currents.i_rise)
     lower = comparator_bias(sizing, node, currents.i_fall, upper=False)
@@ -244,7 +255,10 @@ def solve_bias(node: Register, sizing: SizingInput) -> RegisterPins:
 
 
 def build_circuit(builder: Builder, node: Register, pins: RegisterPins) -> None:
-    """Add the candidate, the register, and the lines of its state; its values are the lines p of two rectifiers."""
+    """Add a register unit's circuit: the candidate, the register, and the lines of its state.
+
+    Its values are the lines p of two rectifiers.
+    """
     technology, stem, units = builder.technology, net(node.name), builder.units
     candidate = builder.add_candidate(node)
     builder.define(sampler(technology), *register_blocks(technology, units))
@@ -268,7 +282,7 @@ def build_circuit(builder: Builder, node: Register, pins: RegisterPins) -> None:
 
 
 def report_pins(node: Register, pins: RegisterPins, learned: LearnedParameters) -> list[PinRow]:
-    """Return the report's rows for both thresholds of the candidate, the current of a level, and the turn of each."""
+    """Return a register unit's rows of the mapping report: both thresholds, current of a level, and turn of each."""
     currents, (upper, lower, gain, _, _, *turns) = learned.set_points, learned.pins
     i_unit = currents.i_high / node.level
     levels = f"{node.most} levels, {node.step:g} apart; level 0 stands for {node.zero:g}; starts on {node.start}"
@@ -287,7 +301,10 @@ def report_pins(node: Register, pins: RegisterPins, learned: LearnedParameters) 
 
 
 def mismatch_effects(node: Register, pins: RegisterPins, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield upper, lower: the comparators; turns: M2 of each level - bias diode - M1; levels: M5 - bias diode."""
+    """Yield the mismatch effects of a register unit.
+
+    upper, lower: the comparators; turns: M2 of each level - bias diode - M1; levels: M5 - bias diode.
+    """
     cell = f"cell_{net(node.name)}"
     upper, lower, gain, _, _, *turns = circuit.pins
     yield circuit.comparator_effect("upper", pins.i_upper, instance(f"{cell}.upper"), upper)

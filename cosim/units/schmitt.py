@@ -53,7 +53,8 @@ from cosim.units.sizing import SizingInput
 
 @dataclass(frozen=True)
 class Schmitt(ThresholdUnit):
-    """epsilon = 0: s becomes 1 at u >= rise + beta, 0 at u <= fall - beta, else kept; s starts at 0, or at 1 if `on`.
+    """The Schmitt trigger, a kind of recurrent unit, epsilon = 0, whose state an update replaces. s becomes 1 at u >=
+    rise + beta, 0 at u <= fall - beta, else kept; s starts at 0, or at 1 if `on`.
 
     beta = sum of the beta edges (0 without them).
     """
@@ -67,7 +68,7 @@ class Schmitt(ThresholdUnit):
 
 @dataclass(frozen=True)
 class SchmittBias:
-    """Bias-pin currents in ampere that realise the thresholds and the level.
+    """Bias-pin currents of a Schmitt trigger unit in ampere that realise its thresholds and level.
 
     With an input-dependent threshold the pins carry the constant part, and the diodes of the two lines are
     of other lengths: they carry `trim_thresh` and `trim_width` times what the cell compares, so that beta arrives with
@@ -83,8 +84,11 @@ class SchmittBias:
 
 @dataclass(frozen=True)
 class SchmittFactors:
-    """compared: what the cell compares, over its candidate; thresh, width: its threshold and width currents; level: of
-    its state."""
+    """A chip's factors of a Schmitt trigger unit.
+
+    compared: what the cell compares, over its candidate; thresh, width: its threshold and width currents; level: of its
+    state.
+    """
 
     compared: float = 1.0
     thresh: float = 1.0
@@ -96,7 +100,7 @@ SchmittCell = CellEquations[Schmitt, SchmittBias, SchmittFactors]
 
 
 def compute_states(cell: SchmittCell, candidate: Array) -> States:
-    """Return the states (n, time), 0 or 1; candidate: (n, time), ampere."""
+    """Return the states of a Schmitt trigger unit (n, time), 0 or 1; candidate: (n, time), ampere."""
     rise, fall = _thresholds(cell)
     compared = candidate * cell.factors.compared
     sets, resets = compared >= rise, compared <= fall
@@ -141,7 +145,10 @@ def _measured_thresholds(cell: SchmittCell, i_thresh: Array, i_width: Array) -> 
 
 
 def switching_thresholds(cell: SchmittCell, lines: Sequence[Array]) -> SwitchingThresholds:
-    """Return the upper and the lower threshold; lines: threshold and width line of a cell whose thresholds move."""
+    """Return upper and lower threshold of a Schmitt trigger unit.
+
+    lines: threshold and width line of a cell whose thresholds move.
+    """
     bias, factors = cell.bias, cell.factors
     thresh, width = lines or (np.asarray(bias.i_thresh), np.asarray(bias.i_width))
     i_thresh, i_width = factors.thresh / bias.trim_thresh * thresh, factors.width / bias.trim_width * width
@@ -150,7 +157,7 @@ def switching_thresholds(cell: SchmittCell, lines: Sequence[Array]) -> Switching
 
 
 def stays_on_through_reset(cell: SchmittCell) -> bool:
-    """Tell whether a cell that was on stays on at a candidate of 0, so that the reset does not turn it off.
+    """Tell whether a Schmitt trigger unit that was on stays on at a candidate of 0: the reset does not turn it off.
 
     False for a cell that is to begin on.
     """
@@ -159,20 +166,23 @@ def stays_on_through_reset(cell: SchmittCell) -> bool:
 
 
 def settled_state(node: Schmitt, candidate: float) -> int | None:
-    """Return the state of a constant candidate, in units: what the first frame decides stays."""
+    """Return a Schmitt trigger unit's state at a constant candidate, in units: what the first frame decides stays."""
     if min(abs(candidate - node.rise), abs(candidate - node.fall)) <= CLEARANCE:
         return None
     return 1 if candidate > node.rise else 0 if candidate < node.fall else node.start
 
 
 def output_current(cell: SchmittCell, states: States) -> Array:
-    """Return the output current (n, time), ampere."""
+    """Return the output current of a Schmitt trigger unit (n, time), ampere."""
     high = cell.set_points[2] if cell.ideal else float(cell.calibration.schmitt.i_high(np.float64(cell.bias.i_gain)))
     return select_levels(np.array([0.0, high * cell.factors.level]), states)
 
 
 def supply_current(cell: SchmittCell, signals: CellSignals) -> Array:
-    """Return the supply current of the cell with output, pedestal and copies of beta into its lines, ampere."""
+    """Return the supply current of a Schmitt trigger unit with output, pedestal and beta, ampere, (n, time).
+
+    Copies of beta go into the cell's lines.
+    """
     i_thresh, i_width = _line_currents(cell, (signals.beta, signals.beta), (1.0, 1.0))
     lines = 3 * cell.calibration.mirror.push * signals.beta  # beta into the threshold (1) and width (2) lines
     state = signals.states > 0
@@ -182,12 +192,12 @@ def supply_current(cell: SchmittCell, signals: CellSignals) -> Array:
 
 
 def accepts(layer: RecurrentLayer) -> bool:
-    """Tell whether a layer becomes Schmitt triggers: its update replaces the state by a constant (epsilon 0)."""
+    """Tell whether a layer becomes Schmitt trigger units: a constant replaces the state at an update (epsilon 0)."""
     return isinstance(layer, EpsilonLayer) and layer.epsilon == 0 and getattr(layer, "weight_alpha", None) is None
 
 
 def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-    """Add a cell for every unit of a layer with epsilon 0."""
+    """Add a Schmitt trigger unit for each software unit of a layer with epsilon 0."""
     if isinstance(layer, SignedLayer):
         _lower_signed(layer, placement)
         return
@@ -262,7 +272,7 @@ def _largest_beta_at_reset(candidate: tuple[Array, float], beta: tuple[Array, fl
 
 
 def set_points(node: Schmitt, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-    """Return the set-points: thresholds, level and, where they stand still, the hysteresis between them."""
+    """Return the set-points of a Schmitt trigger unit: thresholds, level and, if those are fixed, their hysteresis."""
     points = threshold_set_points(currents.i_fall, currents.i_rise, currents.i_high)
     width = SetPoint(
         "hysteresis width", currents.i_rise - currents.i_fall, least=MIN_WIDTH, repair="swap the thresholds"
@@ -274,7 +284,10 @@ _BETAS = np.linspace(0.1, 0.75, 5)  # of the offset: there hysteresis is 18 to 8
 
 
 def solve_bias(node: Schmitt, sizing: SizingInput) -> SchmittBias:
-    """Return bias currents for thresholds that are what the candidate really is where the ideal one crosses them."""
+    """Return a Schmitt trigger unit's bias currents for its thresholds.
+
+    They are what the candidate really is where the ideal one crosses them.
+    """
     currents, betas = sizing.set_points(node), bool(sizing.graph.into(node.name, "beta"))
     calibration = sizing.calibration
     fit = calibration.schmitt
@@ -310,7 +323,7 @@ WIDTH_PIN = "pin carries the width, upper - lower"
 
 
 def build_circuit(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
-    """Add the candidate, the bias lines, the cell, and the lines of its state."""
+    """Add a Schmitt trigger unit's circuit: the candidate, the bias lines, the cell, and the lines of its state."""
     stem = net(node.name)
     candidate = builder.add_candidate(node)
     betas = [source for source, _ in builder.graph.into(node.name, "beta")]
@@ -356,7 +369,7 @@ def _add_beta_lines(builder: Builder, node: Schmitt, bias: SchmittBias, betas: l
 
 
 def report_pins(node: Schmitt, bias: SchmittBias, learned: LearnedParameters) -> list[PinRow]:
-    """Return the report's rows for both thresholds and the level."""
+    """Return a Schmitt trigger unit's rows of the mapping report: both thresholds and the level."""
     currents, (thresh, width, gain) = learned.set_points, learned.pins
     below = "; ".join(filter(None, (WIDTH_PIN, learned.lower_note)))
     level = "" if abs(node.zero) < 1e-12 else f"two levels, {node.step:g} apart; level 0 stands for {node.zero:g}"
@@ -368,8 +381,10 @@ def report_pins(node: Schmitt, bias: SchmittBias, learned: LearnedParameters) ->
 
 
 def mismatch_effects(node: Schmitt, bias: SchmittBias, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield compared: M1 - candidate diode; thresh: M2 - bias diode; width: M8 - bias diode + M9 - M7; level: M5 -
-    bias diode."""
+    """Yield the mismatch effects of a Schmitt trigger unit.
+
+    compared: M1 - candidate diode; thresh: M2 - bias diode; width: M8 - bias diode + M9 - M7; level: M5 - bias diode.
+    """
     thresh, width, gain = map(circuit.bias_diode, circuit.pins)
     device, name = circuit.device, node.name
     yield effect("compared", name, circuit.set_points.i_rise, (device("compare"), 1), (circuit.candidate_diode, -1))

@@ -20,7 +20,10 @@ from cosim.units.schmitt import SCHMITT, Schmitt, SchmittBias, SchmittFactors
 
 @dataclass(frozen=True)
 class Shift(Schmitt):
-    """frames: by how many its state is behind unit `index` of `layer` once it has decided."""
+    """The shift cell, a kind of recurrent unit.
+
+    frames: by how many its state is behind unit `index` of `layer` once it has decided.
+    """
 
     frames: int = 0
 
@@ -30,7 +33,7 @@ class Shift(Schmitt):
 
 
 def shift_cell(name: str, source: InputCurrent | Memory, stage: int, frames: int) -> Shift:
-    """Return a cell behind a source of two values."""
+    """Return a shift cell, a kind of recurrent unit, behind a source of two values."""
     if isinstance(source, Memory):
         layer, level, zero, step = source.layer, source.level, source.zero, source.step
     else:

@@ -14,24 +14,27 @@ TYPICAL_ACTIVITY = 0.4  # mean of inputs and states over their range, for second
 
 
 def largest_count(source: str) -> int:
-    """Return how many unit devices a weight on this source may have."""
+    """Return how many unit devices a recurrent unit's weight on this source may have."""
     return MAX_BIAS_COUNT if source == UNIT_CURRENT else MAX_COUNT
 
 
 @dataclass(frozen=True)
 class SizingInput:
-    """A graph in ampere, the technology's calibration, and the origin for messages."""
+    """The input from which a kind of recurrent unit computes bias currents: a graph in ampere, and calibration.
+
+    origin: for messages.
+    """
 
     graph: Scaled
     calibration: Calibration
     origin: str
 
     def set_points(self, node: Memory) -> MemoryCurrents:
-        """Return the set-points of a node, ampere."""
+        """Return the set-points of a recurrent unit's node, ampere."""
         return self.graph.currents[node.name]
 
     def arriving_current(self, current: float, total_current: float, *, relu: bool = False) -> float:
-        """Return the current that arrives at a candidate node, or a rectifier, when the ideal sum is `current`, ampere.
+        """Return the current that arrives at a unit's candidate, or a rectifier, if the ideal sum is `current`, ampere.
 
         All weights share the gain of the path. Beyond that a node that carries more than 1 nA stands lower, so its
         pulling weights give less and its pushing ones more, in proportion to all that flows through it,
@@ -44,7 +47,10 @@ class SizingInput:
         return max(arriving, current / 2)
 
     def total_weight_current(self, name: str) -> float:
-        """Return the sum of |weight|, as it can be built, times current into a node at typical signals, ampere."""
+        """Return the sum of |weight| times current into a unit's node at typical signals, ampere.
+
+        Weights are as they can be built.
+        """
         total, units = 0.0, self.calibration.units
         for source, weight in self.graph.into(name):
             node = self.graph.nodes[source]
@@ -56,6 +62,6 @@ class SizingInput:
 
 
 def candidate_gain(calibration: Calibration) -> float:
-    """Return the gain of a weighted current at a candidate node, common to both signs: that of line p at 1 nA."""
+    """Return the gain of a weighted current at a unit's candidate node, common to both signs: of line p at 1 nA."""
     mirror = calibration.mirror
     return float(mirror.interpolate(mirror.gain_p, np.float64(1e-9)))

@@ -21,22 +21,22 @@ UNITS: tuple[AnyUnit, ...] = (SHIFT, SCHMITT, LADDER, TOGGLE, REGISTER, MINGRU, 
 
 
 def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:
-    """Return the kinds of recurrent layer that some unit takes, each once."""
+    """Return the kinds of recurrent layer that some kind of unit takes, each once."""
     return tuple(dict.fromkeys(layer for unit in UNITS for layer in unit.layer_types))
 
 
 def fit_measurements() -> dict[str, Callable[[Technology, Calibration, str], Own]]:
-    """Return the measurements that kinds of unit add to a calibration, by the name of their node."""
+    """Return the measurements that kinds of recurrent unit add to a calibration, by the name of their node."""
     return {unit.node_type.__name__: unit.measure_fit for unit in UNITS if unit.measure_fit is not None}
 
 
 def unit_of(node: Memory) -> AnyUnit:
-    """Return the kind of a node."""
+    """Return the kind of recurrent unit of a graph's node."""
     return next(unit for unit in UNITS if isinstance(node, unit.node_type))
 
 
 def unit_of_layer(layer: RecurrentLayer, origin: str) -> AnyUnit:
-    """Return the kind that a layer becomes. Raises MappingError where there is none."""
+    """Return the kind of recurrent unit that a layer becomes. Raises MappingError where there is none."""
     found = next((unit for unit in UNITS if unit.accepts(layer)), None)
     if found is None:
         raise MappingError(f"{origin}: {layer.name}: no unit of this cosim takes a {type(layer).__name__}")

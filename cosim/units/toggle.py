@@ -53,14 +53,17 @@ from cosim.units.sizing import SizingInput
 
 @dataclass(frozen=True)
 class Toggle(ThresholdUnit):
-    """epsilon = -1: s becomes 1 - s at u >= rise, else kept; s starts at 0. `fall` is not used."""
+    """The toggle, a kind of recurrent unit, epsilon = -1: s becomes 1 - s at u >= rise, else kept; s starts at 0.
+
+    `fall` is not used.
+    """
 
     two_sided: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
 class TogglePins:
-    """Bias-pin currents in ampere of a toggle."""
+    """Bias-pin currents in ampere of a toggle unit."""
 
     i_upper: float
     i_base: float
@@ -72,7 +75,7 @@ class TogglePins:
 
 @dataclass(frozen=True)
 class ToggleFactors:
-    """upper: its comparator's current; level: of its state."""
+    """A chip's factors of a toggle unit. upper: its comparator's current; level: of its state."""
 
     upper: float = 1.0
     level: float = 1.0
@@ -82,7 +85,7 @@ ToggleCell = CellEquations[Toggle, TogglePins, ToggleFactors]
 
 
 def compute_states(cell: ToggleCell, candidate: Array) -> States:
-    """Return the states (n, time), 0 or 1; candidate: (n, time), ampere."""
+    """Return the states of a toggle unit (n, time), 0 or 1; candidate: (n, time), ampere."""
     updates = candidate >= _threshold(cell)
 
     def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
@@ -99,18 +102,18 @@ def _threshold(cell: ToggleCell) -> Array:
 
 
 def switching_thresholds(cell: ToggleCell, lines: Sequence[Array]) -> SwitchingThresholds:
-    """Return the threshold, whatever the state."""
+    """Return the one threshold of a toggle unit, whatever the state."""
     return SwitchingThresholds((_threshold(cell),), (_threshold(cell),), own_devices=True)
 
 
 def output_current(cell: ToggleCell, states: States) -> Array:
-    """Return the output current (n, time), ampere."""
+    """Return the output current of a toggle unit (n, time), ampere."""
     high = cell.set_points[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.i_gain))
     return select_levels(np.array([0.0, high * cell.factors.level]), states)
 
 
 def supply_current(cell: ToggleCell, signals: CellSignals) -> Array:
-    """Return the supply current of a toggle with output and pedestal, ampere, (n, time)."""
+    """Return the supply current of a toggle unit with output and pedestal, ampere, (n, time)."""
     pins, calibration, state = cell.bias, cell.calibration, signals.states
     update = signals.state_changes()
     pulled = calibration.mirror.sink * (pins.i_base + pins.i_delta * (1 + update))
@@ -121,12 +124,15 @@ def supply_current(cell: ToggleCell, signals: CellSignals) -> Array:
 
 
 def accepts(layer: RecurrentLayer) -> bool:
-    """Tell whether a layer becomes toggles: its update turns the state over (epsilon -1)."""
+    """Tell whether a layer becomes toggle units: its update turns the state over (epsilon -1)."""
     return isinstance(layer, EpsilonLayer) and layer.epsilon == -1
 
 
 def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-    """Add a toggle for every unit of a layer with epsilon -1; one with negative updates stands for the negative."""
+    """Add a toggle unit for each software unit of a layer with epsilon -1.
+
+    One with negative updates stands for the negative.
+    """
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for unit in lattices(layer, placement):
         sign, steps = _sign_and_steps(unit.low, unit.high, unit.where)
@@ -153,12 +159,12 @@ def _sign_and_steps(low: int, high: int, where: str) -> tuple[int, int]:
 
 
 def set_points(node: Toggle, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-    """Return the set-points of a toggle: its one threshold and its level."""
+    """Return the set-points of a toggle unit: its one threshold and its level."""
     return threshold_set_points(currents.i_rise, currents.i_rise, currents.i_high)
 
 
 def solve_bias(node: Toggle, sizing: SizingInput) -> TogglePins:
-    """Return the comparator's threshold as it arrives, and the set-points that all ladders and toggles share."""
+    """Return a toggle unit's comparator threshold as it arrives, and set-points that all ladders and toggles share."""
     currents, fit = sizing.set_points(node), sizing.calibration.schmitt
     shared = ladder_currents(sizing.graph.i_unit)
     upper = comparator_bias(sizing, node, currents.i_rise)
@@ -168,7 +174,7 @@ def solve_bias(node: Toggle, sizing: SizingInput) -> TogglePins:
 
 
 def build_circuit(builder: Builder, node: Toggle, pins: TogglePins) -> None:
-    """Add the candidate, the toggle, and the lines of its state."""
+    """Add a toggle unit's circuit: the candidate, the toggle, and the lines of its state."""
     technology, stem = builder.technology, net(node.name)
     candidate = builder.add_candidate(node)
     builder.define(*quantiser_blocks(technology)[:2], clocked_schmitt(technology, builder.units, tap=True))
@@ -186,7 +192,7 @@ def build_circuit(builder: Builder, node: Toggle, pins: TogglePins) -> None:
 
 
 def report_pins(node: Toggle, pins: TogglePins, learned: LearnedParameters) -> list[PinRow]:
-    """Return the report's rows for the threshold and the level."""
+    """Return a toggle unit's rows of the mapping report: the threshold and the level."""
     currents, (upper, gain) = learned.set_points, learned.pins
     return [
         PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
@@ -195,7 +201,7 @@ def report_pins(node: Toggle, pins: TogglePins, learned: LearnedParameters) -> l
 
 
 def mismatch_effects(node: Toggle, pins: TogglePins, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield upper: its comparator; level: M5 of its cell - bias diode."""
+    """Yield the mismatch effects of a toggle unit. upper: its comparator; level: M5 of its cell - bias diode."""
     upper, gain = circuit.pins
     yield circuit.comparator_effect("upper", pins.i_upper, instance(f"cell_{net(node.name)}.master"), upper)
     yield effect("level", node.name, pins.i_gain, (circuit.device("level"), 1), (circuit.bias_diode(gain), -1))
