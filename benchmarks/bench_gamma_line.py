@@ -19,6 +19,7 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import run_behavioral
+from cosim.engines.chip import drawn_values, vary
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.session import run_bench
 from cosim.engines.simulation.single import run_bench as run_single
@@ -29,7 +30,6 @@ from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.results.intervals import interval
 from cosim.technology.catalog import load_technology
 from cosim.technology.types import Technology
-from cosim.variation.chip import drawn_values, vary
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.verbs.calibrate.find import find_calibration
 

@@ -20,6 +20,7 @@ from smoke import shrink
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.simulated import simulate_samples
 from cosim.exchange.checkpoint import load_network
@@ -32,7 +33,6 @@ from cosim.tasks.load import load_task
 from cosim.tasks.testset import TestSet
 from cosim.technology.catalog import load_technology
 from cosim.technology.scale import units_for
-from cosim.variation.chip import deviations_of
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.verbs.calibrate.find import find_calibration
 

@@ -16,11 +16,11 @@ from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
 from cosim.circuit.stress import Stress
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
+from cosim.engines.chip import standing
 from cosim.network.ir.states import States
 from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
-from cosim.variation.chip import standing
 from cosim.variation.draws import Chip
 from cosim.variation.noise import NoiseSimulation
 

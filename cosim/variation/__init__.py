@@ -1,1 +1,1 @@
-"""Differences from chip to chip: drawn per device, put into a netlist, and turned into factors of currents."""
+"""Differences from chip to chip, drawn for each device, the spread of currents that they make, and device noise."""

@@ -11,6 +11,7 @@ from cosim.compiler.constant import leave_out_constants
 from cosim.compiler.lower import lower
 from cosim.compiler.mapping import LEFT_OUT, map_parameters
 from cosim.compiler.passes import compile_network, constant_cells
+from cosim.engines.behavioral.effects import chip_deviations, effects_of
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.network.ir.nodes import UNIT_CURRENT
 from cosim.network.ir.states import software_states
@@ -18,7 +19,6 @@ from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
-from cosim.variation.effects import chip_deviations, effects_of
 from cosim.verbs.compare.agreement import cell_distances
 from cosim.verbs.compile.outputs import format_design, summarize
 from cosim.verbs.compile.page import design_page

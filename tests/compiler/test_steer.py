@@ -11,6 +11,7 @@ from cosim.compiler.lower import lower
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import check_mapping, compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.engines.chip import deviations_of
 from cosim.network.automaton import modulo
 from cosim.network.ir.nodes import And
 from cosim.network.ir.states import software_states
@@ -18,7 +19,6 @@ from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer, Signed
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, check_network
 from cosim.units.shift import Shift
-from cosim.variation.chip import deviations_of
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 

@@ -11,8 +11,10 @@ from cosim.circuit.elements import Mos
 from cosim.compiler.lower import lower
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
+from cosim.engines.behavioral.effects import Deviations
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
+from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.simulated import simulate_samples
 from cosim.exchange.checkpoint import load_network, save_checkpoint
@@ -23,8 +25,6 @@ from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 from cosim.tasks.testset import TestSet
 from cosim.units.register import KEEP
-from cosim.variation.chip import deviations_of
-from cosim.variation.deviations import Deviations
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 LEVELS, FRAMES = 8, 24

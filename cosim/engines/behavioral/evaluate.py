@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import InputError
+from cosim.engines.behavioral.effects import Deviations
 from cosim.engines.behavioral.noise import Candidates, NoiseModel
 from cosim.network.ir.graph import Sized
 from cosim.network.ir.nodes import And, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
@@ -30,7 +31,6 @@ from cosim.network.reference import EncodedInputs
 from cosim.technology.calibration import Calibration
 from cosim.units.kind import Array, CellEquations
 from cosim.units.table import unit_of
-from cosim.variation.deviations import Deviations
 
 
 @dataclass(frozen=True)

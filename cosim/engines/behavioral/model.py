@@ -14,13 +14,13 @@ from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.evaluate import BehavioralTrace, evaluate, evaluate_noisy, unreset_cells
 from cosim.engines.behavioral.noise import noise_model
 from cosim.engines.behavioral.supply import Feed, estimate_power
+from cosim.engines.chip import deviations_of, standing
 from cosim.engines.engine import Description, Inference, Progress, Run
 from cosim.network.ir.nodes import PEDESTAL
 from cosim.network.ir.states import States
 from cosim.network.reference import encode_inputs
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
-from cosim.variation.chip import deviations_of, standing
 from cosim.variation.draws import Chip
 from cosim.variation.noise import NoiseSimulation
 

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.blocks import BLOCKS
+from cosim.engines.behavioral.effects import Deviations
 from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of, evaluate_held
 from cosim.network.ir.graph import Sized
 from cosim.network.ir.nodes import InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
@@ -39,7 +40,6 @@ from cosim.technology.calibration import Calibration
 from cosim.units.kind import Array, CellSignals
 from cosim.units.table import unit_of
 from cosim.units.timing import PULSE_BEGIN
-from cosim.variation.deviations import Deviations
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from cosim.cells.builder import instance, net
 from cosim.circuit.bench import Bench, DrainCurrent
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.evaluate import cell_of
+from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Run
 from cosim.engines.simulation.read import Margin, ReadPlan
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.units.kind import Array, CellEquations, SwitchingThresholds
 from cosim.units.table import unit_of
 from cosim.units.timing import PULSE_END
-from cosim.variation.chip import deviations_of
 
 
 @dataclass(frozen=True)

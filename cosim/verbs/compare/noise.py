@@ -15,6 +15,7 @@ from scipy.special import ndtr
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of
 from cosim.engines.behavioral.model import run_behavioral, run_noisy
+from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Run
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States, differ, tolerances
@@ -24,7 +25,6 @@ from cosim.results.intervals import Interval, mean_interval, share_interval
 from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.units.table import unit_of
-from cosim.variation.chip import deviations_of
 from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.compare.transistor_noise import TransistorNoise
 

@@ -40,10 +40,10 @@ from cosim.variation.draws import VariationPlan, VaryingDevice, varying_devices
 
 if TYPE_CHECKING:
     from cosim.engines.batch.sensitivity import Gradients, Reading
+from cosim.engines.behavioral.effects import effects_of
 from cosim.engines.engine import Inference
 from cosim.engines.simulation.read import ReadPlan
 from cosim.units.schmitt import Schmitt
-from cosim.variation.effects import effects_of
 
 Array = NDArray[np.float64]
 

@@ -11,6 +11,7 @@ import pytest
 
 from cosim.compiler.scale import scale
 from cosim.compiler.size import size
+from cosim.engines.behavioral.effects import Deviations
 from cosim.engines.behavioral.evaluate import evaluate, evaluate_held
 from cosim.network.ir.graph import GraphBuilder
 from cosim.network.ir.nodes import (
@@ -27,7 +28,6 @@ from cosim.network.reference import EncodedInputs
 from cosim.units.ladder import Ladder, LadderFactors
 from cosim.units.schmitt import Schmitt, SchmittFactors
 from cosim.units.toggle import Toggle, ToggleFactors
-from cosim.variation.deviations import Deviations
 
 I_UNIT, I_PEDESTAL = 0.8e-9, 0.04e-9
 CELL = {"rise": 0.9, "fall": 0.5, "level": 1.1, "zero": 0.0, "step": 1.1}

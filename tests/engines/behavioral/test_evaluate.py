@@ -11,6 +11,7 @@ from cosim.circuit.deck import format_number
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
+from cosim.engines.behavioral.effects import Deviations
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.simulation.metering import meter
@@ -18,7 +19,6 @@ from cosim.engines.simulation.testbench import inference_bench
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding
 from cosim.units.schmitt import Schmitt, SchmittFactors
-from cosim.variation.deviations import Deviations
 
 I_UNIT = 0.5e-9
 

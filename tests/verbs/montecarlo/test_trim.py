@@ -9,11 +9,11 @@ import pytest
 from cosim.base.errors import InputError, SimulationError
 from cosim.compiler.design import Condition
 from cosim.compiler.passes import compile_network
+from cosim.engines.chip import deviations_of, standing
 from cosim.engines.simulation.simulated import engine_named
 from cosim.engines.simulation.testbench import control_elements
 from cosim.results.text import format_text
 from cosim.units.schmitt import Schmitt
-from cosim.variation.chip import deviations_of, standing
 from cosim.verbs.montecarlo import execute
 from cosim.verbs.montecarlo.chips import Figures
 from cosim.verbs.montecarlo.run import nominal_chip

@@ -6,11 +6,10 @@ from functools import lru_cache
 
 from cosim.circuit.elements import Circuit, Mos
 from cosim.compiler.design import Condition, Design
+from cosim.engines.behavioral.effects import Deviations, chip_deviations, effects_of
 from cosim.technology.conditions import at
 from cosim.units.schmitt import SchmittFactors
-from cosim.variation.deviations import Deviations
 from cosim.variation.draws import Chip
-from cosim.variation.effects import chip_deviations, effects_of
 
 Drawn = Mapping[str, tuple[float, float]]  # transistor -> its threshold shift in V and its current factor
 

@@ -9,16 +9,16 @@ from cosim.circuit.deck import format_elements
 from cosim.circuit.elements import Mos
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
+from cosim.engines.behavioral.effects import chip_deviations, effects_of
 from cosim.engines.behavioral.model import run_behavioral
+from cosim.engines.chip import chip_circuit
 from cosim.engines.engine import Inference
 from cosim.engines.simulation.inference import run_inference
 from cosim.engines.simulation.plans import read_plan
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT
 from cosim.technology.conditions import at
-from cosim.variation.chip import chip_circuit
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
-from cosim.variation.effects import chip_deviations, effects_of
 
 PLAN = VariationPlan("local", 1, 8)
 

@@ -24,7 +24,7 @@ Source: E. Vittoz and J. Fellrath, IEEE J. Solid-State Circuits 12 (1977) 224.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import exp
 from typing import Any
@@ -41,15 +41,36 @@ from cosim.cells.builder import (
 )
 from cosim.circuit.elements import Mos, Role
 from cosim.compiler.design import Design
+from cosim.network.ir.graph import Edge
 from cosim.network.ir.nodes import And, Memory, Node, Output, Pedestal, Rectifier
 from cosim.technology.types import Technology
 from cosim.units.kind import CellDevices, Effect, Key, effect
 from cosim.units.table import unit_of
-from cosim.variation.deviations import Deviations
 from cosim.variation.draws import Chip
 
 Roles = Mapping[tuple[str, Role], str]
 Factor = float | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """One drawn chip's factors of currents in the behavioral model; what is absent is 1, that is, nominal.
+
+    lines_p, lines_n: signal -> what its gate line p or n delivers
+    weights: (source, target) -> that weight
+    cells: memory -> the factors of its kind of unit
+    betas: (source, memory) -> (into the threshold line, into the width line)
+    pedestals: memory -> what its state of 0 carries
+    symbols: input or memory -> what its line p delivers in its symbol comparator, over the threshold
+    """
+
+    lines_p: Mapping[str, float] = field(default_factory=dict[str, float])
+    lines_n: Mapping[str, float] = field(default_factory=dict[str, float])
+    weights: Mapping[Edge, float] = field(default_factory=dict[Edge, float])
+    cells: Mapping[str, object] = field(default_factory=dict[str, object])
+    betas: Mapping[Edge, tuple[float, float]] = field(default_factory=dict[Edge, tuple[float, float]])
+    pedestals: Mapping[str, float] = field(default_factory=dict[str, float])
+    symbols: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @lru_cache(maxsize=2)
