@@ -261,6 +261,13 @@ def damaged_results(folder: Path) -> tuple[int, list[str]]:
     return len(files), [path.name for path in files if not is_whole(path, path.stem)]
 
 
+def describe_damaged_results(folder: Path) -> list[str]:
+    """Return a sentence for each folder of inferences below a verb's own folder that has damaged ones."""
+    places = (folder / INFERENCES, folder / "nominal" / INFERENCES, folder / "corners" / INFERENCES)
+    found = ((place, *damaged_results(place)) for place in places)
+    return [describe_damage(place, f"{len(damaged)} of {count} results") for place, count, damaged in found if damaged]
+
+
 def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
     """Write named texts into a folder, which is made if need be, each by an atomic rename, after all are on disk."""
     make_folder(folder)

@@ -47,12 +47,11 @@ class VerbSession:
         """Make a verb's folder and hold it until the verb ends, see `own_folder`; says what it kept and is damaged, and
         removes it where the session is fresh."""
         from cosim.base.claim import own_folder
-        from cosim.base.store import INFERENCES, clear_kept, damaged_results, describe_damage
+        from cosim.base.store import clear_kept, describe_damaged_results
 
         self._held.enter_context(own_folder(folder, verb))
         if self.fresh:
             clear_kept(folder)
         self.keep_settings(folder)
-        count, damaged = damaged_results(folder / INFERENCES)
-        if damaged:
-            say(describe_damage(folder / INFERENCES, f"{len(damaged)} of {count} results"))
+        for text in describe_damaged_results(folder):
+            say(text)

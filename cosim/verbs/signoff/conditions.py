@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from cosim.cli.progress import say
 from cosim.engines.simulation.audit import LEAST, Audit
 from cosim.results.metrics import METRICS, Estimate
 from cosim.technology.conditions import format_conditions, with_flicker
@@ -123,6 +124,8 @@ def check_mismatch(subject: SignoffSubject) -> Check:
     check_specs(trial, specs)
     folder = subject.run.place / CHIPS
     with open_store(folder, run_settings(trial)) as store:
+        if store.damage:
+            say(store.damage)
         keep_trial(folder, trial, subject.compiled)
         with subject.bar("mismatch") as progress:
             timeout = subject.run.timeout * len(subject.test_set.y)
