@@ -50,6 +50,7 @@ from cosim.network.types import Network
 from cosim.results.kept_page import read_page
 from cosim.results.metrics import Estimate
 from cosim.results.page import format_pages
+from cosim.results.text import format_text
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
@@ -57,8 +58,8 @@ from cosim.technology.chip import CHIP_FILE
 from cosim.technology.noise import NOISE_FILE
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.calibrate.find import shipped_path
+from cosim.verbs.diff.page import difference_page
 from cosim.verbs.diff.pair import diff_folders
-from cosim.verbs.diff.table import format_difference
 from cosim.verbs.explore.search import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, CheckedTrial, Space, TrialStore, belongs
 from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, violation, worth
 from cosim.verbs.montecarlo.keep import keep_trial
@@ -259,7 +260,7 @@ def _runs(folder: Path, design: Design) -> list[File]:
 
         def read(a: Path = a, b: Path = b) -> object:
             difference = diff_folders(a, b)
-            return format_difference(difference), json.dumps(json_object(difference))
+            return format_text(difference_page(difference, picture=False)), json.dumps(json_object(difference))
 
         found += [File(f"diff of {verb}, {name}", a / name, read, form) for name, form in names]
     a = places["power"][0]

@@ -34,9 +34,10 @@ def run(options: DiffOptions, session: VerbSession) -> Result:
     same samples and chips where they are the same; samples decided otherwise, chips whose verdict turned with the unit
     that turns it, and units whose states moved. Nothing is simulated.
     """
+    from cosim.results.text import format_text
     from cosim.verbs.diff.chips import ChipRequirements
+    from cosim.verbs.diff.page import difference_page
     from cosim.verbs.diff.pair import PairOptions, diff_folders
-    from cosim.verbs.diff.table import format_difference
     from cosim.verbs.montecarlo.keep import Places
 
     output = options.output
@@ -47,16 +48,16 @@ def run(options: DiffOptions, session: VerbSession) -> Result:
     with progress_bar("causes") as progress:
         judging = ChipRequirements(options.specs, Places(options.pdk_root, options.technology))
         difference = diff_folders(options.run_a, options.run_b, PairOptions(judging, progress))
-    session.echo("\n".join(format_difference(difference)))
     if output is not None:
         from cosim.base.store import write_results, write_texts
-        from cosim.verbs.diff.page import format_page_of
+        from cosim.results.page import format_pages
 
         session.take_folder("diff", output)
         write_results(output, {"diff.json": difference})
-        write_texts(output, {"diff.html": format_page_of(difference)})
+        write_texts(output, {"diff.html": format_pages([difference_page(difference)])})
     return Result(
         difference,
+        format_text(difference_page(difference, picture=False)),
         report="" if output is None else f"page: {output / 'diff.html'}",
         fault="" if options.exit_code and not difference.nothing else None,
     )

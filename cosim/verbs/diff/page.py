@@ -7,7 +7,7 @@ import numpy as np
 from cosim.base.version import __version__
 from cosim.results.figures import BLUE, GREY, Figure, figure_bytes, plain
 from cosim.results.html import Picture
-from cosim.results.page import Block, Page, PageSubject, Section, Table, format_pages
+from cosim.results.page import Block, Page, PageSubject, Section, Table
 from cosim.verbs.diff.difference import Change, Difference, Scatter
 from cosim.verbs.diff.table import (
     cells_of,
@@ -21,23 +21,23 @@ from cosim.verbs.diff.table import (
 from cosim.verbs.montecarlo.chip_study import watts_of
 
 VERB = "diff"
+_MANY = 20  # figures
 _HEAD = ("figure", "A", "B", "B - A", "95 % interval", "p", "pairs that moved")
 
 
-def format_page_of(difference: Difference) -> str:
-    """Return the page of a difference, complete in one file."""
+def difference_page(difference: Difference, *, picture: bool = True) -> Page:
+    """Return the page of a difference; its picture takes half a second, and a terminal does not show it."""
     verdict = say_verdict(difference)
-    page = Page(
+    return Page(
         verb=VERB,
         subject=PageSubject(difference.verb),
         title=f"Two runs of cosim {difference.verb}: {verdict}",
         lead=f"A is {difference.a}, B is {difference.b}. Differences are B - A.",
         cards=tuple(_cards(difference.changes)),
-        sections=tuple(_sections(difference)),
+        sections=tuple(_sections(difference, picture=picture)),
         provenance={"cosim": __version__},
         notes=(*map(say_pairing, difference.pairings), *difference.notes),
     )
-    return format_pages([page])
 
 
 def _cards(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
@@ -52,29 +52,31 @@ def _cards(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
         yield value, f"{unit}{title_of(change)} {interval}"
 
 
-def _sections(difference: Difference) -> Iterator[Section]:
+def _sections(difference: Difference, *, picture: bool) -> Iterator[Section]:
     if difference.settings:
         rows = tuple((one.name, one.a, one.b) for one in difference.settings)
         yield Section("What was set", (Table(("setting", "A", "B"), rows),))
     if difference.changes:
-        yield Section("By how much", tuple(_figures(difference)))
+        yield Section("By how much", tuple(_figures(difference, picture=picture)))
     if difference.chips:
         rows = tuple(
             (str(one.chip), one.a, one.b, one.why, say_cause(one.cause) if one.cause else "")
             for one in difference.chips
         )
         yield Section(
-            "Chips that turned", (Table(("chip", "A", "B", "why it fails", "unit"), rows, tall=len(rows) > 12),)
+            f"Chips that turned: {len(rows)}",
+            (Table(("chip", "A", "B", "why it fails", "unit"), rows, tall=len(rows) > 12),),
         )
     yield from _samples(difference)
     if difference.units:
         rows = tuple((one.unit, str(one.count), str(one.of)) for one in difference.units)
         name = name_units(difference.units)
         of = "chips that turned" if "chips" in name else "frames"
-        yield Section(f"{name[0].upper()}{name[1:]}", (Table(("unit", of, "of"), rows, (1, 2), tall=len(rows) > 12),))
+        yield Section(
+            f"{name[0].upper()}{name[1:]}: {len(rows)}", (Table(("unit", of, "of"), rows, (1, 2), tall=len(rows) > 12),)
+        )
     for name, point in difference.points.items():
-        if not point.nothing:
-            yield Section(name, (f"{say_verdict(point)}.", *_settings_of(point), *_figures(point)))
+        yield Section(name, (f"{say_verdict(point)}.", *_settings_of(point), *_figures(point, picture=picture)))
 
 
 def _settings_of(point: Difference) -> Iterator[Block]:
@@ -82,11 +84,15 @@ def _settings_of(point: Difference) -> Iterator[Block]:
         yield Table(("setting", "A", "B"), tuple((one.name, one.a, one.b) for one in point.settings))
 
 
-def _figures(difference: Difference) -> Iterator[Block]:
-    rows = tuple((title_of(change), *cells_of(change)) for change in difference.changes)
-    yield Table(_HEAD, rows, (1, 2, 3, 4, 5), tall=len(rows) > 25)
+def _figures(difference: Difference, *, picture: bool) -> Iterator[Block]:
+    """Yield the figures of both runs, of many those first that moved."""
+    changes = difference.changes
+    if len(changes) > _MANY:
+        changes = sorted(changes, key=lambda change: change.contrast.same)
+    rows = tuple((title_of(change), *cells_of(change)) for change in changes)
+    yield Table(_HEAD, rows, (1, 2, 3, 4, 5), tall=len(rows) > _MANY)
     yield from (f"{text[0].upper()}{text[1:]}." for text in say_methods(difference.changes))
-    if difference.scatter is not None:
+    if picture and difference.scatter is not None:
         yield _picture(difference.scatter)
 
 
@@ -96,13 +102,15 @@ def _samples(difference: Difference) -> Iterator[Section]:
         head = ("condition", "sample", "class", "A", "B")
         if not any(row[0] for row in rows):
             head, rows = head[1:], tuple(row[1:] for row in rows)
-        yield Section("Decisions that differ", (Table(head, rows, tall=len(rows) > 12),))
+        yield Section(f"Decisions that differ: {len(rows)}", (Table(head, rows, tall=len(rows) > 12),))
     if difference.chip_flips:
         chips = tuple(
             tuple(map(str, (one.sample, one.y, one.chips, one.right_a, one.right_b))) for one in difference.chip_flips
         )
         head = ("sample", "class", f"chips of {difference.chip_flips[0].of}", "right in A", "right in B")
-        yield Section("Samples that chips decide otherwise", (Table(head, chips, (2, 3, 4), tall=len(chips) > 12),))
+        yield Section(
+            f"Samples that chips decide otherwise: {len(chips)}", (Table(head, chips, (2, 3, 4), tall=len(chips) > 12),)
+        )
 
 
 def _picture(scatter: Scatter) -> Picture:

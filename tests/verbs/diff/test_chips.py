@@ -11,14 +11,20 @@ from cosim.base.seal import seal_json, seal_line, unseal_json, unseal_line
 from cosim.base.store import settings_key
 from cosim.results.intervals import IntervalEnds
 from cosim.results.paired import tango_interval
+from cosim.results.text import format_text
 from cosim.verbs.diff.causes import units_of
 from cosim.verbs.diff.chips import ChipRequirements
+from cosim.verbs.diff.page import difference_page
 from cosim.verbs.diff.pair import PairOptions, diff_folders
-from cosim.verbs.diff.table import format_difference
 from cosim.verbs.montecarlo.store import read_sealed
 from cosim.verbs.montecarlo.trial import Trial
 
 SPEC = "accuracy>=0.9"
+
+
+def shown(difference):
+    """The text of the terminal, without its lines' ends."""
+    return " ".join(" ".join(format_text(difference_page(difference, picture=False))).split())
 
 
 @pytest.fixture
@@ -54,7 +60,7 @@ def test_a_run_and_itself(wide):
     found = diff_folders(wide, wide)
     assert found.nothing and not found.settings
     assert [change.contrast.pairs for change in found.changes] == [20] * 5
-    assert "nothing differs" in format_difference(found)
+    assert "nothing differs" in shown(found)
 
 
 def test_a_chip_of_other_samples_is_refused(wide):
@@ -86,7 +92,7 @@ def test_the_one_cell_that_differs_is_named(wide, deviating, unit):
     assert all(turn.cause.device.split(".")[0].endswith(unit.replace(".", "_")) or "bias" in turn.cause.device
                for turn in found.chips)  # fmt: skip
     assert [(one.unit, one.count, one.of) for one in found.units] == [(unit, len(found.chips), len(found.chips))]
-    assert f"{unit} turns it alone" in "\n".join(format_difference(found))
+    assert f"{unit} turns it alone" in shown(found)
 
 
 def test_the_larger_area_wins_on_the_same_chips(wide, trial, make_store, tmp_path):
@@ -109,7 +115,7 @@ def test_other_seeds_are_not_paired(wide, trial, make_store, tmp_path):
     assert found.pairings[0].paired == 0 and "another seed" in found.pairings[0].apart
     assert {change.contrast.method for change in found.changes} == {"newcombe", "welch"}
     assert not found.chips and not found.nothing
-    assert "no chips are paired" in "\n".join(format_difference(found))
+    assert "no chips are paired" in shown(found)
 
 
 def test_other_networks_are_paired_without_causes(wide, designs, trial, make_store, tmp_path):

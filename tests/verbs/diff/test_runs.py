@@ -120,7 +120,7 @@ def test_points_of_two_sweeps(cosim_main, simulate, designs, samples, tmp_path):
     assert list(found.points) == ["area=1", "area=2"]
     assert found.points["area=1"].nothing and not found.points["area=2"].unchanged and not found.unchanged
     code, out, _ = cosim_main("diff", tmp_path / "a", tmp_path / "b")
-    assert code == 0 and "area=1: nothing differs" in out and "2 points paired" in out
+    assert code == 0 and "area=1\nnothing differs." in out and "2 points paired" in out
 
 
 def test_command_line(cosim_main, simulate, designs, samples, tmp_path):
@@ -129,7 +129,7 @@ def test_command_line(cosim_main, simulate, designs, samples, tmp_path):
     assert (code, err) == (0, "") and "nothing differs" in out
     assert cosim_main("diff", a, b)[0] == 0
     code, out, _ = cosim_main("diff", a, b, "--exit-code", "-o", tmp_path / "page", "--json", tmp_path / "d.json")
-    assert code == 1 and "decisions that differ: " in out and "Tango's score interval" in out
+    assert code == 1 and "Decisions that differ: " in out and "Tango's score interval" in out
     found = json.loads((tmp_path / "d.json").read_text())
     sealed = json.loads((tmp_path / "page" / "diff.json").read_text())
     assert len(sealed.pop("sha256")) == 16 and sealed == found
