@@ -26,7 +26,6 @@ from cosim.papers.sources import BackboneData, Samples, shifted
 from cosim.training.config import seed_path, state_path
 from cosim.training.history import Columns, Passing, Recorder, SeedSpread, history_of_seeds, is_point, spread_over
 from cosim.training.loop import (
-    Descent,
     LoopProgress,
     Measurement,
     Problem,
@@ -37,11 +36,9 @@ from cosim.training.loop import (
     epsilon_is_final,
     one_thread,
     over_seeds,
+    seed_paper_descent,
 )
 from cosim.training.state import State, other_training
-
-GRADIENT_NORM = 1.0
-ADAM_BETAS, WEIGHT_DECAY = (0.9, 0.99), 1e-4
 
 Figures = dict[str, float]
 
@@ -191,10 +188,7 @@ class BackboneProblem(Problem[Backbone]):
         if setup.start is not None:
             begin(self.model, setup.start)
         self.model.to(self.device)
-        self.descent = Descent(
-            training.iterations, training.learning_rate, betas=ADAM_BETAS, weight_decay=WEIGHT_DECAY,
-            gradient_norm=GRADIENT_NORM, fused=True,
-        )  # fmt: skip
+        self.descent = seed_paper_descent(training.iterations, training.learning_rate)
         self.settings, self.data = setup.described(seed), source.fingerprint()
         self.held = source.validation(training.validations * training.batch, seed)
         self.streak = 0  # looks in a row that found everything right

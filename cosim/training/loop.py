@@ -34,9 +34,37 @@ from cosim.training.state import State, check_state, read_state, write_state
 SAVES = 20  # of the state, over the whole training
 Rank = tuple[float, float]  # of a model that is measured: the smaller, the better
 LoopProgress = Callable[[int, dict[str, float]], None]  # iterations that are done, and figures so far
-M = TypeVar("M", bound=nn.Module)
 SeedsProgress = Callable[[int, int, dict[str, float]], None]  # iterations that are done of all seeds, and how many
+M = TypeVar("M", bound=nn.Module)
 _WORST: Rank = (math.inf, math.inf)
+HOLD_FRACTION = 0.05  # epsilon stays at 1
+DECAY_FRACTION = 0.70  # then falls linearly to exactly 0; the rest of the training runs at 0
+WARMUP_FRACTION = 0.01
+
+
+def epsilon_at(iteration: int, total: int, epsilon: float | None) -> float:
+    """Return the epsilon of iteration 0 .. total - 1; `epsilon` None anneals from 1 to 0, a number is constant."""
+    if epsilon is not None:
+        return epsilon
+    hold, decay = HOLD_FRACTION * total, DECAY_FRACTION * total
+    return min(max(1.0 - (iteration - hold) / decay, 0.0), 1.0)
+
+
+def epsilon_is_final(iteration: int, total: int, epsilon: float | None) -> bool:
+    """Tell whether epsilon no longer changes from this iteration on; only then is a checkpoint worth keeping."""
+    return epsilon is not None or epsilon_at(iteration, total, None) == 0.0
+
+
+def learning_rate_at(iteration: int, total: int, peak: float, floor: float = 1e-2) -> float:
+    """Return the learning rate of an iteration.
+
+    It rises linearly over 1 % of the iterations, then falls as a cosine to `floor` times the peak.
+    """
+    warmup = max(1, round(WARMUP_FRACTION * total))
+    if iteration < warmup:
+        return peak * (iteration + 1) / warmup
+    progress = (iteration - warmup) / max(1, total - warmup)
+    return peak * (floor + (1.0 - floor) * 0.5 * (1.0 + math.cos(math.pi * progress)))
 
 
 @dataclass(frozen=True)
@@ -57,6 +85,11 @@ class Descent:
         if self.constant:
             return self.learning_rate
         return learning_rate_at(iteration, self.iterations, self.learning_rate)
+
+
+def seed_paper_descent(iterations: int, learning_rate: float) -> Descent:
+    """Return the descent of the seed paper (F.8): little decay, gradients of norm 1 at most, warm-up and cosine."""
+    return Descent(iterations, learning_rate, betas=(0.9, 0.99), weight_decay=1e-4, gradient_norm=1.0, fused=True)
 
 
 @dataclass(frozen=True)
@@ -306,33 +339,3 @@ def deferred_signals() -> Generator[Callable[[], bool], None, None]:
         restore()
     if noted:
         signal.raise_signal(noted[0])
-
-
-HOLD_FRACTION = 0.05  # epsilon stays at 1
-DECAY_FRACTION = 0.70  # then falls linearly to exactly 0; the rest of the training runs at 0
-WARMUP_FRACTION = 0.01
-
-
-def epsilon_at(iteration: int, total: int, epsilon: float | None) -> float:
-    """Return the epsilon of iteration 0 .. total - 1; `epsilon` None anneals from 1 to 0, a number is constant."""
-    if epsilon is not None:
-        return epsilon
-    hold, decay = HOLD_FRACTION * total, DECAY_FRACTION * total
-    return min(max(1.0 - (iteration - hold) / decay, 0.0), 1.0)
-
-
-def epsilon_is_final(iteration: int, total: int, epsilon: float | None) -> bool:
-    """Tell whether epsilon no longer changes from this iteration on; only then is a checkpoint worth keeping."""
-    return epsilon is not None or epsilon_at(iteration, total, None) == 0.0
-
-
-def learning_rate_at(iteration: int, total: int, peak: float, floor: float = 1e-2) -> float:
-    """Return the learning rate of an iteration.
-
-    It rises linearly over 1 % of the iterations, then falls as a cosine to `floor` times the peak.
-    """
-    warmup = max(1, round(WARMUP_FRACTION * total))
-    if iteration < warmup:
-        return peak * (iteration + 1) / warmup
-    progress = (iteration - warmup) / max(1, total - warmup)
-    return peak * (floor + (1.0 - floor) * 0.5 * (1.0 + math.cos(math.pi * progress)))

@@ -35,7 +35,6 @@ from cosim.training.curves import Figures, measure_figures
 from cosim.training.hardware import margin_penalty, range_excess
 from cosim.training.history import Passing, SeedSpread, history_of_seeds, is_point, spread_over
 from cosim.training.loop import (
-    Descent,
     LoopProgress,
     Measurement,
     Problem,
@@ -46,12 +45,10 @@ from cosim.training.loop import (
     epsilon_is_final,
     one_thread,
     over_seeds,
+    seed_paper_descent,
 )
 from cosim.training.state import State, data_fingerprint, other_training
 
-GRADIENT_NORM = 1.0
-ADAM_BETAS = (0.9, 0.99)
-WEIGHT_DECAY = 1e-4
 LABEL_SMOOTHING = 0.05
 RANGE_COST = 0.3  # loss per level that the units of a layer exceed their range by, on average
 BOUND_COST = 0.3  # loss per unit that the thresholds of a layer are near what no cell can have, on average
@@ -228,10 +225,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
             counted = config.spread if config.margin_sigma > 0 else None
             self.model.set_devices(counted, config.spread if config.device_noise else None)
         self.seed, self.epsilon = config.seed, config.epsilon
-        self.descent = Descent(
-            config.iterations, config.learning_rate, betas=ADAM_BETAS, weight_decay=WEIGHT_DECAY,
-            gradient_norm=GRADIENT_NORM, fused=True,
-        )  # fmt: skip
+        self.descent = seed_paper_descent(config.iterations, config.learning_rate)
         self.settings, self.data = describe_config(config), data_fingerprint(task)
         self.generator = torch.Generator().manual_seed(config.seed)
         held = held_out(task, config.seed)
