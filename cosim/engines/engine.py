@@ -33,30 +33,30 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Waveforms:
-    """The probes of a bench over `time`, s; of an operating point one value each, and no time."""
+    """Simulated waveforms: the probes of a bench over `time`, s. An operating point has one value each, and no time."""
 
     time: Array
     probes: Mapping[Probe, Array]
 
     def voltage(self, net: str) -> Array:
-        """Return the voltage of a net, V."""
+        """Return the simulated voltage of a net, V."""
         return self.probes[Voltage(net)]
 
     def through(self, source: str) -> Array:
-        """Return the current through a voltage source from its first net to its second, A."""
+        """Return the simulated current through a voltage source from its first net to its second, A."""
         return self.probes[Current(source)]
 
     def delivered(self, source: str) -> Array:
-        """Return the current that a voltage source delivers out of its first net, A."""
+        """Return the simulated current that a voltage source delivers out of its first net, A."""
         return -self.probes[Current(source)]
 
     def drain(self, device: str) -> Array:
-        """Return the size of a transistor's drain current, A."""
+        """Return the size of a transistor's simulated drain current, A."""
         return np.abs(self.probes[DrainCurrent(device)])
 
 
 class FailureKind(Enum):
-    """Reasons why a run has no result; the value is the sentence that a user reads."""
+    """Reasons why an engine's run has no result; the value is the sentence that a user reads."""
 
     DECK = "the simulator rejected the deck"
     CONVERGENCE = "the simulator found no convergence"
@@ -67,7 +67,7 @@ class FailureKind(Enum):
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that failed: its kind, the simulator's own words, and the deck that did it."""
+    """A run that an engine failed to do: its kind, the simulator's own words, and the deck that did it."""
 
     kind: FailureKind
     detail: str
@@ -76,8 +76,9 @@ class Failure:
 
 @dataclass(frozen=True)
 class Inference:
-    """states (time, cells), whole; readout (time, outputs), ampere; power_w: mean over the frames, watt.
+    """An engine's result for one sample.
 
+    states (time, cells), whole; readout (time, outputs), ampere; power_w: mean over the frames, watt.
     power_w: what transistors, bias and input currents take from V_DD, and what a readout stage delivers to an output
     that pulls. What an output pushes is in it, too: the stage sinks that to ground, and no supply gets it back.
     delivered: mean current that each meter's source delivers in each window, (windows, meters), ampere.
@@ -99,7 +100,10 @@ class Inference:
 
     @property
     def chosen(self) -> int | None:
-        """Return the class that the chip itself decided; NO_CLASS unless one line alone is high, None without lines."""
+        """Return the class that the simulated chip itself decided, None without lines.
+
+        It is NO_CLASS unless one line alone is high.
+        """
         if not self.lines.size:
             return None
         return int(self.lines.argmax()) if self.lines.sum() == 1 else NO_CLASS
@@ -127,7 +131,7 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """Return the run's folder, which must be given."""
+        """Return the folder of the engine's run, which must be given."""
         assert self.folder is not None, "this needs a folder for its results"
         return self.folder
 
@@ -138,18 +142,18 @@ class Run:
 
 @dataclass(frozen=True)
 class Description:
-    """The provenance of results: a simulator's version, and its options in effect."""
+    """The provenance of an engine's results: a simulator's version, and its options in effect."""
 
     version: str
     options: Mapping[str, str]
 
     def as_json(self, simulator: str) -> dict[str, object]:
-        """Return the description as result files keep it: the version under the simulator's name."""
+        """Return the engine's description as result files keep it: the version under the simulator's name."""
         return {simulator: self.version, "options": dict(self.options)}
 
 
 def decided_by(inferences: Sequence[Inference], answers: Answers) -> Answers:
-    """Return the classes (n,) that the chip's own lines decided, or `answers` where a sample is without such lines."""
+    """Return the classes (n,) that simulated chips' lines decided, or `answers` where a sample has no such lines."""
     chosen = [one.chosen for one in inferences]
     return answers if None in chosen else np.array(chosen, dtype=np.int64)
 
@@ -159,27 +163,27 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the name that the command line and results use."""
+        """Return the engine's name, which the command line and results use."""
         ...
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Outcome]:
-        """Yield outcomes in the order of the samples, each as long as its valid steps."""
+        """Yield the engine's outcomes in the order of the samples, each as long as its valid steps."""
         ...
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...] | Failure:
-        """Return the 9T cells that the reset does not turn off; `test_set` has a sample at least."""
+        """Return the 9T cells that the reset does not turn off in this engine; `test_set` has a sample at least."""
         ...
 
     def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
-        """Yield the deck of each sample; nothing where there is no simulator."""
+        """Yield the deck of each sample for the engine's simulator; nothing where there is none."""
         ...
 
     def check(self) -> None:
-        """Raises MissingToolError where something that it needs is not installed."""
+        """Raise MissingToolError where something that the engine needs is not installed."""
         ...
 
     def describe(self, technology: Technology) -> Description:
-        """Return the version and options that designs of this technology run with. Raises the error of `check`."""
+        """Return the engine's version and options for designs of this technology. Raises the error of `check`."""
         ...
 
 
@@ -188,12 +192,12 @@ class Simulator(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the name that the command line and results use."""
+        """Return the simulator's name, which the command line and results use."""
         ...
 
     @property
     def grace(self) -> float:
-        """Seconds beyond a time-out in which it stops by itself; whoever called it waits so long."""
+        """Return the seconds beyond a time-out in which the simulator stops by itself; its caller waits so long."""
         ...
 
     @property
@@ -202,22 +206,22 @@ class Simulator(Protocol):
         ...
 
     def write(self, bench: Bench) -> str:
-        """Return the deck of a bench, which needs nothing else; results are kept under its hash."""
+        """Return the simulator's deck of a bench, which needs nothing else; results are kept under its hash."""
         ...
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
-        """Run a bench for at most `timeout` seconds; one in the caller's own process may leave that to the caller.
+        """Simulate a bench for at most `timeout` seconds; one in the caller's own process may leave that to the caller.
 
         A Failure carries what `write` gives. Raises MissingToolError where the simulator is not installed.
         """
         ...
 
     def check(self) -> None:
-        """Raises MissingToolError where the simulator is not installed."""
+        """Raise MissingToolError where the simulator is not installed."""
         ...
 
     def describe(self, technology: Technology) -> Description:
-        """Return the version and options that benches of this technology run with.
+        """Return the simulator's version and options for benches of this technology.
 
         Raises MissingToolError where the simulator is not installed.
         """
@@ -229,7 +233,7 @@ class Starting(Simulator, Protocol):
     """A simulator that finds the operating point of a bench once and begins there."""
 
     def begun(self, bench: Bench) -> Bench:
-        """Return the bench as it is run, from that point; itself where none can be found."""
+        """Return the bench as the simulator runs it, from its operating point; itself where none can be found."""
         ...
 
 
@@ -243,11 +247,11 @@ class Batched(Simulator, Protocol):
 
     @property
     def fallback(self) -> str:
-        """Return the name of the simulator that runs what this engine cannot."""
+        """Return the name of the simulator that runs benches that this batched engine cannot."""
         ...
 
     def run_all(self, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
-        """Run at most `lanes` benches, which may end at different times, for at most `timeout` seconds in all.
+        """Simulate at most `lanes` benches, which may end at different times, for at most `timeout` seconds in all.
 
         Returns as many, in their order. Those that share one `time` array are read together, which is faster, most of
         all where the values of a probe are rows of one array.

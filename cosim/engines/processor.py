@@ -15,7 +15,7 @@ WAIT = 10  # times its limit of the processor's time: so long a process may wait
 
 
 def processor_time(pid: int) -> float | None:
-    """Return what a process, its children and those of these have used, s; None where the system does not tell.
+    """Return what a simulator's process, its children and theirs have used, s; None where the system does not tell.
 
     What has ended and was waited for counts, too. Source: proc(5), /proc/pid/stat and /proc/pid/task/tid/children.
     """
@@ -29,7 +29,7 @@ def processor_time(pid: int) -> float | None:
 
 
 def wait_within(process: "subprocess.Popen[str]", seconds: float) -> str:
-    """Return what a process prints until it ends, which is waited for.
+    """Return what a simulator's process prints until it ends, which is waited for.
 
     Killed after so many seconds of the processor, or WAIT times as long in all. Raises subprocess.TimeoutExpired.
     """
@@ -49,7 +49,7 @@ def wait_within(process: "subprocess.Popen[str]", seconds: float) -> str:
 
 
 def format_status(status: int) -> str:
-    """Return how a process ended, by its status as `subprocess` has it: such as `SIGSEGV` or `exit status 1`."""
+    """Return how a simulator's process ended, by `subprocess`'s status: such as `SIGSEGV` or `exit status 1`."""
     try:
         return signal.Signals(-status).name
     except ValueError:

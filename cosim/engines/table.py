@@ -89,7 +89,7 @@ def simulators() -> tuple[Entry, ...]:
 
 
 def cell_simulators() -> tuple[Entry, ...]:
-    """Return the simulators that run any bench."""
+    """Return the simulators that run any bench, also one of a single cell."""
     return tuple(entry for entry in simulators() if entry.cells)
 
 

@@ -36,9 +36,9 @@ def line_step(rates: Array) -> tuple[Array, Array]:
 class GammaLayer(RecurrentLayer):
     """A software layer of dispersive delay lines.
 
-    u_t = max(W x_t + b, 0); h_t: what a line of n filters makes of u, its mean delay p frames, from 0 on. b <= 0, for a
-    line is at rest before the first step. position (width,): p; order (width,): n, whole numbers. h_t = sum over m of
-    (P(n, (m + 1) n / p) - P(n, m n / p)) u_{t-m}, P the regularised incomplete gamma function.
+    u_t = max(W x_t + b, 0); h_t: what a line of n filters makes of u, its mean delay p frames, from 0 on.
+    b <= 0, for a line is at rest before the first step. position (width,): p; order (width,): n, whole numbers.
+    h_t = sum over m of (P(n, (m + 1) n / p) - P(n, m n / p)) u_{t-m}, P the regularised incomplete gamma function.
     """
 
     kind = "gamma"

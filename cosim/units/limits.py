@@ -24,7 +24,7 @@ class SetPoint:
 
     @property
     def excess(self) -> float:
-        """Return the factor by which the unit's current is out of its range: above 1 where it is, inf if not positive."""
+        """Return the factor by which the unit's current is out of its range: above 1 if it is, inf if not positive."""
         if self.current <= 0:
             return math.inf
         return max(self.least / self.current, self.current / self.most)

@@ -40,7 +40,7 @@ _STATIONARY_ALPHA = 1e-6  # 1/s: alpha_0 of the last pseudo steps to the operati
 
 
 class RecordedSteps(NamedTuple):
-    """The steps that a transient took: the operating point at time 0, then every accepted step.
+    """The steps that a transient of the batched engine took: operating point at time 0, then every accepted step.
 
     voltage (steps + 1, nets or more, LANES), V; alpha (steps + 3, 3, LANES): a0, a1, a2 in 1/s, 0 at the operating
     point; a lane that has fewer steps than another stays where it ended, where all weights are 0.
@@ -62,7 +62,7 @@ class RecordedSteps(NamedTuple):
 
 
 class AdjointGradient(NamedTuple):
-    """dJ/dp, (objectives, n, LANES), in the rows of `arrays.TileValues`.
+    """Derivatives dJ/dp of a batched transient, (objectives, n, LANES), in the rows of `arrays.TileValues`.
 
     three_terminal, four_terminal: by the deviations of devices, A/V and A, by a factor as by its ln; source: by current
     sources, A/A.
@@ -74,7 +74,7 @@ class AdjointGradient(NamedTuple):
 
 
 class AdjointWorkspace(NamedTuple):
-    """Room for the way back through a transient.
+    """Arrays for the way back through a transient of the batched engine.
 
     now, next, after (objectives, nets, LANES): m of a step and of the two behind it; charge (nets, LANES): weights of
     charges; device (devices, LANES): weights of three-terminal devices' currents; side (rows + 1, LANES): right-hand
@@ -92,7 +92,8 @@ class AdjointWorkspace(NamedTuple):
 
 @cached_jit
 def adjoint_transient(s: Any, p: Any, v: Any, d: Any, w: Any) -> None:
-    """Add dJ/dp to w.gradient, going back from the last step to the operating point; w holds zeros at first."""
+    """Add dJ/dp of a batched transient to w.gradient, going back from the last step to the operating point. w holds
+    zeros at first."""
     for step in range(d.last, -1, -1):
         alpha_0 = load(d.alpha[step], 0)
         _linearize(s, v, d.voltage[step], alpha_0 if step else splat(_STATIONARY_ALPHA))

@@ -47,8 +47,9 @@ NEWTON_TOLERANCE, LTE_ABSOLUTE, LONGEST_STEP, FIRST_STEP, LTE_RELATIVE, HIGHEST_
 
 
 class CircuitArrays(NamedTuple):
-    """A circuit, which all instances share. Nets are indices, rows of unknowns too; the last row is ground's.
+    """A circuit in the batched engine, which all instances share.
 
+    Nets are indices, rows of unknowns too; the last row is ground's.
     row (nets,): the unknown of each net; offsets (n, 2): net and voltage source above that unknown, offset_sign (n,);
     current_sources (n, 3): two nets and a source;
     capacitor_start (nets + 1,) into capacitor_net and capacitance, F: the charge of a net is the sum of capacitance
@@ -102,7 +103,7 @@ class CircuitArrays(NamedTuple):
 
 
 class LuProgram(NamedTuple):
-    """The eliminations of the LU of one sparsity pattern, by the matrix' entries, in the order of the pivots.
+    """The LU eliminations of the batched solver for one sparsity pattern, by entries, in the order of the pivots.
 
     pivot (n,): the entry of each; below_start (n + 1,) into below: entries under a pivot; right_start (n + 1,) into
     right: entries right of it; target_start (below + 1,) into target: where each product of the two lands. below_row,
@@ -126,7 +127,7 @@ class LuProgram(NamedTuple):
 
 
 class TileValues(NamedTuple):
-    """Quantities of a tile, each (rows, LANES).
+    """Numbers that the batched engine computes with for a tile of benches, each (rows, LANES).
 
     x: unknowns, V, with a row of zeros behind them; offset: voltage of each net above its unknown, V; voltage: of nets;
     current: out of each net, A; charge: on each net, C; matrix: entries, A/V, and SPARE more, where those of ground
@@ -166,7 +167,7 @@ class TileValues(NamedTuple):
 
 
 class TransientState(NamedTuple):
-    """The transients of a tile's lanes, each at a time of its own.
+    """The transients of a tile's lanes in the batched engine, each at a time of its own.
 
     clock (CLOCK_ROWS, LANES), step (STEP_ROWS, LANES), limits (6,): see the names of their rows above;
     breakpoint (n, LANES): corners of the sources, s; source_values (n, sources, LANES): at these, V or A;
@@ -197,7 +198,7 @@ class TransientState(NamedTuple):
 
 
 class ProbeBuffer(NamedTuple):
-    """Probes, and room for their values at every accepted step.
+    """Probes of the batched engine, and room for their values at every accepted step.
 
     kind (n,): 0 the voltage of a net, 1 the current of a source, 2 that of a transistor; which (n,): the net or device;
     sign (n,); nets_start (n + 1,) into nets: those behind a source; time (LANES, rows), s; values (LANES, rows, n), V

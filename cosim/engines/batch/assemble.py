@@ -37,7 +37,7 @@ Columns = dict[str, NDArray[Any]]  # fields of Structure
 
 @dataclass(frozen=True, eq=False)
 class AssembledCircuit:
-    """A circuit ready to be solved.
+    """A circuit that the batched engine can solve, as arrays.
 
     net, source: name -> index; three_terminal, four_terminal: devices in the order of their arrays.
     """
@@ -52,7 +52,7 @@ class AssembledCircuit:
 
 
 def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTable]) -> AssembledCircuit:
-    """Return a circuit ready to be solved. Raises Unsupported for an element or a device without a model."""
+    """Assemble a circuit for the batched engine. Raises Unsupported for an element or a device without a model."""
     devices = devices_of(elements)
     nets = nets_of(elements, devices)
     net = {name: index for index, name in enumerate(nets.names)}

@@ -29,7 +29,7 @@ Value = TypeVar("Value")
 
 
 class FlatCircuit(NamedTuple):
-    """A flat circuit in two parts: the sources of its top level, and all other elements.
+    """A flat circuit of the batched engine in two parts: the sources of its top level, and all other elements.
 
     Benches that have the other elements in common share one object.
     """
@@ -39,18 +39,18 @@ class FlatCircuit(NamedTuple):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """Return all elements, the sources last."""
+        """Return all elements of the batched engine's flat circuit, the sources last."""
         return (*self.shared, *self.sources)
 
 
 class RecentValues(Generic[Key, Value]):
-    """The last few values of a slow function; keys are compared, not hashed."""
+    """A cache of the batched engine: the last few values of a slow function; keys are compared, not hashed."""
 
     def __init__(self, count: int) -> None:
         self._count, self._kept = count, list[tuple[Key, Value]]()
 
     def of(self, key: Key, make: Callable[[Key], Value]) -> Value:
-        """Return the value of a key, which `make` computes where it is not one of the last few."""
+        """Return the value of a key in the engine's cache; `make` computes it where it is not one of the last few."""
         for at, (other, value) in enumerate(self._kept):
             if other == key:
                 self._kept.append(self._kept.pop(at))
@@ -62,7 +62,7 @@ class RecentValues(Generic[Key, Value]):
 
 @dataclass(frozen=True, eq=False)
 class CircuitWithoutSources:
-    """A circuit without the sources of its top level.
+    """A circuit that the batched engine simulates, without the sources of its top level.
 
     Two are equal where they are made of the same objects, which is fast to see.
     """
@@ -82,14 +82,14 @@ _flats: RecentValues[CircuitWithoutSources, tuple[Element, ...]] = RecentValues(
 
 
 def split_sources(circuit: Circuit) -> tuple[CircuitWithoutSources, tuple[Source, ...]]:
-    """Return a circuit without the sources of its top level, and these sources."""
+    """Return a circuit to simulate without the sources of its top level, and these sources."""
     sources = tuple([element for element in circuit.elements if isinstance(element, Source)])
     rest = tuple([element for element in circuit.elements if not isinstance(element, Source)])
     return CircuitWithoutSources(replace(circuit, elements=rest)), sources
 
 
 def flatten(circuit: Circuit) -> FlatCircuit:
-    """Return a circuit without subcircuits."""
+    """Return a circuit without subcircuits, as the batched engine simulates it."""
     undriven, sources = split_sources(circuit)
     return FlatCircuit(_flats.of(undriven, lambda one: one.circuit.flat().elements), sources)
 
@@ -101,7 +101,7 @@ CircuitKey = tuple[tuple[str | float, ...], ...]
 
 @dataclass(frozen=True)
 class TabulatedDevice:
-    """A transistor, or a self-cascode of two with one gate.
+    """A transistor of the batched engine, evaluated from a table, or a self-cascode of two with one gate.
 
     parts: names of the transistors, the lower first; size: multiplicity; flipped: drain and source have changed places.
     """
@@ -117,12 +117,12 @@ class TabulatedDevice:
 
     @property
     def sign(self) -> float:
-        """Return 1 for an n device, -1 for a p device."""
+        """Return 1 for an n device of the batched engine, -1 for a p device."""
         return 1.0 if self.kind.polarity == "n" else -1.0
 
 
 def devices_of(elements: Iterable[Element]) -> tuple[TabulatedDevice, ...]:
-    """Return the devices of a flat circuit, each self-cascode as one.
+    """Return the batched engine's devices of a flat circuit, each self-cascode as one.
 
     Of a stack, three or more in series with one gate, each stays by itself, and its lowest has the table of a
     four-terminal device: at millivolts from drain to source and a gate far above threshold the other table is too
@@ -192,7 +192,7 @@ def _four_terminal_device(mos: Mos) -> TabulatedDevice:
 
 @dataclass(frozen=True)
 class Nets:
-    """The nets of a circuit.
+    """The nets of a circuit in the batched engine, and the solver's unknowns.
 
     row: net -> its unknown, -1 for ground; paths: net -> the (source, sign) whose voltages it is above that unknown.
     """
@@ -203,11 +203,11 @@ class Nets:
 
     @property
     def unknowns(self) -> int:
-        """Return the number of unknowns."""
+        """Return the number of unknowns of the solver, node voltages."""
         return 1 + max(self.row.values())
 
     def behind(self, source: str) -> tuple[tuple[str, ...], float]:
-        """Return the nets that a voltage source connects to the rest, and a sign.
+        """Return the nets that a voltage source connects to the rest of a simulated circuit, and a sign.
 
         The sign is 1 where the current out of these nets flows through the source from its first net.
         """
@@ -216,7 +216,10 @@ class Nets:
 
 
 def nets_of(elements: Sequence[Element], devices: Sequence[TabulatedDevice]) -> Nets:
-    """Return the nets of elements and devices with their unknowns. Raises Unsupported for a loop of voltage sources."""
+    """Return the nets of simulated elements and devices with their unknowns.
+
+    Raises Unsupported for a loop of voltage sources.
+    """
     names = dict.fromkeys([GROUND])
     for device in devices:
         names.update(dict.fromkeys((device.drain, device.gate, device.source, device.bulk)))
@@ -250,25 +253,28 @@ def nets_of(elements: Sequence[Element], devices: Sequence[TabulatedDevice]) -> 
 
 @dataclass
 class SparsityPattern:
-    """The entries of the matrix that devices write, numbered as they come; rows and columns before any reordering."""
+    """The entries of the solver's matrix that devices write, numbered as they come.
+
+    Rows and columns are those before any reordering.
+    """
 
     unknowns: int
     entries: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def at(self, i: int, j: int) -> int:
-        """Return the number of an entry, -1 where its row or column is ground."""
+        """Return the number of an entry of the solver's matrix, -1 where its row or column is ground."""
         if i < 0 or j < 0:
             return -1
         return self.entries.setdefault((i, j), len(self.entries))
 
     def pair(self, i: int, j: int) -> tuple[int, int, int, int]:
-        """Return the numbers of the four entries that a conductance between two rows has."""
+        """Return the numbers of the solver matrix' four entries that a conductance between two rows has."""
         return self.at(i, i), self.at(i, j), self.at(j, i), self.at(j, j)
 
 
 @dataclass(frozen=True)
 class MatrixLayout:
-    """Places of a sparsity pattern's entries in the matrix, and the program of its LU.
+    """Places of a sparsity pattern's entries in the solver's matrix, and the program of its LU.
 
     order: row -> place among the pivots; places: entry number -> place in the matrix; size: entries with fill; behind
     them come SPARE more, for what is written to entries of ground: one after the other, because a sum into one place
@@ -281,13 +287,16 @@ class MatrixLayout:
     lu: LuProgram
 
     def matrix_rows(self, entries: Whole) -> Whole:
-        """Return the places in the matrix of entry numbers, SPARE places for the -1 of ground."""
+        """Return the places in the solver's matrix of entry numbers, SPARE places for the -1 of ground."""
         spare = self.size + np.arange(entries.size).reshape(entries.shape) % SPARE
         return np.where(entries < 0, spare, self.places[entries])
 
 
 def symbolic_lu(pattern: SparsityPattern) -> MatrixLayout:
-    """Return the order of elimination of a pattern, by minimum degree, and the program of its LU with all fill."""
+    """Return the solver's order of elimination of a pattern, by minimum degree, and the program of its LU.
+
+    The program has all fill.
+    """
     n = pattern.unknowns
     order = minimum_degree(n, pattern.entries)
     rank = np.empty(n, dtype=np.int64)
@@ -332,7 +341,7 @@ def symbolic_lu(pattern: SparsityPattern) -> MatrixLayout:
 
 
 def minimum_degree(n: int, entries: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the order in which to eliminate rows: always one with the fewest neighbours left, the first of several."""
+    """Return the order in which the solver eliminates rows: the first with the fewest neighbours left each time."""
     beside: list[set[int]] = [set() for _ in range(n)]
     for i, j in entries:
         if i != j:
@@ -359,7 +368,7 @@ def _starts(lists: Sequence[Sequence[int]]) -> Whole:
 
 
 def circuit_key(elements: Iterable[Element]) -> CircuitKey:
-    """Return all that the solver's structure depends on: everything but values of sources and deviations."""
+    """Return all that the batched solver's structure depends on: everything but values of sources and deviations."""
     return tuple(
         (one.name, one.drain, one.gate, one.source, one.bulk, one.polarity, one.w, one.l, one.m)
         if isinstance(one, Mos)

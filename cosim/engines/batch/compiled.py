@@ -79,7 +79,10 @@ jit: Any = numba.njit(**_OPTIONS)
 
 
 def cached_jit(function: Callable[..., T]) -> Callable[..., T]:
-    """Compile a function that Python calls, with all that it calls, once where the cache can be written."""
+    """Compile a kernel of the batched engine, with all that it calls, once where the cache can be written.
+
+    It is one that Python calls.
+    """
     before = _CONFIG.CACHE_DIR
     try:
         _CONFIG.CACHE_DIR = _kernel_folder()

@@ -57,11 +57,12 @@ def device_tables(
     progress: Progress = lambda text: None,
     simulator: str = NGSPICE,
 ) -> dict[DeviceKind, DeviceTable]:
-    """Return the tables of these kinds at the technology's corner, temperature and supply, from the cache or measured.
+    """Return the batched engine's device tables at the technology's condition, from the cache or measured.
 
-    `progress` hears what is measured, and of a cache that cannot be written. Raises InputError when the technology's
-    library does not have a device or a size, SimulationError when the simulator fails on one, MissingToolError when one
-    must be measured and there is no simulator.
+    There is one for each kind; the condition is corner, temperature and supply. `progress` hears what is measured, and
+    of a cache that cannot be written. Raises InputError when the technology's library does not have a device or a size,
+    SimulationError when the simulator fails on one, MissingToolError when one must be measured and there is no
+    simulator.
     """
     setup = MeasurementSetup(technology, simulator_named(simulator))
     version = f"{simulator}-{setup.simulator.describe(technology).version}"
@@ -81,13 +82,16 @@ def device_tables(
 
 
 def table_name(provenance: str) -> str:
-    """Return the name that the table of this provenance has in the cache's folder."""
+    """Return the file name that a device table of this provenance has in the batched engine's cache."""
     name = json.loads(provenance)["technology"]
     return f"tables/{name}.{hashlib.sha256(provenance.encode()).hexdigest()[:16]}.npz"
 
 
 def table_bytes(table: DeviceTable, provenance: str) -> bytes:
-    """Return the content of a table's file, with its checksum; the same bytes for the same table."""
+    """Return the content of a device table's file for the batched engine, with its checksum.
+
+    The same table gives the same bytes.
+    """
     arrays: dict[str, NDArray[Any]] = {"provenance": np.array(provenance)}
     for name, value in vars(table).items():
         match value:
@@ -101,7 +105,10 @@ def table_bytes(table: DeviceTable, provenance: str) -> bytes:
 
 
 def load_table(path: Path, provenance: str) -> DeviceTable:
-    """Return the table in a file. Raises InputError where that is damaged, or of another provenance."""
+    """Return the batched engine's device table in a file.
+
+    Raises InputError where that is damaged, or of another provenance.
+    """
     if (stored := kept_arrays(path, provenance)) is None:
         raise InputError(f"{path}: holds no device table of this provenance; {_REPAIR}")
     check_forms(stored, _FOUR_TERMINAL if "values" in stored else _THREE_TERMINAL, str(path), _REPAIR)

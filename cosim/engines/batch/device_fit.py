@@ -42,7 +42,10 @@ _COPIES = 600  # in one deck
 
 @dataclass(frozen=True)
 class MeasuredDevice:
-    """A device under measurement, or a cascode. vt_shifts, V, and betas: its deviations, each (lower, upper)."""
+    """A transistor, or a cascode, that the simulator measures for a device table.
+
+    The fields vt_shifts, V, and betas are its deviations, each (lower, upper).
+    """
 
     kind: DeviceKind
     vt_shifts: tuple[float, float] = (0.0, 0.0)
@@ -50,11 +53,11 @@ class MeasuredDevice:
 
     @property
     def sign(self) -> int:
-        """Return 1 for an n device, -1 for a p device."""
+        """Return 1 for an n device under measurement, -1 for a p device."""
         return 1 if self.kind.polarity == "n" else -1
 
     def devices(self, copy: int) -> Iterator[Mos]:
-        """Yield the transistors of one copy.
+        """Yield the transistors of one copy of the measured device.
 
         Nets s, d and m (between two) have the copy's number behind them, as has the gate g; the bulk is on ground.
         """
@@ -72,7 +75,7 @@ class MeasuredDevice:
 
 @dataclass(frozen=True)
 class Bias:
-    """Voltages of the source and of the drain of a copy, V to the bulk."""
+    """Voltages of the source and of the drain of a measured device's copy, V to the bulk."""
 
     source: float
     drain: float
@@ -80,7 +83,10 @@ class Bias:
 
 @dataclass(frozen=True, eq=False)
 class DeviceCurrents:
-    """Currents (copies, gate): into the drain and out of the source, A; middle: inner net of a cascode, V."""
+    """Currents that the simulator measured for a device table, (copies, gate): into the drain and out of the source, A.
+
+    middle: inner net of a cascode, V.
+    """
 
     drain: Array
     source: Array
@@ -89,13 +95,16 @@ class DeviceCurrents:
 
 @dataclass(frozen=True)
 class MeasurementSetup:
-    """A technology in its condition, and the simulator that measures it."""
+    """A technology in its condition, and the simulator that measures device tables there."""
 
     technology: Technology
     simulator: Simulator
 
     def run(self, title: str, elements: Iterable[Element], analysis: Analysis, probes: Iterable[Probe]) -> Waveforms:
-        """Return a circuit's waveforms. Raises SimulationError where the simulator fails, MissingToolError without."""
+        """Simulate a circuit and return its waveforms.
+
+        Raises SimulationError where the simulator fails, MissingToolError without.
+        """
         tolerances = FAST if isinstance(analysis, Tran) else STATIC
         circuit = Circuit(title, (), tuple(elements))
         bench = Bench(circuit, self.technology, analysis, tuple(probes), tolerances)
@@ -108,7 +117,7 @@ class MeasurementSetup:
 def measure_currents(
     setup: MeasurementSetup, device: MeasuredDevice, gate: GridAxis, biases: Sequence[Bias]
 ) -> DeviceCurrents:
-    """Measure the direct currents of a device at each bias while the gate, to the bulk, goes along its axis."""
+    """Simulate a device's direct currents at each bias while the gate, to the bulk, goes along its axis."""
     parts = [
         _currents(setup, device, gate, biases[start : start + _COPIES]) for start in range(0, len(biases), _COPIES)
     ]
@@ -136,10 +145,11 @@ def _currents(
 
 
 def measure_charges(setup: MeasurementSetup, kind: DeviceKind, paths: Array) -> Array:
-    """Measure the charges, C, in gate, source and drain of a device whose voltages go along paths, less those at 0 V.
+    """Measure a device's gate, source and drain charges, C, in the simulator while its voltages go along paths.
 
-    paths (copies, points, 3): gate, source and drain to the bulk, V. Returns an array of that shape, junctions and
-    overlaps included. From point to point the voltages ramp so fast that the current is that of charges alone.
+    They are less those at 0 V. paths (copies, points, 3): gate, source and drain to the bulk, V. Returns an array of
+    that shape, junctions and overlaps included. From point to point the voltages ramp so fast that the current is that
+    of charges alone.
     """
     parts = [_charges(setup, kind, paths[start : start + _COPIES]) for start in range(0, len(paths), _COPIES)]
     return np.concatenate(parts)
@@ -178,7 +188,10 @@ _RIDGE = 1e-14
 
 @dataclass(frozen=True, eq=False)
 class LowRankCurrent:
-    """I(x, y) = reference(x) sum_k gate[k](x) drain[k](y); reference: the current at one high V_DS, A."""
+    """A fitted current of a device table: I(x, y) = reference(x) sum_k gate[k](x) drain[k](y).
+
+    reference: the current at one high V_DS, A.
+    """
 
     reference: Array
     gate: Array
@@ -186,7 +199,7 @@ class LowRankCurrent:
 
 
 def low_rank_fit(current: Array, y: Array, high: int) -> LowRankCurrent:
-    """Fit a current (x, y), A, over V_GS and V_DS = y by RANK products; reference: the column y[high].
+    """Fit a device table's current (x, y), A, over V_GS and V_DS = y by RANK products; reference: the column y[high].
 
     Weighted alternating least squares: first with weights from how exact each entry must be, then with more weight
     where the error is large, towards the smallest largest one; the best round counts. Beyond _FROZEN I(x, y) / I(x,
@@ -260,7 +273,7 @@ _SATURATED = 0.2  # V_DS, V: from there on the overlap is taken
 
 
 def top_voltage(technology: Technology) -> float:
-    """Return the supply that tables are made for, V.
+    """Return the supply that the batched engine's device tables are made for, V.
 
     It is 5 % above the technology's, then the next quarter of a volt, so that supplies of +-5 % share tables.
     """
@@ -268,12 +281,15 @@ def top_voltage(technology: Technology) -> float:
 
 
 def fit_table(setup: MeasurementSetup, kind: DeviceKind) -> DeviceTable:
-    """Return the table of a device. Raises SimulationError when the simulator fails, MissingToolError without it."""
+    """Measure a device in the simulator and return its table.
+
+    Raises SimulationError when the simulator fails, MissingToolError without it.
+    """
     return fit_four_terminal(setup, kind) if kind.four_terminal else fit_three_terminal(setup, kind)
 
 
 def fit_three_terminal(setup: MeasurementSetup, kind: DeviceKind) -> ThreeTerminalTable:
-    """Measure a device whose source is on its bulk, and return its table."""
+    """Measure a device whose source is on its bulk in the simulator, and return its table."""
     stop = top_voltage(setup.technology) + _MARGIN
     x, y = _axis(-_MARGIN, stop, _STEP), _axis(-_BELOW, stop, _STEP)
     swept = measure_currents(setup, MeasuredDevice(kind), x, [Bias(0.0, v) for v in y.points])
@@ -375,7 +391,7 @@ def _three_terminal_charges(setup: MeasurementSetup, kind: DeviceKind, curves: _
 
 
 def fit_four_terminal(setup: MeasurementSetup, kind: DeviceKind) -> FourTerminalTable:
-    """Measure a device whose source is not on its bulk, and return its table."""
+    """Measure a device whose source is not on its bulk in the simulator, and return its table."""
     stop = top_voltage(setup.technology) + _MARGIN
     starts = (-_MARGIN, -_MARGIN, 0.0)
     axes = [_axis(start, stop, step) for start, step in zip(starts, _FOUR_TERMINAL_STEPS, strict=True)]

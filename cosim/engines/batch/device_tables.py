@@ -37,7 +37,7 @@ FOUR_TERMINAL_COLUMNS = 4  # l, Q_G, Q of the lower end, Q of the higher end
 
 
 class DeviceKind(NamedTuple):
-    """Kind of a device, on which its table depends beside process and condition.
+    """A kind of device in the batched engine, on which its table depends beside process and condition.
 
     w, l: drawn size, m; four_terminal: a `FourTerminalTable` is made, not a `ThreeTerminalTable`; cascode: size of the
     device in series on top of it, m, None without one.
@@ -52,7 +52,7 @@ class DeviceKind(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GridAxis:
-    """Equally spaced voltages: `count` of them from `start`, `step` apart, V."""
+    """An axis of a device table: `count` equally spaced voltages from `start`, `step` apart, V."""
 
     start: float
     step: float
@@ -60,18 +60,18 @@ class GridAxis:
 
     @property
     def points(self) -> Array:
-        """Return all voltages, V."""
+        """Return all voltages of a device table's axis, V."""
         return self.start + self.step * np.arange(float(self.count))
 
     @property
     def stop(self) -> float:
-        """Return the last voltage, V."""
+        """Return the last voltage of a device table's axis, V."""
         return self.start + self.step * (self.count - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class ThreeTerminalTable:
-    """Table of a device whose source is on its bulk, over x = V_GS and y = V_DS.
+    """The batched engine's table of a device whose source is on its bulk, over x = V_GS and y = V_DS.
 
     gate (cells of x, GATE_COLUMNS, 4), drain (cells of y, DRAIN_COLUMNS, 4), responses (cells of x, RESPONSES, 4):
     cubics in the distance from the cell's lower end in V, the coefficient of power 0 first. c_gd: F. error: largest
@@ -89,7 +89,7 @@ class ThreeTerminalTable:
 
 @dataclass(frozen=True, eq=False)
 class FourTerminalTable:
-    """Table of a device whose source is not on its bulk, over V_G, V_S and V_DS.
+    """The batched engine's table of a device whose source is not on its bulk, over V_G, V_S and V_DS.
 
     values (V_G, V_S, V_DS, FOUR_TERMINAL_COLUMNS): coefficients of quadratic B-splines over the axes; shift: dV_G over
     dV. In cell i, at t = (v - start) / step - i with 0 <= t < 1, the value is the sum over j = 0, 1, 2 of w_j values[i
@@ -113,7 +113,7 @@ NDArrayInt = NDArray[np.int64]
 def three_terminal_current(
     table: ThreeTerminalTable, x: Array, y: Array, vt_shift: tuple[float, float] = (0.0, 0.0)
 ) -> Array:
-    """Return the drain current, A, at x = V_GS and y = V_DS, V, which broadcast.
+    """Return the drain current by a device table, A, at x = V_GS and y = V_DS, V, which broadcast.
 
     vt_shift: of the lower and the upper device, V. Beyond an axis its last cell is continued.
     """
@@ -126,7 +126,7 @@ def three_terminal_current(
 
 
 def three_terminal_charges(table: ThreeTerminalTable, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return the charges of gate and drain, C, at x = V_GS and y = V_DS, V, which broadcast."""
+    """Return the charges of gate and drain by a device table, C, at x = V_GS and y = V_DS, V, which broadcast."""
     *_, q = _cubic(table.gate, table.x, x)
     *_, j = _cubic(table.drain, table.y, y)
     overlap = table.c_gd * (x - y)
@@ -134,13 +134,13 @@ def three_terminal_charges(table: ThreeTerminalTable, x: Array, y: Array) -> tup
 
 
 def three_terminal_responses(table: ThreeTerminalTable, x: Array) -> Array:
-    """Return the RESPONSES r in 1/V, s in 1/V2 and e at x = V_GS, V, along the first axis."""
+    """Return the RESPONSES r in 1/V, s in 1/V2 and e of a device table at x = V_GS, V, along the first axis."""
     return _cubic(table.responses, table.x, x)
 
 
 @dataclass(frozen=True, eq=False)
 class FourTerminalValues:
-    """Current from the higher to the lower end, A; charges of gate, lower and higher end, C."""
+    """A device table's current from the higher to the lower end, A, and charges of gate, lower and higher end, C."""
 
     current: Array
     gate: Array
@@ -151,7 +151,7 @@ class FourTerminalValues:
 def four_terminal_values(
     table: FourTerminalTable, gate: Array, source: Array, drain: Array, vt_shift: float = 0.0
 ) -> FourTerminalValues:
-    """Return current and charges at V_G and V_S of the lower end, both to the bulk, and V_DS >= 0, V.
+    """Return current and charges by a device table at V_G and V_S of the lower end, both to the bulk, and V_DS >= 0, V.
 
     The voltages broadcast; vt_shift: V.
     """
@@ -190,24 +190,24 @@ def _quadratic(axis: GridAxis, v: Array) -> tuple[NDArrayInt, tuple[Array, Array
 
 
 def cubics(axis: GridAxis, rows: Array) -> Array:
-    """Return the cubic spline through rows of values at an axis' points: (cells, rows, 4), power 0 first."""
+    """Return the cubic spline through rows of a device table at an axis' points: (cells, rows, 4), power 0 first."""
     powers = np.asarray(CubicSpline(axis.points, rows, axis=1).c, dtype=np.float64)  # (4, cells, rows)
     return np.ascontiguousarray(np.moveaxis(powers[::-1], 0, -1))
 
 
 def resample(points: Array, values: Array, wanted: Array) -> Array:
-    """Return values along the first axis at other points, by a cubic spline."""
+    """Return a device table's values along the first axis at other points, by a cubic spline."""
     return np.asarray(CubicSpline(points, values)(wanted), dtype=np.float64)
 
 
 def sample_points(axis: GridAxis) -> Array:
-    """Return where a quadratic spline is determined best: the ends of its axis, and the middle of each cell, V."""
+    """Return where a device table's quadratic spline is determined best, V: its axis' ends, and each cell's middle."""
     points = axis.points
     return np.concatenate([points[:1], points[:-1] + axis.step / 2, points[-1:]])
 
 
 def quadratics(axis: GridAxis, samples: Array) -> Array:
-    """Return the quadratic B-spline coefficients along the first axis, through values at `sample_points`."""
+    """Return the quadratic B-spline coefficients of a device table along the first axis, through `sample_points`."""
     count = axis.count
     weights = np.zeros((count + 1, count + 1))
     weights[0, :2] = weights[-1, -2:] = 0.5

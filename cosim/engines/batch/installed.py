@@ -10,7 +10,7 @@ INSTALL_CUDA = install_command("cuda")
 
 
 def check_numba() -> None:
-    """Raise MissingToolError where numba is missing."""
+    """Raise MissingToolError where numba, which the batched engine needs, is missing."""
     if importlib.util.find_spec("numba") is None:
         raise MissingToolError(
             "numba is missing: the engines batch and cuda need it, nothing else does. Install it "
@@ -19,7 +19,7 @@ def check_numba() -> None:
 
 
 def check_cuda() -> None:
-    """Raise MissingToolError where numba is missing, or a device that it can compile for."""
+    """Raise MissingToolError where the batched engine lacks numba, or a GPU that numba can compile for."""
     check_numba()
     from numba import cuda
 

@@ -31,12 +31,15 @@ _CONTRACT = ("contract", "nsz")
 
 
 def aligned_zeros(rows: int, lanes: int = LANES) -> NDArray[np.float64]:
-    """Return zeros (rows, lanes) that begin where a line of the cache does, so that no row of LANES is in two."""
+    """Return zeros (rows, lanes) for a kernel of the batched engine, aligned with the lines of the cache.
+
+    No row of LANES is then in two.
+    """
     return _aligned(rows, lanes, np.float64)
 
 
 def aligned_zeros_single(rows: int, lanes: int = LANES) -> NDArray[np.float32]:
-    """Return zeros (rows, lanes) in single precision, aligned with the lines of the cache."""
+    """Return zeros (rows, lanes) in single precision for a kernel, aligned with the lines of the cache."""
     return _aligned(rows, lanes, np.float32)
 
 
@@ -48,7 +51,7 @@ def _aligned(rows: int, lanes: int, kind: type[Number]) -> NDArray[Number]:
 
 
 class LanesType(types.Type):
-    """numba's type of LANES numbers in double precision, or in single."""
+    """A numba type of the batched engine's kernels: a vector of LANES numbers, in double or single precision."""
 
     def __init__(self, single: bool) -> None:
         self.kind = ir.VectorType(ir.FloatType() if single else _DOUBLE, LANES)
@@ -94,7 +97,7 @@ def _place(context: Any, builder: Any, array_type: Any, array: Any, first: Any) 
 
 @intrinsic
 def load(typing: Any, array: Any, row: Any) -> Any:
-    """Return a row of an array."""
+    """Return a row of an array as LANES numbers, in a kernel of the batched engine."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_row(context, builder, signature.args[0], *args), align=4)
@@ -104,7 +107,7 @@ def load(typing: Any, array: Any, row: Any) -> Any:
 
 @intrinsic
 def load_consecutive(typing: Any, numbers: Any, first: Any) -> Any:
-    """Return LANES consecutive numbers of a flat array in single precision, converted to double."""
+    """Return LANES consecutive numbers of a kernel's flat array in single precision, converted to double."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = _place(context, builder, signature.args[0], *args)
@@ -116,7 +119,7 @@ def load_consecutive(typing: Any, numbers: Any, first: Any) -> Any:
 
 @intrinsic
 def halves(typing: Any, low: Any, high: Any) -> Any:
-    """Return one number in the lower half of the lanes, another in the higher."""
+    """Return, in a kernel, one number in the lower half of the lanes, another in the higher."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         mask = [0] * (LANES // 2) + [LANES] * (LANES // 2)
@@ -128,7 +131,7 @@ def halves(typing: Any, low: Any, high: Any) -> Any:
 
 @intrinsic
 def store(typing: Any, array: Any, row: Any, value: Any) -> Any:
-    """Write LANES numbers to a row of an array, in the array's precision."""
+    """Write LANES numbers to a row of a kernel's array, in the array's precision."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = _lanes_of(signature.args[0])
@@ -141,7 +144,7 @@ def store(typing: Any, array: Any, row: Any, value: Any) -> Any:
 
 @intrinsic
 def in_precision_of(typing: Any, array: Any, value: Any) -> Any:
-    """Convert LANES numbers to the precision of an array."""
+    """Convert LANES numbers of a kernel of the batched engine to the precision of an array."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _as(builder, args[1], signature.args[1], signature.return_type)
@@ -151,37 +154,37 @@ def in_precision_of(typing: Any, array: Any, value: Any) -> Any:
 
 @inlined_jit
 def each_lane() -> Any:
-    """Return the numbers of the lanes, to loop over."""
+    """Return the numbers of the lanes, for a kernel's loops."""
     return range(LANES)
 
 
 @inlined_jit
 def count_evaluation(version: Any, line: int) -> None:
-    """Count one more evaluation of a line, in one lane or more."""
+    """Count in a kernel one more evaluation of a circuit's gate or drain line, in one lane or more."""
     version[line] += 1
 
 
 @inlined_jit
 def evaluation_count(version: Any, line: int) -> Any:
-    """Return how often a line was evaluated."""
+    """Return in a kernel how often a circuit's gate or drain line was evaluated."""
     return version[line]
 
 
 @inlined_jit
 def set_evaluation_count(version: Any, line: int, count: Any) -> None:
-    """Set how often a line was evaluated."""
+    """Set in a kernel how often a circuit's gate or drain line was evaluated."""
     version[line] = count
 
 
 @inlined_jit
 def add_to(rows: Any, row: Any, value: Any) -> None:
-    """Add LANES numbers to a row of an array, in its precision."""
+    """Add LANES numbers to a row of a kernel's array, in its precision."""
     store(rows, row, load(rows, row) + in_precision_of(rows, value))
 
 
 @intrinsic
 def splat(typing: Any, number: Any) -> Any:
-    """Return one number in every lane."""
+    """Return, in a kernel of the batched engine, one number in every lane."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _splat(builder, args[0])
@@ -253,7 +256,7 @@ minimum, maximum = _function("minnum", 2), _function("maxnum", 2)
 
 @intrinsic
 def power_of_two(typing: Any, whole: Any) -> Any:
-    """Return 2 to the power of whole numbers between -1022 and 1023."""
+    """Return 2 to the power of a kernel's LANES whole numbers between -1022 and 1023."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         bits = builder.fptosi(args[0], _INTS)
@@ -265,7 +268,7 @@ def power_of_two(typing: Any, whole: Any) -> Any:
 
 @intrinsic
 def select(typing: Any, mask: Any, yes: Any, no: Any) -> Any:
-    """Return `yes` in the lanes where the mask is not 0, else `no`."""
+    """Return `yes` in the lanes of a kernel where the mask is not 0, else `no`."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         chosen = builder.fcmp_unordered("!=", args[0], ir.Constant(_VECTOR, [0.0] * LANES))
@@ -276,7 +279,7 @@ def select(typing: Any, mask: Any, yes: Any, no: Any) -> Any:
 
 @intrinsic
 def not_less(typing: Any, a: Any, b: Any) -> Any:
-    """Return 1 where a < b does not hold, as for nan, else 0."""
+    """Return, in a kernel's lanes, 1 where a < b does not hold, as for nan, else 0."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.uitofp(builder.fcmp_unordered(">=", *args), _VECTOR)
@@ -286,13 +289,13 @@ def not_less(typing: Any, a: Any, b: Any) -> Any:
 
 @inlined_jit
 def store_where(array: Any, row: Any, mask: Any, value: Any) -> None:
-    """Write LANES numbers to a row of an array in the lanes where the mask is not 0."""
+    """Write LANES numbers to a row of a kernel's array in the lanes where the mask is not 0."""
     store(array, row, select(mask, value, load(array, row)))
 
 
 @intrinsic
 def lane_mask(typing: Any, mask: Any) -> Any:
-    """Return a bit for each lane, 1 where the mask is not 0."""
+    """Return a bit for each lane of a kernel, 1 where the mask is not 0."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         there = builder.fcmp_unordered("!=", args[0], ir.Constant(_VECTOR, [0.0] * LANES))
@@ -303,7 +306,7 @@ def lane_mask(typing: Any, mask: Any) -> Any:
 
 @intrinsic
 def first_lane(typing: Any, some: Any) -> Any:
-    """Return the first lane whose bit is 1."""
+    """Return the first of a kernel's lanes whose bit is 1."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -313,13 +316,16 @@ def first_lane(typing: Any, some: Any) -> Any:
 
 @inlined_jit
 def without_first_lane(some: Any) -> Any:
-    """Return the bits without the first that is 1."""
+    """Return a kernel's bits, one for each lane, without the first that is 1."""
     return some & (some - 1)
 
 
 @jit
 def exp(x: Any) -> Any:
-    """Return e to the power of x between -600 and 600: 2^k times a polynomial of degree 11, to 1e-14."""
+    """Return e to the power of a kernel's LANES numbers x between -600 and 600.
+
+    It is 2^k times a polynomial of degree 11, to 1e-14.
+    """
     x = maximum(minimum(x, splat(600.0)), splat(-600.0))
     k = rounded(x * 1.4426950408889634)
     r = x - k * 0.6931471805599453
@@ -339,7 +345,7 @@ def exp(x: Any) -> Any:
 
 @intrinsic
 def extract(typing: Any, value: Any, lane: Any) -> Any:
-    """Return the number in one lane."""
+    """Return the number in one lane of a kernel."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if context.enable_boundscheck:

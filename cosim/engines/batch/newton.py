@@ -37,7 +37,7 @@ _LEAST_WEIGHT = 0.05
 
 @jit
 def newton_update(s: Any, p: Any, v: Any, m: Any, has_deviations: bool) -> None:
-    """Move v.x by one update of Newton's method in all lanes.
+    """Move the simulated voltages v.x by one update of Newton's method in all lanes.
 
     Row NEWTON_MOVE of m.step receives the largest move, V, and row ERROR_RATIO the error of the step in course over
     what it may be.
@@ -114,7 +114,7 @@ def _apply_update(x: Any, m: Any, n: int) -> None:
 
 @jit
 def decompose(p: LuProgram, a: Any) -> None:
-    """Replace the matrix by its LU, in all lanes; a pivot's place then holds the pivot's reciprocal."""
+    """Replace the solver's matrix by its LU, in all lanes; a pivot's place then holds the pivot's reciprocal."""
     for k in range(p.pivot.size):
         inverse = splat(1.0) / load(a, p.pivot[k])
         store(a, p.pivot[k], inverse)
@@ -130,7 +130,7 @@ def decompose(p: LuProgram, a: Any) -> None:
 
 @jit
 def substitute(p: LuProgram, a: Any, b: Any) -> None:
-    """Replace the right-hand side b by the solution of A x = b; a: the LU that `decompose` left."""
+    """Replace the solver's right-hand side b by the solution of A x = b; a: the LU that `decompose` left."""
     n = p.pivot.size
     for k in range(n):
         value = load(b, k)
@@ -146,7 +146,7 @@ def substitute(p: LuProgram, a: Any, b: Any) -> None:
 
 @jit
 def substitute_transposed(p: LuProgram, a: Any, b: Any) -> None:
-    """Replace the right-hand side b by the solution of A^T x = b; a: the LU that `decompose` left."""
+    """Replace the solver's right-hand side b by the solution of A^T x = b; a: the LU that `decompose` left."""
     n = p.pivot.size
     for k in range(n):
         value = load(b, k) * load(a, p.pivot[k])

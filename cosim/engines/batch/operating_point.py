@@ -57,14 +57,14 @@ ACCURACY = {
 
 
 class SourceBreakpoints(NamedTuple):
-    """All sources of a bench, linear between breakpoints. time (n,), s; values (n, sources), V or A."""
+    """All sources of a simulated bench, linear between breakpoints. time (n,), s; values (n, sources), V or A."""
 
     time: Array
     values: Array
 
 
 class DeviceDeviations(NamedTuple):
-    """Deviations of a bench's transistors: (4 n,) of three-terminal and (2 n,) of four-terminal devices.
+    """Deviations of a simulated bench's devices: (4 n,) of three-terminal and (2 n,) of four-terminal ones.
 
     Their rows are those of `arrays.TileValues`.
     """
@@ -75,7 +75,8 @@ class DeviceDeviations(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoint:
-    """A bench at time 0. x (rows + 1,): unknowns, V; charge (nets,), C; converged: an operating point was found."""
+    """A simulated bench at time 0. x (rows + 1,): unknowns, V; charge (nets,), C; converged: an operating point was
+    found."""
 
     sources: SourceBreakpoints
     deviations: DeviceDeviations
@@ -86,7 +87,10 @@ class OperatingPoint:
 
 @dataclass(frozen=True, eq=False)
 class BenchTile:
-    """Lanes in which benches of one circuit run side by side. has_deviations: transistors differ from the nominal."""
+    """Lanes in which the batched engine runs benches of one circuit side by side.
+
+    has_deviations: transistors differ from the nominal.
+    """
 
     circuit: AssembledCircuit
     values: TileValues
@@ -94,7 +98,7 @@ class BenchTile:
     has_deviations: bool
 
     def load(self, lane: int, point: OperatingPoint) -> None:
-        """Begin a bench in a lane, at its operating point."""
+        """Begin a bench in a lane of the batched engine, at its operating point."""
         values, state, clock = self.values, self.state, self.state.clock
         values.x[:, lane] = state.x0[:, lane] = state.x1[:, lane] = state.x2[:, lane] = point.x
         state.q0[:, lane] = state.q1[:, lane] = point.charge
@@ -113,7 +117,10 @@ class BenchTile:
 def new_tile(
     circuit: AssembledCircuit, bench: Bench, points: Sequence[OperatingPoint], lanes: int = LANES
 ) -> BenchTile:
-    """Return a tile for benches that begin at these points; each lane holds the first of them, FINISHED."""
+    """Return a tile of the batched engine for benches that begin at these points.
+
+    Each lane holds the first of them, FINISHED.
+    """
     breakpoints = max(len(one.sources.time) for one in points)
     tile = _empty_tile(circuit, bench, breakpoints, [one.deviations for one in points], lanes)
     for lane in range(lanes):
@@ -199,7 +206,7 @@ def _invalidate_devices(values: TileValues, lane: int) -> None:
 def operating_points(
     circuit: AssembledCircuit, benches: Sequence[Bench], flat: Sequence[FlatCircuit]
 ) -> list[OperatingPoint]:
-    """Return the operating points of benches with circuits `flat`; of one chip, those that begin alike share one."""
+    """Solve for the operating points of benches with circuits `flat`; of one chip, those that begin alike share one."""
     sources = _source_breakpoints(circuit, benches, flat)
     deviations = _device_deviations(circuit, flat)
     keys = [
@@ -240,7 +247,7 @@ def _solve_few(
 
 
 def net_voltages(circuit: AssembledCircuit, point: OperatingPoint) -> Array:
-    """Return the voltages of all nets at the operating point, V, (nets,)."""
+    """Return the simulated voltages of all nets at the operating point, V, (nets,)."""
     s = circuit.arrays
     found = point.x[s.row]
     np.add.at(found, s.offsets[:, 0], point.sources.values[0][s.offsets[:, 1]] * s.offset_sign)
@@ -248,7 +255,7 @@ def net_voltages(circuit: AssembledCircuit, point: OperatingPoint) -> Array:
 
 
 def clamped_rows(circuit: AssembledCircuit, bench: Bench, flat: FlatCircuit) -> Array:
-    """Return the unknowns that are clamped on the way to the operating point: (n, 3), row, conductance S, voltage V.
+    """Return the solver's unknowns that are clamped until the operating point: (n, 3), row, conductance S, voltage V.
 
     Those that the bench sets; and nets that p devices alone reach, to the supply, or n devices alone, to ground. Where
     nothing drives such a net the tables know no current that would hold it, as junctions do.

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 class Reading(NamedTuple):
-    """A term of an objective: at some times the current through a source, or the size of a transistor's current.
+    """A term of an objective of simulated currents: at some times that through a source, or the size of a transistor's.
 
     The transistor is a three-terminal device. times, weights: (n,), s and 1; between two steps a straight line is read.
     """
@@ -36,7 +36,7 @@ Objective = Sequence[Sequence[Reading]]  # of each bench
 
 @dataclass(frozen=True, eq=False)
 class RecordedTile:
-    """Transients of a tile's benches with all their steps.
+    """Simulated transients of a tile's benches with all their steps.
 
     times, breakpoints: of each bench, s; rows (steps + 1, nets and probes, LANES): V and A, the operating point at time
     0 first; where a bench has fewer steps than another, its last row stays. clamps (n, 2): unknowns and conductances,
@@ -52,7 +52,7 @@ class RecordedTile:
     clamps: Array
 
     def waveforms(self, lane: int) -> Waveforms:
-        """Return the probes of the bench in a lane."""
+        """Return the simulated probes of the bench in a lane."""
         first = len(self.circuit.net)
         time = self.times[lane]
         rows = self.rows[1 : len(time) + 1, first:, lane]
@@ -61,7 +61,7 @@ class RecordedTile:
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """Derivatives of objectives.
+    """Derivatives of objectives of simulated currents.
 
     vt_shift (objectives, benches, transistors), A/V, and ln_beta, A: by deviations of `transistors`; current
     (objectives, benches, sources), A/A: by the current of `sources`.
@@ -75,7 +75,7 @@ class Gradients:
 
 
 def record(benches: Sequence[Bench], timeout: float) -> RecordedTile:
-    """Run at most LANES benches of one circuit and record all their steps: 64 B for each of them and each net.
+    """Simulate at most LANES benches of one circuit and record all their steps: 64 B for each of them and each net.
 
     Raises SimulationTimeout and Unsupported, as `transient_run.solve_benches` does.
     """
@@ -99,7 +99,7 @@ def record(benches: Sequence[Bench], timeout: float) -> RecordedTile:
 
 
 def gradients(recorded: RecordedTile, objectives: Sequence[Objective]) -> Gradients:
-    """Return the derivatives of each objective of each bench, all found in one way back through the transients."""
+    """Return each objective's derivatives of each simulated bench, all found in one way back through the transients."""
     circuit, tile, count = recorded.circuit, recorded.tile, len(objectives)
     s, nets = circuit.arrays, len(circuit.net)
 

@@ -33,9 +33,10 @@ REVISION = 7  # raised whenever the same bench comes out differently
 
 @dataclass(frozen=True)
 class BatchSimulator:
-    """Coupled nodal analysis on device tables; what it has no model for is a Failure of kind UNSUPPORTED.
+    """The batched engine: coupled nodal analysis on device tables.
 
-    runner: runs the transients, on this core or on a device; installed: raises MissingToolError where that cannot be.
+    A bench that it has no model for is a Failure of kind UNSUPPORTED. runner: runs the transients, on this core or on a
+    device; installed: raises MissingToolError where that cannot be.
     """
 
     name: str = "batch"
@@ -46,7 +47,7 @@ class BatchSimulator:
     installed: Callable[[], None] = check_numba
 
     def write(self, bench: Bench) -> str:
-        """Return the text that a result depends on: circuit, sources, condition and accuracy."""
+        """Return the text that a batched result depends on: circuit, sources, condition and accuracy."""
         undriven, sources = split_sources(bench.circuit)
         there = bench.technology
         driven = "\n".join(format_elements(sources, there))
@@ -81,11 +82,14 @@ class BatchSimulator:
         ]
 
     def check(self) -> None:
-        """Raise MissingToolError where numba or the device is missing."""
+        """Raise MissingToolError where numba or the device of the batched engine is missing."""
         self.installed()
 
     def describe(self, technology: Technology) -> Description:
-        """Return the engine's revision and the accuracy of its steps. Raises MissingToolError as `check` does."""
+        """Return the batched engine's revision and the accuracy of its steps.
+
+        Raises MissingToolError as `check` does.
+        """
         self.check()
         reference = simulator_named(self.fallback).describe(technology)
         options = {name: f"{value:g}" for name, value in ACCURACY.items()}
@@ -98,7 +102,7 @@ def _deck(bench: Bench) -> str:
 
 
 def assemble_benches(benches: Sequence[Bench]) -> tuple[AssembledCircuit, list[FlatCircuit]]:
-    """Return the circuit that the benches share, ready to be solved, and the flat circuit of each.
+    """Return the circuit that the benches share, ready for the batched engine, and the flat circuit of each.
 
     Raises Unsupported for what there is no model of; MissingToolError where tables must be measured without ngspice.
     """

@@ -63,7 +63,7 @@ _SHORTEST_PSEUDO_STEP, _MOST_PSEUDO_STEPS = 1e-18, 3000  # s, and steps on the w
 
 @jit
 def begin_step(m: Any, lane: int) -> None:
-    """Choose the next step's length, which ends at the next breakpoint at the latest, and compute its coefficients."""
+    """Choose a simulated lane's next time step, at most to the next breakpoint, and compute its coefficients."""
     clock, step = m.clock, m.step
     left = m.breakpoint[int(clock[NEXT_BREAKPOINT, lane]), lane] - clock[NOW, lane]
     h = min(clock[NEXT_STEP, lane], m.limits[LONGEST_STEP])
@@ -91,7 +91,7 @@ def begin_step(m: Any, lane: int) -> None:
 
 @jit
 def accept_or_refuse_step(m: Any, lane: int) -> int:
-    """Accept or refuse a lane's step after an update, or let it iterate on; return 1 where it is accepted, else 0.
+    """Accept or refuse a simulated lane's time step after an update, or iterate on; return 1 where accepted, else 0.
 
     The next step's length follows from the error, from its square or cube root by the formula's order.
     """
@@ -146,7 +146,7 @@ def _accept_step(m: Any, lane: int, growth: float) -> None:
 
 @jit
 def begin_pseudo_step(m: Any, lane: int) -> None:
-    """Compute the coefficients of a step on the way to an operating point: implicit Euler from the last solution."""
+    """Compute the solver's coefficients of a step towards an operating point: implicit Euler from the last solution."""
     step, alpha_0 = m.step, 1.0 / m.clock[NEXT_STEP, lane]
     step[ALPHA_0, lane], step[ALPHA_1, lane], step[ALPHA_2, lane] = alpha_0, -alpha_0, 0.0
     step[PREDICTOR, lane], step[PREDICTOR + 1, lane], step[PREDICTOR + 2, lane] = 1.0, 0.0, 0.0
@@ -155,7 +155,7 @@ def begin_pseudo_step(m: Any, lane: int) -> None:
 
 @jit
 def accept_or_refuse_pseudo_step(m: Any, lane: int) -> None:
-    """Accept, refuse or iterate a step on the way to an operating point: the fewer iterations, the longer the next."""
+    """Accept, refuse or iterate a lane's step towards an operating point: the fewer iterations, the longer the next."""
     clock, step = m.clock, m.step
     step[ACCEPTED, lane] = step[BEGINS_STEP, lane] = 0.0
     if clock[STATUS, lane] != RUNNING:

@@ -17,7 +17,10 @@ from cosim.engines.batch.lanes import LANES, extract, halves, load_consecutive, 
 
 @inlined_jit
 def table_cell(x: float, axis: Any, table: int) -> Any:
-    """Return the cell of x on a table's axis (start, 1 / step, cells), the place in it and how far x is outside, V."""
+    """Return the cell of x on a device table's axis (start, 1 / step, cells), the place in it and the excess, V.
+
+    The excess is how far x is outside of the axis.
+    """
     start, rate, cells = axis[table, 0], axis[table, 1], axis[table, 2]
     inside = max(min(x, start + cells / rate), start)
     place = (inside - start) * rate
@@ -27,7 +30,10 @@ def table_cell(x: float, axis: Any, table: int) -> Any:
 
 @inlined_jit
 def spline_weights(place: float) -> Any:
-    """Return the weights of three quadratic B-splines at a place in a cell, 0 to 1, and their derivatives by place."""
+    """Return a device table's weights of three quadratic B-splines at a place in a cell, 0 to 1.
+
+    Their derivatives by place follow.
+    """
     r = 1.0 - place
     return (0.5 * r * r, 0.5 + place * r, 0.5 * place * place), (-r, 1.0 - 2.0 * place, place)
 
@@ -44,7 +50,7 @@ def _cubics(table: Any, begin: int, cell: int, u: float) -> Any:
 
 @inlined_jit
 def evaluate_gate_line(s: Any, v: Any, line: int, lane: int, x: float, has_deviations: bool) -> None:
-    """Evaluate a gate line's tables in one lane at V_GS = x, V, and store them with their derivatives by V_GS.
+    """Evaluate a simulated gate line's tables in one lane at V_GS = x, V, and store them with derivatives by V_GS.
 
     They are RANK currents exp(a) c_k, A, the gate's charge, C, and with `has_deviations` the responses to deviations.
     """
@@ -71,7 +77,10 @@ def evaluate_gate_line(s: Any, v: Any, line: int, lane: int, x: float, has_devia
 
 @inlined_jit
 def evaluate_drain_line(s: Any, v: Any, line: int, lane: int, y: float) -> None:
-    """Evaluate a drain line's table in one lane at V_DS = y, V, and store RANK factors b_k, charge and derivatives."""
+    """Evaluate a simulated drain line's table in one lane at V_DS = y, V.
+
+    It stores RANK factors b_k, charge and derivatives.
+    """
     table, at = s.drain_lines[line, 2], line * 2 * RANK
     cell, u, out = table_cell(y, s.drain_axis, table)
     value, slope = _cubics(s.drain_table, s.drain_table_start[table], cell, u)

@@ -45,7 +45,7 @@ _FURTHEST = 0.2  # V that a prediction may be from the last solution
 
 @cached_jit
 def solve_operating_points(s: Any, p: Any, v: Any, m: Any, has_deviations: bool) -> None:
-    """Move v.x of every lane to its operating point with the sources of time 0, or until the lane has FAILED.
+    """Solve for every lane's operating point v.x with the sources of time 0, or until the lane has FAILED.
 
     Pseudo-transient continuation, see `step_control`; m.q0 receives the charges at the operating point, C.
     """
@@ -69,7 +69,7 @@ def solve_operating_points(s: Any, p: Any, v: Any, m: Any, has_deviations: bool)
 
 @cached_jit
 def advance_transient(s: Any, p: Any, v: Any, m: Any, saved: Any, has_deviations: bool, waiting: bool) -> None:
-    """Advance the transients of all lanes until none may continue, see `may_continue`."""
+    """Advance the simulated transients of all lanes until none may continue, see `may_continue`."""
     while may_continue(m, saved, waiting):
         for lane in each_lane():
             if m.step[BEGINS_STEP, lane] > 0.0:
@@ -80,7 +80,7 @@ def advance_transient(s: Any, p: Any, v: Any, m: Any, saved: Any, has_deviations
 
 @jit
 def may_continue(m: Any, saved: Any, waiting: bool) -> bool:
-    """Tell whether every running lane has a row left to save into, and enough lanes run.
+    """Tell whether the transients may go on: every running lane has a row left to save into, and enough lanes run.
 
     One running lane is enough; all of them must run where another bench is `waiting` for a lane.
     """
@@ -92,7 +92,10 @@ def may_continue(m: Any, saved: Any, waiting: bool) -> bool:
 
 @jit
 def newton_iteration(s: Any, p: Any, v: Any, m: Any, saved: Any, has_deviations: bool) -> None:
-    """Do one Newton update in all lanes, and save and take over the solution of each lane that accepts its step."""
+    """Do one Newton update of the simulated transients in all lanes.
+
+    The solution of each lane that accepts its step is saved and taken over.
+    """
     _predict(v, m, p.pivot.size)
     newton_update(s, p, v, m, has_deviations)
     accepted = 0
@@ -116,7 +119,7 @@ def _running_lanes(m: Any) -> int:
 
 @jit
 def set_sources(s: Any, v: Any, m: Any, lane: int) -> None:
-    """Set the sources of a lane, and the offsets of its nets, to the end of the step that the lane begins."""
+    """Set a simulated lane's sources, and the offsets of its nets, to the end of the step that the lane begins."""
     clock = m.clock
     ahead = int(clock[NEXT_BREAKPOINT, lane])
     begin, end = m.breakpoint[ahead - 1, lane], m.breakpoint[ahead, lane]

@@ -44,7 +44,7 @@ _INVERTED = 50.0  # largest slope of a device over that in weak inversion
 
 
 class NoiseState(NamedTuple):
-    """The noise of a tile's benches.
+    """The device noise of a tile's benches in the batched engine.
 
     grid_step: s; source (n,): of `TileValues.source`; fixed_density (n,): A^2/Hz; device_start (n + 1,) into device and
     i_over_gm: three-terminal devices whose noise flows there, and their I / g_m in weak inversion, V; key (LANES,): of
@@ -66,7 +66,7 @@ class NoiseState(NamedTuple):
 
 
 def add_noise_sources(flat: Sequence[FlatCircuit], noise: TransientNoise) -> list[FlatCircuit]:
-    """Return the circuits with a current source of 0 A for every pair of nets that noise flows between."""
+    """Return the circuits to simulate with a current source of 0 A for every pair of nets that noise flows between."""
     fixed = [(net, GROUND) for net, _ in noise.sources]
     devices = devices_of(flat[0].elements) if noise.slopes else ()
     pairs = dict.fromkeys([*fixed, *(_drain_and_source(one) for one in devices if not one.kind.four_terminal)])
@@ -85,7 +85,10 @@ def _source_name(pair: NetPair) -> str:
 def noise_state(
     circuit: AssembledCircuit, noise: TransientNoise, thermal_voltage: float, lanes: int = LANES
 ) -> NoiseState:
-    """Return the state of a tile's noise before its first bench; circuit: with the sources of `add_noise_sources`."""
+    """Return the state of a tile's simulated noise before its first bench.
+
+    circuit: with the sources of `add_noise_sources`.
+    """
     slopes = dict(zip("np", noise.slopes or (), strict=False))
     own: dict[NetPair, list[int]] = {}
     for k, device in enumerate(circuit.three_terminal if slopes else ()):
@@ -111,7 +114,7 @@ def noise_state(
 
 
 def begin_noise(state: NoiseState, lane: int, noise: TransientNoise) -> None:
-    """Begin a bench's noise in a lane: none until the first point of the grid."""
+    """Begin a bench's device noise in a lane of the batched engine: none until the first point of the grid."""
     state.key[lane] = np.uint64(noise.key)
     state.interval[lane] = 0
     state.start_current[:, lane] = state.end_current[:, lane] = 0.0
@@ -121,7 +124,7 @@ def begin_noise(state: NoiseState, lane: int, noise: TransientNoise) -> None:
 def advance_noisy_transient(
     s: Any, p: Any, v: Any, m: Any, n: Any, saved: Any, has_deviations: bool, waiting: bool
 ) -> None:
-    """Advance the transients of all lanes, with noise, until none may continue, see `transient.may_continue`."""
+    """Advance the noisy transients of all lanes until none may continue, see `transient.may_continue`."""
     while may_continue(m, saved, waiting):
         if _lanes_at_grid_points(m, n) > 0:
             _set_densities(s, v, n)

@@ -23,12 +23,13 @@ _ROWS = 2048  # of what is saved, between two looks at the clock
 
 
 class SimulationTimeout(Exception):
-    """The benches of a tile take longer than they may."""
+    """The simulation of a tile's benches takes longer than it may."""
 
 
 @dataclass(frozen=True, eq=False)
 class TransientResult:
-    """Result of a bench. time (steps,), s; probes (probes, steps); low, high (nets,): V; failed: no step converged."""
+    """A simulated bench's result. time (steps,), s; probes (probes, steps); low, high (nets,): V; failed: no step
+    converged."""
 
     time: Array
     probes: Array
@@ -49,7 +50,7 @@ def solve_benches(
     timeout: float,
     runner: TransientRunner,
 ) -> list[Waveforms | Unsupported]:
-    """Return the waveforms of benches in one technology, whose circuits are `flat`, or why a bench has none.
+    """Simulate benches in one technology, whose circuits are `flat`; return waveforms, or why a bench has none.
 
     A bench has none where no step converged, or a net left the range of the tables. Raises SimulationTimeout after
     `timeout` seconds of the processor; Unsupported for what cannot be probed.
@@ -76,7 +77,7 @@ def run_transients(
     points: Sequence[OperatingPoint],
     deadline: float,
 ) -> list[TransientResult]:
-    """Run transients from these operating points on this core; bench: one whose analysis and tolerances all have.
+    """Simulate transients from these operating points on this core; bench: one whose analysis and tolerances all have.
 
     deadline: by `time.thread_time`. Raises SimulationTimeout behind it, Unsupported for what cannot be probed.
     """
@@ -106,7 +107,7 @@ def advance_benches(
     noise: NoiseState | None = None,
     noises: Sequence[TransientNoise] = (),
 ) -> list[TransientResult]:
-    """Run one bench from each operating point to its end; where a lane's bench has ended, the next takes the lane.
+    """Simulate one bench from each operating point to its end; where a lane's bench has ended, the next takes the lane.
 
     deadline: by `time.thread_time`, behind which SimulationTimeout is raised; noise: the tile's noise, None for none;
     noises: those of the benches.
@@ -138,19 +139,19 @@ def advance_benches(
 
 
 def copy_rows(saved: ProbeBuffer, lane: int, count: int) -> tuple[Array, Array]:
-    """Return copies of the first `count` rows that a lane has saved: times (count,), s, and probes (probes, count)."""
+    """Return copies of a simulated lane's first `count` saved rows: times (count,), s, and probes (probes, count)."""
     return saved.time[lane, :count].copy(), saved.values[lane, :count].T.copy(order="C")
 
 
 def transient_result(state: TransientState, lane: int, parts: Sequence[tuple[Array, Array]]) -> TransientResult:
-    """Return the result of the bench in a lane that has ended, joined from the parts that `copy_rows` read of it."""
+    """Return the result of a bench that has ended in a simulated lane, joined from the parts that `copy_rows` read."""
     time, probes = (np.concatenate(some, axis=-1) for some in zip(*parts, strict=True))
     failed = bool(state.clock[STATUS, lane] == FAILED)
     return TransientResult(time, probes, state.low[:, lane].copy(), state.high[:, lane].copy(), failed)
 
 
 def unsupported_reason(circuit: AssembledCircuit, result: TransientResult, bench: Bench) -> Unsupported | None:
-    """Return why a bench has no waveforms, or None: no step converged, or a net left the range of the tables."""
+    """Return why a bench has no batched waveforms, or None: no step converged, or a net left the tables' range."""
     if result.failed:
         return Unsupported(f"no step converged at {result.time[-1] if len(result.time) else 0.0:.6g} s")
     least, most = -0.99 * OVERRANGE, bench.technology.supply + 0.99 * OVERRANGE
@@ -163,14 +164,17 @@ def unsupported_reason(circuit: AssembledCircuit, result: TransientResult, bench
 
 
 def net_probes(circuit: AssembledCircuit) -> tuple[Probe, ...]:
-    """Return probes of the voltages of all nets."""
+    """Return probes of the voltages of all nets in the batched engine's circuit."""
     return tuple(Voltage(net) for net in circuit.nets.names)
 
 
 def probe_buffer(
     circuit: AssembledCircuit, probes: tuple[Probe, ...], lanes: int = LANES, rows: int = _ROWS
 ) -> ProbeBuffer:
-    """Return room for `rows` values of these probes. Raises Unsupported for one that the circuit does not have."""
+    """Return the batched engine's room for `rows` values of these probes.
+
+    Raises Unsupported for one that the circuit does not have.
+    """
     saved: list[tuple[int, int, float]] = []  # kind, which, sign
     lists: list[list[int]] = []
     devices = (*circuit.three_terminal, *circuit.four_terminal)

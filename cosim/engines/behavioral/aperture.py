@@ -44,10 +44,12 @@ def gate_lag(fit: NoiseFit, timing: Timing, supply: float, u_t: float) -> float:
 
 @dataclass(frozen=True)
 class Aperture:
-    """Weights of noise at one edge of a clocked cell. frozen: share of the frozen candidate; tracked: share of the
-    candidate as a line with `lag`, s, follows it, at rest; ran: share of the variance of such a line that is reached
-    while the cell tracks; after: variance added after the freeze, over the one-sided density of noise into the decision
-    node, Hz."""
+    """Behavioral noise of a clocked cell at one edge, as weights.
+
+    frozen: share of the frozen candidate; tracked: share of the candidate as a line with `lag`, s, follows it, at rest;
+    ran: share of the variance of such a line that is reached while the cell tracks; after: variance added after the
+    freeze, over the one-sided density of noise into the decision node, Hz.
+    """
 
     frozen: float
     tracked: float
@@ -58,8 +60,10 @@ class Aperture:
 
 @dataclass(frozen=True)
 class Cells:
-    """Clocked cells in frames. thresh, width: (cells,) A; on: (cells,), the edge that turns them off; stages: of the
-    clock; supply and u_t: V."""
+    """Clocked cells in frames, whose apertures the behavioral engine computes.
+
+    thresh, width: (cells,) A; on: (cells,), the edge that turns them off; stages: of the clock; supply and u_t: V.
+    """
 
     thresh: Array
     width: Array
@@ -71,8 +75,10 @@ class Cells:
 
 
 def apertures(cells: Cells, fit: NoiseFit) -> list[Aperture]:
-    """Return the aperture of each cell: all of it frozen where no candidate within 40 % of the threshold turns the
-    cell."""
+    """Return the behavioral aperture of each clocked cell.
+
+    All of it is frozen where no candidate within 40 % of the threshold turns the cell.
+    """
     model = _Model(cells, fit)
     base = model.threshold(np.zeros(len(cells.thresh)))
     step = _MOVED * cells.thresh
@@ -93,7 +99,10 @@ def apertures(cells: Cells, fit: NoiseFit) -> list[Aperture]:
 
 
 def turning_excess(cells: Cells, fit: NoiseFit) -> Array:
-    """Return how much more than the threshold's current turns each cell, A; less the width's for edges that reset."""
+    """Return the current beyond the threshold's that turns each cell in the behavioral engine, A.
+
+    It is less the width's for edges that reset.
+    """
     model = _Model(cells, fit)
     return model.threshold(np.zeros(len(cells.thresh)))
 

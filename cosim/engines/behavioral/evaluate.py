@@ -35,10 +35,13 @@ from cosim.units.table import unit_of
 
 @dataclass(frozen=True)
 class BehavioralTrace:
-    """currents: node -> (n, time) output, ampere; candidates: memory node -> (n, time) rectified drive, ampere;
-    states: memory node -> (n, time); readout: (n, time, outputs) ampere; ideal: as in `evaluate`; sigmas: memory node
-    -> (n, time) standard deviation by noise of what it decides by, ampere, empty without noise; frozen: likewise, of
-    its candidate while its sample gate is open."""
+    """A run of the behavioral equations on a batch.
+
+    currents: node -> (n, time) output, ampere; candidates: memory node -> (n, time) rectified drive, ampere; states:
+    memory node -> (n, time); readout: (n, time, outputs) ampere; ideal: as in `evaluate`; sigmas: memory node -> (n,
+    time) standard deviation by noise of what it decides by, ampere, empty without noise; frozen: likewise, of its
+    candidate while its sample gate is open.
+    """
 
     currents: dict[str, Array]
     candidates: dict[str, Array]
@@ -57,7 +60,7 @@ def evaluate(
     *,
     ideal: bool = False,
 ) -> BehavioralTrace:
-    """Evaluate a sized graph on encoded inputs.
+    """Evaluate a sized graph's behavioral equations on encoded inputs.
 
     Raises InputError for inputs that are not encoded, and for a deviation of an element that the graph does not have.
     """
@@ -72,8 +75,10 @@ def evaluate(
 
 
 def evaluate_noisy(model: NoiseModel, inputs: EncodedInputs, deviations: Deviations = Deviations()) -> BehavioralTrace:
-    """Evaluate a design on encoded inputs, every decision on a candidate with noise of its own; `candidates` of the
-    trace are without it."""
+    """Evaluate a design's behavioral equations on encoded inputs, every decision on a candidate with noise of its own.
+
+    The `candidates` of the trace are without it.
+    """
     graph = model.design.graph
     engine = _Engine(graph, model.design.calibration, deviations, ideal=False).with_noise(model)
     return engine.run(_source_currents(graph, inputs.units))
@@ -86,7 +91,10 @@ def evaluate_held(
     states: Mapping[str, States],
     deviations: Deviations = Deviations(),
 ) -> BehavioralTrace:
-    """Evaluate a trace's inputs with every memory held on states (n, time), as the circuit is between two decisions."""
+    """Evaluate the behavioral equations on a trace's inputs with every memory held on states (n, time).
+
+    The circuit is so between two decisions.
+    """
     sources = {node.name: trace.currents[node.name] for node in graph.of(InputCurrent, UnitCurrent, Pedestal)}
     return _Engine(graph, calibration, deviations, states, ideal=trace.ideal).run(sources)
 
@@ -123,7 +131,7 @@ def cell_of(
     ideal: bool = False,
     beta: tuple[Array, Array] = (np.zeros(()), np.zeros(())),
 ) -> CellEquations[Any, Any, Any]:
-    """Return a memory in the form that its unit's equations read; factors None for a memory that does not deviate."""
+    """Return a memory as its unit's behavioral equations read it; factors None for a memory that does not deviate."""
     asked = graph.currents[node.name]
     factors = unit_of(node).factors_type() if factors is None else factors
     currents = (asked.i_rise, asked.i_fall, asked.i_high)
@@ -131,7 +139,10 @@ def cell_of(
 
 
 def unreset_cells(graph: Sized, calibration: Calibration, deviations: Deviations) -> tuple[str, ...]:
-    """Return the 9T cells that stay on at a candidate of 0, without those whose thresholds depend on the input."""
+    """Return the 9T cells that by the behavioral equations stay on at a candidate of 0.
+
+    Cells whose thresholds depend on the input are not among them.
+    """
     fixed = (node for node in graph.memories if not graph.into(node.name, "beta"))
     cells = ((node, cell_of(graph, node, calibration, deviations.cells.get(node.name))) for node in fixed)
     return tuple(node.name for node, cell in cells if unit_of(node).stays_on_through_reset(cell))

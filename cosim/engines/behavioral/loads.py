@@ -20,7 +20,10 @@ _TRIMMED = 2.0  # largest ratio of a trimmed length to the nominal one
 
 @dataclass(frozen=True)
 class CandidateLoad:
-    """A sampled candidate: capacitance of its diode's net, and of that behind its sample gate, farad."""
+    """Loads of a sampled candidate, for behavioral noise.
+
+    They are the capacitance of its diode's net, and of that behind its sample gate, farad.
+    """
 
     candidate: float
     hold: float
@@ -28,8 +31,11 @@ class CandidateLoad:
 
 @dataclass(frozen=True)
 class Loads:
-    """farads: net -> capacitance; held: memory -> its candidate; diodes: bias pin -> devices of its diode; levels,
-    sinks: memory -> the pin of its level and of its pedestal, where it has them."""
+    """Loads of a design's nets, from which behavioral noise follows.
+
+    farads: net -> capacitance; held: memory -> its candidate; diodes: bias pin -> devices of its diode; levels, sinks:
+    memory -> the pin of its level and of its pedestal, where it has them.
+    """
 
     farads: Mapping[str, float]
     held: Mapping[str, CandidateLoad]
@@ -38,13 +44,16 @@ class Loads:
     sinks: Mapping[str, str]
 
     def of(self, name: str) -> float:
-        """Return the capacitance of a net of the network, F, by its own name, whether it is a port or not."""
+        """Return the capacitance of a net of the network for behavioral noise, F, by its own name, port or not."""
         return self.farads[name] if name in self.farads else self.farads[f"xnetwork.{name}"]
 
 
 @lru_cache(maxsize=4)
 def loads_of(design: Design, fit: NoiseFit) -> Loads:
-    """Compute the loads of a design's nets. Raises InputError that names a unit whose candidate is never frozen."""
+    """Compute the loads of a design's nets for behavioral noise.
+
+    Raises InputError that names a unit whose candidate is never frozen.
+    """
     devices = [element for element in design.flat.elements if isinstance(element, Mos)]
     carriers, farads, kinds = _carriers(devices), defaultdict[str, float](float), _kinds(design.technology)
     for mos in carriers:

@@ -53,7 +53,7 @@ def run_noisy(
 
 
 def run_samples(design: Design, test_set: TestSet, run: Run) -> BehavioralTrace:
-    """Evaluate samples as a run has them, with its noise where it has any."""
+    """Evaluate a design's behavioral equations for a run's samples, with its noise where it has any."""
     if run.noise is None:
         return run_behavioral(design, test_set.x, run.condition, run.chip)
     noise = replace(run.noise, samples=test_set.indices, timing=run.timing)
@@ -67,7 +67,7 @@ def behavioral_power(
     condition: Condition | None = None,
     chip: Chip | None = None,
 ) -> dict[str, Array]:
-    """Compute the mean power per frame of each block, watt, (n, time)."""
+    """Compute the mean power per frame of each block from a behavioral trace, watt, (n, time)."""
     there, assembly = standing(design, condition, chip), design.assembly
     around, strength = around_currents(assembly, pins := design.bias_pins(there)), {PEDESTAL: PEDESTAL_STRENGTH}
     bias = sum(current for pin, current in pins.items() if pin not in assembly.around.pins)
@@ -79,7 +79,10 @@ def behavioral_power(
 
 
 def around_currents(assembly: Assembly, pins: Mapping[str, float]) -> dict[str, float]:
-    """Return block around the network -> its constant current, A; pins: current of each bias pin, A."""
+    """Return block around the network -> its constant current in the behavioral engine, A.
+
+    pins: current of each bias pin, A.
+    """
     found = dict.fromkeys(assembly.around.blocks, 0.0) | assembly.around.constant
     for pin, block in assembly.around.pins.items():
         found[block] += pins[pin]
@@ -88,12 +91,12 @@ def around_currents(assembly: Assembly, pins: Mapping[str, float]) -> dict[str, 
 
 @dataclass(frozen=True)
 class Behavioral:
-    """The equations, for all samples at once in this process."""
+    """The behavioral engine: a design's equations for all samples at once in this process."""
 
     name: str = "behavioral"
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Inference]:
-        """Yield outcomes in the order of the samples; none fails."""
+        """Yield the behavioral engine's outcomes in the order of the samples; none fails."""
         trace = run_samples(design, test_set, run)
         states: States = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
         readout = run.standing(design).bias_scale * trace.readout
@@ -107,7 +110,7 @@ class Behavioral:
             yield Inference(states[k, :length], readout[k, :length], float(power[k]))
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...]:
-        """Return the 9T cells that stay on at a candidate of 0."""
+        """Return the 9T cells that by the behavioral equations stay on at a candidate of 0."""
         deviations = deviations_of(design, run.standing(design), run.chip)
         return unreset_cells(design.graph, design.calibration, deviations)
 
@@ -116,8 +119,8 @@ class Behavioral:
         yield from ()
 
     def check(self) -> None:
-        """Do nothing: the engine needs no tool."""
+        """Do nothing: the behavioral engine needs no tool."""
 
     def describe(self, technology: Technology) -> Description:
-        """Return the version of cosim, without options."""
+        """Return the behavioral engine's description: the version of cosim, without options."""
         return Description(__version__, {})

@@ -45,7 +45,7 @@ Key = tuple[str, str, bool]  # of a signal or a pin; its line, "p", "n", "bias" 
 
 
 class SignalNoise(Protocol):
-    """A function that returns the current of a signal."""
+    """A function of the behavioral noise model that returns the current of a signal."""
 
     def __call__(self, source: str, *, late: bool) -> Array:
         """Return the current of a signal, or with `late` that of the frame before, (n, time), ampere."""
@@ -54,7 +54,10 @@ class SignalNoise(Protocol):
 
 @dataclass(frozen=True)
 class Flow:
-    """Devices of one kind on a node: their current in ampere, and through how many unit devices it flows."""
+    """Devices of one kind on a node of the behavioral noise model.
+
+    They have a current in ampere, and so many unit devices through which it flows.
+    """
 
     kind: str
     current: Array
@@ -63,8 +66,11 @@ class Flow:
 
 @dataclass(frozen=True)
 class NoiseNode:
-    """A diode's node. lag: s; white: one-sided density of what flows in, A^2/Hz; drifts: flicker likewise, at 1 Hz with
-    its exponent; into: the lines whose noise arrives, and how much of it."""
+    """A diode's node in the behavioral noise model.
+
+    lag: s; white: one-sided density of what flows in, A^2/Hz; drifts: flicker likewise, at 1 Hz with its exponent;
+    into: the lines whose noise arrives, and how much of it.
+    """
 
     lag: Array
     white: Array
@@ -74,8 +80,11 @@ class NoiseNode:
 
 @dataclass(frozen=True, eq=False)
 class NoiseModel:
-    """A design's noise in one condition. edges: clocked cell -> the edges that set and reset it; u_t: thermal voltage,
-    V; gate: in which a sample gate closes, s; scale: by which its currents are those of a trace."""
+    """A design's behavioral noise model in one condition.
+
+    edges: clocked cell -> the edges that set and reset it; u_t: thermal voltage, V; gate: in which a sample gate
+    closes, s; scale: by which its currents are those of a trace.
+    """
 
     design: Design
     noise: NoiseSimulation
@@ -87,7 +96,10 @@ class NoiseModel:
 
 
 def noise_model(design: Design, noise: NoiseSimulation, u_t: float, scale: float = 1.0) -> NoiseModel:
-    """Raises InputError that names a unit whose noise is not modelled."""
+    """Return the behavioral noise model of a design.
+
+    Raises InputError that names a unit whose noise is not modelled.
+    """
     loads, edges = loads_of(design, noise.fit), _edges(design, noise.fit, noise.timing, u_t, scale)
     gate = gate_lag(noise.fit, noise.timing, design.technology.supply, u_t)
     return NoiseModel(design, noise, loads, edges, u_t, gate, scale)
@@ -111,7 +123,7 @@ def _edges(
 
 
 class Candidates:
-    """The noise of candidates at the currents of one evaluation."""
+    """Behavioral noise of candidates at the currents of one evaluation."""
 
     def __init__(self, model: NoiseModel, currents: SignalNoise) -> None:
         self.model, self.currents = model, currents
@@ -121,7 +133,7 @@ class Candidates:
         self.shared: dict[tuple[Key, Key], Array | float] = {}
 
     def frozen(self, node: Memory, candidate: Array) -> Array:
-        """Return the standard deviation of a memory's candidate while its sample gate is open, ampere, (n, time)."""
+        """Return the standard deviation of a memory's noisy candidate while its sample gate is open, A, (n, time)."""
         if self.model.noise.flat:
             return np.full(candidate.shape, self.model.noise.flat)
         held, key = self.model.loads.held[node.name], (node.name, "candidate", False)
@@ -133,7 +145,7 @@ class Candidates:
         return np.sqrt(self.covariance(key, key) + self._drift(key) + gate) / self.model.scale
 
     def decided(self, node: Memory, candidate: Array, frozen: Array) -> Array:
-        """Return the standard deviation of what a memory decides by, ampere, (n, time).
+        """Return the noise of what a memory decides by, as standard deviation, ampere, (n, time).
 
         frozen: the standard deviation of its candidate, ampere, (n, time).
         """
@@ -168,12 +180,12 @@ class Candidates:
         return [*flows, Flow("cell_n", 2 * width, 2.0), Flow("cell_p", 2 * width, 2.0)] if on else flows
 
     def sigma_of(self, signal: str) -> Array:
-        """Return the standard deviation of the current on a signal's line p, ampere, (n, time)."""
+        """Return the noise of the current on a signal's line p, as standard deviation, ampere, (n, time)."""
         key = (signal, "p", False)
         return np.sqrt(self.covariance(key, key) + self._drift(key)) / self.model.scale
 
     def covariance(self, a: Key, b: Key) -> Array | float:
-        """Return the covariance of two lines' currents, A^2, without flicker."""
+        """Return the noise covariance of two lines' currents, A^2, without flicker."""
         if not self._sources(a) & self._sources(b):
             return 0.0
         pair = (a, b) if a <= b else (b, a)
@@ -206,7 +218,10 @@ class Candidates:
         return arriving(target)
 
     def line(self, key: Key) -> NoiseNode:
-        """Return a line with its noise and what feeds it; lines that were asked for are kept."""
+        """Return a line of the behavioral noise model with its noise and what feeds it.
+
+        Lines that were asked for are kept.
+        """
         if key not in self.lines:
             name, end, late = key
             if end == "bias":

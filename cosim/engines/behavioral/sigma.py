@@ -41,8 +41,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Decided:
-    """A memory's decisions, (n, time), ampere. distance: to the nearest threshold that counts, inf where none does;
-    noise, mismatch, left: standard deviations of that distance."""
+    """A memory's decisions in a behavioral evaluation, (n, time), ampere.
+
+    distance: to the nearest threshold that counts, inf where none does; noise, mismatch, left: standard deviations of
+    that distance.
+    """
 
     distance: Array
     noise: Array
@@ -51,19 +54,19 @@ class Decided:
 
     @property
     def sigma(self) -> Array:
-        """Return the standard deviation of the distance by all three parts, ampere."""
+        """Return the standard deviation of the decisions' distance to the threshold by all three parts, ampere."""
         return np.sqrt(self.noise**2 + self.mismatch**2 + self.left**2)
 
     @property
     def sigmas(self) -> Array:
-        """Return the distance in its standard deviations."""
+        """Return the decisions' distance to the threshold in its standard deviations."""
         return self.distance / self.sigma
 
 
 def decided_by(
     design: Design, trace: BehavioralTrace, noise: NoiseSimulation, condition: Condition | None = None
 ) -> dict[str, Decided]:
-    """Return memory -> its decisions in a trace without noise, of the nominal circuit in a condition.
+    """Return memory -> its decisions in a behavioral trace without noise, of the nominal circuit in a condition.
 
     Raises InputError for a unit whose noise is not modelled, or a technology without mismatch.
     """
@@ -81,7 +84,10 @@ def devices_of(technology: Technology, fit: NoiseFit, units: int, *, chips: bool
 
 
 def training_noise(technology: Technology, fit: NoiseFit, timing: Timing = Timing()) -> RowNoise:
-    """Numbers of `variation.sigma` at I_UNIT. share: of a 9T cell with such a threshold, both edges together."""
+    """Return the behavioral engine's noise of a row, the numbers of `variation.sigma`, at I_UNIT, for training.
+
+    share: of a 9T cell with such a threshold, both edges together.
+    """
     u_t = technology.thermal_voltage
     gate = gate_lag(fit, timing, technology.supply, u_t)
     hold = technology.hold_capacitance + fit.devices["cell_p"].gate

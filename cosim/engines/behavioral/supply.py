@@ -44,11 +44,11 @@ from cosim.units.timing import PULSE_BEGIN
 
 @dataclass(frozen=True)
 class Feed:
-    """Supply of a circuit.
+    """Supply of a circuit, from which the behavioral engine computes power.
 
-    supply: V; bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame;
-    rails: the signals that have a line n; strength: signal -> how much stronger its own diodes are built, if not 1;
-    around: blocks around the network -> their constant current, A.
+    supply: V; bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame; rails:
+    the signals that have a line n; strength: signal -> how much stronger its own diodes are built, if not 1; around:
+    blocks around the network -> their constant current, A.
     """
 
     supply: float
@@ -66,7 +66,10 @@ def estimate_power(
     feed: Feed,
     deviations: Deviations = Deviations(),
 ) -> dict[str, Array]:
-    """Compute the mean power per frame of each block, watt, (n, time); deviations: those of the trace."""
+    """Compute each block's mean power per frame from behavioral currents, watt, (n, time).
+
+    deviations: those of the trace.
+    """
     constant = dict.fromkeys(BLOCKS, 0.0) | dict(feed.around)
     total = {block: np.full(trace.readout.shape[:2], feed.supply * amp) for block, amp in constant.items()}
     total["bias"] += feed.supply * feed.bias_total

@@ -100,7 +100,7 @@ def ngspice_version(path: Path, timeout: float = 20.0) -> str:
 
 @lru_cache
 def effective_options(path: Path, deck: str, timeout: float = 20.0) -> dict[str, str]:
-    """Return every option of ngspice's that is in effect after a deck's run, by name, as ngspice writes it.
+    """Return every ngspice option in effect after a deck's run, by name, as ngspice writes it.
 
     Raises MissingToolError when the library does not load or does not answer within `timeout` seconds.
     """
@@ -127,7 +127,7 @@ def _ask(path: Path, deck: tuple[str, ...], command: str, timeout: float) -> lis
 
 
 def is_new_enough(version: str) -> bool:
-    """Tell whether a version text such as `39.3` is at least MINIMUM_NGSPICE."""
+    """Tell whether a libngspice version such as `39.3` is at least MINIMUM_NGSPICE."""
     major = re.match(r"\d+", version)
     return major is not None and int(major.group()) >= MINIMUM_NGSPICE
 

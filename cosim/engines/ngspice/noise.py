@@ -22,7 +22,7 @@ _STIMULUS = "vstimulus stimulus 0 dc 0 ac 1\nrstimulus stimulus 0 1e3\n"  # `.no
 
 @dataclass(frozen=True)
 class FrequencyBand:
-    """Frequencies of an analysis, Hz, so many in a decade."""
+    """Frequencies of an ngspice analysis, Hz, so many in a decade."""
 
     low: float = 1.0
     high: float = 1e7
@@ -34,19 +34,19 @@ class FrequencyBand:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Noise of a net over frequency: Hz, and V^2/Hz."""
+    """Noise of a net over frequency, by ngspice: Hz, and V^2/Hz."""
 
     frequency: Array
     density: Array
 
     @property
     def variance(self) -> float:
-        """V^2, over the band that was asked for."""
+        """Return the net's noise by ngspice, V^2, over the band that was asked for."""
         return float(np.trapezoid(self.density * self.frequency, np.log(self.frequency)))
 
 
 def analyse(circuit: Circuit, technology: Technology, lines: Sequence[str], analyses: Sequence[str]) -> list[Vectors]:
-    """Run analyses of a circuit with further lines of SPICE, such as sources with an `ac` value.
+    """Run ngspice analyses of a circuit with further lines of SPICE, such as sources with an `ac` value.
 
     Raises SimulationError where ngspice fails, MissingToolError without it.
     """
@@ -65,7 +65,10 @@ def net_noise(
     nets: Sequence[str],
     band: FrequencyBand = FrequencyBand(),
 ) -> tuple[dict[str, float], dict[str, Spectrum]]:
-    """Return a circuit's operating point, net -> V, and the noise of each of `nets`, V^2/Hz. Raises as `analyse`."""
+    """Return, by ngspice, a circuit's operating point, net -> V, and the noise of each of `nets`, V^2/Hz.
+
+    Raises as `analyse`.
+    """
     asked = ["op", *(f"noise v({net}) vstimulus {band}" for net in nets)]
     point, *spectra = analyse(circuit, technology, [_STIMULUS.rstrip(), *lines], asked)
     voltages = {name: float(values[0]) for name, values in point.items() if "#" not in name}

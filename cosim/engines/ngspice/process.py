@@ -41,7 +41,7 @@ _log = logging.getLogger("cosim")
 
 
 class ProcessDied(Exception):
-    """A process ended in the middle of a deck. status: as `subprocess` has it."""
+    """The ngspice process ended in the middle of a deck. status: as `subprocess` has it."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -50,30 +50,33 @@ class ProcessDied(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """A deck, and what to run on it: the analysis that it asks for (None), or others."""
+    """A request to the ngspice process: a deck, and the analyses to run on it.
+
+    They are the one that it asks for (None), or others.
+    """
 
     deck: str
     analyses: Sequence[str] | None = None
 
     @property
     def title(self) -> str:
-        """Return the title of the deck, which is its first line."""
+        """Return the title of the request's deck, which is its first line."""
         return self.deck.partition("\n")[0].lstrip("* ").strip()
 
     def encode(self, seconds: float) -> bytes:
-        """Return the message for the child; `seconds` of its processor time are what the deck may take."""
+        """Return the message for the ngspice process; `seconds` of its processor time are what the deck may take."""
         limit = min(seconds, _LONGEST) if isfinite(seconds) else 0.0  # 0: no timer
         content = {"deck": self.deck, "analyses": self.analyses, "folder": _folder(), "seconds": limit}
         return json.dumps(content).encode()
 
 
 def ask_ngspice(request: Request, seconds: float = inf) -> list[Vectors] | Failure:
-    """Return the vectors of a deck's plots; `seconds` of the processor's time at most, inf for any.
+    """Run a deck in the ngspice process and return its plots' vectors; it may take `seconds` of processor time.
 
-    A process whose deck was refused gets no other: ngspice 39 keeps arrays of its parser (numparam) that may be too
-    short for the next deck, and circuits in a list whose bounds nobody checks. Where ngspice dies, a line on stderr
-    names the signal and the deck, which runs once more in a new process; where it dies again, that is a Failure. Raises
-    MissingToolError without libngspice.
+    Infinite `seconds` mean any. A process whose deck was refused gets no other: ngspice 39 keeps arrays of its parser
+    (numparam) that may be too short for the next deck, and circuits in a list whose bounds nobody checks. Where ngspice
+    dies, a line on stderr names the signal and the deck, which runs once more in a new process; where it dies again,
+    that is a Failure. Raises MissingToolError without libngspice.
     """
     global _process
     how = ""
@@ -103,7 +106,10 @@ def ask_ngspice(request: Request, seconds: float = inf) -> list[Vectors] | Failu
 
 
 class NgspiceProcess:
-    """An interpreter with ngspice in it. Raises MissingToolError where there is no libngspice that is new enough."""
+    """An interpreter process with ngspice in it.
+
+    Raises MissingToolError where there is no libngspice that is new enough.
+    """
 
     def __init__(self) -> None:
         library = str(find_ngspice_library().absolute())
@@ -124,7 +130,7 @@ class NgspiceProcess:
             )
 
     def ask(self, request: Request, seconds: float) -> list[Vectors] | Failure:
-        """Return what a deck gives. Raises ProcessDied."""
+        """Return what a deck gives in the ngspice process. Raises ProcessDied."""
         self._send(request.encode(seconds))
         head, numbers = json.loads(self._receive()), self._receive()
         if "kind" in head:
@@ -132,13 +138,13 @@ class NgspiceProcess:
         return _read_plots(head["plots"], numbers)
 
     def close(self) -> int:
-        """End it at once, and return its exit status once it has ended."""
+        """End the ngspice process at once, and return its exit status once it has ended."""
         self._process.kill()
         self._connection.close()
         return self._process.wait()
 
     def forget(self) -> None:
-        """Leave it to the process that this one was forked from."""
+        """Leave the ngspice process to the process that this one was forked from."""
         self._connection.close()
         self._process.returncode = 0  # as Popen knows one that was waited for
 

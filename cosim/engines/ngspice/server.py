@@ -38,7 +38,7 @@ Plot = Mapping[str, NDArray[Any]]  # lower-case name of a vector -> its values, 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Reason why a deck has no result: the name of a FailureKind, and ngspice's own words."""
+    """Reason why ngspice gave no result for a deck: the name of a FailureKind, and ngspice's own words."""
 
     kind: Literal["DECK", "CONVERGENCE"]
     words: str
@@ -69,7 +69,7 @@ class Session:
         self.command("set num_threads=1")
 
     def run(self, deck: str, analyses: Sequence[str] | None) -> list[Plot] | Refusal:
-        """Load a deck, and run what it asks for, or else `analyses`: the first plot of each."""
+        """Load a deck in ngspice, and run what it asks for, or else `analyses`: the first plot of each."""
         self.clear()
         try:
             self.shared.load_circuit(deck)
@@ -82,7 +82,7 @@ class Session:
             self.command("remcirc")
 
     def clear(self) -> None:
-        """Forget what ngspice said."""
+        """Forget the ngspice output so far."""
         self.output.clear()
         self.shared.clear_output()
 
@@ -92,7 +92,7 @@ class Session:
         self.shared._ngspice_shared.ngSpice_Command(text.encode("ascii"))
 
     def plot(self, name: str) -> dict[str, NDArray[Any]]:
-        """Return copies of a plot's vectors, by name."""
+        """Return copies of an ngspice plot's vectors, by name."""
         return {each.lower(): _plain(vector._data) for each, vector in self.shared.plot(None, name).items()}
 
     def _run_deck(self) -> list[Plot] | Refusal:
@@ -137,7 +137,7 @@ def _plain(values: ArrayLike) -> NDArray[Any]:
 
 
 def serve(connection: Connection, parent: int, library: str) -> None:
-    """Answer requests until the parent, a process by its number, closes the connection or is gone."""
+    """Answer requests for ngspice until the parent, a process by its number, closes the connection or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business, wherever the terminal sends it
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the process, also where the parent ignores it
     threading.Thread(target=_end_with, args=(connection.fileno(), parent), daemon=True).start()

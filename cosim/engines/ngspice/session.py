@@ -12,7 +12,7 @@ from cosim.engines.ngspice.process import Request, ask_ngspice
 
 
 def run_bench(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
-    """Run a bench as it is written, as `run_deck`."""
+    """Simulate a bench in ngspice as it is written, as `run_deck` does."""
     vectors = run_deck(format_bench(bench), timeout)
     if isinstance(vectors, Failure):
         return vectors
@@ -28,7 +28,7 @@ def run_bench(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
 
 
 def run_deck(deck: str, timeout: float = inf) -> Vectors | Failure:
-    """Load a deck, run the analysis that it asks for, and return its saved vectors by lower-case name.
+    """Load a deck in ngspice, run the analysis it asks for, and return its saved vectors by lower-case name.
 
     The deck carries its own `.options`, `.save` and one analysis line; timeout: seconds of processor time, inf for any
     number. Raises MissingToolError without libngspice.
@@ -38,9 +38,8 @@ def run_deck(deck: str, timeout: float = inf) -> Vectors | Failure:
 
 
 def run_analyses(deck: str, analyses: Sequence[str]) -> list[Vectors] | Failure:
-    """Load a deck once and run analyses on it, such as `noise v(out) v1 dec 10 1 1e6`: the vectors of each one's first
-    plot, complex ones as they are.
+    """Load a deck in ngspice once and run analyses on it, such as `noise v(out) v1 dec 10 1 1e6`.
 
-    Raises MissingToolError without libngspice.
+    Returns the vectors of each one's first plot, complex ones as they are. Raises MissingToolError without libngspice.
     """
     return ask_ngspice(Request(deck, tuple(analyses)))

@@ -36,7 +36,7 @@ class Ngspice:
         return format_bench(bench)
 
     def begun(self, bench: Bench) -> Bench:
-        """Return the bench as `run` runs it: from its resting point, with `bypass`; itself where no point is found."""
+        """Return the bench as ngspice runs it: from its resting point, with `bypass`; itself where none is found."""
         try:
             point = resting_point(bench) if bench.from_rest else ()
         except MissingToolError:
@@ -44,7 +44,7 @@ class Ngspice:
         return started(bench, point) if point and not isinstance(point, Failure) else bench
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
-        """Run a bench; each deck that it takes may use `timeout` seconds of the processor.
+        """Simulate a bench in ngspice; each deck that it takes may use `timeout` seconds of the processor.
 
         Raises MissingToolError without libngspice.
         """
@@ -62,7 +62,7 @@ class Ngspice:
 
 
 def run_from_rest(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
-    """Run a transient from its resting point; a time step that collapsed gets a second, relaxed try.
+    """Simulate a transient in ngspice from its resting point; a time step that collapsed gets a second, relaxed try.
 
     A failure carries the deck of the bench as it was given, which finds the resting point by itself. timeout: seconds
     of the processor for each deck.
@@ -74,13 +74,13 @@ def run_from_rest(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
 
 
 def run_started(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
-    """Run a transient from its resting point; timeout: seconds of the processor for either."""
+    """Simulate a transient in ngspice from its resting point; timeout: seconds of the processor for either."""
     point = resting_point(bench, timeout)
     return point if isinstance(point, Failure) else run_bench(started(bench, point), timeout)
 
 
 def resting_point(bench: Bench, timeout: float = inf) -> Point | Failure:
-    """Return the voltages at time 0 of a bench; timeout: seconds of the processor."""
+    """Return ngspice's voltages at time 0 of a bench; timeout: seconds of the processor."""
     return _rest(format_bench(resting(bench)), timeout)
 
 

@@ -32,9 +32,10 @@ _COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
 
 @dataclass(frozen=True)
 class Audit:
-    """Result of an audit. instances: samples, each on its chip; failed: those that the simulator could not run;
-    reason: why the first of these could not be, in words; empty where none failed.
+    """Result of an audit, samples of an engine's run compared with ngspice.
 
+    instances: samples, each on its chip; failed: those that the simulator could not run; reason: why the first of these
+    could not be, in words; empty where none failed.
     bits: states of the others. ties: those whose margin is under `limit`, ampere, or whose net was HOVERING; turned:
     ties that differ; behind: states from the frame on in which a tie turned, or a hovering net another state, without
     ties; wrong: states that differ, without ties and what is behind them; agreement: the share of those that do not;
@@ -58,12 +59,12 @@ class Audit:
 
 
 def least_margin(found: Outcome) -> float:
-    """Return the margin of a sample's least certain decision, ampere; inf where nothing measured it."""
+    """Return the margin of a simulated sample's least certain decision, ampere; inf where nothing measured it."""
     return float(found.margins.min()) if isinstance(found, Inference) and found.margins.size else np.inf
 
 
 def choose(certainty: Array, count: int, seed: int) -> NDArray[np.int64]:
-    """Return the places of `count` instances, or of all that there are: the least certain ones, then as many at random.
+    """Return the places of `count` simulated instances to audit, or of all: the least certain, then as many at random.
 
     certainty: (n,), ampere, by `least_margin`; nan for what cannot be audited.
     """
@@ -76,7 +77,7 @@ def choose(certainty: Array, count: int, seed: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class AuditableRun:
-    """A run whose samples may be audited: its design, the samples, what came out, and how they were run."""
+    """An engine's run whose samples may be audited: its design, the samples, what came out, and how they were run."""
 
     design: Design
     test_set: TestSet
@@ -92,12 +93,12 @@ class AuditableRun:
 
 
 def audit_samples(ran: AuditableRun, count: int, progress: Progress) -> Audit:
-    """Audit `count` samples of a run; what ngspice gives is kept in the run's folder."""
+    """Audit `count` samples of an engine's run against ngspice, whose results are kept in the run's folder."""
     return audit_places(ran, choose(ran.certainty, count, seed=0), progress)
 
 
 def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progress) -> Audit:
-    """Audit the samples at these places."""
+    """Audit an engine's samples at these places against ngspice."""
     design, run, chosen = ran.design, ran.run, ran.test_set.select(places)
     there = run.standing(design)
     benches = list(sample_benches(design, chosen, run))
@@ -107,7 +108,7 @@ def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progres
 
 
 def audit_conditions(runs: Sequence[AuditableRun], count: int, progress: Progress) -> Audit:
-    """Audit `count` samples among those of several runs, each in its own condition."""
+    """Audit `count` samples of several engine runs against ngspice, each in its own condition."""
     first = np.cumsum([0, *(len(ran.outcomes) for ran in runs)])
     places = choose(np.concatenate([ran.certainty for ran in runs]), count, seed=0)
     found: list[Audit] = []
@@ -120,7 +121,7 @@ def audit_conditions(runs: Sequence[AuditableRun], count: int, progress: Progres
 
 
 def merge(audits: Sequence[Audit]) -> Audit:
-    """Merge several audits into one; its limit is the largest of theirs."""
+    """Merge several audits of engine runs into one; its limit is the largest of theirs."""
     counts = Counter[str]()
     for one in audits:
         counts.update({name: getattr(one, name) for name in _COUNTS})
@@ -140,12 +141,12 @@ def _concluded(counts: Mapping[str, int], limit: float, worst: float | None, rea
 
 
 def reference_run(run: Run) -> Run:
-    """Return how the same benches are run in ngspice for an audit."""
+    """Return the settings with which an engine's benches are run in ngspice for an audit."""
     return Run(run.folder, max(run.jobs, 1), run.timeout, engine=NGSPICE)
 
 
 def judge(design: Design, found: Sequence[Outcome], others: Sequence[Outcome], bias_scale: float = 1.0) -> Audit:
-    """Compare outcomes with those of ngspice for the same benches."""
+    """Compare an engine's outcomes with those of ngspice for the same benches."""
     limit, allowed = TIE * bias_scale * design.i_unit, tolerances(design.graph)
     near = HOVERING * design.nominal.technology.supply
     pairs = [

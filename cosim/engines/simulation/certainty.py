@@ -49,10 +49,10 @@ class _Fixed:
 
 
 def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
-    """Return how to measure each memory's margin, in the order of the decisions; None for one that compares nothing.
+    """Return how to measure each memory's margin in a simulation, in the order of the decisions.
 
-    A ladder's margin is that of its quantiser, a toggle's that of its master: what follows them is a pulse of full
-    size.
+    It is None for a memory that compares nothing. A ladder's margin is that of its quantiser, a toggle's that of its
+    master: what follows them is a pulse of full size.
     """
     there, graph, assembly = run.standing(design), design.graph, design.assembly
     roles, closes = assembly.circuit.roles(), run.timing.closes(len(assembly.clocks))
@@ -74,7 +74,7 @@ def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
 
 
 def with_candidates(bench: Bench, margins: tuple[Margin | None, ...]) -> Bench:
-    """Return the bench with probes of the currents that decision margins are read from."""
+    """Return the bench with probes of the simulated currents that decision margins are read from."""
     known = set(bench.probes)
     asked = [margin for margin in margins if margin is not None]
     devices = [device for margin in asked for device in (margin.device, *margin.lines)]
@@ -84,6 +84,6 @@ def with_candidates(bench: Bench, margins: tuple[Margin | None, ...]) -> Bench:
 
 
 def with_margins(plan: ReadPlan, margins: tuple[Margin | None, ...], run: Run) -> ReadPlan:
-    """Return the plan with the decision margins that it has to read as well."""
+    """Return the plan of what to read from a simulation, with the decision margins as well."""
     closes = [run.timing.moments(len(plan.times), 0.0 if margin is None else margin.close) for margin in margins]
     return replace(plan, margins=margins, closes=np.array(closes), pulsed=PULSE_END * run.timing.t_step)

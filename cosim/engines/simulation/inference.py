@@ -45,7 +45,7 @@ _WORDS = 200  # bytes kept of what ran elsewhere, and why
 def run_inference(
     bench: Bench, plan: ReadPlan, simulator: str = "ngspice", timeout: float = DEFAULT_TIMEOUT
 ) -> Outcome:
-    """Run one bench from this process and read what the plan asks for."""
+    """Simulate one inference bench from this process and read what the plan asks for."""
     return infer_tile(simulator_named(simulator), BenchGroup((0,), (bench,), (plan,)), timeout)[0]
 
 
@@ -62,7 +62,7 @@ class BenchGroup:
 
 
 def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int) -> Iterator[BenchGroup]:
-    """Yield all benches and their plans in order, `lanes` in a group, the rest in the last one."""
+    """Yield all benches to simulate and their plans in order, `lanes` in a group, the rest in the last one."""
     numbered = enumerate(zip(benches, plans, strict=True))
     while tile := list(islice(numbered, lanes)):
         yield BenchGroup(
@@ -71,12 +71,12 @@ def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int)
 
 
 def infer_tile(simulator: Simulator, tile: BenchGroup, timeout: float) -> list[Outcome]:
-    """Run the benches of a tile from this process and read what their plans ask for; `timeout` second for each."""
+    """Simulate a tile's benches from this process and read what their plans ask for; `timeout` second for each."""
     return _read(simulator, tile, run_benches(simulator, tile.benches, timeout))
 
 
 def infer_alone(simulator: Simulator, tile: BenchGroup, timeout: float) -> list[Outcome]:
-    """Run the benches of a tile without another simulator's help and read what their plans ask for.
+    """Simulate a tile's benches without another simulator's help and read what their plans ask for.
 
     timeout: second for each bench.
     """
@@ -98,11 +98,11 @@ def _read(simulator: Simulator, tile: BenchGroup, ran: Sequence[SimulationResult
 def run_inferences(
     benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run = Run(), progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
-    """Return outcomes in the order of the benches. In a folder, finished ones are read back instead of run again.
+    """Simulate inference benches and return outcomes in their order.
 
-    A bench that fails, exceeds the time-out or loses its process twice is a Failure; the others go on. What a simulator
-    has no model for runs in its fallback, one by one behind all others. Raises InputError when the folder cannot be
-    written.
+    In a folder, finished ones are read back instead of run again. A bench that fails, exceeds the time-out or loses its
+    process twice is a Failure; the others go on. What a simulator has no model for runs in its fallback, one by one
+    behind all others. Raises InputError when the folder cannot be written.
     """
     simulator, store = simulator_named(run.engine), None if run.folder is None else run.folder / INFERENCES
     outcomes: dict[int, Outcome] = {}
@@ -162,7 +162,7 @@ def _run_pool(tiles: list[BenchGroup], run: Run, simulator: Simulator) -> Iterat
 
 
 def deck_hash(deck: str) -> str:
-    """Return the name under which a deck's result is kept: a hash of its text, 24 hexadecimal digits."""
+    """Return the name under which a simulated deck's result is kept: a hash of its text, 24 hexadecimal digits."""
     return hashlib.sha256(deck.encode()).hexdigest()[:24]
 
 

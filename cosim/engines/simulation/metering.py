@@ -27,19 +27,19 @@ Array = NDArray[np.float64]
 
 
 def block_supply(block: str) -> str:
-    """Return the supply net of a block."""
+    """Return the supply net of a block in a metered testbench."""
     return f"{SUPPLY}_{block}"
 
 
 def supply_source(block: str) -> str:
-    """Return the name of the source of a block's supply."""
+    """Return the name of the source of a block's supply in a metered testbench."""
     return block_supply(block).removeprefix("v")
 
 
 def meter(bench: Bench, assembly: Assembly | None = None) -> Bench:
-    """Return a testbench without subcircuits, with one supply source for each block of the assembly, by default BLOCKS.
+    """Return an inference testbench, metered: without subcircuits, one supply source for each block of the assembly.
 
-    The bench saves the currents of these sources and of the reset as well.
+    The default is BLOCKS. The bench saves the currents of these sources and of the reset as well.
     """
     blocks, pins = (BLOCKS, {}) if assembly is None else (assembly.blocks, assembly.around.pins)
 
@@ -70,7 +70,7 @@ def _moved(element: Mos | Capacitor | Source, net: str) -> Element:
 
 
 def meters_of(assembly: Assembly) -> dict[str, Meter]:
-    """Return the meters of a metered run, by name: each block, `vground`, every output, clock and pulse, and `resetb`.
+    """Return a simulated run's meters, by name: each block, `vground`, every output, clock and pulse, and `resetb`.
 
     The virtual ground's source delivers the current that flows back through it: minus what is drawn through it. Outputs
     as
@@ -85,21 +85,23 @@ def meters_of(assembly: Assembly) -> dict[str, Meter]:
 
 
 def pushed_by(assembly: Assembly) -> dict[str, Meter]:
-    """Return output pin -> the current that it pushes into the virtual ground, while it does; there is none where the
-    chip's own decision sinks it to ground."""
+    """Return output pin -> the simulated current that it pushes into the virtual ground.
+
+    There is none where the chip's own decision sinks it to ground.
+    """
     if assembly.around.lines:
         return {}
     return {pin: Meter(pin, one_way=True) for pin in assembly.outputs}
 
 
 def frame_windows(timing: Timing, frames: int) -> Array:
-    """Return begin and end of each frame, (frames, 2), second."""
+    """Return begin and end of each simulated frame, (frames, 2), second."""
     frame = np.arange(frames, dtype=np.float64)[:, None]
     return np.asarray(timing.start + timing.t_step * (frame + np.array([0.0, 1.0])), dtype=np.float64)
 
 
 def settled_windows(timing: Timing, assembly: Assembly, frames: int) -> tuple[Array, Array]:
-    """Return the windows in which the circuit is still, (windows, 2) in second, and their weights in each frame.
+    """Return the windows in which a simulated circuit is still, (windows, 2) in second, and their frame weights.
 
     The weights, (frames, windows), have rows that sum to 1: power in the windows times this is the static power of each
     frame. The circuit changes at the frame's edge, when a stage closes, and when a pulse begins or ends; between two

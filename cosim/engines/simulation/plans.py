@@ -13,7 +13,7 @@ from cosim.engines.simulation.testbench import run_time
 
 
 def read_plan(design: Design, frames: int, timing: Timing = Timing(), condition: Condition | None = None) -> ReadPlan:
-    """Return the plan of what to sample in an inference of so many frames.
+    """Return the plan of what to sample in a simulated inference of so many frames.
 
     condition: that of the bench, a chip's supply in it; None: nominal.
     """
@@ -41,7 +41,7 @@ def _readout_stage(design: Design, supply: float) -> list[tuple[Meter, float]]:
 def metered_plan(
     design: Design, frames: int, timing: Timing = Timing(), condition: Condition | None = None
 ) -> ReadPlan:
-    """Return the plan of a metered inference: `meters_of` in every frame, then in every settled window.
+    """Return the plan of a simulated, metered inference: `meters_of` in every frame, then in every settled window.
 
     condition: as for `read_plan`.
     """

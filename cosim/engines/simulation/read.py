@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Meter:
-    """A voltage source whose mean current is read. one_way: what flows back into it does not count.
+    """A voltage source whose mean current is read from a simulation. one_way: what flows back into it does not count.
 
     A supply takes back what flows back. A driver does not: it delivers from its own supply and takes to ground.
     """
@@ -27,11 +27,12 @@ class Meter:
 
 @dataclass(frozen=True)
 class Margin:
-    """Measurement of a memory's margin, ampere: the current of `device`, when the share `close` of the frame is over,
-    from the nearest of those at which a decision turns.
+    """Measurement of a decision margin in a simulation.
 
-    thresholds: these, from the currents of `lines`, transistors; started: whether the state is not 0 before the first
-    frame; pulse: what moves the memory behind the decision, in steps, where a quantiser does.
+    Measurement of a memory's margin, ampere: the current of `device`, when the share `close` of the frame is over, from
+    the nearest of those at which a decision turns. thresholds: these, from the currents of `lines`, transistors;
+    started: whether the state is not 0 before the first frame; pulse: what moves the memory behind the decision, in
+    steps, where a quantiser does.
     """
 
     device: str
@@ -44,7 +45,7 @@ class Margin:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """Plan of what to read from a run.
+    """Plan of what to read from a simulated run.
 
     decisions: what shows each memory's state, a net is high above `threshold` volt; outputs: sources that
     the readout's currents flow through; supplies: every source that delivers power, with its volt; times: when to
@@ -71,13 +72,13 @@ class ReadPlan:
 
 
 def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
-    """Return the time at which waveforms end too early for a plan, in words; empty if they do not."""
+    """Return the time at which simulated waveforms end too early for a plan, in words; empty if they do not."""
     last, end = waves.time[-1], max(plan.window[1], plan.decided)
     return f"stopped at {last:.6g} s of {end:.6g} s" if last < end * (1 - 1e-6) else ""
 
 
 def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
-    """Read from a bench's waveforms what the plan asks for."""
+    """Read what the plan asks for from a bench's simulated waveforms."""
     time, at = waves.time, _At(plan.times, waves.time)
     nets = dict.fromkeys(net for shown in plan.decisions if not isinstance(shown, Carried) for net in shown)
     volts = {net: at.read(waves.voltage(net)) for net in nets}
@@ -154,7 +155,7 @@ def _latch(shown: Shown, volts: Mapping[str, Array], plan: ReadPlan) -> Array:
 
 
 def drawn_power(waves: Waveforms, supplies: Sequence[tuple[Meter, float]]) -> Array:
-    """Compute the power that these sources deliver at each of the solver's steps, watt."""
+    """Compute the power that these sources deliver at each of the simulator's steps, watt."""
     shape = next(iter(waves.probes.values())).shape
     return sum((volt * _current(waves, meter) for meter, volt in supplies), np.zeros(shape))
 

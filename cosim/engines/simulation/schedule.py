@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Lost:
-    """Reason why a task has no result: TIMEOUT or CRASH, and what was seen."""
+    """Reason why a simulation's task has no result: TIMEOUT or CRASH, and what was seen."""
 
     kind: FailureKind
     detail: str
@@ -50,7 +50,7 @@ def run_tasks(
     limit: Callable[[Task], float],
     started: Callable[[Future[Result]], bool] = Future.running,
 ) -> Iterator[tuple[Task, Result | Lost]]:
-    """Yield each task with its result as it finishes, `slots` of them submitted at a time.
+    """Run tasks in worker processes and yield each with its result as it finishes, `slots` of them submitted at a time.
 
     A task that runs for more than `limit(task)` seconds is cancelled; one whose worker died is tried TRIES times.
     A line on stderr says so, with the text of the task. `started` says whether a future's task runs; where nothing

@@ -35,17 +35,17 @@ NOISE_POINTS = 2000  # of the noise of a frame: 5 us, a third of the lag of a ca
 
 @dataclass(frozen=True)
 class SimulatorEngine:
-    """A simulator as an engine."""
+    """An engine that infers with a simulator alone: each sample's bench is simulated and read."""
 
     simulator: Simulator
 
     @property
     def name(self) -> str:
-        """The simulator's name."""
+        """Return the simulator's name, which is the engine's."""
         return self.simulator.name
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Outcome]:
-        """Yield outcomes in the order of the samples: from processes or, without any, as they are asked for."""
+        """Yield the simulator's outcomes in the order of the samples: from processes or, without any, as asked for."""
         benches, there = sample_benches(design, test_set, run), run.standing(design)
         plans = (read_plan(design, int(length), run.timing, there) for length in test_set.lengths)
         if isinstance(self.simulator, Batched):
@@ -59,8 +59,7 @@ class SimulatorEngine:
             yield from infer_tile(self.simulator, tile, run.timeout)
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...] | Failure:
-        """Return the 9T cells that are on at the end of the reset, having been on before it; or why the simulation
-        failed.
+        """Return the 9T cells that a simulation finds on after the reset, having been on before it; or why it failed.
 
         A cell that resets has one state where its candidate is 0. One run of half a frame shows it, from the resting
         point that samples start from, in which a chip's bench sets every cell.
@@ -86,7 +85,7 @@ class SimulatorEngine:
         self.simulator.check()
 
     def describe(self, technology: Technology) -> Description:
-        """Return the simulator's version and options."""
+        """Return the version and options of this engine's simulator."""
         return self.simulator.describe(technology)
 
 
@@ -98,8 +97,7 @@ def engine_named(name: str) -> Engine:
 
 
 def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Bench]:
-    """Return an iterator of each sample's bench, as long as its valid steps; its transistors have noise where the run
-    has.
+    """Return an iterator of each sample's bench to simulate, as long as its valid steps; with noise where the run has.
 
     Raises OutOfMemoryError where the waveforms of the longest one have no room.
     """
@@ -122,14 +120,14 @@ def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Benc
 def simulate_samples(
     design: Design, test_set: TestSet, run: Run = Run(), progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
-    """Run every sample by the run's engine; return the outcomes in the order of the test set."""
+    """Simulate every sample by the run's engine; return the outcomes in the order of the test set."""
     return list(engine_named(run.engine).infer(design, test_set, run, progress))
 
 
 def meter_samples(
     design: Design, test_set: TestSet, run: Run = Run(), progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
-    """Run samples through a simulator with a supply for each block; outcomes hold what `metered_plan` asks for."""
+    """Simulate samples with a supply for each block; outcomes hold what `metered_plan` asks for."""
     benches = [meter(bench, design.assembly) for bench in sample_benches(design, test_set, run)]
     there = run.standing(design)
     plans = [metered_plan(design, int(length), run.timing, there) for length in test_set.lengths]

@@ -11,15 +11,17 @@ from cosim.engines.table import NGSPICE, simulator_named
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """Result of one bench. elsewhere: which simulator ran it in place of the one that was asked, and why; empty for
-    none."""
+    """Result of one simulated bench.
+
+    elsewhere: which simulator ran it in place of the one that was asked, and why; empty for none.
+    """
 
     found: Waveforms | Failure
     elsewhere: str = ""
 
 
 def run_benches(simulator: Simulator, benches: Sequence[Bench], timeout: float) -> list[SimulationResult]:
-    """Run at most `lanes` benches for at most `timeout` seconds each.
+    """Simulate at most `lanes` benches for at most `timeout` seconds each.
 
     What a Batched simulator has no model for runs in its fallback, unless that is not installed.
     """
@@ -37,14 +39,14 @@ def run_benches(simulator: Simulator, benches: Sequence[Bench], timeout: float) 
 
 
 def run_alone(simulator: Simulator, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
-    """Run benches for at most `timeout` seconds each, without another simulator's help."""
+    """Simulate benches for at most `timeout` seconds each, without another simulator's help."""
     if isinstance(simulator, Batched):
         return simulator.run_all(benches, timeout * len(benches))
     return [simulator.run(bench, timeout) for bench in benches]
 
 
 def beyond_it(found: object) -> str:
-    """Return what a simulator has no model for, if that is why it gave no waveforms; else an empty text."""
+    """Return what a simulator has no model for, if that is why a bench has no waveforms; else an empty text."""
     return found.detail if isinstance(found, Failure) and found.kind is FailureKind.UNSUPPORTED else ""
 
 
@@ -62,8 +64,10 @@ def fallback_of(simulator: Simulator) -> Simulator | None:
 
 
 def run_bench(bench: Bench, what: str, simulator: str = NGSPICE) -> Waveforms:
-    """Return the waveforms of a bench. Raises SimulationError that begins with `what`, MissingToolError without the
-    simulator."""
+    """Simulate a bench and return its waveforms.
+
+    Raises SimulationError that begins with `what`, MissingToolError without the simulator.
+    """
     (ran,) = run_benches(simulator_named(simulator), [bench], DEFAULT_TIMEOUT)
     if isinstance(ran.found, Failure):
         raise SimulationError(f"{what}: {ran.found.kind.value}: {ran.found.detail}")

@@ -41,7 +41,7 @@ LONGEST_HIGH = 0.8  # of a tick, that ck is high
 
 
 def input_elements(design: Design, condition: Condition, inputs: NDArray[np.float64], timing: Timing) -> list[Element]:
-    """Return current sources that draw inputs (time, width), in units, plus the pedestal from the input pins.
+    """Return a testbench's current sources, which draw inputs (time, width), in units, and pedestal from the pins.
 
     Where converters do that, the sources are the bits of their codes.
     """
@@ -55,7 +55,10 @@ def input_elements(design: Design, condition: Condition, inputs: NDArray[np.floa
 
 
 def control_elements(design: Design, condition: Condition, frames: int, timing: Timing) -> list[Element]:
-    """Return supply, reset, clocks, bias pins, unit current and the readout's virtual ground with one sense each."""
+    """Return a testbench's supply, reset, clocks, bias pins, unit current and virtual ground with one sense each.
+
+    The virtual ground is the readout's.
+    """
     assembly, supply = design.assembly, condition.technology.supply
     waves = (_clock if assembly.around.ticks else _phases)(design, supply, frames, timing)
     reset, *clocks = (Source(pin, "v", pin, GROUND, wave) for pin, wave in waves.items())
@@ -141,7 +144,7 @@ def _code_elements(design: Design, condition: Condition, inputs: NDArray[np.floa
 
 
 def run_time(assembly: Assembly, frames: int, timing: Timing) -> float:
-    """Return how long an inference takes, its decision on the chip included, s."""
+    """Return how long a simulated inference takes in circuit time, its decision on the chip included, s."""
     decided = DECIDED if assembly.around.lines else 0.0
     return timing.start + (frames + decided) * timing.t_step
 
@@ -153,7 +156,7 @@ def inference_bench(
     condition: Condition | None = None,
     chip: Chip | None = None,
 ) -> Bench:
-    """Return the bench of one inference on a raw sample x (time, features)."""
+    """Return the testbench to simulate one inference on a raw sample x (time, features)."""
     return next(inference_benches(design, (x,), timing, condition, chip))
 
 
@@ -164,9 +167,10 @@ def inference_benches(
     condition: Condition | None = None,
     chip: Chip | None = None,
 ) -> Iterator[Bench]:
-    """Yield the bench of every raw sample (time, features); what they have in common is made once for all of them.
+    """Yield the testbench to simulate every raw sample (time, features).
 
-    Each saves the decision nodes, the readout currents and every supply's current.
+    Their common parts are made once for all of them. Each saves the decision nodes, the readout currents and every
+    supply's current.
     """
     there = standing(design, condition, chip)
     circuit = design.assembly.circuit if chip is None else chip_circuit(design, chip)
@@ -186,7 +190,7 @@ def inference_benches(
 
 
 def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return input currents in units, (time, width), of a raw sample x (time, features)."""
+    """Return a testbench's input currents in units, (time, width), of a raw sample x (time, features)."""
     return encode_inputs(design.network.encoding, x[None]).units[0]
 
 
@@ -198,12 +202,14 @@ def saved_probes(assembly: Assembly) -> tuple[Probe, ...]:
 
 
 def probes_of(shown: Shown) -> tuple[Probe, ...]:
-    """Return the probes that show a state."""
+    """Return the probes of a testbench that show a memory's state."""
     return (DrainCurrent(shown.device),) if isinstance(shown, Carried) else tuple(map(Voltage, shown))
 
 
 def pulse_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return pulse and pulseb: high at the beginning of the reset, low before it ends, then high once in each
-    decision."""
+    """Return a testbench's waveforms of pulse and pulseb: high as the reset begins, low before it ends.
+
+    They are then high once in each decision.
+    """
     pulses = timing.moments(frames, close + PULSE_BEGIN, close + PULSE_END)
     return square(supply, 1.0, [0.4 * timing.start, *pulses], timing)

@@ -31,10 +31,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Undecided:
-    """repeated: samples that ran with tighter steps, too; error: what that changed SHARE of the margins by, ampere.
+    """Simulated decisions that an engine's error could turn.
 
-    limit: error and what the tables may err, ampere. decisions: those with a margin; near: of them under the limit.
-    latches: decisions whose nets were read; floating: of them within `volt` of the threshold. samples: with either.
+    repeated: samples that ran with tighter steps, too; error: what that changed SHARE of the margins by, ampere. limit:
+    error and what the tables may err, ampere. decisions: those with a margin; near: of them under the limit. latches:
+    decisions whose nets were read; floating: of them within `volt` of the threshold. samples: with either.
     """
 
     repeated: int
@@ -50,8 +51,11 @@ class Undecided:
 
 @dataclass(frozen=True)
 class UndecidedChips:
-    """inferences: samples on chips whose margins were measured; near: those with a decision under `limit`; repeated,
-    error, limit: as in `Undecided`."""
+    """Simulated decisions on drawn chips that an engine's error could turn.
+
+    inferences: samples on chips whose margins were measured; near: those with a decision under `limit`; repeated,
+    error, limit: as in `Undecided`.
+    """
 
     inferences: int
     near: int
@@ -61,7 +65,7 @@ class UndecidedChips:
 
 
 def find_undecided(ran: AuditableRun, progress: Progress) -> Undecided:
-    """Count the decisions that the engine's error could turn, in a run by an engine that measures margins.
+    """Count the decisions that the engine's error could turn, in a simulated run with measured margins.
 
     Half of the samples that it repeats are the least certain.
     """
@@ -89,7 +93,10 @@ def find_undecided(ran: AuditableRun, progress: Progress) -> Undecided:
 
 
 def tighter_benches(design: Design, few: TestSet, run: Run) -> tuple[list[Bench], list[ReadPlan]]:
-    """Return the benches of samples, with steps that may err less, and the plans that read them, margins included."""
+    """Return the benches of samples for a simulation with steps that may err less, and the plans that read them.
+
+    Margins are included.
+    """
     margins, there = decision_margins(design, run), run.standing(design)
     benches = [with_candidates(_tighter(bench), margins) for bench in sample_benches(design, few, run)]
     plans = [with_margins(read_plan(design, int(n), run.timing, there), margins, run) for n in few.lengths]
@@ -97,7 +104,10 @@ def tighter_benches(design: Design, few: TestSet, run: Run) -> tuple[list[Bench]
 
 
 def steps_error(pairs: Iterable[tuple[Outcome, Outcome]]) -> float:
-    """Return the change of margins between two runs of the same benches that the share SHARE stays within, ampere."""
+    """Return the change of margins between two simulations of one set of benches, ampere.
+
+    The share SHARE of all changes stays within it.
+    """
     changes = np.concatenate([np.empty(0), *(_apart(one, other) for one, other in pairs)])
     return float(np.quantile(changes, SHARE)) if changes.size else 0.0
 

@@ -36,14 +36,14 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class WorkerDied(Exception):
-    """A worker process ended in the middle of a call."""
+    """A worker process of the simulations ended in the middle of a call."""
 
 
 class WorkerPool:
-    """`jobs` worker processes, each of which begins with `prepare(*arguments)`; use it in a `with` statement.
+    """A pool of `jobs` worker processes for simulations, each of which begins with `prepare(*arguments)`.
 
-    What is submitted, and what comes back, is pickled. A process is started when there is a call for it, so that there
-    are never more of them than calls.
+    Use it in a `with` statement. What is submitted, and what comes back, is pickled. A process is started when there is
+    a call for it, so that there are never more of them than calls.
     """
 
     def __init__(self, jobs: int, prepare: Callable[..., None] | None = None, *arguments: object) -> None:
@@ -52,7 +52,7 @@ class WorkerPool:
         self._workers: list[_Worker] = []
 
     def submit(self, function: Callable[..., Any], /, *arguments: object) -> Future[Any]:
-        """Submit a call; its future is running once a worker is ready for it, and `cancel` ends it even then.
+        """Submit a call to a worker process; its future runs once a worker is ready, and `cancel` ends it even then.
 
         The future's exception is WorkerDied where the worker ended, or what the function raised.
         """
@@ -75,7 +75,7 @@ class WorkerPool:
 
 
 class PoolFuture(Future[Any]):
-    """A call that waits for its worker, or runs in it."""
+    """A call that waits for its worker process, or runs in it."""
 
     def __init__(self, call: Call) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class PoolFuture(Future[Any]):
         self._before = 0.0  # s that the process had used when it began
 
     def run_in(self, process: "_Process") -> None:
-        """Wait for what the call gives there."""
+        """Wait for the result of the call in a worker process."""
         with self._lock:
             if not self.set_running_or_notify_cancel():
                 return
@@ -100,19 +100,19 @@ class PoolFuture(Future[Any]):
             self.set_result(result)
 
     def fail(self, error: Exception) -> None:
-        """End the future with an error, because there is no worker for it."""
+        """End the call's future with an error, because there is no worker process for it."""
         if self.set_running_or_notify_cancel():
             self.set_exception(error)
 
     def cancel(self) -> bool:
-        """Cancel the future as any other; a call that runs ends with its worker."""
+        """Cancel the call's future as any other; a call that runs ends with its worker process."""
         with self._lock:
             if self._process is not None:
                 self._process.kill()
         return super().cancel()
 
     def processor_time(self) -> float | None:
-        """Return what the call has used so far in its worker, s; None where the system does not tell."""
+        """Return what the call has used so far in its worker process, s; None where the system does not tell."""
         with self._lock:
             used = None if self._process is None else processor_time(self._process.pid)
             return None if used is None else used - self._before
@@ -206,7 +206,7 @@ class _Process:
 
 
 def serve(parent: Connection) -> None:
-    """Answer the parent's calls; the main function of a worker."""
+    """Answer the parent's calls, as the main function of a worker process for simulations."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business, wherever the terminal sends it
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     while True:

@@ -44,7 +44,7 @@ class Vacask:
         return format_bench(bench)
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
-        """Run a bench. Raises MissingToolError without VACASK."""
+        """Simulate a bench in VACASK. Raises MissingToolError without VACASK."""
         vectors = run_deck(format_bench(bench), timeout)
         if isinstance(vectors, Failure):
             return vectors
@@ -75,7 +75,7 @@ def _in_parallel(bench: Bench) -> dict[Probe, int]:
 
 
 def run_deck(deck: str, timeout: float) -> Vectors | Failure:
-    """Run a deck for at most `timeout` seconds of the processor and return its saved vectors by its own names.
+    """Run a deck in VACASK for at most `timeout` seconds of the processor; return its vectors by its own names.
 
     Raises MissingToolError without VACASK.
     """
@@ -100,7 +100,7 @@ def run_deck(deck: str, timeout: float) -> Vectors | Failure:
 
 
 def read_raw(content: bytes) -> dict[str, NDArray[np.float64]]:
-    """Return the vectors of a binary raw file of real numbers, by name."""
+    """Return the vectors of VACASK's binary raw file of real numbers, by name."""
     head, _, body = content.partition(b"Binary:\n")
     lines = head.decode("ascii").splitlines()
     count = int(next(line for line in lines if line.startswith("No. Points:")).split(":")[1])

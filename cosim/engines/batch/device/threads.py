@@ -26,123 +26,123 @@ spline_weights: Any = jit(table_lookup.spline_weights.py_func)
 
 @jit
 def load(array: Any, row: Any) -> Any:
-    """Return the thread's own number in a row of an array."""
+    """Return the GPU thread's own number in a row of a kernel's array."""
     return array[row, cuda.grid(1)]
 
 
 @jit
 def store(array: Any, row: Any, value: Any) -> None:
-    """Put a number into the thread's own column of a row."""
+    """Put a number into the GPU thread's own column of a row of a kernel's array."""
     array[row, cuda.grid(1)] = value
 
 
 @jit
 def add_to(array: Any, row: Any, value: Any) -> None:
-    """Add a number to the thread's own column of a row."""
+    """Add a number to the GPU thread's own column of a row of a kernel's array."""
     array[row, cuda.grid(1)] += value
 
 
 @jit
 def store_where(array: Any, row: Any, mask: Any, value: Any) -> None:
-    """Put a number into the thread's own column of a row where `mask` is not 0."""
+    """Put a number into the GPU thread's own column of a kernel's row where `mask` is not 0."""
     if mask != 0.0:
         array[row, cuda.grid(1)] = value
 
 
 @jit
 def in_precision_of(array: Any, value: Any) -> Any:
-    """Convert a number to the precision of an array."""
+    """Convert a number of a GPU kernel of the batched engine to the precision of an array."""
     return array.dtype.type(value)
 
 
 @jit
 def splat(number: Any) -> Any:
-    """Return the number itself: a thread has one lane."""
+    """Return the number itself, as a GPU kernel's thread has one lane."""
     return number
 
 
 @jit
 def each_lane() -> Any:
-    """Return the range that holds the thread's own lane alone."""
+    """Return the range that holds the GPU thread's own lane alone, for a kernel's loops."""
     lane = cuda.grid(1)
     return range(lane, lane + 1)
 
 
 @jit
 def count_evaluation(version: Any, line: Any) -> None:
-    """Count one more evaluation of a line."""
+    """Count in a GPU kernel one more evaluation of a circuit's gate or drain line."""
     version[line, cuda.grid(1)] += 1
 
 
 @jit
 def evaluation_count(version: Any, line: Any) -> Any:
-    """Return how often a line was evaluated."""
+    """Return in a GPU kernel how often a circuit's gate or drain line was evaluated."""
     return version[line, cuda.grid(1)]
 
 
 @jit
 def set_evaluation_count(version: Any, line: Any, count: Any) -> None:
-    """Set how often a line was evaluated."""
+    """Set in a GPU kernel how often a circuit's gate or drain line was evaluated."""
     version[line, cuda.grid(1)] = count
 
 
 @jit
 def absolute(a: Any) -> Any:
-    """Return |a|."""
+    """Return |a| in a GPU kernel of the batched engine."""
     return abs(a)
 
 
 @jit
 def minimum(a: Any, b: Any) -> Any:
-    """Return the smaller of two numbers; `a` where `b` is nan."""
+    """Return the smaller of two numbers in a GPU kernel; `a` where `b` is nan."""
     return a if a < b or b != b else b
 
 
 @jit
 def maximum(a: Any, b: Any) -> Any:
-    """Return the larger of two numbers; `a` where `b` is nan."""
+    """Return the larger of two numbers in a GPU kernel; `a` where `b` is nan."""
     return a if a > b or b != b else b
 
 
 @jit
 def select(mask: Any, yes: Any, no: Any) -> Any:
-    """Return `yes` where `mask` is not 0, else `no`."""
+    """Return in a GPU kernel `yes` where `mask` is not 0, else `no`."""
     return yes if mask != 0.0 else no
 
 
 @jit
 def not_less(a: Any, b: Any) -> Any:
-    """Return 1.0 where a < b does not hold, as for nan, else 0.0."""
+    """Return in a GPU kernel 1.0 where a < b does not hold, as for nan, else 0.0."""
     return 0.0 if a < b else 1.0
 
 
 @jit
 def lane_mask(mask: Any) -> Any:
-    """Return 1 where `mask` is not 0, else 0."""
+    """Return in a GPU kernel 1 where `mask` is not 0, else 0."""
     return 1 if mask != 0.0 else 0
 
 
 @jit
 def first_lane(bits: Any) -> Any:
-    """Return the thread's own lane, the only one whose bit may be 1."""
+    """Return the GPU thread's own lane, the only one whose bit may be 1."""
     return cuda.grid(1)
 
 
 @jit
 def without_first_lane(bits: Any) -> Any:
-    """Return no bits, which is what remains without the thread's own lane."""
+    """Return no bits, which is what a GPU kernel has left without the thread's own lane."""
     return 0
 
 
 @jit
 def extract(value: Any, lane: Any) -> Any:
-    """Return the number itself: a thread has one lane."""
+    """Return the number itself, as a GPU kernel's thread has one lane."""
     return value
 
 
 @jit
 def exp(x: Any) -> Any:
-    """Return e to the power of x, with x limited to -600 and 600."""
+    """Return e to the power of x in a GPU kernel, with x limited to -600 and 600."""
     return math.exp(min(max(x, -600.0), 600.0))
 
 
@@ -155,7 +155,10 @@ def _cubic(table: Any, at: Any, u: Any) -> Any:
 
 @jit
 def evaluate_gate_line(s: Any, v: Any, line: Any, lane: Any, x: Any, has_deviations: Any) -> None:
-    """Evaluate a gate line's tables at V_GS = x, V: functions, charge and, if `has_deviations`, responses."""
+    """Evaluate the tables of a simulated gate line at V_GS = x, V, in a GPU kernel.
+
+    They give functions, charge and, if `has_deviations`, responses.
+    """
     table, at = s.gate_lines[line, 2], line * 2 * RANK
     cell, u, out = table_cell(x, s.gate_axis, table)
     begin = s.gate_table_start[table] + 4 * _WIDTH * cell
@@ -179,7 +182,7 @@ def evaluate_gate_line(s: Any, v: Any, line: Any, lane: Any, x: Any, has_deviati
 
 @jit
 def evaluate_drain_line(s: Any, v: Any, line: Any, lane: Any, y: Any) -> None:
-    """Evaluate a drain line's table at V_DS = y, V: functions and charge, with derivatives."""
+    """Evaluate the table of a drain line at V_DS = y, V, in a GPU kernel: functions, charge and derivatives."""
     table, at = s.drain_lines[line, 2], line * 2 * RANK
     cell, u, out = table_cell(y, s.drain_axis, table)
     begin = s.drain_table_start[table] + 4 * _WIDTH * cell
@@ -211,7 +214,10 @@ def _spline_column(values: Any, first: Any, rows: Any, places: Any, k: Any) -> A
 
 @jit
 def spline_columns(values: Any, first: Any, rows: Any, places: Any) -> Any:
-    """Return the four columns of a four-terminal device's table, each with its three derivatives by place."""
+    """Return in a GPU kernel the four columns of a four-terminal device's table, each with its three derivatives.
+
+    The derivatives are by place.
+    """
     return (
         _spline_column(values, first, rows, places, 0),
         _spline_column(values, first, rows, places, 1),

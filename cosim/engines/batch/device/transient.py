@@ -48,7 +48,7 @@ def run_transients_on_device(
     points: Sequence[OperatingPoint],
     deadline: float,
 ) -> list[TransientResult]:
-    """Run transients from these operating points on the device; bench: one whose analysis and tolerances all have.
+    """Simulate transients from these operating points on a GPU; bench: one whose analysis and tolerances all have.
 
     deadline: by `time.thread_time`. Raises SimulationTimeout behind it, Unsupported for what cannot be probed.
     """
