@@ -12,7 +12,6 @@ so transistors draw what they draw without gradients.
 Source: M. J. M. Pelgrom, A. C. J. Duinmaijer and A. P. G. Welbers, IEEE J. Solid-State Circuits 24 (1989) 1433.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from cosim.base.seal import checksum
 from cosim.variation.draws import Chip, VariationPlan, single, uniforms
 
 _SIDES = ("n", "p")
@@ -41,7 +41,7 @@ class Gradient:
     def fingerprint(self) -> str:
         """Return a hash of the places of transistors on the die."""
         text = "".join(f"{name} {x!r} {y!r}\n" for name, (x, y) in sorted(self.places.items()))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return checksum(text.encode())
 
 
 def graded(chip: Chip, gradient: Gradient, plan: VariationPlan) -> Chip:

@@ -1,10 +1,10 @@
 """The blocks around a network, measured in ngspice once: which file applies, and what is measured for it."""
 
-import hashlib
 import json
 
 import numpy as np
 
+from cosim.base.seal import checksum
 from cosim.cells.clock import clock_bench, flip_flops
 from cosim.cells.converter import STEP, converter_bench
 from cosim.cells.tree import ALL_FINE, TREE_COUNTS, tree_bench
@@ -50,7 +50,7 @@ def chip_fingerprint(technology: Technology) -> str:
         "devices": [[_drawn(mos) for mos in circuit.flatten()] for circuit in circuits],
         "conditions": (technology.supply, technology.celsius, technology.library.diffusion),
     }
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    return checksum(json.dumps(content, sort_keys=True).encode())
 
 
 def _drawn(mos: Mos) -> tuple[str, str, str, str, str, float, float, int]:

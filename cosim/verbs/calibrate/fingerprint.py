@@ -1,12 +1,12 @@
 """Fingerprint of everything that a calibration depends on: measuring points and data, no text and no comment in it."""
 
-import hashlib
 import json
 import math
 from dataclasses import dataclass, fields, is_dataclass, replace
 
 import numpy as np
 
+from cosim.base.seal import checksum
 from cosim.cells.benches import (
     ComparatorDrive,
     DpiDrive,
@@ -122,7 +122,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
     if own := fit_measurements():
         content["own"] = sorted(own)
     text = json.dumps(content, sort_keys=True, default=_plain)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return checksum(text.encode())
 
 
 def _numbers(card: ModelCard) -> dict[str, object]:

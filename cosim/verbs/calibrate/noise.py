@@ -5,12 +5,12 @@ densities are V^2/Hz times |Y|^2, Y what `.ac` says of the same diode. The therm
 pole, flicker at 10 mHz and 1 Hz.
 """
 
-import hashlib
 import json
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.seal import checksum
 from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.deck import device_sizes, format_number
 from cosim.circuit.elements import GROUND, Circuit, Source
@@ -61,7 +61,7 @@ def noise_fingerprint(technology: Technology) -> str:
         "currents": CURRENTS,
         **({} if technology.hold_capacitance == HOLD_CAPACITANCE else {"hold": technology.hold_capacitance}),
     }
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    return checksum(json.dumps(content, sort_keys=True).encode())
 
 
 def measure_noise(technology: Technology, progress: Progress = lambda text: None) -> NoiseFit:

@@ -1,6 +1,5 @@
 """A whole run: chips into a store, until there are enough or the yield is known well enough; and one chip again."""
 
-import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +10,7 @@ import numpy as np
 import scipy
 
 from cosim.base.errors import InputError
+from cosim.base.seal import checksum
 from cosim.base.store import MADE_WITH, Settings, write_results, write_texts
 from cosim.base.version import __version__
 from cosim.cells.blocks import outside_of
@@ -89,7 +89,7 @@ def run_settings(trial: Trial) -> Settings:
 
 
 def _hash(content: object) -> str:
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+    return checksum(json.dumps(content).encode())
 
 
 def run_montecarlo(
