@@ -41,12 +41,12 @@ def memory_limit(size: int) -> int:
 
 
 def memory_of(itemsize: int, count: int) -> int:
-    """Return the bytes that numbers count for, of this size in the file."""
+    """Return the bytes of memory that `count` numbers of a file need, each of `itemsize` byte there."""
     return max(itemsize, _REAL) * count
 
 
 def check_memory(wanted: int, limit: int, where: str) -> None:
-    """Raises InputError when a file asks for more than its limit."""
+    """Raise InputError where the arrays of a file ask for more memory than its limit, byte."""
     if wanted > limit:
         raise InputError(
             f"{where} must take at most {limit / 1e6:.4g} MB of memory, not {wanted / 1e6:.4g} MB, in a file of this "

@@ -43,14 +43,14 @@ class Bounds:
         return f"{text}{f' {self.unit}' if self.unit else ''}{f', or 0 for {self.zero}' if self.zero else ''}"
 
     def check(self, name: str, value: float, repair: str = "") -> None:
-        """Raise InputError that names the field, its range and its value where the value lies outside."""
+        """Raise InputError that names a number, its allowed range and its value where the number lies outside."""
         if value not in self:
             limit = self.low if value < self.low or (self.open_low and value == self.low) else self.high
             text = f"{name} {self.refuse(value)}{f'; {repair}' if repair else ''}"
             raise InputError(text, where=name, value=value, limit=limit, unit=self.unit)
 
     def refuse(self, value: float) -> str:
-        """Return what is said of a value outside: `must lie in 1 to 64, not 0`."""
+        """Return the words of an error about a number out of its bounds: `must lie in 1 to 64, not 0`."""
         return f"must lie in {self}, not {_shown(value)}{f' {self.unit}' if self.unit else ''}"
 
 
@@ -86,7 +86,7 @@ def _shown(value: float) -> str:
 
 
 def check_memory(needed: float, work: str, repair: str) -> None:
-    """Raise OutOfMemoryError where work needs `needed` byte at least, and there are fewer."""
+    """Raise OutOfMemoryError where work needs at least `needed` byte of memory, and the machine has fewer."""
     there = available_memory()
     if needed > there:
         raise OutOfMemoryError(

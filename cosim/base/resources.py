@@ -35,7 +35,7 @@ def models_path() -> Path:
 
 
 def device_model_path(name: str) -> Path:
-    """Return the file of a device model in the package: `generic180`, `generic180.lib` or `folder/name.json`.
+    """Return the path of a SPICE card in the package: `generic180`, `generic180.lib` or `folder/name.json`.
 
     A name without suffix means the device card. Raises InputError that lists the names there are.
     """
@@ -43,7 +43,7 @@ def device_model_path(name: str) -> Path:
 
 
 def trained_network_path(name: str) -> Path:
-    """Return the checkpoint file or folder of a trained network in the package; its suffix may be left out.
+    """Return the path of a checkpoint that comes with the package, file or folder; its suffix may be left out.
 
     Raises InputError that lists the names there are.
     """

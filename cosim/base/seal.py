@@ -39,7 +39,7 @@ _MISFIT = "its checksum does not fit"
 
 
 def checksum(*parts: bytes) -> str:
-    """Return a hash of the parts, one after the other, at DIGITS digits."""
+    """Return the hash of a file's parts, one after the other, at DIGITS digits."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -52,7 +52,7 @@ def seal_json(content: object) -> bytes:
 
 
 def unseal_json(content: bytes) -> bytes:
-    """Return the object's text without the checksum; raises ValueError when that does not fit."""
+    """Return the text of a file's JSON object without its checksum; raises ValueError where that does not fit."""
     return _unseal(content, _FILE, "") + b"}"
 
 
@@ -62,27 +62,27 @@ def seal_line(content: object, key: str) -> bytes:
 
 
 def unseal_line(line: bytes, key: str) -> bytes:
-    """Return the text of a line, given with its end, without the checksum; raises ValueError when that does not fit."""
+    """Return a file's JSON line, given with its end, without its checksum; raises ValueError where it does not fit."""
     return _unseal(line, _LINE, key) + b"}"
 
 
 def seal_text(text: str) -> bytes:
-    """Return lines of text, a table for one, with the checksum as a comment in a last line of its own."""
+    """Return the text of a file with its checksum as a comment in a last line of its own."""
     return _seal(text.encode(), _TRAILER, "")
 
 
 def unseal_text(content: bytes) -> bytes:
-    """Return the lines without that of the checksum; raises ValueError when it does not fit."""
+    """Return the text of a file without the line of its checksum; raises ValueError where that does not fit."""
     return _unseal(content, _TRAILER, "")
 
 
 def seal_bytes(content: bytes) -> bytes:
-    """Return any bytes with their checksum behind them."""
+    """Return the bytes of a file with their checksum behind them."""
     return content + checksum(content).encode()
 
 
 def unseal_bytes(content: bytes) -> bytes:
-    """Return the bytes without their checksum; raises ValueError when it does not fit."""
+    """Return the bytes of a file without their checksum; raises ValueError where that does not fit."""
     body = content[:-DIGITS]
     if seal_bytes(body) != content:
         raise ValueError(_MISFIT)
@@ -124,7 +124,7 @@ def _unseal(content: bytes, ends: tuple[str, str], key: str) -> bytes:
 
 
 def is_whole(path: Path, key: str = "") -> bool:
-    """Tell whether an archive ends with a checksum that fits; `key` as it was sealed with."""
+    """Tell whether an .npz or zip file ends with a checksum that fits, with the `key` that it was sealed with."""
     try:
         with open_file(path, "") as file:
             check_zip(file.read(), key)

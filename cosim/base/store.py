@@ -68,7 +68,7 @@ def describe_damage(path: Path, what: str = "") -> str:
 
 @dataclass(frozen=True)
 class RecordFormat(Generic[R]):
-    """Format of one kind of record as lines of a store.
+    """How one kind of record is written as a line of a file and read back.
 
     noun: what a record is of, in the plural, such as "chips". number: its key. write: (record) -> content of its line.
     read: (content, where it is) -> record; raises InputError for what is none.
@@ -119,7 +119,7 @@ class RecordStore(Generic[R]):
         return describe_damage(self.path, what) if self.damaged else ""
 
     def append(self, record: R) -> None:
-        """Put one record on disk. Raises InputError when it cannot be written; what was there before stays."""
+        """Write one record to its file. Raises InputError when it cannot be written; earlier records stay."""
         try:
             _append(self.path, self._line(record))
         except OSError as error:
@@ -138,7 +138,7 @@ class RecordStore(Generic[R]):
         return seal_line(self._form.write(record), self._key)
 
     def tidy(self) -> None:
-        """Put the lines in the order of the numbers, and leave out those that are damaged or that another replaced."""
+        """Sort the lines of the file by record number, and drop those that are damaged or replaced by a later one."""
         if self.damaged or self._is_torn or self._order != sorted(self.records):
             self.records = dict(sorted(self.records.items()))
             write_atomically(self.path, b"".join(map(self._line, self.records.values())))
@@ -329,7 +329,7 @@ def keep_in_cache(name: str, content: bytes, what: str, say: Callable[[str], Non
 
 
 def find_kept(paths: Iterable[Path], load: Callable[[Path], T | None], say: Callable[[str], None]) -> T | None:
-    """Return what the first file gives that `load` takes; None where none does.
+    """Return what `load` reads from the first usable file among the paths; None where none is usable.
 
     load: (path) -> what a file holds, None where that is of another origin; raises InputError where it is damaged, and
     `say` hears of that.
@@ -345,7 +345,7 @@ def find_kept(paths: Iterable[Path], load: Callable[[Path], T | None], say: Call
 
 
 class TechnologyFit(Protocol):
-    """A measurement of a technology, with the hash of everything that it depends on."""
+    """A measurement of a technology as it is kept in a file, with the hash of everything that it depends on."""
 
     @property
     def technology(self) -> str:
@@ -378,17 +378,17 @@ class FitFile(Generic[F]):
     content: Callable[[F], Mapping[str, object]] = json_object
 
     def rounded(self, fit: F) -> dict[str, object]:
-        """Return the content of the file without its checksum."""
+        """Return the content of the fit's file, numbers rounded, without its checksum."""
         found = round_numbers({"format": self.format, **self.content(fit)}, self.digits)
         assert isinstance(found, dict)
         return found
 
     def to_bytes(self, fit: F) -> bytes:
-        """Return the file's bytes."""
+        """Return the bytes of the fit's file, checksum last."""
         return seal_json(self.rounded(fit))
 
     def load(self, path: Path) -> F:
-        """Return the fit in a file.
+        """Read a fit from its file.
 
         Raises InputError that names the field when the file is missing, damaged, or none of this format.
         """

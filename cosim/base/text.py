@@ -123,7 +123,7 @@ def _fault(value: object, *, finite: bool) -> str:
 
 
 def typed(content: object, cls: type[T], where: str, repair: str) -> T:
-    """Return a dataclass made of plain values: every field of its type, with whole numbers converted to real ones only.
+    """Return plain values of a file as a dataclass, every field of its type; only whole numbers become real ones.
 
     Raises InputError that names the field.
     """
@@ -185,7 +185,7 @@ def shown(value: object) -> str:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names from outside as text, in order, the first dozen of them."""
+    """Return names that a file or user gave as text for a message, in order, the first dozen of them."""
     texts = sorted(shown_name(name) for name in names)
     return ", ".join(texts[:12]) + (f" and {len(texts) - 12} more" if len(texts) > 12 else "") or "nothing"
 

@@ -17,7 +17,7 @@ SMALLEST = 5e-17  # F; what is smaller between two nets is put to ground at both
 
 
 def nets_of(circuit: Circuit) -> dict[str, str]:
-    """Return label in the layout -> net of a flat circuit."""
+    """Return the name of each net in the layout -> its net in the flat circuit."""
     nets = dict.fromkeys((GROUND, "vdd"))
     for element in circuit.elements:
         match element:
@@ -33,7 +33,7 @@ def nets_of(circuit: Circuit) -> dict[str, str]:
 def wire_capacitors(
     parasitics: Iterable[Parasitic], names: dict[str, str], *, coupling: bool = True
 ) -> list[Capacitor]:
-    """Return one capacitor for each pair of nets, and one from each net to ground.
+    """Return the capacitors of a layout's wires: one for each pair of nets, and one from each net to ground.
 
     names: the circuit's name of each net of the layout. A pair with a supply or below SMALLEST, and every pair without
     `coupling`, becomes capacitance to ground.
@@ -56,7 +56,7 @@ def wire_capacitors(
 
 
 def with_wires(design: Design, capacitors: Iterable[Capacitor]) -> Design:
-    """Return the design with a flat circuit to which these capacitors are added."""
+    """Return the design with the capacitors of its layout's wires in its circuit, which becomes flat."""
     circuit = replace(design.flat, elements=(*design.flat.elements, *capacitors))
     return replace(design, assembly=replace(design.assembly, circuit=circuit))
 

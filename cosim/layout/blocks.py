@@ -29,22 +29,22 @@ class TransistorBlock:
 
     @property
     def polarity(self) -> Polarity:
-        """n or p."""
+        """Return n or p, the polarity of the drawn transistor."""
         return self.lower.polarity
 
     @property
     def m(self) -> int:
-        """Units."""
+        """Return the number of unit devices that are drawn side by side."""
         return self.lower.m
 
     @property
     def gate(self) -> str:
-        """Gate line."""
+        """Return the net of the drawn poly, the block's gate line."""
         return self.lower.gate
 
     @property
     def bulk(self) -> str:
-        """Net of its well, or of the substrate."""
+        """Return the net of the drawn well, or of the substrate."""
         return self.lower.bulk
 
     @property
@@ -72,7 +72,7 @@ class TransistorBlock:
 
     @property
     def nets(self) -> tuple[str, ...]:
-        """Return the nets that wires reach."""
+        """Return the nets of the drawn block that metal wires reach."""
         middle = self.links[1:2] if self.forked else ()
         return (*self.ends, *middle, self.gate, *(mos.gate for mos in self.over))
 
@@ -93,7 +93,7 @@ class TransistorBlock:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Nanometres of width and length, to tell what fits under one poly."""
+        """Return width and length of the drawn transistor, nm, to tell what fits under one poly."""
         return (*_size(self.lower), *(_size(self.upper) if self.upper else ()))
 
 
@@ -102,7 +102,7 @@ def _size(mos: Mos) -> tuple[int, int]:
 
 
 def nanometres(metres: float) -> int:
-    """Return a drawn length in nm, rounded to the grid of 5 nm."""
+    """Return a length in metre as the mask has it, nm, rounded to the grid of 5 nm."""
     return 5 * round(metres * 2e8)
 
 

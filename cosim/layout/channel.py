@@ -55,7 +55,7 @@ class TrackPart:
 
     @cached_property
     def ends(self) -> tuple[int, int]:
-        """From where to where its track may reach."""
+        """Return the interval of x that the part's metal track may reach, nm."""
         xs = [x for terminal in self.terminals for x in (terminal.box[0], terminal.box[2])]
         return min((*xs, *self.also)) - 200, max((*xs, *self.also)) + 200
 
@@ -70,7 +70,7 @@ class TrackPart:
 
 @dataclass(frozen=True, eq=False)
 class TrackPosition:
-    """Place of a part: height of its track, and its stubs."""
+    """Place of a track in a routing channel: its height and its stubs of metal, nm."""
 
     part: TrackPart
     y: int
@@ -78,7 +78,7 @@ class TrackPosition:
 
 
 class NoTrunkError(Exception):
-    """A net found no track and has no trunk that could join two of them."""
+    """A net of the layout found no track in its channel and has no trunk that could join two of them."""
 
 
 class FullError(Exception):
@@ -86,7 +86,7 @@ class FullError(Exception):
 
 
 class Channel:
-    """The band while its tracks are chosen."""
+    """The routing channel of a band in the layout, while its tracks are chosen."""
 
     def __init__(
         self, band: WellBand, below: Sequence["TrackPosition"], manners: Manners, drawing: DrawingRules
@@ -107,7 +107,7 @@ class Channel:
         self.quiet: list[Terminal] = []  # what clocks keep from
 
     def fill(self, parts: list[TrackPart]) -> list[TrackPosition]:
-        """Find all tracks of the band. Raises NoTrunkError, and FullError where there is no room."""
+        """Route all tracks of the layout's band. Raises NoTrunkError, and FullError where there is no room."""
         terminals = [one for part in parts for one in part.terminals]
         self.quiet = [one for one in terminals if one.net not in (*RAILS, *self.loud)]
         for terminal in terminals:

@@ -30,7 +30,7 @@ _MATCH, _MISMATCH = "Congratulations! Netlists match", "Netlists don't match"
 
 @dataclass(frozen=True)
 class Violation:
-    """A place where a rule does not hold; micrometre."""
+    """Place in the layout where a design rule does not hold, micrometre."""
 
     check: str
     rule: str
@@ -61,7 +61,7 @@ class Checker:
 
 
 def find_checker(technology: Technology, drawing: DrawingRules, jobs: int = 2) -> Checker:
-    """Raises MissingToolError for what is not there: the application, pmap, the kit's decks."""
+    """Return the layout checker. Raises MissingToolError where the application, pmap or the kit's decks are missing."""
     application, version = find_application()
     if shutil.which("pmap") is None:
         raise MissingToolError(
@@ -115,7 +115,7 @@ def run_drc(checker: Checker, gds: Path, folder: Path, table: str) -> Checked:
 
 
 def run_lvs(checker: Checker, gds: Path, netlist: Path, folder: Path) -> Checked:
-    """Hold a GDS file against a netlist."""
+    """Compare the layout in a GDS file with a netlist (LVS)."""
     deck = checker.decks / "lvs" / "gf180mcu.lvs"
     log = folder / "lvs.log"
     options = {

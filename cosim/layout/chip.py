@@ -32,7 +32,7 @@ _FEWEST = 0.4  # of the rows that make the smallest macro: fewer and longer ones
 
 @dataclass(frozen=True)
 class Label:
-    """The name of a net, on the metal that carries it: on its own layer, or on the layer for labels of pins."""
+    """Name of a net in the layout, on the metal that carries it or on the layer for labels of pins."""
 
     net: str
     layer: str
@@ -42,7 +42,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Pin:
-    """Place of a port, on metal4 at the lower edge or on a supply's strap of metal2."""
+    """Place of a port in the layout, on metal4 at the lower edge or on a supply's strap of metal2."""
 
     net: str
     layer: str
@@ -65,7 +65,7 @@ class DrawnChip:
 
     @property
     def dummies(self) -> tuple[Mos, ...]:
-        """Units on the rails at the ends of rows."""
+        """Return the number of dummy unit devices on the rails at the ends of rows."""
         rows = (row for band in self.bands for row in band.rows)
         return tuple(sorted((one.block.lower for row in rows for one in row.ends), key=lambda mos: mos.name))
 
@@ -76,7 +76,7 @@ class DrawnChip:
 
 
 def drawing_of(technology: Technology) -> DrawingRules:
-    """Raises InputError for a technology without `[layout]`."""
+    """Return the rules for drawing a mask; raises InputError for a technology without `[layout]`."""
     if technology.drawing is None:
         raise InputError(
             f"{technology.name} has no table [layout], so nothing can be drawn in it; take --technology gf180mcu, or "
@@ -86,7 +86,7 @@ def drawing_of(technology: Technology) -> DrawingRules:
 
 
 def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, name: str) -> DrawnChip:
-    """Draw a flat circuit. Raises InputError and MappingError for what cannot be drawn."""
+    """Draw a flat circuit as a mask. Raises InputError and MappingError for what cannot be drawn."""
     drawing = drawing_of(technology)
     if (count := len(circuit.elements)) > MOST:
         raise MappingError(

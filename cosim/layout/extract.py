@@ -64,7 +64,7 @@ def _area(box: Box) -> int:
 
 
 def extract(drawn: ExtractedLayout, drawing: DrawingRules, drawn_before: float = 0.0) -> list[Parasitic]:
-    """Return all capacitances of a drawn layout, those of one pair and kind added up.
+    """Extract all capacitances of a drawn layout's wires, farad; those of one pair of nets and kind are added up.
 
     drawn_before: length of a diffusion that the models already have, m.
     """
@@ -144,7 +144,7 @@ def _junctions(drawn: ExtractedLayout, drawing: DrawingRules, before: float) -> 
 
 
 def by_net(parasitics: list[Parasitic]) -> dict[str, dict[str, float]]:
-    """Return net -> kind -> capacitance, farad."""
+    """Return the wire capacitances of a layout as net -> kind -> farad."""
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for one in parasitics:
         for net in (one.a, one.b):

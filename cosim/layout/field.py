@@ -45,7 +45,7 @@ class _Plane:
 
 
 def between_layers(drawn: ExtractedLayout, wires: WireTable, substrate: str) -> dict[Pair, float]:
-    """Return upper net and lower net or substrate -> farad; a gate has no capacitance to the substrate."""
+    """Return the plate capacitances between layers: upper net and lower net or substrate -> farad; none for a gate."""
     nets = sorted(drawn.boxes)
     others = [*nets, substrate]
     farads: dict[Pair, float] = defaultdict(float)

@@ -27,7 +27,7 @@ _FURTHER = 2000  # nm from what turns states: edges do not see further
 
 @dataclass(frozen=True)
 class Filled:
-    """The squares, and what each metal covers before and with them."""
+    """The fill squares of a layout, and the share that each metal covers before and with them."""
 
     shapes: tuple[Shape, ...]
     before: dict[str, float]

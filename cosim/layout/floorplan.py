@@ -20,7 +20,7 @@ _LIKE = 2000  # nm, by which the heights of two rows back to back may differ, bu
 
 @dataclass(frozen=True)
 class PlacedTile:
-    """A tile of a row: of a block, or the head of its gate line."""
+    """A tile of a row in the layout: of a block, or the head of its gate line."""
 
     block: TransistorBlock
     tile: LayoutTile
@@ -42,26 +42,26 @@ class BlockRow:
 
 
 def below(rows: tuple[BlockRow, ...]) -> int:
-    """Return the height that one or two rows back to back take below their tap, nm."""
+    """Return how far one or two rows of the layout, back to back, reach below their tap, nm."""
     first, *rest = rows
     return rest[0].top if rest else first.under
 
 
 @dataclass(frozen=True)
 class WellBand:
-    """One or two rows of a well back to back: the lower one hangs below their tap at height y."""
+    """One or two rows of a well in the layout, back to back: the lower one hangs below their tap at height y."""
 
     y: int
     rows: tuple[BlockRow, ...]
 
     @property
     def low(self) -> int:
-        """Return the height of the band's lower edge, nm."""
+        """Return the height of the lower edge of the layout's band, nm."""
         return self.y - below(self.rows)
 
     @property
     def high(self) -> int:
-        """Return the height of the band's upper edge, nm."""
+        """Return the height of the upper edge of the layout's band, nm."""
         return self.y + self.rows[0].top
 
 
@@ -87,7 +87,7 @@ def net_order(blocks: Sequence[TransistorBlock], ports: Sequence[str], drawing: 
 
 
 def stack_rows(rows: Sequence[BlockRow], between: int) -> list[WellBand]:
-    """Return bands from bottom to top, n and p in turn, `between` nm apart.
+    """Return the layout's bands of rows from bottom to top, n and p in turn, `between` nm apart.
 
     Rows of one well are paired, first those of like height.
     """
@@ -118,7 +118,7 @@ def _paired(rows: Sequence[BlockRow]) -> list[tuple[BlockRow, ...]]:
 
 
 def spaced(turns: Sequence[tuple[BlockRow, ...]], space: int) -> list[tuple[BlockRow, ...]]:
-    """Return the rows, those with wells of their own as far as `space` from other wells below and above."""
+    """Return the layout's rows, those with wells of their own at least `space` nm from other wells below and above."""
     found: list[tuple[BlockRow, ...]] = []
     for k, pair in enumerate(turns):
         row, *rest = pair
@@ -131,7 +131,7 @@ def spaced(turns: Sequence[tuple[BlockRow, ...]], space: int) -> list[tuple[Bloc
 
 
 def piled(turns: Sequence[tuple[BlockRow, ...]], between: int) -> list[WellBand]:
-    """Return the bands of these rows, from y = 0 upwards, `between` nm apart."""
+    """Return the layout's bands of these rows, piled from y = 0 upwards, `between` nm apart."""
     bands: list[WellBand] = []
     y = 0
     for pair in turns:
@@ -141,7 +141,7 @@ def piled(turns: Sequence[tuple[BlockRow, ...]], between: int) -> list[WellBand]
 
 
 def higher(bands: Sequence[WellBand], index: int) -> list[WellBand]:
-    """Return the bands, with more room for tracks above the rows of the one at `index`."""
+    """Return the layout's bands, with more room for tracks above the rows of the one at `index`."""
     turns: list[tuple[BlockRow, ...]] = [
         tuple(replace(row, top=row.top + _MORE) for row in band.rows) if k == index else band.rows
         for k, band in enumerate(bands)

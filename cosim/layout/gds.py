@@ -27,7 +27,7 @@ def label_of(net: str) -> str:
 
 
 def layout_of(chip: DrawnChip, drawing: DrawingRules) -> Any:  # noqa: ANN401 - klayout has no types of its own
-    """Return a klayout layout of a chip, with one cell."""
+    """Return the klayout layout of a drawn chip, with one cell."""
     db = geometry()
     layout = db.Layout()
     layout.dbu = 0.001

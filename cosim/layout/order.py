@@ -12,7 +12,7 @@ _URGENT = 20.0  # what a micrometre counts for of a net that should be short
 
 
 def shortest(piles: Sequence[Pile], ports: Sequence[str], urgent: Collection[str] = ()) -> list[Pile]:
-    """Return the bands' rows from bottom to top, in the order with the shortest trunks.
+    """Return the rows of the layout's bands from bottom to top, in the order with the shortest trunks of metal.
 
     ports: nets that reach down to the lower edge; urgent: nets that should be short.
     """

@@ -44,7 +44,7 @@ class Plate:
 
     @property
     def farad_area(self) -> int:
-        """Area of the top plate, nm2."""
+        """Return the area of the capacitor's top plate, nm2."""
         return (self.box[2] - self.box[0]) * (self.box[3] - self.box[1])
 
 
@@ -112,7 +112,7 @@ def place(capacitors: Sequence[Capacitor], density: float, drawing: DrawingRules
 
 
 def above(drawing: DrawingRules) -> int:
-    """Return the distance from the lower edge of the rows to that of the top plates, nm; a bar lies between."""
+    """Return the distance from the lower edge of the layout's rows to its capacitors, nm; a bar lies between."""
     return drawing["plate_metal"] + drawing["plate_in"] + _EDGE - _UNDER_ROWS
 
 

@@ -52,7 +52,7 @@ class Made:
 
     @property
     def ratio(self) -> float:
-        """Area over drawn gate area."""
+        """Return the area of the layout over the area of its drawn gates."""
         return self.chip.area / self.gate_area
 
 
@@ -131,7 +131,7 @@ def _summary(made: Made) -> str:
 
 
 def check_layout(folder: Path, checker: Checker, finished: Callable[[Checked], None]) -> Sequence[Checked]:
-    """Run the kit's decks on a drawn folder; writes checks.json and violations.csv. `finished` hears of each."""
+    """Run DRC and LVS on a drawn folder; writes checks.json and violations.csv. `finished` hears of each check."""
     found: list[Checked] = []
     place = folder / "checks"
     place.mkdir(exist_ok=True)

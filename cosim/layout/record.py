@@ -29,7 +29,7 @@ _AGAIN = "draw this network again with cosim layout"
 
 
 def table(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Format rows as CSV, numbers at 6 digits."""
+    """Format rows of figures of a layout as CSV, numbers at 6 digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(fields)
@@ -53,7 +53,7 @@ def area_rows(chip: DrawnChip, design: Design) -> list[tuple[str, float, float, 
 
 
 def pin_rows(chip: DrawnChip) -> list[tuple[int, str, str, float, float]]:
-    """Place from the left, name, metal, and the middle in um, of every pin."""
+    """Return place from the left, name, metal, and middle in um, of every pin of the layout."""
     middles = (((pin.box[0] + pin.box[2]) / 2000, (pin.box[1] + pin.box[3]) / 2000) for pin in chip.pins)
     return [
         (k, label_of(pin.net), pin.layer, x, y) for k, (pin, (x, y)) in enumerate(zip(chip.pins, middles, strict=True))
@@ -105,7 +105,7 @@ def format_wires(parasitics: Iterable[Parasitic], design: Design) -> bytes:
 
 
 def read_wires(folder: Path, design: Design) -> list[Parasitic]:
-    """Return what `format_wires` wrote.
+    """Read the capacitances of a layout's wires from the table that `format_wires` wrote.
 
     Raises InputError where the folder holds no wires of this network on this technology, or the table is damaged.
     """
@@ -164,7 +164,7 @@ def coupling_rows(parasitics: Iterable[Parasitic], count: int = 40) -> list[tupl
 
 
 def check_units(drawn: ExtractedLayout, schematic: str) -> Checked:
-    """Hold every drawn unit against a line of the LVS netlist: its nets, its model, its width and length."""
+    """Compare every drawn unit device with a line of the LVS netlist: its nets, its model, its width and length."""
     wanted: dict[tuple[object, ...], int] = defaultdict(int)
     for line in schematic.splitlines():
         if line.startswith("m"):

@@ -51,7 +51,7 @@ class Resistance:
 
     @property
     def worst(self) -> float:
-        """Return the larger of the two shares, delay and drop."""
+        """Return the larger of the two shares that a net's wire resistance costs: of delay and of voltage drop."""
         return max(self.delay, self.drop)
 
 
@@ -64,7 +64,7 @@ def supply_current(design: Design) -> float:
 
 
 def resistances(chip: DrawnChip, design: Design, wires: Iterable[Parasitic]) -> list[Resistance]:
-    """Return the resistance of every net that has a wire, the worst first."""
+    """Return the wire resistance of every net of a layout that has a wire, the worst first."""
     drawing, supply = drawing_of(design.technology), supply_current(design)
     ohms, gates = signal_ohms(chip, drawing), gate_ohms(chip, drawing)
     ohms |= supply_ohms(chip, ohms, drawing)

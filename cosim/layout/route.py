@@ -29,7 +29,7 @@ class NoRoomError(MappingError):
 
 @dataclass(frozen=True)
 class Trunk:
-    """A wire of metal4 at x, from y1 to y2."""
+    """A vertical wire of metal4 at x, from y1 to y2, nm."""
 
     net: str
     x: int
@@ -49,7 +49,7 @@ class _Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Track:
-    """A wire of metal3 at y, from x1 to x2, in the band of this index."""
+    """A horizontal wire of metal3 at y, from x1 to x2, nm, in the band of this index."""
 
     net: str
     band: int
@@ -66,7 +66,7 @@ class RoutingLanes:
     held: dict[int, list[tuple[int, int, str]]] = field(default_factory=lambda: defaultdict(list))
 
     def free(self, lane: int, low: int, high: int, net: str) -> bool:
-        """Tell whether nothing of another net lies on this stretch of a lane, or too near to it."""
+        """Tell whether no wire of another net lies on this stretch of a lane, or too near to it."""
         found = self.held.get(lane, [])
         at = bisect_left(found, (low, low, ""))
         near = found[max(at - 1, 0) : at + 1]
@@ -83,13 +83,13 @@ class RoutingLanes:
                     yield other, self.held[other]
 
     def take(self, lane: int, low: int, high: int, net: str) -> None:
-        """Put a stretch of a net on a lane."""
+        """Put a wire of a net on this stretch of a lane."""
         insort(self.held[lane], (low, high, net))
 
 
 @dataclass(frozen=True)
 class Wires:
-    """All wires of a chip."""
+    """All metal wires of a drawn chip."""
 
     trunks: tuple[Trunk, ...]
     tracks: tuple[Track, ...]
@@ -130,7 +130,7 @@ def flipped(y1: int, y2: int, y: int, k: int) -> tuple[int, int]:
 
 
 def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
-    """Return all wires of a plan.
+    """Route all wires of a layout's plan.
 
     Raises FullError with the index of a band that must be higher, NoRoomError for a trunk without a place.
     """

@@ -33,7 +33,7 @@ _WORTH = 0.3  # of a row that switches must fill
 
 
 def wanted(block: TransistorBlock, order: dict[str, float]) -> float:
-    """Return the place of a block, 0 to 1: that of the nets at its ends."""
+    """Return the place of a transistor block along its row in the layout, 0 to 1: that of the nets at its ends."""
     at = [order[net] for net in block.ends if net not in RAILS]
     return sum(at) / len(at) if at else 0.5
 
@@ -261,7 +261,7 @@ def _merged(classes: dict[_Class, list[_Item]], limit: int, apart: _Apart) -> di
 def arrange(
     blocks: Sequence[TransistorBlock], order: dict[str, float], limit: int, drawing: DrawingRules
 ) -> list[BlockRow]:
-    """Return all rows, those of one polarity and height behind one another; limit: the width of a row, nm."""
+    """Place all blocks in rows, by polarity and height one behind another; limit: the width of a row, nm."""
     rows: list[tuple[bool, list[_Item]]] = []
     apart = _apart(drawing)
     classes: dict[_Class, list[_Item]] = {}
@@ -286,18 +286,18 @@ _BESIDE = 460  # nm from the left edge to the diffusion, the gate's contact betw
 
 
 def dummy_of(mos: Mos, name: str) -> Mos:
-    """Return a unit device as large as a transistor's, with all its terminals on the rail."""
+    """Return a dummy unit device of the layout, as large as a transistor's, with all its terminals on the rail."""
     rail = RAIL[mos.polarity]
     return Mos(name, rail, rail, rail, rail, mos.polarity, mos.w, mos.l)
 
 
 def dummy_width(mos: Mos, drawing: DrawingRules) -> int:
-    """Return the width that a dummy unit takes in a row, nm."""
+    """Return the width that a dummy unit device takes in a row of the layout, nm."""
     return _BESIDE + nanometres(mos.w) + drawing["poly_end"]
 
 
 def draw_dummy(mos: Mos, x: int, drawing: DrawingRules) -> LayoutTile:
-    """Draw a unit device on the rail with its left edge at x, nm."""
+    """Draw a dummy unit device on the rail of a row with its left edge at x, nm."""
     tile, at = LayoutTile(), heights(TransistorBlock(mos), drawing)
     w, whole = nanometres(mos.w), drawing["contact"] + 2 * drawing["contact_in"]
     a, right = x + _BESIDE, x + dummy_width(mos, drawing)

@@ -50,7 +50,7 @@ class Manners:
 
 
 def manners(circuit: Circuit, ports: Iterable[str]) -> Manners:
-    """Return the classes of nets in a flat circuit."""
+    """Return the classes of a flat circuit's nets that wires of the layout are kept apart for."""
     devices = [one for one in circuit.elements if isinstance(one, Mos)]
     ticks = clocks(devices, ports)
     decisions = {mos.gate for mos in devices if mos.role == "switch"} - ticks
@@ -67,14 +67,14 @@ def manners(circuit: Circuit, ports: Iterable[str]) -> Manners:
 
 
 def clocks(devices: Iterable[Mos], ports: Iterable[str]) -> frozenset[str]:
-    """Return the ports that turn switches on and off, and drive nothing else: they swing from rail to rail."""
+    """Return the ports whose wires are routed as clocks: they turn switches on and off, and drive nothing else."""
     devices = list(devices)
     ends = {net for mos in devices for net in (mos.drain, mos.source)}
     return frozenset(({mos.gate for mos in devices if mos.role == "switch"} & set(ports)) - ends)
 
 
 def held(circuit: Circuit) -> frozenset[str]:
-    """Return the nets that a capacitor holds: samples, and integrators."""
+    """Return the nets that a capacitor holds, samples and integrators, whose wires are kept from those that swing."""
     nets = {net for one in circuit.elements if isinstance(one, Capacitor) for net in (one.a, one.b)}
     return frozenset(nets - {GROUND, VDD})
 
@@ -87,11 +87,11 @@ def unclocked(circuit: Circuit) -> frozenset[str]:
 
 
 def candidates(devices: Iterable[Mos]) -> frozenset[str]:
-    """Return the lines of currents that are compared: drains of candidate diodes."""
+    """Return the nets of compared currents, drains of candidate diodes, whose wires the layout protects."""
     return frozenset(mos.gate for mos in devices if mos.role == "candidate")
 
 
 def sensitive(circuit: Circuit, ports: Iterable[str]) -> frozenset[str]:
-    """Return the nets of clocks and candidates, and those with capacitors."""
+    """Return the nets whose wires the layout protects: of clocks and candidates, and those with capacitors."""
     devices = [one for one in circuit.elements if isinstance(one, Mos)]
     return clocks(devices, ports) | held(circuit) | candidates(devices)

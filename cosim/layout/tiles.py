@@ -39,7 +39,7 @@ DOGBONE = 120  # nm from the gate, where a narrow diffusion widens to hold a con
 
 @dataclass(frozen=True)
 class Terminal:
-    """Metal where a wire may end: its net, and its box in metal1."""
+    """Metal where a wire of the layout may end: its net, and its box in metal1."""
 
     net: str
     box: Box
@@ -57,7 +57,7 @@ class LayoutTile:
     top: int = 0
 
     def add(self, layer: str, *box: int) -> None:
-        """Add one rectangle to a layer: left, bottom, right, top, nm."""
+        """Add one rectangle to a mask layer: left, bottom, right, top, nm."""
         self.shapes.append((layer, (box[0], box[1], box[2], box[3])))
 
 
@@ -75,19 +75,19 @@ class Heights:
 
     @property
     def tie(self) -> int:
-        """Lower edge of the poly that joins the fingers."""
+        """Return the height of the lower edge of the poly that joins the fingers, nm."""
         return self.drain + 120
 
     @property
     def top(self) -> int:
-        """Upper edge of the block with half the space to the next."""
+        """Return the height of the upper edge of the drawn block with half the space to the next, nm."""
         if self.over:
             return self.over[-1] + _OPEN
         return self.tie + STRIP + 140 if self.drain > self.end else self.end + _OPEN
 
 
 def heights(block: TransistorBlock, drawing: DrawingRules) -> Heights:
-    """Return the heights at which the parts of a block begin, nm."""
+    """Return the heights at which the parts of a drawn transistor block begin, nm."""
     w, l = block.shape[:2]  # noqa: E741 - a length
     reach = _reach(w, drawing)
     gate = BOTTOM + reach
@@ -116,7 +116,7 @@ def _reach(w: int, drawing: DrawingRules) -> int:
 
 
 def width(block: TransistorBlock, drawing: DrawingRules) -> int:
-    """Return the width of a block's diffusions, which its metal spans, nm."""
+    """Return the width of a transistor block's diffusions in the mask, which its metal spans, nm."""
     return max(_lower_width(block, drawing), _upper_width(block, drawing), 2500 if block.upper is None else 1280)
 
 
@@ -158,7 +158,7 @@ def contacts(box: Box, drawing: DrawingRules, layer: str = "contact", size: str 
 
 
 def draw(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
-    """Draw the block with its left edge at x, nm, without the head of its gate line."""
+    """Draw the mask of a transistor block with its left edge at x, nm, without the head of its gate line."""
     tile, at = LayoutTile(), heights(block, drawing)
     wide = width(block, drawing)
     tile.right, tile.top = x + wide, at.top
@@ -256,7 +256,7 @@ def _draw_upper(tile: LayoutTile, block: TransistorBlock, x: int, drawing: Drawi
 
 
 def head_width(block: TransistorBlock, drawing: DrawingRules) -> int:
-    """Return the distance from the left edge of a head to the block behind it, nm."""
+    """Return the distance from the left edge of a gate line's drawn head to the block behind it, nm."""
     return STRIP + (250 if block.upper is None else drawing["poly_active"] + 5)
 
 

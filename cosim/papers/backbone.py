@@ -24,7 +24,7 @@ _LONGEST = 10000.0
 
 
 class Mlp(nn.Module):
-    """Linear(Dropout(GLU(Linear(x)))), hidden width 4 m."""
+    """The MLP of a backbone's block: Linear(Dropout(GLU(Linear(x)))), hidden width 4 m."""
 
     def __init__(self, width: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class BackboneBlock(nn.Module):
 
 
 class Backbone(nn.Module):
-    """x (n, time, inputs), or tokens (n, time), to (n, outputs), without pooling (n, time, outputs).
+    """The papers' backbone: x (n, time, inputs), or tokens (n, time), to (n, outputs), unpooled (n, time, outputs).
 
     What is no token is taken as (x - offset) / scale, `offset` and `scale` of each input, which are not learned.
     """
@@ -93,16 +93,16 @@ class Backbone(nn.Module):
 
     @property
     def hysteresis(self) -> dict[str, HysteresisCell]:
-        """Return the cells with thresholds, by their names in the state dict."""
+        """Return the backbone's cells with thresholds, by their names in the state dict."""
         return {name: part for name, part in self.named_modules() if isinstance(part, HysteresisCell)}
 
     def set_epsilon(self, epsilon: float) -> None:
-        """Use this epsilon in every cell that has one from now on; a BMRU has 0."""
+        """Use this epsilon in every cell of the backbone that has one from now on; a BMRU has 0."""
         for cell in self.hysteresis.values():
             cell.epsilon = 0.0 if cell.settled else epsilon
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """lengths: (n,) valid steps, all by default."""
+        """Compute the backbone's outputs; lengths: (n,) valid steps, all by default."""
         steps = torch.full((len(x),), x.shape[1], device=x.device) if lengths is None else lengths
         seen: Steps = self._encode(x)
         for block in self.blocks:
@@ -128,7 +128,7 @@ class Backbone(nn.Module):
 
 
 def make_cell(shape: BackboneShape, block: int) -> SoftwareCell:
-    """Return the cell of block 0, 1, ..."""
+    """Return the recurrent cell of a backbone's block 0, 1, ..."""
     kinds = shape.cells_of(block)
     cells = [_cell(kind, shape, shape.state // len(kinds)) for kind in kinds]
     return cells[0] if len(cells) == 1 else Parallel(cells)
@@ -164,7 +164,7 @@ def positions(steps: int, width: int) -> Tensor:
 
 @torch.no_grad()
 def record(model: Backbone, x: Tensor, lengths: Tensor | None = None) -> dict[str, tuple[Drive, Tensor]]:
-    """Run samples in evaluation; return the drive of each cell with thresholds and its states, by the cell's name."""
+    """Run a backbone on samples; return the drive of each cell with thresholds and its states, by the cell's name."""
     found, cells, training = dict[str, tuple[Drive, Tensor]](), model.hysteresis, model.training
     before = {name: cell.memory for name, cell in cells.items()}
 

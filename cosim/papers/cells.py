@@ -34,14 +34,14 @@ LEAST_DECAY = 1e-6  # -ln |lambda| at least: single precision then keeps |lambda
 
 @dataclass(frozen=True)
 class Recurrence:
-    """a and b of h_t = a_t h_{t-1} + b_t, (n, time, state) each."""
+    """Coefficients a and b of a backbone cell's h_t = a_t h_{t-1} + b_t, (n, time, state) each."""
 
     a: Tensor
     b: Tensor
 
 
 class SoftwareCell(nn.Module, ABC):
-    """x (n, time, inputs) to (n, time, outputs), with `state` numbers kept from step to step."""
+    """A backbone's cell: x (n, time, inputs) to (n, time, outputs), `state` numbers kept from step to step."""
 
     def __init__(self, inputs: int, state: int, outputs: int | None = None) -> None:
         super().__init__()
@@ -50,10 +50,10 @@ class SoftwareCell(nn.Module, ABC):
 
     @abstractmethod
     def recurrence(self, x: Steps) -> Recurrence:
-        """Compute the coefficients a and b of the state's recurrence for x, (n, time, state) each."""
+        """Compute the coefficients a and b of the backbone cell's recurrence for x, (n, time, state) each."""
 
     def read(self, h: Tensor, x: Steps) -> Tensor:
-        """Compute the cell's output, (n, time, outputs), from its states and its input: here the states."""
+        """Compute the backbone cell's output, (n, time, outputs), from its states and its input: here the states."""
         return h
 
     def forward(self, x: Steps) -> Tensor:
@@ -98,11 +98,11 @@ class Lru(SoftwareCell):
         self.d = nn.Linear(inputs, self.outputs, bias=False)
 
     def decay(self) -> Tensor:
-        """Return the decay -ln |L| of each state, (state,)."""
+        """Return the decay -ln |L| of each state of the LRU, (state,)."""
         return self.nu.exp() + LEAST_DECAY
 
     def eigenvalues(self) -> Tensor:
-        """Return the eigenvalues L, (state,), complex."""
+        """Return the eigenvalues L of the LRU, (state,), complex."""
         return torch.polar((-self.decay()).exp(), self.theta.exp())
 
     def recurrence(self, x: Steps) -> Recurrence:
@@ -115,7 +115,7 @@ class Lru(SoftwareCell):
 
 
 class Parallel(SoftwareCell):
-    """Several cells on the same input, their outputs side by side."""
+    """Several cells of a backbone's block on the same input, their outputs side by side."""
 
     def __init__(self, cells: Sequence[SoftwareCell]) -> None:
         super().__init__(cells[0].inputs, sum(cell.state for cell in cells), sum(cell.outputs for cell in cells))
@@ -146,7 +146,7 @@ class Drive:
 
 
 class HysteresisCell(SoftwareCell):
-    """x to states, in two parts: `drive` has all the weights, `decide` all the memory.
+    """A backbone's cell with thresholds, in two parts: `drive` has all the weights, `decide` all the memory.
 
     `memory`, if not None, stands for `decide`: a Drive to states (n, time, state). A circuit, or what records both
     sides, goes there.
@@ -166,7 +166,7 @@ class HysteresisCell(SoftwareCell):
         self.alpha = None if scaled else nn.Parameter(torch.ones(state))
 
     def drive(self, x: Steps) -> Drive:
-        """Compute candidate, threshold and level at each step, from x (n, time, inputs)."""
+        """Compute the backbone cell's candidate, threshold and level at each step, from x (n, time, inputs)."""
         candidate = project(self.candidate, x)
         free = self.bias if self.threshold is None else project(self.threshold, x)
         level = self.alpha if self.scale is None else project(self.scale, x)
@@ -175,12 +175,12 @@ class HysteresisCell(SoftwareCell):
         return Drive(candidate, free.abs().expand_as(candidate), level.expand_as(candidate))
 
     def updates(self, drive: Drive) -> Recurrence:
-        """Return eq. (7) as a linear recurrence."""
+        """Return eq. (7) of the paper, the backbone cell's update, as a linear recurrence."""
         z = heaviside(drive.candidate.abs() - drive.threshold)
         return Recurrence(1.0 - (1.0 - self.epsilon) * z, z * sign(drive.candidate) * drive.level)
 
     def decide(self, drive: Drive) -> Tensor:
-        """Compute the states, (n, time, state)."""
+        """Compute the backbone cell's states, (n, time, state)."""
         step = self.updates(drive)
         start = -drive.level[:, 0] if self.start == "low" else step.b.new_zeros(self.state)
         return linear_scan(step.a, step.b, start)

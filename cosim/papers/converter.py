@@ -44,30 +44,30 @@ class Partition:
 
     @property
     def name(self) -> str:
-        """Return the partition's name in files: block1, or block1_cell2 where cells are side by side."""
+        """Return the name in files of a backbone's cell: block1, or block1_cell2 where cells are side by side."""
         numbers = [int(word) + 1 for word in self.cell.split(".") if word.isdigit()]
         return "_cell".join([f"block{numbers[0]}", *map(str, numbers[1:])])
 
     @property
     def layer(self) -> SignedLayer:
-        """Return the only layer of the partition's network."""
+        """Return the only layer of the network of a backbone's cell."""
         (layer,) = self.network.layers
         assert isinstance(layer, SignedLayer)
         return layer
 
     @property
     def ranges(self) -> Array:
-        """R of each unit, over its threshold."""
+        """Return the converter's range R of each unit of a backbone's cell, over its threshold."""
         return self.network.encoding.scale / 2.0
 
     @property
     def thresholds(self) -> Array:
-        """j + 1/2 of each unit: its threshold in steps of its converter."""
+        """Return j + 1/2 of each unit of a backbone's cell: its threshold in steps of its converter."""
         return self.layer.bias_beta / step_of(self.bits)
 
 
 def steps_of(bits: int) -> int:
-    """Return the number of steps L of a converter. Raises InputError for one that cannot be built here."""
+    """Return the steps L of the converter between backbone and cell. Raises InputError for one that cannot be built."""
     if bits not in CONVERTER_BITS:
         raise InputError(
             f"--bits {CONVERTER_BITS.refuse(bits)}: three codes tell set, hold and reset apart, "
@@ -77,12 +77,12 @@ def steps_of(bits: int) -> int:
 
 
 def step_of(bits: int) -> float:
-    """Return the current of one step of a converter, units."""
+    """Return the current of one step of the converter between backbone and cell, units."""
     return FULL_SCALE / 2**bits
 
 
 def compared(candidate: np.ndarray, threshold: np.ndarray) -> Array:
-    """Return g = h^ / beta, with which a threshold of 1 decides as beta does with h^.
+    """Return g = h^ / beta of a backbone's cell, with which a threshold of 1 decides as beta does with h^.
 
     In double precision a quotient of single ones is at least 1 exactly where h^ >= beta. Where beta is 0, g has the
     sign that decides.
@@ -94,7 +94,7 @@ def compared(candidate: np.ndarray, threshold: np.ndarray) -> Array:
 
 
 def calibrate(cell: str, g: Array, bits: int = BITS) -> Partition:
-    """Return the partition of a cell, with converters for the drives g (frames, units) that the cell has seen."""
+    """Return a backbone's cell as a circuit, with converters for the drives g (frames, units) that it has seen."""
     half, step = steps_of(bits) // 2, step_of(bits)
     reach = np.maximum(np.quantile(np.abs(g), COVER, axis=0), 1e-9)
     j = np.clip(np.floor(half / reach - 0.5), 0, half - 1)

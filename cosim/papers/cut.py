@@ -51,7 +51,7 @@ class CutTrace:
 
     @property
     def decisions(self) -> NDArray[np.int64]:
-        """Return the class with the largest score of each sample, (n,)."""
+        """Return the class with the largest score of each sample of the backbone's run, (n,)."""
         return self.scores.argmax(axis=1)
 
 
@@ -148,7 +148,7 @@ def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "b
 
 
 def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
-    """Return the cells that have a circuit, in order; raises MappingError where there is none, saying why."""
+    """Return a backbone's cells that have a circuit, in order; raises MappingError where there is none, saying why."""
     backbone = model.backbone
     kinds = [why for kind in backbone.shape.cells if (why := why_software(kind))]
     ending = {name: _epsilon(cell) for name, cell in backbone.hysteresis.items() if cell.scale is None}
@@ -160,7 +160,7 @@ def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
 
 
 def training_samples(source: BackboneData, count: int = SEEN) -> Samples:
-    """Return samples to calibrate with, of those of the training; they are always the same."""
+    """Return samples of a backbone's training to calibrate converters with; they are always the same."""
     return source.batch(np.random.default_rng([3, 0]), count)
 
 

@@ -34,12 +34,12 @@ ANNEALED = 0.5  # share of the training over which sigma falls
 
 
 def whole_taps(weight: Tensor, positions: Tensor, reach: int) -> Tensor:
-    """Return the kernel (H, reach + 1) with weight (H, K) at whole positions (H, K); taps at one position add up."""
+    """Return mGRADE's kernel (H, reach + 1) of weights (H, K) at whole positions (H, K); taps at one place add up."""
     return torch.zeros(len(weight), reach + 1, dtype=weight.dtype).scatter_add(1, positions, weight)
 
 
 def sigma_at(iteration: int, total: int, reach: float) -> float:
-    """Return the width of a learned tap in iteration 0 .. total - 1, steps.
+    """Return the width of mGRADE's learned taps in iteration 0 .. total - 1, steps.
 
     It falls geometrically from reach / 2 to 1/2 over the first half.
     """
@@ -48,7 +48,7 @@ def sigma_at(iteration: int, total: int, reach: float) -> float:
 
 
 class FixedDelays(nn.Module):
-    """K taps a channel, at 0, d, 2 d, ..."""
+    """mGRADE's convolution with K taps a channel at fixed delays 0, d, 2 d, ..."""
 
     def __init__(self, width: int, taps: int, dilation: int) -> None:
         super().__init__()
@@ -59,15 +59,15 @@ class FixedDelays(nn.Module):
 
     @property
     def reach(self) -> int:
-        """Return the largest delay, steps."""
+        """Return the largest delay of the convolution, steps."""
         return self.dilation * (self.taps - 1)
 
     def used(self) -> Tensor:
-        """Return the largest delay of each channel, (H,), steps."""
+        """Return the largest delay of each channel of the convolution, (H,), steps."""
         return torch.full((len(self.weight),), self.reach)
 
     def kernel(self) -> Tensor:
-        """Return the kernel k, (H, reach + 1)."""
+        """Return the convolution kernel k of mGRADE's fixed delays, (H, reach + 1)."""
         positions = self.dilation * torch.arange(self.taps).expand(len(self.weight), -1)
         return whole_taps(self.weight, positions, self.reach)
 
@@ -79,7 +79,7 @@ class FixedDelays(nn.Module):
 
 
 class LearnedDelays(nn.Module):
-    """K taps a channel, at learned positions in [0, reach]."""
+    """mGRADE's convolution with K taps a channel at learned positions in [0, reach]."""
 
     def __init__(self, width: int, taps: int, reach: int, start: Start = "dilated") -> None:
         super().__init__()
@@ -93,11 +93,11 @@ class LearnedDelays(nn.Module):
         self.positions = nn.Parameter(dilated.clone() if start == "dilated" else reach * torch.rand(width, taps))
 
     def whole_positions(self) -> Tensor:
-        """Return the positions as deployed, (H, K) int64, steps."""
+        """Return the positions of mGRADE's taps as deployed, (H, K) int64, steps."""
         return self.positions.detach().clamp(0, self.reach).round().long()
 
     def used(self) -> Tensor:
-        """Return the largest delay of each channel as deployed, (H,), steps."""
+        """Return the largest delay of each channel of the convolution as deployed, (H,), steps."""
         return self.whole_positions().amax(dim=1)
 
     def kernel(self) -> Tensor:
@@ -109,12 +109,12 @@ class LearnedDelays(nn.Module):
         return (self.weight[..., None] * taps).sum(dim=1)
 
     def forward(self, u: Tensor) -> Tensor:
-        """Convolve u (n, time, H) to x (n, time, H)."""
+        """Convolve mGRADE's u (n, time, H) with learned delays to x (n, time, H)."""
         return convolve(u, self.kernel())
 
     @torch.no_grad()
     def clip_(self) -> None:
-        """Pull positions back into [0, reach]; call after each optimiser step."""
+        """Pull the learned delays of mGRADE's taps back into [0, reach]; call after each optimiser step."""
         self.positions.clamp_(0, self.reach)
 
 
@@ -151,15 +151,15 @@ class GammaDelays(nn.Module):
         self.positions = nn.Parameter(SHORTEST + (reach / 2 - SHORTEST) * torch.rand(width, taps))
 
     def kernel(self) -> Tensor:
-        """Return the kernel k, (H, reach + 1)."""
+        """Return the convolution kernel k of mGRADE's gamma lines, (H, reach + 1)."""
         positions = self.positions.clamp(SHORTEST, self.reach / 2)
         return (self.weight[..., None] * gamma_kernel(positions, self.order, self.reach)).sum(dim=1)
 
     def forward(self, u: Tensor) -> Tensor:
-        """Convolve u (n, time, H) to x (n, time, H)."""
+        """Convolve mGRADE's u (n, time, H) with gamma lines to x (n, time, H)."""
         return convolve(u, self.kernel())
 
     @torch.no_grad()
     def clip_(self) -> None:
-        """Pull positions back into their range; call after each optimiser step."""
+        """Pull the mean delays of mGRADE's gamma lines back into their range; call after each optimiser step."""
         self.positions.clamp_(SHORTEST, self.reach / 2)

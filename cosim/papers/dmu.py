@@ -47,7 +47,7 @@ ALL = GatePruning()
 
 
 def parameters_of(inputs: int, width: int, delays: int, cell: Inner = "rnn") -> int:
-    """Return the number of parameters of a unit (Table I).
+    """Return the number of parameters of a delayed memory unit (DMU, Table I).
 
     There are N^2 + M N + N for each row of the cell (IndRNN: M N + 2 N), and M n + n^2 + n for the gate.
     """
@@ -90,7 +90,7 @@ class InnerCell(nn.Module):
 
 
 class DelayGate(nn.Module):
-    """(2): gates (batch, time, n) of x (batch, time, M)."""
+    """The delay gates of a DMU, eq. (2): gates (batch, time, n) of x (batch, time, M)."""
 
     def __init__(self, inputs: int, delays: int) -> None:
         super().__init__()
@@ -182,23 +182,23 @@ _TEST_SEED = 2**32
 
 
 class ProductUnit(nn.Module):
-    """A unit and its linear readout of one score: whether two inputs of the delayed product meet."""
+    """A DMU and its linear readout of one score: whether two inputs of the delayed product meet."""
 
     def __init__(self, width: int, delays: int, cell: Inner) -> None:
         super().__init__()
         self.unit, self.readout = DelayedMemoryUnit(1, width, delays, cell), nn.Linear(width, 1)
 
     def forward(self, x: Tensor, cut: GatePruning = ALL) -> Tensor:
-        """Compute a score (batch, time) of x (batch, time, 1), with these gates."""
+        """Compute the DMU's score (batch, time) of x (batch, time, 1), with these gates."""
         return self.readout(self.unit(x, cut))[..., 0]
 
     def count_parameters(self) -> int:
-        """Return the number of the unit's parameters."""
+        """Return the number of parameters of the DMU and its readout."""
         return sum(p.numel() for p in self.unit.parameters())
 
     @torch.no_grad()
     def accuracy(self, cut: GatePruning = ALL) -> float:
-        """Return the share of right answers on sequences of their own, with these gates."""
+        """Return the DMU's share of right answers on fresh sequences of the delayed product, with these gates."""
         x, y, counts = _batch(np.random.default_rng(_TEST_SEED), TESTED)
         said = self(x, cut) > 0
         return float((said == (y == 1))[counts].double().mean())

@@ -57,7 +57,7 @@ class _File:
 
 
 def model_bytes(model: Model) -> bytes:
-    """Return the content of a model's file."""
+    """Return the content of a trained backbone's file."""
     meta = {
         "format": SOFTWARE_FORMAT,
         "version": VERSION,
@@ -75,7 +75,7 @@ def model_bytes(model: Model) -> bytes:
 
 
 def save_model(path: Path, model: Model) -> None:
-    """Write a model atomically; raises InputError for another suffix than .pt or what cannot be written."""
+    """Write a backbone's file atomically; raises InputError for another suffix than .pt or what cannot be written."""
     if path.suffix != ".pt":
         raise InputError(
             f"{path}: a model that stays software must be named .pt, not {path.suffix or 'without suffix'!r}"
@@ -84,7 +84,7 @@ def save_model(path: Path, model: Model) -> None:
 
 
 def load_model(path: Path) -> Model:
-    """Read the model in a file, on the CPU, for evaluation. Raises InputError that names the file, field and repair."""
+    """Read a backbone's file, on the CPU, for evaluation. Raises InputError that names the file, field and repair."""
     where = shown_path(path)
     found = read_torch(path, _REPAIR)
     if not isinstance(found, dict) or found.keys() != {"meta", "arrays"}:

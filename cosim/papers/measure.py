@@ -15,7 +15,7 @@ CHUNK, CHUNK_STEPS = 256, 1 << 18  # samples at a time, and steps of all of them
 
 @dataclass(frozen=True)
 class TensorBatch:
-    """Samples as tensors."""
+    """Samples of a backbone as tensors."""
 
     x: Tensor
     y: Tensor
@@ -23,12 +23,12 @@ class TensorBatch:
     mask: Tensor | None
 
     def rows(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """Return scores and targets as rows; of scores at every step those of the steps that count."""
+        """Return a backbone's scores and targets as rows; of scores at every step those of the steps that count."""
         return (scores, self.y) if self.mask is None else (scores[self.mask], self.y[self.mask])
 
 
 def to_tensors(samples: Samples, device: torch.device) -> TensorBatch:
-    """Return samples on a device, cut after the longest of them; values are numbers, or whole numbers for tokens."""
+    """Return a backbone's samples on a device, cut after the longest of them; values are numbers, or tokens (int)."""
     longest = int(samples.lengths.max())
     steps = [samples.x[:, :longest], samples.y, samples.lengths]
     if samples.mask is not None:
@@ -38,14 +38,14 @@ def to_tensors(samples: Samples, device: torch.device) -> TensorBatch:
 
 
 def loss_of(scores: Tensor, y: Tensor, *, classes: bool) -> Tensor:
-    """Compute the cross entropy of classes, else the mean squared error, over rows."""
+    """Compute the backbone's loss over rows: cross entropy of classes, else the mean squared error."""
     scores = scores.float() if scores.dtype in (torch.bfloat16, torch.float16) else scores
     return cross_entropy(scores, y) if classes else mse_loss(scores, y.to(scores.dtype))
 
 
 @torch.no_grad()
 def measure(model: Backbone, samples: Samples, *, classes: bool, mixed: bool = False) -> dict[str, float]:
-    """Measure `loss`, and `accuracy` of classes or `mae`, the mean absolute error: means over rows, in evaluation."""
+    """Measure a backbone's `loss`, and `accuracy` of classes or `mae`, mean absolute error: means over rows."""
     device, training = model.output.weight.device, model.training
     model.eval()
     sums, rows = torch.zeros(2, dtype=torch.float64), 0
@@ -64,5 +64,5 @@ def measure(model: Backbone, samples: Samples, *, classes: bool, mixed: bool = F
 
 
 def rank_of(figures: dict[str, float]) -> tuple[float, float]:
-    """Return the key by which the smaller is the better: the task's own metric, and among equals the loss."""
+    """Return the key that orders backbones, smaller is better: by the task's own metric, among equals by the loss."""
     return -figures["accuracy"] if "accuracy" in figures else figures["mae"], figures["loss"]

@@ -53,7 +53,7 @@ Convolution = FixedDelays | LearnedDelays | GammaDelays | None
 
 @dataclass(frozen=True)
 class Convolving:
-    """The convolutions of all layers: `taps` a channel and what places them.
+    """Settings of the convolutions in all layers of mGRADE: `taps` a channel and what places them.
 
     learned: positions in [0, reach] from `start` on. constant: `dilation` apart. exponential: dilation 2^l apart in
     layer l, which stops doubling where the largest delay would exceed `reach` (0: never). gamma: dispersive delays of
@@ -83,7 +83,7 @@ class MgradeShape:
 
 
 def dilation_of(convolving: Convolving, layer: int) -> int:
-    """Return the steps between the taps of layer 0, 1, ..., for constant and exponential delays."""
+    """Return the steps between the taps of mGRADE's layer 0, 1, ..., for constant and exponential delays."""
     doublings = layer if convolving.delays == "exponential" else 0
     span = convolving.dilation * max(convolving.taps - 1, 1)
     while doublings and convolving.reach and span * 2**doublings > convolving.reach:
@@ -92,7 +92,7 @@ def dilation_of(convolving: Convolving, layer: int) -> int:
 
 
 def receptive_field(reaches: Sequence[int]) -> int:
-    """Return how many steps of the input an output sees: R = 1 + sum of the largest delays (eq. 2, delays G_l - 1).
+    """Return how many input steps an output of mGRADE sees: R = 1 + sum of the largest delays (eq. 2, delays G_l - 1).
 
     Constant delays make it 1 + L (K - 1) d (eq. 3), exponential ones 1 + d_b (K - 1) (2^L - 1) (eq. 4).
     """
@@ -112,7 +112,7 @@ def _convolution(convolving: Convolving, width: int, layer: int) -> Convolution:
 
 
 class MgradeLayer(nn.Module):
-    """conv, recurrence, MLP, LayerNorm; u (n, time, H) to the same."""
+    """A layer of mGRADE: convolution, recurrence, MLP, LayerNorm; u (n, time, H) to an output of that shape."""
 
     def __init__(self, shape: MgradeShape, place: int) -> None:
         super().__init__()
@@ -129,13 +129,13 @@ class MgradeLayer(nn.Module):
             self.norm = nn.LayerNorm(width)
 
     def recur(self, x: Tensor) -> Tensor:
-        """Compute the states of the cell, (n, time, H); without a cell they are what it would read."""
+        """Compute the states of the mGRADE layer's cell, (n, time, H); without a cell they are what it would read."""
         if self.cell is None:
             return x
         return self.cell(x).h if isinstance(self.cell, SignedCell) else self.cell(x)
 
     def forward(self, u: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the output of the layer and the states of its cell, (n, time, H) each."""
+        """Return the output of the mGRADE layer and the states of its cell, (n, time, H) each."""
         x = u if self.convolution is None else self.convolution(u)
         h = self.recur(x)
         y = x + h if self.cell is not None else h
@@ -145,7 +145,7 @@ class MgradeLayer(nn.Module):
 
 
 class Mgrade(nn.Module):
-    """x (n, time, H_in) to outputs (n, time, H_out)."""
+    """The mGRADE network: x (n, time, H_in) to outputs (n, time, H_out)."""
 
     def __init__(self, shape: MgradeShape) -> None:
         super().__init__()
@@ -158,30 +158,30 @@ class Mgrade(nn.Module):
 
     @property
     def convolutions(self) -> list[Convolution]:
-        """Return the convolution of each layer, None where there is none."""
+        """Return the convolution of each layer of mGRADE, None where there is none."""
         return [layer.convolution for layer in self.layers if isinstance(layer, MgradeLayer)]
 
     @property
     def cells(self) -> list[SignedCell]:
-        """Return the bistable cells."""
+        """Return the bistable cells of mGRADE."""
         return [
             layer.cell for layer in self.layers if isinstance(layer, MgradeLayer) and isinstance(layer.cell, SignedCell)
         ]
 
     def states(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the last layer's output and the states of its cell, (n, time, H) each."""
+        """Return the output of mGRADE's last layer and the states of its cell, (n, time, H) each."""
         y = h = self.encoder(x)
         for layer in self.layers:
             y, h = layer(y)
         return y, h
 
     def forward(self, x: Tensor) -> Tensor:
-        """Compute the outputs at every step, (n, time, outputs)."""
+        """Compute the outputs of mGRADE at every step, (n, time, outputs)."""
         y, _ = self.states(x)
         return self.decoder(nn.functional.gelu(y) if self.shape.deep else y)
 
     def set_progress(self, sigma: float | None, epsilon: float) -> None:
-        """From now on: learned taps of this width, None for whole delays; bistable cells with this epsilon."""
+        """Set the width of mGRADE's learned taps, None for whole delays, and the epsilon of its bistable cells."""
         for one in self.convolutions:
             if isinstance(one, LearnedDelays):
                 one.rounded = sigma is None
@@ -191,7 +191,7 @@ class Mgrade(nn.Module):
 
     @torch.no_grad()
     def clip_(self) -> None:
-        """Pull positions and grid weights back into their range; call after each optimiser step."""
+        """Pull mGRADE's delays and grid weights back into their range; call after each optimiser step."""
         for module in self.modules():
             if module is not self and hasattr(module, "clip_"):
                 module.clip_()  # type: ignore[operator]
@@ -203,7 +203,7 @@ DECAY = 1e-2
 
 @dataclass(frozen=True)
 class Fit:
-    """Settings of the training. sigma: of the learned taps at first; None for half their reach."""
+    """Settings of mGRADE's training. sigma: of the learned taps at first; None for half their reach."""
 
     iterations: int = 600
     learning_rate: float = 5e-3
@@ -218,7 +218,7 @@ def train_mgrade(
     path: Path | None = None,
     progress: LoopProgress | None = None,
 ) -> Mgrade:
-    """Train a network on a new batch in each iteration and return it in eval mode; a seed determines the result.
+    """Train an mGRADE on a new batch in each iteration and return it in eval mode; a seed determines the result.
 
     The loss is the cross entropy of classes, or the mean absolute error of targets. path, progress: see
     `TrainingLoop.run`.
@@ -264,7 +264,7 @@ class MgradeProblem(Problem[Mgrade]):
 
 
 def loss_of(outputs: Tensor, batch: StepTargets) -> Tensor:
-    """Compute the loss over the steps that count: cross entropy of classes, else mean absolute error."""
+    """Compute mGRADE's loss over the steps that count: cross entropy of classes, else mean absolute error."""
     mask = torch.from_numpy(batch.mask)
     wanted = torch.from_numpy(batch.y)[mask]
     if batch.y.ndim == 2:
@@ -274,7 +274,7 @@ def loss_of(outputs: Tensor, batch: StepTargets) -> Tensor:
 
 @torch.no_grad()
 def accuracy_of(model: Mgrade, steps: StepTargets) -> float:
-    """Return the share of the steps that count whose class is right."""
+    """Return the share of the steps that count whose class mGRADE gets right."""
     found = model(torch.from_numpy(steps.x)).argmax(dim=2).numpy()
     return float((found == steps.y)[steps.mask].mean())
 
@@ -318,7 +318,7 @@ CELL_POWER = 3.3  # W per ampere of unit current, at 1.8 V and random bits: 3.3 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Numbers kept, and their bits: of parameters, and of past signals."""
+    """Numbers that an mGRADE keeps, and their bits: of parameters, and of past signals."""
 
     parameters: int
     buffer: int
@@ -327,7 +327,7 @@ class Footprint:
 
     @property
     def total(self) -> int:
-        """Numbers."""
+        """Return how many numbers an mGRADE keeps."""
         return self.parameters + self.buffer
 
 
@@ -343,7 +343,7 @@ class Silicon:
 
 
 def memory_footprint(model: Mgrade, signal_bits: int = WORD, *, widths: bool = False) -> Footprint:
-    """Count numbers and bits of the deployed model.
+    """Count numbers and bits that a deployed mGRADE keeps.
 
     signal_bits: of a number in the buffer, 1 for symbols and states of one bit. A learned position is kept as a whole
     number of ceil(log2(reach + 1)) bits, everything else in 32. widths: count a third number for each learned tap, its
@@ -395,7 +395,7 @@ def silicon_footprint(
 
 
 def parameters_by_part(model: Mgrade) -> dict[str, int]:
-    """Return the numbers of parameters of encoder, convolutions, recurrence, MLP, norm and decoder, over all layers."""
+    """Return mGRADE's number of parameters by part: encoder, convolutions, recurrence, MLP, norm and decoder."""
     found: dict[str, int] = dict.fromkeys(PARTS, 0)
     for name, value in model.named_parameters():
         part = next(part for part in found if part in name.split("."))

@@ -30,11 +30,11 @@ class Repeated:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Return the shape of the whole sequence."""
+        """Return the shape of the whole sequence of a backbone."""
         return (*self.index.shape, self.rows.shape[1])  # type: ignore[return-value]
 
     def project(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        """Compute W x + b of each step, (n, time, outputs)."""
+        """Compute W x + b of each step of a backbone's sequence, (n, time, outputs)."""
         found = embedding(self.index, linear(self.rows, weight, bias))
         return found if self.places is None else found + linear(self.places, weight)
 
@@ -44,7 +44,7 @@ Steps = Tensor | Repeated
 
 
 def repeated(x: Tensor) -> Repeated | None:
-    """Return x (n, time, features), or tokens (n, time), as few rows; None where over a quarter of its steps differ."""
+    """Return a backbone's x (n, time, features), or tokens (n, time), as few rows; None where over a quarter differ."""
     flat = x.reshape(-1, *x.shape[2:])
     keys = flat if flat.ndim == 1 else flat[:, 0] if flat.shape[1] == 1 else flat.double() @ _mixture(flat)
     found, index = torch.unique(keys, return_inverse=True)
@@ -67,12 +67,12 @@ def each(act: Callable[[Tensor], Tensor], x: Steps) -> Steps:
 
 
 def project(layer: nn.Linear, x: Steps) -> Tensor:
-    """Apply a linear layer to each step; returns (n, time, outputs)."""
+    """Apply a backbone's linear layer to each step of a sequence; returns (n, time, outputs)."""
     return layer(x) if isinstance(x, Tensor) else x.project(layer.weight, layer.bias)
 
 
 def times(weight: Tensor, x: Steps) -> Tensor:
-    """Compute weight x of each step, (n, time, outputs)."""
+    """Multiply each step of a backbone's sequence by a weight, (n, time, outputs)."""
     return x @ weight.T if isinstance(x, Tensor) else x.project(weight)
 
 
@@ -85,7 +85,7 @@ def joined(layer: nn.Linear, x: Steps, places: Tensor) -> Steps:
 
 
 def in_full(x: Steps) -> Steps:
-    """Return the sequence in single precision where it was in half."""
+    """Return a backbone's sequence in single precision where it was in half."""
     if isinstance(x, Repeated):
         return Repeated(_in_full(x.rows), x.index, x.places if x.places is None else _in_full(x.places))
     return _in_full(x)
@@ -96,12 +96,12 @@ def _in_full(x: Tensor) -> Tensor:
 
 
 def whole(x: Steps) -> Tensor:
-    """Return every step, (n, time, features), of a sequence without places."""
+    """Return every step, (n, time, features), of a backbone's sequence without places."""
     return x if isinstance(x, Tensor) else embedding(x.index, x.rows)
 
 
 def take_step(x: Steps, step: Tensor) -> Tensor:
-    """Return step (n,) of each sample, (n, 1, features), of a sequence without places."""
+    """Return step (n,) of each sample, (n, 1, features), of a backbone's sequence without places."""
     if isinstance(x, Repeated):
         return x.rows[take_step(x.index, step)]
     return x[torch.arange(len(x), device=x.device), step][:, None]

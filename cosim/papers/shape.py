@@ -49,21 +49,21 @@ class BackboneShape:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Return the kinds of cells that the name joins."""
+        """Return the kinds of a backbone's cells that the name joins."""
         return tuple(self.cell.split("+"))
 
     @property
     def anneals(self) -> bool:
-        """Tell whether a cell has an epsilon to anneal; a BMRU's is always 0."""
+        """Tell whether a cell of the backbone has an epsilon to anneal; a BMRU's is always 0."""
         return any(cell in ("cmru", "alphacmru") for cell in self.cells)
 
     def cells_of(self, block: int) -> tuple[str, ...]:
-        """Return the kinds of cells in block 0, 1, ..."""
+        """Return the kinds of cells in the backbone's block 0, 1, ..."""
         return self.cells if self.wiring == "parallel" else (self.cells[block % len(self.cells)],)
 
 
 def check_shape(shape: BackboneShape, origin: str = "") -> BackboneShape:
-    """Return the shape itself.
+    """Return the backbone's shape itself.
 
     Raises InputError that names the option, or the field of `origin`, without a usable value.
     """
@@ -107,7 +107,7 @@ def count_parameters(shape: BackboneShape) -> int:
 
 
 def count_cell(cell: str, m: int, d: int, threshold: str = "input") -> int:
-    """Return how many numbers a cell on m features with a state of d learns."""
+    """Return how many numbers a backbone's cell on m features with a state of d learns."""
     linear = (m + 1) * d
     match cell:
         case "lru":
@@ -160,6 +160,6 @@ class Training:
 
 
 def check_training(training: Training) -> Training:
-    """Return the settings themselves; raises InputError that names the option without a usable value."""
+    """Return the settings of a backbone's training; raises InputError that names the option without a usable value."""
     check_bounds(training, TRAINING_BOUNDS)
     return training

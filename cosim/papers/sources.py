@@ -30,13 +30,13 @@ class Samples:
     mask: np.ndarray | None = None
 
     def take(self, chosen: np.ndarray) -> "Samples":
-        """Return the samples at these places."""
+        """Return a backbone's samples at these places."""
         mask = None if self.mask is None else self.mask[chosen]
         return Samples(self.x[chosen], self.y[chosen], self.lengths[chosen], mask)
 
 
 def shifted(samples: Samples, most: int, rng: Generator) -> Samples:
-    """Return the samples, each moved in time by -most to most steps; an end is filled with the step that was there.
+    """Return a backbone's samples, each moved in time by -most to most steps; an end repeats its last step.
 
     Steps behind a sample's length stay. Raises InputError for tokens, and for targets of single steps.
     """
@@ -62,7 +62,7 @@ class BackboneData(Protocol):
     scale: np.ndarray
 
     def batch(self, rng: Generator, count: int) -> Samples:
-        """Draw samples to train with."""
+        """Draw samples to train a backbone with."""
         ...
 
     def validation(self, count: int, seed: int) -> Samples:
@@ -70,7 +70,7 @@ class BackboneData(Protocol):
         ...
 
     def test(self) -> Samples:
-        """Return the test samples, which are always the same."""
+        """Return the samples that a backbone is tested with, which are always the same."""
         ...
 
     def fingerprint(self) -> str:
@@ -79,7 +79,7 @@ class BackboneData(Protocol):
 
 
 class ArraySource:
-    """Fixed samples: `fit` to train with, `held` for validation, and those of the test.
+    """Fixed samples of a backbone: `fit` to train with, `held` for validation, and those of the test.
 
     offset, scale as of a hardware network, whose inputs are 0 to 1; values on both sides of 0 alike become -1 to 1.
     """
@@ -96,19 +96,19 @@ class ArraySource:
         self._fit, self._held, self._test = fit, held, test
 
     def batch(self, rng: Generator, count: int) -> Samples:
-        """Draw samples with replacement, every one equally likely."""
+        """Draw a backbone's training samples with replacement, every one equally likely."""
         return self._fit.take(rng.integers(len(self._fit.y), size=count))
 
     def validation(self, count: int, seed: int) -> Samples:
-        """Return held-out samples, all of them if there are fewer than `count`."""
+        """Return a backbone's held-out samples, all of them if there are fewer than `count`."""
         return self._held.take(default_rng(seed).permutation(len(self._held.y))[:count])
 
     def test(self) -> Samples:
-        """Return the task's own test samples."""
+        """Return the task's own test samples for a backbone."""
         return self._test
 
     def fingerprint(self) -> str:
-        """Return a hash of the samples that are trained and validated with."""
+        """Return a hash of the samples that a backbone is trained and validated with."""
         digest = hashlib.sha256(self.name.encode())
         for part in (self._fit, self._held):
             for array in (part.x, part.y, part.lengths if part.mask is None else part.mask):
@@ -129,7 +129,7 @@ class TaskSource(ArraySource):
 
 
 class StepSource(ArraySource):
-    """A task with a target at each step, whose sets are its own."""
+    """Samples for a backbone of a task with a target at each step, whose sets are its own."""
 
     def __init__(self, task: StepTask) -> None:
         def samples(part: StepTargets) -> Samples:

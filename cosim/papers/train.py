@@ -45,7 +45,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class History:
-    """The figures and the curve in a model's history; seeds: the figures of all, where there were several."""
+    """The figures and the curve of a backbone's training; seeds: the figures of all, where there were several."""
 
     figures: Figures
     curve: Columns
@@ -62,11 +62,11 @@ class SeedSelection:
 
     @property
     def metric(self) -> str:
-        """Return the name of the figure that the task is judged by."""
+        """Return the name of the figure that the backbone's task is judged by."""
         return "test_accuracy" if self.model.labels else "test_mae"
 
     def spread(self, figure: str | None = None) -> SeedSpread:
-        """Return mean, smallest and largest of a figure, by default the task's own, over the seeds."""
+        """Return mean, smallest and largest of a backbone's figure, by default the task's own, over the seeds."""
         return spread_over(self.seeds.values(), figure or self.metric)
 
 
@@ -84,7 +84,7 @@ class Setup:
     start: Model | None = None
 
     def checked(self) -> "Setup":
-        """Return the setup with its shape completed from the source.
+        """Return the backbone's setup with its shape completed from the source of samples.
 
         Raises InputError for what has no usable value, MissingToolError without the device.
         """
@@ -102,13 +102,13 @@ class Setup:
         return replace(self, shape=check_shape(shape))
 
     def described(self, seed: int) -> Plain:
-        """Return what decides the training of a seed besides its data, as plain values."""
+        """Return what decides the training of a backbone's seed besides its data, as plain values."""
         begun: Plain = {} if self.start is None else {"from": start_fingerprint(self.start)}
         epsilon = self.training.epsilon if self.shape.anneals else 0.0  # which without a CMRU changes nothing
         return asdict(self.shape) | asdict(self.training) | {"epsilon": epsilon, "seed": seed} | begun
 
     def identity(self, seed: int) -> Plain:
-        """Return what decides the training of a seed, its data included, as a model's history has it."""
+        """Return what decides the training of a backbone's seed, its data included, as its history has it."""
         return self.described(seed) | {"data": self.source.fingerprint()}
 
 
@@ -275,18 +275,18 @@ def check_start(start: Model, shape: BackboneShape) -> None:
 
 
 def begin(model: Backbone, start: Model) -> None:
-    """Take over all of `start` but its last Linear, which stays as it is."""
+    """Copy all parameters of `start` into a backbone but those of its last Linear, which stays as it is."""
     taken = {name: value for name, value in start.backbone.state_dict().items() if not name.startswith(_READOUT)}
     model.load_state_dict(model.state_dict() | taken)
 
 
 def start_fingerprint(start: Model) -> str:
-    """Return a text that differs where another start makes another training."""
+    """Return a text that differs where another start makes another training of a backbone."""
     return hashlib.sha256(model_bytes(start)).hexdigest()
 
 
 def history_of(model: Model) -> History:
-    """Return what a model's history holds. Raises InputError where it is no such history."""
+    """Return what a backbone's history holds. Raises InputError where it is no such history."""
     return typed(model.history, History, "history", "train it again")
 
 
@@ -306,7 +306,7 @@ def find_finished(setup: Setup, path: Path) -> SeedSelection | None:
 
 
 def load_kept(setup: Setup, path: Path, seed: int) -> Model:
-    """Return the model of a seed that is done. Raises InputError where it comes from other settings or data."""
+    """Return the finished backbone of a seed. Raises InputError where it comes from other settings or data."""
     model = load_model(path)
     if model.history.get("settings") != setup.identity(seed):
         raise other_training(path)

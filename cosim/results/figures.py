@@ -58,19 +58,19 @@ def engine_colors(engines: Sequence[str]) -> Mapping[str, str]:
 
 
 def line_of(k: int) -> tuple[str, str]:
-    """Return colour and dashes of the k-th of many lines: all colours solid, then dashed, then dotted."""
+    """Return colour and dashes of the k-th of many traces in a picture: all colours solid, then dashed, then dotted."""
     return CYCLE[k % len(CYCLE)], ("-", "--", ":", "-.")[k // len(CYCLE) % 4]
 
 
 def plain(*axes: Axes, size: float = FONT) -> None:
-    """Make axes plain, without the spines at top and right; numbers are as large as they are read in print."""
+    """Remove the spines at top and right of a picture's axes, and make numbers as large as they are read in print."""
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(labelsize=size)
 
 
 def few_ticks(axis: Axes, which: Literal["x", "y", "both"], most: int = 5, *, integer: bool = False) -> None:
-    """Limit an axis to so many numbers at most."""
+    """Limit the axis of a picture to so many numbers at most."""
     for name in "xy" if which == "both" else which:
         getattr(axis, f"{name}axis").set_major_locator(MaxNLocator(most, integer=integer, steps=[1, 2, 2.5, 5, 10]))
 
@@ -101,7 +101,7 @@ def legend_above(figure: Figure, columns: int = 3, *, axis: Axes | None = None, 
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write without time stamps, so that the same data give the same bytes.
+    """Write a picture's file without time stamps, so that the same data give the same bytes.
 
     Raises InputError when it cannot be written.
     """
@@ -110,7 +110,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 @styled
 def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
-    """Return the figure as a file's content: the same data give the same bytes."""
+    """Return a picture as a file's content: the same data give the same bytes."""
     buffer = io.BytesIO()
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
     figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)

@@ -45,7 +45,7 @@ def format_page(title: str, body: str) -> str:
 
 
 def format_figure(picture: Picture) -> str:
-    """Return HTML of the image inside the page, its caption under it."""
+    """Return HTML of a picture inside a page, its caption under it."""
     if picture.zoom:
         return _zoomed(picture)
     source = f"data:image/{picture.kind};base64,{base64.b64encode(picture.content).decode()}"
@@ -73,7 +73,7 @@ def _zoomed(picture: Picture) -> str:
 
 
 def format_cards(cards: Sequence[tuple[str, str]]) -> str:
-    """Return HTML of large figures, each with what it is."""
+    """Return HTML of the large numbers at the top of a page, each with what it is."""
     found = (f'<div class="card"><b>{hold(value)}</b><span>{hold(label)}</span></div>' for value, label in cards)
     return f'<div class="cards">{"".join(found)}</div>'
 
@@ -119,7 +119,7 @@ def format_links(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def show(value: object) -> str:
-    """Return a value of JSON as people read it."""
+    """Return a JSON value as text for a reader of a page."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {show(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
@@ -132,10 +132,10 @@ def show(value: object) -> str:
 
 
 def escape(value: object) -> str:
-    """Return text as HTML text or as the value of an attribute."""
+    """Return text as the HTML of a page, or as the value of an attribute."""
     return html.escape(str(value))
 
 
 def hold(text: str) -> str:
-    """Return the text escaped for HTML, with each percent sign held to its number by a no-break space."""
+    """Return text escaped for a page, with a no-break space between each percent sign and its number."""
     return escape(text.replace(" %", f"{NO_BREAK}%"))

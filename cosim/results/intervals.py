@@ -28,7 +28,7 @@ class Interval:
 
 
 def interval(right: int, total: int, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
-    """Compute (fraction, low, high) of `right` among `total` independent cases."""
+    """Compute the share of `right` among `total` independent cases with its interval: (fraction, low, high)."""
     from scipy.stats import binomtest  # a second to load, and workers have no use for it
 
     found = binomtest(right, total).proportion_ci(confidence, "exact")
@@ -75,7 +75,7 @@ def share_interval(values: NDArray[np.float64] | NDArray[np.bool_]) -> Interval:
 
 
 def shows_sign(found: Interval) -> bool:
-    """Tell whether a mean's interval leaves 0 out, so that its sign is known; a single sample's does not."""
+    """Tell whether the interval of a mean excludes 0, so that its sign is known; a single sample's does not."""
     if found.low is None or found.high is None:
         return False
     return found.low > 0 or found.high < 0 or found.low == found.mean == found.high

@@ -114,7 +114,7 @@ def page_lines(folder: Path) -> list[str]:
 
 
 def check_same(pages: Sequence[tuple[Path, Page]]) -> None:
-    """Raise InputError that names two folders whose pages are about different subjects."""
+    """Raise InputError that names two folders whose pages are about different networks or cells."""
     (first, wanted), *others = pages
     for folder, page in others:
         if page.subject != wanted.subject:

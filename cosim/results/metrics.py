@@ -42,16 +42,16 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """Return its name as a table has it."""
+        """Return the figure's name as the column of a table has it."""
         return self.name.replace("_", " ")
 
     @property
     def is_share(self) -> bool:
-        """Tell whether values are fractions of 1, which people read in percent."""
+        """Tell whether the figure's values are fractions of 1, which people read in percent."""
         return self.unit == PERCENT
 
     def format(self, value: float, digits: int | None = None) -> str:
-        """Return a value with its unit; digits: of a percentage, in place of the metric's own."""
+        """Return a figure's value as text with its unit; digits: of a percentage, in place of the metric's own."""
         if self.is_share:
             return f"{100 * value:.{digits or self.digits}f} %"
         if self.unit in ("", AREA_UNIT):

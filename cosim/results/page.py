@@ -39,14 +39,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names in words, and what each is, with its unit."""
+    """A block of a page: names in words, and what each is, with its unit."""
 
     rows: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Pictures and tables beside each other where the screen is wide enough."""
+    """A block of a page: pictures and tables beside each other where the screen is wide enough."""
 
     blocks: "tuple[Picture | Table, ...]"
 
@@ -62,7 +62,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Links:
-    """(text, relative address) of other pages."""
+    """A block of a page: (text, relative address) of other pages."""
 
     rows: tuple[tuple[str, str], ...]
 
@@ -73,7 +73,7 @@ Blocks = tuple[Block, ...]
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with paragraphs (str), pictures and tables.
+    """A section of a page: a heading with paragraphs (str), pictures and tables.
 
     sheet: begins a new sheet of paper; detail: for the file alone, the terminal leaves it out.
     """
@@ -151,7 +151,7 @@ def _section(anchor: str, section: Section, level: int) -> str:
 
 
 def format_block(block: Block) -> str:
-    """Return one part of a section as HTML."""
+    """Return one block of a page's section as HTML."""
     match block:
         case str():
             return f"<p>{hold(block)}</p>"

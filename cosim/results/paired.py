@@ -59,7 +59,7 @@ class Contrast:
 
 
 def contrast_fractions(a: Bools, b: Bools) -> Contrast:
-    """Compare yes or no of the same n things, (n,)."""
+    """Compare a yes or no figure of two runs over the same n things, (n,) each, with interval and p."""
     up, down, n = int((b & ~a).sum()), int((a & ~b).sum()), len(a)
     shares = float(a.mean()), float(b.mean())
     return Contrast(*shares, (up - down) / n, tango_interval(up, down, n), mcnemar(up, down), "tango", n, up, down)
@@ -75,7 +75,7 @@ def contrast_shares(a: Array, b: Array) -> Contrast:
 
 
 def contrast_means(a: Array, b: Array) -> Contrast:
-    """Compare means of the same n things, (n,)."""
+    """Compare the mean of a figure in two runs over the same n things, (n,) each, with interval and p."""
     change, interval, p = b - a, None, None
     if len(change) >= 2:
         from scipy.stats import t
@@ -88,7 +88,7 @@ def contrast_means(a: Array, b: Array) -> Contrast:
 
 
 def contrast_fractions_apart(a: Bools, b: Bools) -> Contrast:
-    """Compare yes or no of n and m different things."""
+    """Compare a yes or no figure of two runs over n and m different things, with interval and p."""
     from scipy.stats import fisher_exact
 
     (k, n), (j, m) = (int(a.sum()), len(a)), (int(b.sum()), len(b))
@@ -97,7 +97,7 @@ def contrast_fractions_apart(a: Bools, b: Bools) -> Contrast:
 
 
 def contrast_means_apart(a: Array, b: Array) -> Contrast:
-    """Compare means of n and m different things."""
+    """Compare the mean of a figure in two runs over n and m different things, with interval and p."""
     interval, p = None, None
     if min(len(a), len(b)) >= 2 and max(np.ptp(a), np.ptp(b)) > 0:
         from scipy.stats import ttest_ind

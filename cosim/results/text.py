@@ -16,7 +16,7 @@ _ASCII = str.maketrans({"±": "+-", "≥": ">=", "≤": "<=", "×": "x", "°": "
 
 
 def format_text(page: Page) -> list[str]:
-    """Return the lines of a page, at most WIDTH columns wherever words can be wrapped."""
+    """Return the lines of a page for the terminal, at most WIDTH columns wherever words can be wrapped."""
     answer = "" if page.answer.rstrip(".").casefold() in page.title.casefold() else page.answer
     lines = [*_wrapped(page.title), "", *_wrapped(" ".join(filter(None, (page.lead, answer))))]
     if page.cards:
@@ -69,7 +69,7 @@ def _facts(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def format_columns(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> list[str]:
-    """Return a table's lines. numbers: columns aligned to the right.
+    """Return the lines of a page's table for the terminal. numbers: columns aligned to the right.
 
     A table that would be wider than WIDTH has the text of its last column broken at spaces, and then its head.
     """

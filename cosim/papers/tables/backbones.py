@@ -41,7 +41,7 @@ SEEDS = "five seeds; choices where the paper is silent"
 
 @dataclass(frozen=True)
 class BackbonePlan:
-    """One network: what it is trained on, `load` making it, and how."""
+    """One backbone in a paper's table: what it is trained on, `load` making it, and how."""
 
     task: str
     load: Callable[[], BackboneData]
@@ -107,7 +107,7 @@ def _reduced(size: Size, task: str, cell: str, epsilon: float) -> BackbonePlan:
 
 
 def copies(size: Size) -> Iterator[Experiment]:
-    """Yield the copy experiments: an item, a value before zeros, and a value in noise, with d 4."""
+    """Yield the paper's copy experiments: an item, a value before zeros, and a value in noise, with d 4."""
     for kind, cells in COPIES.items():
         error = kind != "copy-item"
         if size.reduced:
@@ -146,7 +146,7 @@ def pixels(size: Size) -> Iterator[Experiment]:
 
 
 def parity(size: Size) -> Iterator[Experiment]:
-    """Reduced: lengths of 1 to 20, tested on up to 300, without positions."""
+    """Yield the paper's parity table, reduced: lengths of 1 to 20, tested on up to 300, without positions."""
     short = lru_cache(lambda: ParitySource(1, 20, 300, name="parity-20"))
     for cell, values in PARITY.items():
         for epsilon, published in zip((-1.0, *EPSILONS) if len(values) > 1 else (0.0,), values, strict=True):
@@ -161,7 +161,7 @@ def parity(size: Size) -> Iterator[Experiment]:
 
 
 def keywords(size: Size) -> Iterator[Experiment]:
-    """Reduced: the digits of another, smaller set."""
+    """Yield the paper's table of spoken words, reduced: the digits of another, smaller set."""
     data = size.folder("fsdd", "keywords") if size.reduced else None
     for task, cells in KEYWORDS.items():
         for cell, published in cells.items():

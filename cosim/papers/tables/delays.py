@@ -97,7 +97,7 @@ class DelayPlan:
 
 
 def flip_flop(size: Size) -> Iterator[Experiment]:
-    """Trained on dense strings, tested on dense and sparse ones."""
+    """Yield mGRADE's flip-flop table: trained on dense strings, tested on dense and sparse ones."""
     tokens = 64 if size.reduced else TEST_TOKENS
     tests = {
         f"{ignored:g} {count}": (ignored, count)
@@ -155,7 +155,7 @@ def lorenz(size: Size) -> Iterator[Experiment]:
 
 
 def footprint(_size: Size) -> Iterator[Experiment]:
-    """Grey sCIFAR, H 32, 6 layers; nothing is trained."""
+    """Yield mGRADE's table of memory: grey sCIFAR, H 32, 6 layers; nothing is trained."""
     for name, (convolving, cell, parameters, total) in FOOTPRINTS.items():
         shape = MgradeShape(1, 10, 32, 6, convolving, cell)
         figures = (

@@ -32,7 +32,7 @@ KEPT = "kept"  # the folder of finished networks
 
 @dataclass(frozen=True)
 class MeasuredFigure:
-    """A figure over the seeds."""
+    """A figure of a paper's table over the seeds."""
 
     name: str
     published: str
@@ -41,7 +41,7 @@ class MeasuredFigure:
     digits: int
 
     def shown(self) -> str:
-        """Mean, and from the smallest to the largest where there are several."""
+        """Return the figure of a paper's table as text: mean, and smallest to largest where there are several."""
         figure = PaperFigure("", self.name, percent=self.percent, digits=self.digits)
         mean, low, high = (figure.shown(float(of(self.values))) for of in (np.mean, min, max))
         return mean if len(self.values) == 1 else f"{mean} [{low}, {high}]"
@@ -49,7 +49,7 @@ class MeasuredFigure:
 
 @dataclass(frozen=True)
 class FinishedExperiment:
-    """A finished row: iterations and seconds of all its seeds."""
+    """A finished row of a paper's table: iterations and seconds of all its seeds."""
 
     name: str
     settings: str
@@ -79,12 +79,12 @@ def make_table(name: str, size: Size) -> PaperTable:
 
 
 def seeds_of(row: Experiment, seeds: int) -> range:
-    """Return the seeds of a row, one alone where the seed changes nothing."""
+    """Return the seeds of a row in a paper's table, one alone where the seed changes nothing."""
     return range(seeds if row.seeded else 1)
 
 
 def kept_path(folder: Path, table: PaperTable, row: Experiment, seed: int) -> Path:
-    """Return the file of one finished network."""
+    """Return the file of one finished network of a paper's table."""
     slug = re.sub(r"[^a-z0-9.]+", "-", row.name.lower().replace("epsilon -", "epsilon minus "))
     return folder / KEPT / table.name / f"{slug}.seed{seed}.json"
 
@@ -96,7 +96,7 @@ def count_left(table: PaperTable, folder: Path, seeds: int) -> tuple[int, int]:
 
 
 def run_table(table: PaperTable, folder: Path, seeds: int, progress: Progress) -> Iterator[FinishedExperiment]:
-    """Yield each row when it is finished. `progress` hears of the iterations of all rows.
+    """Yield each row of a paper's table when it is finished. `progress` hears of the iterations of all rows.
 
     Raises InputError for a kept file that is damaged or has other settings.
     """
@@ -156,7 +156,7 @@ def _found(row: Experiment, outcomes: list[Outcome]) -> FinishedExperiment:
 
 
 def table_json(table: PaperTable, command: str, rows: list[FinishedExperiment]) -> dict[str, object]:
-    """Return a table as a JSON object."""
+    """Return a paper's reproduced table as a JSON object."""
     return json_object({"table": table.name, "title": table.title, "command": command, "rows": list(map(asdict, rows))})
 
 
@@ -175,7 +175,7 @@ _FACTS = ("settings", "what differs")
 
 
 def table_text(rows: Sequence[FinishedExperiment]) -> list[str]:
-    """Format rows as columns, and below them the settings of the rows that share them."""
+    """Format rows of a paper's table as columns, and below them the settings of the rows that share them."""
     cells = [_HEADS, *(line for row in rows for line in _lines(row))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
