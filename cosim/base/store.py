@@ -68,7 +68,7 @@ def describe_damage(path: Path, what: str = "") -> str:
 
 @dataclass(frozen=True)
 class RecordFormat(Generic[R]):
-    """How one kind of record is written as a line of a file and read back.
+    """Format in which one kind of record is written as a line of a file, and read back.
 
     noun: what a record is of, in the plural, such as "chips". number: its key. write: (record) -> content of its line.
     read: (content, where it is) -> record; raises InputError for what is none.

@@ -66,7 +66,7 @@ class WellBand:
 
 
 def net_order(blocks: Sequence[TransistorBlock], ports: Sequence[str], drawing: DrawingRules) -> dict[str, float]:
-    """Return net -> its place from 0, left, to 1, right: in order of appearance, as wide as what feeds it."""
+    """Return net -> its place in the layout, 0 left to 1 right, in order of appearance, as wide as what feeds it."""
     weight: dict[str, float] = {}
     for block in blocks:
         for net in block.nets:

@@ -134,7 +134,7 @@ def _lane(capacitor: Capacitor, span: tuple[int, int], taken: Sequence[int]) -> 
 
 
 def bottoms(plates: Sequence[Plate], drawing: DrawingRules) -> list[tuple[str, Box]]:
-    """Return the bottom plates, each with its rail; they hold the vias to metal5 at their outer edge."""
+    """Return the capacitors' bottom plates, each with its rail; they hold vias to metal5 at their outer edge."""
     found: list[tuple[str, Box]] = []
     for rail, group in dict.fromkeys((plate.rail, plate.group) for plate in plates):
         boxes = [plate.box for plate in plates if (plate.rail, plate.group) == (rail, group)]

@@ -25,7 +25,7 @@ class Manners:
     urgent: frozenset[str] = frozenset()
 
     def harm(self, net: str, other: str) -> int:
-        """Return the cost of a micrometre of two nets side by side, over the cost of one of wire; 0 if harmless."""
+        """Return the cost of a micrometre of two wires side by side, over the cost of one of wire; 0 if harmless."""
         if (net in self.clocks) != (other in self.clocks):
             return CLOCK
         if net == other:

@@ -154,7 +154,7 @@ def _positions_like(steps: int, width: int, dtype: torch.dtype, device: torch.de
 
 
 def positions(steps: int, width: int) -> Tensor:
-    """Return sinusoids of the step, (steps, width): sine and cosine in turn, of periods 2 pi 10000^(2 i / width)."""
+    """Return the backbone's position code (steps, width): sine and cosine in turn, periods 2 pi 10000^(2 i / width)."""
     pairs = torch.arange(0, width, 2, dtype=torch.float64)
     angle = torch.arange(steps, dtype=torch.float64)[:, None] * _LONGEST ** (-pairs / width)
     found = torch.empty(steps, width, dtype=torch.float64)

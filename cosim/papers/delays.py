@@ -122,7 +122,7 @@ SHORTEST = 0.5  # frames; of a position
 
 
 def order_of(position: float, width: float) -> int:
-    """Return the number of filters of a line whose delay is `position` and spreads by `width`, alike in unit.
+    """Return the number of filters of mGRADE's gamma line of delay `position` and spread `width`, alike in unit.
 
     It is at least 1. Raises InputError where one of both is not positive.
     """
@@ -132,7 +132,7 @@ def order_of(position: float, width: float) -> int:
 
 
 def gamma_kernel(positions: Tensor, order: int, reach: int) -> Tensor:
-    """Return k (..., reach + 1) of positions (...), frames, cut after `reach` frames and then divided by its sum."""
+    """Return mGRADE's gamma kernels (..., reach + 1) of positions (...), frames; cut at `reach`, then normalised."""
     edges = torch.arange(reach + 2, dtype=positions.dtype) * (order / positions[..., None])
     below = torch.special.gammainc(torch.full_like(edges, order), edges)
     kernel = below.diff(dim=-1)

@@ -125,7 +125,7 @@ def copies(size: Size) -> Iterator[Experiment]:
 
 
 def pixels(size: Size) -> Iterator[Experiment]:
-    """Width 32 by epsilon, small and annealed states, one permutation."""
+    """Yield the paper's table of images by pixels: width 32 by epsilon, small and annealed states, one permutation."""
     if size.reduced:
         published = {"bmru": SMALL_BMRU} | {cell: values[1] for cell, values in PIXELS_SMALL.items()}
         for cell, epsilon in REDUCED_CELLS:

@@ -172,7 +172,7 @@ def _count(shape: MgradeShape, _seed: int, _path: Path, _progress: Progress) -> 
 
 
 def delayed_product(_size: Size) -> Iterator[Experiment]:
-    """Units without a line and with one, whose gates are cut at inference; two convolutions without a recurrence."""
+    """Yield the DMU's table: units without and with a line, gates cut at inference; convolutions without recurrence."""
     differs = "our task for its speech, 24 units for 512; both forms of it are of this size"
     for cell in CELLS:
         for delays in (0, LINE):
