@@ -51,11 +51,11 @@ class BlockAutomata:
 
     @property
     def sizes(self) -> Whole:
-        """States of each block, and of each bit."""
+        """Return the number of states of each automaton, and of each bit."""
         return np.array([self.next.shape[1]] * len(self.next) + [2] * self.bits)
 
     def step(self, states: Whole, symbols: Whole) -> Whole:
-        """Return the states (n, blocks + bits) after symbols (n,)."""
+        """Return the automata's states (n, blocks + bits) after symbols (n,)."""
         count = len(self.next)
         blocks, bits = states[:, :count], states[:, count:]
         after = self.next[np.arange(count), blocks, symbols[:, None]]
@@ -65,7 +65,7 @@ class BlockAutomata:
         return np.concatenate([after, np.where(written == KEEP, bits, written)], axis=1)
 
     def run(self, strings: Whole) -> Whole:
-        """Return the decision after every symbol of equally long strings (n, time), as places of labels (n, time)."""
+        """Return the automata's decision after each symbol of strings (n, time), as places of labels (n, time)."""
         states = np.zeros((len(strings), len(self.sizes)), dtype=np.int64)
         base = np.concatenate([[1], np.cumprod(self.sizes)[:-1]])
         codes = np.empty(strings.shape, dtype=np.int64)
@@ -101,7 +101,7 @@ class BlockAutomata:
         return found, np.array(follow, dtype=np.int64)
 
     def words(self, turns: NDArray[np.bool_]) -> tuple[list[tuple[int, ...]], Whole]:
-        """Return the shortest string to each turn and states that any string leads to, and what is decided after it.
+        """Return the shortest string to each reachable turn and states of the automata, and what is decided after it.
 
         The empty string comes first. Decisions are places of labels, (strings,).
         """

@@ -40,7 +40,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Cascade:
-    """levels, front first."""
+    """An automaton as a cascade of levels of bits, front first."""
 
     levels: tuple[Level, ...]
 
@@ -51,12 +51,12 @@ class Cascade:
 
     @property
     def price(self) -> float:
-        """Area of cells and rows, um2, roughly."""
+        """Return the estimated area of the cells and rows that follow the automaton, um2."""
         return sum(row.price + _BIT for level in self.levels for row in level.rows)
 
     @property
     def words(self) -> str:
-        """Return the number of bits in words, level by level where there are several."""
+        """Return the number of bits of an automaton's cascade in words, level by level where there are several."""
         sizes = [str(level.bits.shape[1]) for level in self.levels]
         count = self.bits.shape[1]
         plain = f"{count} bit{'s' if count > 1 else ''}"
@@ -64,7 +64,7 @@ class Cascade:
 
 
 def cascade_of(automaton: Automaton, codes: tuple[Mask, ...], known: dict[bytes, Level | None]) -> Cascade | None:
-    """Return the cascade of these bits, or None where a bit has no row.
+    """Return an automaton's cascade of these bits, or None where a bit has no row.
 
     codes: (states, own) for each level, the front first; known: levels found so far by their bits, to which new ones
     are added.
@@ -94,7 +94,7 @@ def _level(automaton: Automaton, own: Mask, bits: Mask) -> Level | None:
 
 
 def readout_price(automaton: Automaton, cascade: Cascade) -> float | None:
-    """Return the area of the weights of a readout, um2, roughly; None where there is no readout."""
+    """Estimate the area of the weights that read an automaton's answer, um2; None where there is no readout."""
     weights = readout_of(automaton, cascade.bits.astype(float))
     return None if weights is None else _MIRROR * sum(float(np.abs(one).sum()) for one in weights)
 

@@ -38,7 +38,7 @@ class _Step:
 
 
 def cascades(automaton: Automaton) -> list[Cascade]:
-    """Return the cheapest cascades that were found, the cheapest first.
+    """Return the cheapest cascades of bits that were found for an automaton, the cheapest first.
 
     There are none for an automaton of fewer than 2 or more than MOST_CASCADED states.
     """

@@ -36,7 +36,7 @@ def position_code(bits: int) -> Network:
 
 
 def chain(bits: int) -> tuple[AndLayer, SignedLayer]:
-    """Return the layers of a counter: the carries of its chain, and its toggles.
+    """Return the layers of a binary counter: the carries of its chain, and its toggles.
 
     The carries (CARRY) read the input's one bit and the toggles (COUNT) a frame late (BEFORE).
     """
@@ -54,7 +54,7 @@ def chain(bits: int) -> tuple[AndLayer, SignedLayer]:
 
 
 def ranges(bits: int) -> NDArray[np.float64]:
-    """Return the smallest and largest state of a chain's toggles, (2, bits)."""
+    """Return the smallest and largest state of a binary counter's toggles, (2, bits)."""
     return np.outer([-ALPHA, 2 * ALPHA], np.ones(bits))
 
 

@@ -57,7 +57,7 @@ def network_oracle(network: Network, origin: str) -> Oracle:
 def learn(
     oracle: Oracle, names: tuple[Sequence[str], Sequence[str]], strings: Sequence[Word], most: int
 ) -> LearnedAutomaton:
-    """Return the automaton that an oracle follows, as far as `strings` can tell.
+    """Learn from an oracle's answers the automaton that it follows, as far as `strings` can tell.
 
     names: of symbols, and of what the oracle says. The search ends when all strings agree, or with the first automaton
     of more than `most` states: an oracle that drifts is no automaton.

@@ -21,7 +21,7 @@ MOST_DIVIDED = MOST_BITS - 1  # bits of the counter that makes the tick
 
 
 def ring(cells: int) -> Network:
-    """Return a network that is a ring of `cells` bits.
+    """Return a network that moves one bit around a ring of `cells` bits, an automaton without training.
 
     Symbols: ZERO, ONE, AGAIN, one-hot. Output: the bit that comes out. Raises ValueError for fewer than 2 cells or more
     than MOST_CELLS.
@@ -52,7 +52,7 @@ def ring(cells: int) -> Network:
 
 
 def dilated_line(cells: int, divided: int) -> Network:
-    """Return a network that is a line of bits, which moves every 2^divided frames.
+    """Return a network that delays bits: a shift register that moves every 2^divided frames.
 
     The first tick is in frame 2^divided - 1. Inputs: 1 (the clock's enable), and the bit. Outputs: the taps of the
     line. Raises ValueError for no cell, more than MOST_CELLS, or a divider of less than 1 or more than MOST_DIVIDED

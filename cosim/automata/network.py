@@ -44,7 +44,7 @@ def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndL
 
 @dataclass(frozen=True)
 class Names:
-    """Names of the symbols that a network reads, of its states, and of its answers."""
+    """Names of the symbols that an automaton's network reads, of its states, and of its answers."""
 
     symbols: tuple[str, ...]
     states: tuple[str, ...]
@@ -110,7 +110,7 @@ def one_hot_layers(
 
 
 def one_hot(symbols: int, strings: Sequence[Sequence[int] | Whole]) -> tuple[NDArray[np.float64], Whole]:
-    """Return inputs (n, longest, symbols) of strings of symbols' places, and the strings' lengths (n,)."""
+    """Return strings of an automaton's symbols as inputs (n, longest, symbols), and the strings' lengths (n,)."""
     lengths = np.array([len(string) for string in strings])
     x = np.zeros((len(strings), lengths.max(), symbols))
     for row, string in zip(x, strings, strict=True):

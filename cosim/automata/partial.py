@@ -35,7 +35,7 @@ class Fewest:
 
 
 def fewest(partial: Partial) -> Fewest:
-    """Return an automaton of few states that answers as `partial` wherever that is not open, and a bound on them."""
+    """Return an automaton of few states that answers as `partial` wherever that is not open, and a lower bound."""
     small = _equal_states(partial)
     apart = _apart(small)
     group = _merged(small, apart)

@@ -44,7 +44,7 @@ class AutomatonPart:
 
     @property
     def bits(self) -> int:
-        """Toggles, or cells."""
+        """Return the number of toggles or cells of the automaton's part."""
         return len(self.next) if self.kind == "one-hot" else len(self.next).bit_length() - 1
 
     @property
@@ -56,7 +56,7 @@ class AutomatonPart:
 
     @property
     def estimate(self) -> int:
-        """Transistors, roughly."""
+        """Return the estimated number of transistors of the automaton's part."""
         states, symbols = self.next.shape
         match self.kind:
             case "latch":
@@ -89,7 +89,7 @@ def products(automaton: Automaton) -> list[Product]:
 
 
 def describe(product: Product) -> str:
-    """Return a product in words."""
+    """Return the parts that an automaton is built from in words."""
     latches = sum(part.kind == "latch" for part in product)
     words = [f"{latches} latch{'es' if latches > 1 else ''}"] if latches else []
     words += [f"{part.bits} toggle{'s' if part.bits > 1 else ''}" for part in product if part.kind == "toggles"]
@@ -156,7 +156,7 @@ def _one_hot(automaton: Automaton, partition: Partition) -> AutomatonPart:
 
 
 def closed_partitions(automaton: Automaton) -> list[Partition]:
-    """Return closed partitions of more than one block.
+    """Return the closed partitions of an automaton's states that have more than one block.
 
     They are those that pairs of states make, all states but one, bits of a code, states that lead to each other, and
     their joins.

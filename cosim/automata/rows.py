@@ -50,7 +50,7 @@ class Terms:
 
     @property
     def symbols(self) -> int:
-        """Return the number of symbols."""
+        """Return the number of the automaton's symbols."""
         return self.on.shape[1]
 
 
@@ -67,7 +67,7 @@ class LogicRow:
 
 
 def terms_of(bits: Mask, symbols: int) -> Terms:
-    """Return products of at most one symbol and some bits, without those that are never 1 or repeat others."""
+    """Return products of at most one symbol of an automaton and some bits, without constant 0 and repetitions."""
     count = bits.shape[1]
     groups: list[tuple[int, ...]] = [()]
     for size in range(1, MOST_TOGETHER + 1):

@@ -50,17 +50,17 @@ class SteeredLine:
 
     @property
     def units(self) -> int:
-        """Return the number N of units."""
+        """Return the number N of units of the steered delay line."""
         return len(self.bias)
 
     @property
     def delays(self) -> int:
-        """Return the number n of delays."""
+        """Return the number n of delays of the steered line."""
         return len(self.gate_bias)
 
     @property
     def inputs(self) -> int:
-        """Return the number M of inputs."""
+        """Return the number M of inputs of the steered line."""
         return self.weight.shape[1]
 
 
@@ -75,7 +75,7 @@ class SteeredTrace:
 
 
 def run_steered(unit: SteeredLine, x: Array) -> SteeredTrace:
-    """Run the unit's equations frame by frame on bits x (n, time, M)."""
+    """Run the equations of a steered delay line frame by frame on bits x (n, time, M)."""
     line = np.zeros((len(x), unit.units, unit.delays))
     h, gate = np.zeros((len(x), unit.units)), np.zeros((len(x), unit.delays))
     states, arrivals, gates = list[Array](), list[Array](), list[NDArray[np.int64]]()
@@ -119,12 +119,12 @@ def lag_detector(delays: int, divided: int = 0) -> SteeredLine:
 
 
 def inputs_of(unit: SteeredLine, x: Array) -> Array:
-    """Return the inputs that the unit's network reads: x, behind the clock's enable where the unit is dilated."""
+    """Return the inputs that a steered line's network reads: x, behind the clock's enable where the line is dilated."""
     return np.concatenate([np.ones_like(x[..., :1]), x], axis=2) if unit.divided else x
 
 
 def steered_network(unit: SteeredLine, task: str) -> Network:
-    """Return the unit as a network whose layers compile; inputs as of `inputs_of`.
+    """Return a steered delay line as a network whose layers compile; inputs as of `inputs_of`.
 
     Raises NetworkError for numbers off the grid, and for more delays than comparators in pairs are worth.
     """

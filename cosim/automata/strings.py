@@ -28,14 +28,14 @@ class StringTask:
     answers: Callable[[Whole], Whole]
 
     def draw(self, rng: np.random.Generator, count: int, steps: int) -> Whole:
-        """Draw random strings (count, steps), each symbol that may come equally likely."""
+        """Draw random strings of an automaton's symbols (count, steps), each symbol that may come equally likely."""
         allowed = self.alphabet.turns[np.arange(steps) % len(self.alphabet.turns)]
         choice = rng.integers(0, allowed.sum(axis=1), (count, steps))
         places = np.argsort(~allowed, axis=1, kind="stable")
         return places[np.arange(steps), choice]
 
     def concerned(self, steps: int) -> NDArray[np.bool_]:
-        """Return (steps,) booleans: the answer behind this step counts."""
+        """Return (steps,) booleans: the automaton's answer behind this step of a string counts."""
         return self.alphabet.judged[np.arange(steps) % len(self.alphabet.judged)]
 
 

@@ -25,7 +25,7 @@ Draw = Callable[[np.random.Generator, int], Bits]  # so many sequences
 
 @dataclass(frozen=True)
 class BitShape:
-    """inputs M, units N, delays n."""
+    """Size of a steered delay line that is trained on bits: inputs M, units N, delays n."""
 
     inputs: int
     units: int
@@ -33,7 +33,7 @@ class BitShape:
 
 
 class SteeredBits(nn.Module):
-    """Bits x (batch, time, M) to scores (batch, time, 2)."""
+    """A trainable steered delay line: bits x (batch, time, M) to scores (batch, time, 2)."""
 
     def __init__(self, shape: BitShape) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class SteeredBits(nn.Module):
 
     @torch.no_grad()
     def exported(self, labels: tuple[str, ...] = ("no", "yes")) -> SteeredLine:
-        """Return the trained unit in numpy, as `cosim.automata.steered` has it."""
+        """Return the trained steered line in numpy, as `cosim.automata.steered` has it."""
         (weight, bias), (gate, gate_bias), (readout, readout_bias) = (
             [value.double().numpy() for value in part.rounded()] for part in (self.state, self.gate, self.readout)
         )
@@ -71,7 +71,7 @@ class SteeredBits(nn.Module):
 
 @dataclass(frozen=True)
 class BitTraining:
-    """Settings of the training; the accuracy is measured every `check_every` iterations."""
+    """Settings of a steered line's training; the accuracy is measured every `check_every` iterations."""
 
     iterations: int = 700
     batch: int = 64
@@ -81,7 +81,7 @@ class BitTraining:
 
 @dataclass(frozen=True)
 class TrainedBits:
-    """The best unit that was seen; accuracy: on strings of their own."""
+    """The best steered line that a training has seen; accuracy: on strings of their own."""
 
     unit: SteeredLine
     iterations: int
@@ -89,7 +89,7 @@ class TrainedBits:
 
 
 def train_bits(draw: Draw, shape: BitShape, seed: int, how: BitTraining = BitTraining()) -> TrainedBits:
-    """Train by Adam and cross entropy at every step.
+    """Train a steered delay line on strings of bits by Adam and cross entropy at every step.
 
     Training ends when all answers on 200 strings are right, or with the last iteration.
     """
@@ -129,7 +129,7 @@ class BitProblem(Problem[SteeredBits]):
 
 
 def accuracy_of(unit: SteeredLine, draw: Draw, count: int = 200, seed: int = 2**32) -> float:
-    """Return the share of right answers on strings of their own."""
+    """Return a steered line's share of right answers on strings of bits of their own."""
     x, y = draw(np.random.default_rng(seed), count)
     return float((run_steered(unit, x.astype(float)).scores.argmax(axis=2) == y).mean())
 

@@ -50,12 +50,12 @@ class BlockShape:
 
 
 def unit_columns(a: Tensor) -> Tensor:
-    """Divide columns of (..., b, b) so that their p-norm is at most 1, as (6) is printed."""
+    """Scale columns of a symbol's blocks (..., b, b) so that their p-norm is at most 1, as (6) is printed."""
     return a / torch.linalg.vector_norm(a, P_NORM, dim=-2, keepdim=True).clamp(min=1.0)
 
 
 def unit_blocks(a: Tensor) -> Tensor:
-    """Scale blocks (..., b, b) to columns of mean 0, the largest p-norm of which is 1, as in the authors' code."""
+    """Scale a symbol's blocks (..., b, b) to columns of mean 0 and largest p-norm 1, as in the authors' code."""
     centred = a - a.mean(dim=-2, keepdim=True)
     norms = torch.linalg.vector_norm(centred, P_NORM, dim=-2, keepdim=True)
     return centred / norms.amax(dim=-1, keepdim=True).clamp(min=_TINY)
@@ -69,7 +69,7 @@ def one_hot_columns(logits: Tensor) -> Tensor:
 
 
 def recur(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
-    """Compute all x_k of x_k = A_k x_{k-1} + c_k, step by step, (n, time, h, b).
+    """Compute the states of block automata, x_k = A_k x_{k-1} + c_k, step by step, (n, time, h, b).
 
     a: (n, time, h, b, b), c: (n, time, h, b), start: (h, b).
     """
@@ -129,7 +129,7 @@ class _Follow(torch.autograd.Function):
 
 
 def follow_hard(table: Tensor, u: Tensor) -> Tensor:
-    """Compute `recur` of the one-hot matrices table[u], without input and from e_1; returns (n, time, h, b).
+    """Compute the states of automata whose one-hot matrices are table[u], without input, from e_1; (n, time, h, b).
 
     table: (symbols, h, b, b), u: (n, time).
     """
@@ -143,7 +143,7 @@ def _decoder(width: int, hidden: int, labels: int) -> nn.Module:
 
 
 class BlockRecurrence(nn.Module):
-    """Symbols' places (n, time) to scores of labels behind each, (n, time, labels)."""
+    """Trainable block automata: symbols' places (n, time) to scores of labels behind each, (n, time, labels)."""
 
     def __init__(self, symbols: int, labels: int, shape: BlockShape) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ class BlockRecurrence(nn.Module):
 
     @torch.no_grad()
     def automata(self) -> BlockAutomata:
-        """Return the automata that hard blocks are. Raises ValueError for blocks of another form."""
+        """Return the automata that the trained hard blocks follow. Raises ValueError for blocks of another form."""
         if self.shape.form != "hard":
             raise ValueError(f"blocks must be hard to be automata, not {self.shape.form}")
         follow = self.matrices().argmax(dim=2).permute(1, 2, 0).numpy()
@@ -249,7 +249,7 @@ class TrainedBlocks:
 
     @property
     def learned(self) -> bool:
-        """Tell whether every answer on long strings was right, and no state of hard blocks was found wrong."""
+        """Tell whether block automata answer all long strings rightly, and no state was found wrong."""
         return self.accuracy == 1.0 and not self.wrong
 
 
@@ -265,7 +265,7 @@ def train_blocks(
     length: int = LENGTH,
     most: int = MOST,
 ) -> TrainedBlocks:
-    """Adam, cross entropy behind every symbol of strings of `length`; `most` iterations, or until it is learned.
+    """Train block automata on strings of `length` by Adam and cross entropy; `most` iterations, or until learned.
 
     That is where all long strings are answered right, and with hard blocks the shortest string to each of their states,
     for random ones leave seldom states out.
@@ -329,14 +329,14 @@ def _padded(words: Sequence[Word]) -> np.ndarray:
 
 
 def accuracy_of(model: BlockRecurrence, task: StringTask, steps: int, count: int, seed: int = 2**32) -> float:
-    """Return the share of right answers, of those that count, on random strings (count, steps)."""
+    """Return a block automaton's share of right answers, of those that count, on random strings (count, steps)."""
     strings = task.draw(np.random.default_rng(seed), count, steps)
     counts = task.concerned(steps)
     return float((say(model, strings) == task.answers(strings))[:, counts].mean())
 
 
 def say(model: BlockRecurrence, strings: np.ndarray) -> np.ndarray:
-    """Return a model's decision behind each symbol of strings, (n, time) whole numbers of the same shape."""
+    """Return the decision of trained block automata behind each symbol of strings, (n, time) whole numbers each."""
     if model.shape.form == "hard":
         return model.automata().run(strings)
     with torch.no_grad():
@@ -344,7 +344,7 @@ def say(model: BlockRecurrence, strings: np.ndarray) -> np.ndarray:
 
 
 def extract(trained: TrainedBlocks, task: StringTask) -> Fewest:
-    """Return an automaton of few states that hard blocks follow. Raises InputError for blocks that have not learned."""
+    """Return an automaton of few states that trained blocks follow. Raises InputError for blocks not learned."""
     if not trained.learned:
         raise InputError(
             f"{task.name}: blocks must answer strings of {LONG} symbols without an error, and are right on "

@@ -14,7 +14,7 @@ _LARGEST, _LEAST_LEAD = 2.0, 0.5  # of a weight; of the right label when weights
 
 
 def readout_of(automaton: Automaton, features: Array) -> tuple[Array, Array] | None:
-    """Return weight (labels, cells) and bias (labels,) of a readout on the grid, of features (states, cells), or None.
+    """Return the weights that read an automaton's answer: (labels, cells), bias (labels,), on the grid, or None.
 
     The smallest sum of |w| + |b| with w_l phi_s + b_l - w_k phi_s - b_k >= 1 for every state s of label l and every
     other label k.

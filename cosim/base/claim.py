@@ -123,7 +123,7 @@ def work_path(path: Path, name: str) -> Path:
 
 
 def clear_work(path: Path) -> None:
-    """Remove the unfinished files that a training keeps beside its checkpoint until that is whole."""
+    """Remove the state that trainings keep until a file is whole; of a file that is kept so itself, its own alone."""
     if _is_kept(path):
         found = path.parent.glob(f"{path.stem}.*.pt")
     else:

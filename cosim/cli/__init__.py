@@ -49,7 +49,7 @@ _PLAIN = {
 
 
 def load_verb(words: str) -> Verb:
-    """Import a verb and return its command; words: its name, and that of a subcommand behind it."""
+    """Import a verb of the command line and return its command; words: its name, and that of a subcommand behind it."""
     name, *sub = words.split()
     command = import_module(f"cosim.verbs.{name}.command").command
     return command.commands[sub[0]] if sub else command

@@ -56,19 +56,19 @@ CONFIG = click.Option(
 
 
 def verb_of(ctx: click.Context) -> str:
-    """Return the verb of a context, with its subcommand."""
+    """Return the verb of a click context, with its subcommand."""
     return " ".join(ctx.command_path.split()[1:]) or str(ctx.info_name)
 
 
 def setting_name(param: click.Parameter) -> str:
-    """Return the name of an argument or option in run.toml."""
+    """Return the name that an argument or option of the command line has in run.toml."""
     if isinstance(param, click.Argument):
         return str(param.name).removesuffix("_file")
     return long_name(param).removeprefix("--")
 
 
 def settings_of(params: list[click.Parameter], kind: type[click.Parameter]) -> dict[str, click.Parameter]:
-    """Return name -> arguments, or options, that are part of a run's settings."""
+    """Return name -> command-line arguments, or options, that are part of a run's settings."""
     known = (param for param in params if isinstance(param, kind) and param.expose_value)
     return {setting_name(param): param for param in known if param.name not in NO_SETTING}
 

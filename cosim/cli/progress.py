@@ -13,14 +13,14 @@ SILENCE = 30.0  # s without a line after which the next report is one; without a
 
 
 def say(text: str) -> None:
-    """Print a line of progress on stderr, so that stdout stays for results; above a bar where there is one."""
+    """Print a line of a verb's progress on stderr, so that stdout stays for results; above a bar where there is one."""
     from tqdm import tqdm
 
     tqdm.write(f"  {printable(text)}", file=sys.stderr)
 
 
 class Progress(Protocol):
-    """Hears how far a long run is; `values` are its figures at this point."""
+    """Interface of a function that hears how far a verb's run is; `values` are its figures at this point."""
 
     def __call__(self, done: int, total: int, values: Mapping[str, float] = ..., /) -> None: ...
 

@@ -36,7 +36,7 @@ FRESH = click.Option(["--fresh/--resume"], default=False, expose_value=False, ca
 
 
 def is_fresh(ctx: click.Context) -> bool:
-    """Return whether a context's verb was asked to begin anew, in place of what an earlier run has kept."""
+    """Return whether --fresh asks a verb to begin anew, in place of what an earlier run has kept."""
     return ctx.meta.get(_FRESH, False)
 
 
@@ -105,7 +105,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def say_version(where: object, settings: RunSettings | None) -> None:
-    """Say that another version made a run, where that is so."""
+    """Print a notice where another version of the package made a verb's run."""
     from cosim.results.repeat import describe_version
 
     if settings is not None and (text := describe_version(settings)):

@@ -31,7 +31,7 @@ GO_ON = {
 
 
 class Stop(KeyboardInterrupt):
-    """A signal that asks to stop; what cleans up after Ctrl-C cleans up after it."""
+    """A signal that asks a verb to stop; what cleans up after Ctrl-C cleans up after it."""
 
     def __init__(self, number: int) -> None:
         self.number = number

@@ -19,7 +19,7 @@ _TEMPERATURE = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(C|c|°C|degC|deg C|
 
 
 class Integer(click.IntRange):
-    """A whole number within bounds."""
+    """Type of a command-line value: a whole number within bounds."""
 
     name = "integer"
 
@@ -39,7 +39,7 @@ class Integer(click.IntRange):
 
 
 class Number(click.FloatRange):
-    """A number within bounds, which nan is never in."""
+    """Type of a command-line value: a number within bounds, which nan is never in."""
 
     name = "float"
 
@@ -59,7 +59,7 @@ class Number(click.FloatRange):
 
 
 class Quantity(click.ParamType):
-    """A number with a unit prefix, such as 1n or 10m, in SI, within bounds."""
+    """Type of a command-line value: a number with a unit prefix, such as 1n or 10m, in SI, within bounds."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds, self.unit = bounds, bounds.unit
@@ -72,7 +72,7 @@ class Quantity(click.ParamType):
 
 
 class QuantityList(click.ParamType):
-    """Numbers with a unit prefix, in SI, separated by commas, each of them within bounds."""
+    """Type of a command-line value: numbers with a unit prefix, in SI, separated by commas, each within bounds."""
 
     name = "list"
 
@@ -88,7 +88,7 @@ class QuantityList(click.ParamType):
 
 
 class Epsilon(click.ParamType):
-    """A number from -1 to 1, or `anneal`, which is None."""
+    """Type of a command-line value: a number from -1 to 1, or `anneal`, which is None."""
 
     name = "text"
 
@@ -105,7 +105,7 @@ class Epsilon(click.ParamType):
 
 
 class Celsius(Number):
-    """A temperature that device models are extracted for, such as 27, 27C or 27degC."""
+    """Type of a command-line value: a temperature in degree Celsius, such as 27, 27C or 27degC."""
 
     def __init__(self) -> None:
         super().__init__(CELSIUS)
@@ -125,7 +125,7 @@ class Celsius(Number):
 
 
 class ShareType(click.ParamType):
-    """One of n equal parts, such as 3/8: the third of eight."""
+    """Type of a command-line value: one of n equal parts, such as 3/8, the third of eight."""
 
     name = "i/n"
 
@@ -140,7 +140,7 @@ class ShareType(click.ParamType):
 
 
 class EngineName(click.ParamType):
-    """The name of one of `entries`, which are read from the table of engines whenever they are asked for."""
+    """Type of a command-line value: the name of one of `entries`, read from the table of engines when asked for."""
 
     name = "engine"
 

@@ -38,7 +38,7 @@ Declared = Any  # a declaration stands where a field has its default, of the fie
 
 @dataclass(frozen=True)
 class Result:
-    """Result of a verb.
+    """Result of a verb, from which the command line makes output and exit status.
 
     figures: content of the file of --json; lines: printed text; report: last line, where the pages are; fault: a
     complaint for stderr, with which the verb ends with exit status 1, '' without words, None for none; error: raised at
@@ -82,19 +82,19 @@ def option(
 
 
 def switch(text: str, group: type[click.Option] = click.Option, **more: Declared) -> Declared:
-    """Declare an option without a value as a field that is False without it."""
+    """Declare a command-line option without a value as a field that is False without it."""
     return option(text, default=False, group=group, is_flag=True, **more)
 
 
 def one_of(
     words: Sequence[str], text: str, group: type[click.Option] = click.Option, default: str | None = None
 ) -> Declared:
-    """Declare an option that takes one of some words, by default the first."""
+    """Declare a command-line option that takes one of some words, by default the first."""
     return option(text, click.Choice(words), default or words[0], group)
 
 
 def group_of(record: type[T]) -> T:
-    """Declare the options that are the fields of another dataclass, in this place."""
+    """Declare the command-line options that are the fields of another dataclass, in this place."""
     return field(default_factory=record)
 
 
@@ -110,7 +110,7 @@ def _own(record: Declared) -> list[str]:
 
 
 def parameters_of(record: type[Declared]) -> list[click.Parameter]:
-    """Return the arguments and options that the fields of a dataclass declare, in their order."""
+    """Return the command-line arguments and options that the fields of a dataclass declare, in their order."""
     inner, found = _inner(record), list[click.Parameter]()
     for one in fields(record):
         if _GROUP in one.metadata:
@@ -127,14 +127,14 @@ def _parameter(name: str, group: type[Declared], flags: Sequence[str] = (), **mo
 
 
 def build(record: type[T], values: Mapping[str, object]) -> T:
-    """Return the dataclass with the values of its fields, by name, those of inner ones as well."""
+    """Return the dataclass of a verb's options with the values of its fields, by name, inner ones as well."""
     kind: Declared = record
     inner = {name: build(one, values) for name, one in _inner(kind).items()}
     return kind(**{name: values[name] for name in _own(kind) if name in values}, **inner)
 
 
 def values_of(options: Declared) -> dict[str, object]:
-    """Return field name -> value of all options, those of inner dataclasses as well."""
+    """Return field name -> value of all of a verb's options, those of inner dataclasses as well."""
     found = {name: getattr(options, name) for name in _own(type(options))}
     for name in _inner(type(options)):
         found |= values_of(getattr(options, name))

@@ -66,7 +66,7 @@ class BackboneData(Protocol):
         ...
 
     def validation(self, count: int, seed: int) -> Samples:
-        """Return at most `count` samples by a seed, none of which is trained with but by chance."""
+        """Return at most `count` samples to validate a backbone with, by a seed; training has them only by chance."""
         ...
 
     def test(self) -> Samples:

@@ -87,11 +87,11 @@ class HardwareNetwork(nn.Module):
 
     @property
     def cells(self) -> dict[str, RecurrentCell]:
-        """Return the recurrent layers by name."""
+        """Return the recurrent layers of the network in training by name."""
         return {name: layer for name, layer in self.layers.items() if isinstance(layer, RecurrentCell)}
 
     def set_epsilon(self, epsilon: float) -> None:
-        """Use this epsilon in every recurrent layer from now on."""
+        """Use this epsilon in every recurrent layer for the next iterations of a training."""
         for cell in self.cells.values():
             cell.epsilon = epsilon
 
@@ -190,7 +190,7 @@ class HardwareNetwork(nn.Module):
         return signals_, distances, sigmas
 
     def total_weight(self) -> Tensor:
-        """Sum of |w| over all mirrors of weights and biases, before rounding."""
+        """Sum |w| over all mirrors of the network in training, biases included, before rounding."""
         return torch.stack(
             [p.abs().sum() for m in self.modules() if isinstance(m, GridLinear) for p in m.parameters()]
         ).sum()
@@ -202,7 +202,7 @@ class HardwareNetwork(nn.Module):
                 module.clip_()
 
     def excess(self) -> Tensor:
-        """Sum over the recurrent layers of how near thresholds are to what no cell can have."""
+        """Sum over recurrent layers how near the trained thresholds are to what no cell can have."""
         return torch.stack([cell.excess() for cell in self.cells.values()]).sum()
 
     def to_network(
@@ -213,7 +213,7 @@ class HardwareNetwork(nn.Module):
         *,
         regression: bool = False,
     ) -> Network:
-        """Return the backbone as a network of plain numpy data, checked."""
+        """Return the trained torch module as a network of plain numpy data, checked."""
         layers: list[Layer] = []
         for name, layer in self.layers.items():
             if isinstance(layer, GridLinear):
@@ -238,7 +238,7 @@ def _join(steps: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def encode(x: Tensor, offset: Tensor, scale: Tensor, encoding: InputEncoding) -> Tensor:
-    """Encode raw x (n, time, features) as currents (n, time, width), units; offset, scale: the encoding's tensors."""
+    """Encode raw x (n, time, features) as currents in torch (n, time, width), units; offset, scale: tensors."""
     encoded = ((x - offset) / scale).clamp(0.0, 1.0)
     if encoding.ramp_steps is not None:
         ramp = torch.arange(1, x.shape[1] + 1, dtype=encoded.dtype).div(encoding.ramp_steps).clamp(max=1.0)
@@ -247,12 +247,12 @@ def encode(x: Tensor, offset: Tensor, scale: Tensor, encoding: InputEncoding) ->
 
 
 def delayed(x: Tensor, frames: int) -> Tensor:
-    """Return x (n, time, width) delayed by so many time steps, with zeros in front."""
+    """Return a tensor x (n, time, width) delayed by so many time steps, with zeros in front."""
     return nn.functional.pad(x, (0, 0, frames, 0))[:, : x.shape[1]]
 
 
 def pool(readout: Tensor, lengths: Tensor, pooling: Pooling) -> Tensor:
-    """Pool (n, time, outputs) over the valid steps to (n, outputs), as cosim.network.reference.pool_readout."""
+    """Pool a torch readout (n, time, outputs) over valid steps to (n, outputs), as the reference's pool_readout."""
     if pooling == "last":
         return readout[torch.arange(len(readout)), lengths - 1]
     if pooling == "vote":

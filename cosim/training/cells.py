@@ -66,20 +66,20 @@ class RecurrentCell(nn.Module, ABC):
     devices: LayerDevices | None = None
 
     def excess(self) -> Tensor:
-        """Return how near thresholds are to what no cell can have, 0 for far enough, see `bound_excess`."""
+        """Return how near trained thresholds are to what no cell can have, 0 for far enough, see `bound_excess`."""
         return torch.zeros(())
 
     def clip_(self) -> None:
-        """Pull what is learned, but for weights, back to what a cell can have."""
+        """Pull what a training has moved, but for weights, back to what a cell can have."""
 
     @property
     @abstractmethod
     def start(self) -> Tensor:
-        """h before the first step, (width,)."""
+        """Return h before the first step of a sequence in training, (width,)."""
 
     @abstractmethod
     def to_layer(self, name: str, sources: tuple[str, ...]) -> RecurrentLayer:
-        """Return the layer as numpy data, float64."""
+        """Return the trained torch layer as numpy data, float64."""
 
 
 class FirstQuadrantCell(RecurrentCell):
@@ -176,7 +176,7 @@ class SignedCell(RecurrentCell):
         return self.stored(-self.bias_alpha())
 
     def bias_alpha(self) -> Tensor:
-        """Return b_alpha, (width,), a constant alpha of 1 included."""
+        """Return the trained b_alpha, (width,), a constant alpha of 1 included."""
         return torch.ones_like(self.linear.bias) if self.alpha is None else self.alpha.rounded()[1]
 
     def stored(self, value: Tensor) -> Tensor:
@@ -184,7 +184,7 @@ class SignedCell(RecurrentCell):
         return value if self.levels is None else _on_levels(value, self.levels)
 
     def bias_beta(self) -> Tensor:
-        """Return b_beta, (width,)."""
+        """Return the trained b_beta, (width,)."""
         if self.beta is not None:
             return self.beta.rounded()[1]
         assert self.beta_free is not None
@@ -337,7 +337,7 @@ def _before(states: Tensor, start: Tensor) -> Tensor:
 
 
 def as_array(value: Tensor) -> np.ndarray:
-    """Return a tensor's numbers, float64."""
+    """Return the numbers of a trained tensor, float64."""
     return value.detach().cpu().numpy().astype(np.float64)
 
 
@@ -412,11 +412,11 @@ class GammaCell(RecurrentCell):
 
     @property
     def positions(self) -> Tensor:
-        """Mean delays, frames, (width,)."""
+        """Return the learned mean delays, frames, (width,)."""
         return self.log_position.clamp(math.log(SHORTEST), math.log(LONGEST)).exp()
 
     def kernel(self, steps: int) -> Tensor:
-        """Return the kernel k, (width, steps)."""
+        """Return the learned gamma kernel k, (width, steps)."""
         edges = torch.arange(steps + 1) * (ORDER / self.positions[:, None])
         return torch.special.gammainc(torch.full_like(edges, ORDER), edges).diff(dim=1)
 

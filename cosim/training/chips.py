@@ -37,7 +37,7 @@ class Lines:
 
     @staticmethod
     def join(parts: "list[Lines]") -> "Lines":
-        """Join the lines of several groups of signals, side by side."""
+        """Join the gate lines of several groups of signals on the chips of a training, side by side."""
         return Lines(
             parts[0].chips,
             torch.cat([part.p for part in parts], dim=1),
@@ -56,11 +56,11 @@ class Chips:
         self.gain_diode = self.draw(model.cell_n, 1)
 
     def draw(self, sigma: float, *shape: int) -> Tensor:
-        """Draw ln-deviations of devices, (count, *shape)."""
+        """Draw ln-deviations of devices on the training's chips, (count, *shape)."""
         return sigma * torch.randn((self.count, *shape), generator=self.rng)
 
     def draw_lines(self, width: int) -> Lines:
-        """Draw the diodes and copies of `width` signals."""
+        """Draw the diodes and copies of `width` signals on the training's chips."""
         model, root = self.model, self.model.units**0.5
         diode, copy = (self.draw(model.mirror_p / root, width) for _ in range(2))
         negative, positive = -diode, copy - diode - self.draw(model.mirror_n / root, width)

@@ -123,7 +123,7 @@ def seed_path(path: Path, seed: int) -> Path:
 
 
 def describe_config(config: TrainingConfig) -> dict[str, Any]:
-    """Return the settings as plain values, for files, without mismatch, taps and the like where they are not used."""
+    """Return a training's settings as plain values, for files, without what is not used, such as mismatch and taps."""
     settings = asdict(config)
     for option in ("taps", "lines", "feedback", "levels"):
         if not settings["architecture"][option]:
@@ -137,7 +137,7 @@ def describe_config(config: TrainingConfig) -> dict[str, Any]:
 
 
 def check_bounds(record: object, bounds: Mapping[str, Bounds]) -> None:
-    """Raise InputError naming the option of a field that lies outside its bounds; None is in them."""
+    """Raise InputError naming the training option that lies outside its bounds; None is in them."""
     for name, bound in bounds.items():
         value, option = getattr(record, name), f"--{_OPTIONS.get(name, name).replace('_', '-')}"
         if value == 0 and name in NONE_FOR_ZERO:
@@ -147,7 +147,7 @@ def check_bounds(record: object, bounds: Mapping[str, Bounds]) -> None:
 
 
 def check_config(config: TrainingConfig) -> None:
-    """Raises InputError naming the option that has no usable value or does not go with another."""
+    """Raise InputError naming the training option with no usable value, or that does not go with another."""
     _check_architecture(config.architecture)
     check_bounds(config, TRAINING_BOUNDS)
     if config.architecture.unit == "mingru" and config.epsilon is not None:

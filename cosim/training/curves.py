@@ -17,7 +17,7 @@ Figures = dict[str, Any]  # JSON, as a checkpoint keeps it
 
 
 def measure_figures(network: Network, task: Task) -> Figures:
-    """Measure figures for JSON on the test samples: score, threshold and decision margins, size."""
+    """Measure a trained network on the test samples, for JSON: score, threshold and decision margins, size."""
     trace = run_reference(network, task.x_test, task.len_test, "test data")
     figures: Figures = {"test_samples": len(task.x_test)}
     if task.labels:

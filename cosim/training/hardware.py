@@ -21,7 +21,7 @@ NEAR_BOUND = 0.875  # of a bound: beyond, a parameter costs
 
 
 def round_to_grid(w: Tensor, grid: float | None, w_max: float = W_MAX) -> Tensor:
-    """Clip w to [-w_max, w_max] and round it to multiples of `grid`; the gradient passes straight through.
+    """Clip weights to [-w_max, w_max], round to multiples of `grid`; the training's gradient passes straight through.
 
     `grid` None only clips. Any shape; w_max must be a multiple of grid.
     """
@@ -30,7 +30,7 @@ def round_to_grid(w: Tensor, grid: float | None, w_max: float = W_MAX) -> Tensor
 
 
 def perturb(w: Tensor, noise: float, rng: torch.Generator | None) -> Tensor:
-    """Multiply w by exp(noise N(0, 1)), one draw per element: a mirror's relative error, which never changes the sign.
+    """Multiply trained weights by exp(noise N(0, 1)), one draw each: a mirror's relative error, which keeps the sign.
 
     In weak inversion a deviation of a threshold voltage multiplies the current, see cosim.variation.mismatch. `rng`
     None or noise 0 returns w.
@@ -41,7 +41,7 @@ def perturb(w: Tensor, noise: float, rng: torch.Generator | None) -> Tensor:
 
 
 def margin_penalty(distance: Tensor, margin: float) -> Tensor:
-    """Return the mean of max(margin - distance, 0) / margin, in [0, 1].
+    """Compute the training's margin loss, the mean of max(margin - distance, 0) / margin, in [0, 1].
 
     distance: |candidate - threshold|, any shape.
     """
@@ -49,7 +49,7 @@ def margin_penalty(distance: Tensor, margin: float) -> Tensor:
 
 
 def range_excess(states: Tensor, start: Tensor, range_max: float) -> Tensor:
-    """Return the mean over units of max(highest - lowest state - range_max, 0).
+    """Compute the training's loss for ladders out of range: mean over units of max(span of states - range_max, 0).
 
     states: (any, width); units begin at `start`.
     """
@@ -68,7 +68,7 @@ def circuit_limits(grid: float | None) -> BuildLimits:
 
 
 def bound_excess(value: Tensor, bound: float) -> Tensor:
-    """Return the mean of how far values are beyond NEAR_BOUND of a bound, to pull them back before they are cut.
+    """Compute the training's loss for values beyond NEAR_BOUND of a bound, to pull them back before they are cut.
 
     value: any shape.
     """
@@ -152,7 +152,7 @@ class LayerDevices:
         return u + variance.detach().sqrt() * torch.randn(u.shape, generator=rng, dtype=u.dtype)
 
     def sigmas(self, row: WeightedRows, u: Tensor, lo: Tensor, hi: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the standard deviations of u - hi and of u - lo, (n, time, width)."""
+        """Return the standard deviations of u - hi and of u - lo in training, (n, time, width), units."""
         assert self.spread is not None
         candidate = candidate_variance(row, torch.relu(u), self.spread)
         sets, resets = (threshold_variance(hi, width, self.spread) for width in (0 * hi, hi - lo))

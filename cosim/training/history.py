@@ -33,7 +33,7 @@ def _spacing(iterations: int) -> int:
 
 
 def is_point(iteration: int, iterations: int) -> bool:
-    """Tell whether a point of the curve follows the iteration of this number, from 1, of so many."""
+    """Tell whether a point of the training curve follows iteration 1, 2, ... of so many."""
     return iteration == iterations or iteration % _spacing(iterations) == 0
 
 
@@ -73,7 +73,7 @@ class Recorder:
 
 
 def check_loss(loss: float, iteration: int, name: str) -> None:
-    """Raise TrainingError where the loss of an iteration, from 1, is infinite or no number.
+    """Raise TrainingError where the loss of a training's iteration, from 1, is infinite or no number.
 
     From then on the weights mean nothing, and no checkpoint may hold them.
     """
@@ -85,7 +85,7 @@ def check_loss(loss: float, iteration: int, name: str) -> None:
 
 
 class SeedSpread(NamedTuple):
-    """Mean, smallest and largest of one figure over the seeds."""
+    """Mean, smallest and largest of one figure over the seeds of a training."""
 
     mean: float
     low: float
@@ -93,7 +93,7 @@ class SeedSpread(NamedTuple):
 
 
 def spread_over(figures: Iterable[Mapping[str, Any]], name: str) -> SeedSpread:
-    """Return the spread of a figure over seeds; figures: those of each seed."""
+    """Return the spread of a trained network's figure over seeds; figures: those of each seed."""
     values = [float(one[name]) for one in figures]
     return SeedSpread(float(np.mean(values)), min(values), max(values))
 

@@ -43,7 +43,7 @@ WARMUP_FRACTION = 0.01
 
 
 def epsilon_at(iteration: int, total: int, epsilon: float | None) -> float:
-    """Return the epsilon of iteration 0 .. total - 1; `epsilon` None anneals from 1 to 0, a number is constant."""
+    """Return the epsilon that a training uses in iteration 0 .. total - 1; None anneals from 1 to 0, a number stays."""
     if epsilon is not None:
         return epsilon
     hold, decay = HOLD_FRACTION * total, DECAY_FRACTION * total
@@ -56,7 +56,7 @@ def epsilon_is_final(iteration: int, total: int, epsilon: float | None) -> bool:
 
 
 def learning_rate_at(iteration: int, total: int, peak: float, floor: float = 1e-2) -> float:
-    """Return the learning rate of an iteration.
+    """Return the learning rate of a training's iteration.
 
     It rises linearly over 1 % of the iterations, then falls as a cosine to `floor` times the peak.
     """
@@ -81,7 +81,7 @@ class Descent:
     fused: bool = False
 
     def rate_at(self, iteration: int) -> float:
-        """Return the learning rate of iteration 0, 1, ..."""
+        """Return the learning rate of a training's iteration 0, 1, ..."""
         if self.constant:
             return self.learning_rate
         return learning_rate_at(iteration, self.iterations, self.learning_rate)
@@ -119,33 +119,33 @@ class Problem(ABC, Generic[M]):
     rng: np.random.Generator
 
     def parameters(self) -> Iterable[Any]:
-        """Return what AdamW moves: parameters, or groups of them with options of their own."""
+        """Return what AdamW moves in the training: parameters, or groups of them with options of their own."""
         return self.model.parameters()
 
     def prepare(self, iteration: int, epsilon: float) -> None:
-        """Set what the schedule has for iteration 0, 1, ..."""
+        """Set what the training's schedule has for iteration 0, 1, ..."""
 
     @abstractmethod
     def loss(self, iteration: int) -> Tensor:
-        """Return the loss of a batch, which is drawn for iteration 0, 1, ..."""
+        """Compute the loss of a training batch, which is drawn for iteration 0, 1, ..."""
 
     def settle(self) -> None:
-        """Pull parameters back into their range, after a step."""
+        """Pull trained parameters back into their range, after an optimiser step."""
 
     def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
         """Measure the model after so many iterations; loss: of the last batch, best: the smallest rank so far."""
         return Measurement()
 
     def shown(self, epsilon: float, best: Rank | None) -> dict[str, float]:
-        """Return figures for the progress besides the loss."""
+        """Return figures for the progress of a training besides the loss."""
         return {}
 
     def state(self) -> State:
-        """Return what else the next batch or measurement depends on, as plain values and tensors."""
+        """Return what else the next training batch or measurement depends on, as plain values and tensors."""
         return {"rng": self.rng.bit_generator.state}
 
     def load(self, state: State) -> None:
-        """Go on from what `state` has returned."""
+        """Resume the training from what `state` has returned."""
         self.rng.bit_generator.state = state["rng"]
 
 
@@ -166,11 +166,11 @@ class TrainingLoop:
 
     @property
     def done(self) -> bool:
-        """Tell whether the last iteration is done, or the problem has ended the training."""
+        """Tell whether a training's last iteration is done, or the problem has ended the training."""
         return self.finished or self.iteration >= self.problem.descent.iterations
 
     def run(self, path: Path | None = None, progress: LoopProgress | None = None) -> None:
-        """Iterate to the end, on one thread of a CPU; `progress` is called after each iteration.
+        """Train to the last iteration, on one thread of a CPU; `progress` is called after each iteration.
 
         path: keeps the state on the way; one that is there is gone on with, to the bytes of an unbroken training. A
         first SIGINT or SIGTERM then waits until it is written. Raises TrainingError for a loss that is not finite,
@@ -201,7 +201,7 @@ class TrainingLoop:
             self.save(path)
 
     def step(self) -> dict[str, float]:
-        """Run one iteration, measure, and return the figures so far."""
+        """Run one iteration of the training, measure, and return the figures so far."""
         problem, descent, i = self.problem, self.problem.descent, self.iteration
         rate, epsilon = descent.rate_at(i), epsilon_at(i, descent.iterations, problem.epsilon)
         for group in self.optimiser.param_groups:
@@ -232,7 +232,7 @@ class TrainingLoop:
             self.problem.model.load_state_dict(self.best)
 
     def state(self) -> State:
-        """Return everything that the next iteration depends on, on the CPU."""
+        """Return all that the training's next iteration depends on, on the CPU."""
         return {
             "config": self.problem.settings,
             "data": self.problem.data,
@@ -247,7 +247,7 @@ class TrainingLoop:
         }
 
     def save(self, path: Path) -> None:
-        """Write the state. Raises InputError when it cannot be written."""
+        """Write the training's state. Raises InputError when it cannot be written."""
         with self.saying_what_is_kept(path):
             write_state(path, self.state())
         self.saved = self.iteration
@@ -263,7 +263,7 @@ class TrainingLoop:
             raise InputError(f"{error}; {kept}") from None
 
     def load(self, path: Path) -> None:
-        """Go on from a saved state. Raises InputError where it belongs to another training."""
+        """Resume a training from its saved state. Raises InputError where it belongs to another training."""
         moved = [value for group in self.optimiser.param_groups for value in group["params"]]
         own = [value.detach().cpu().requires_grad_(value.requires_grad) for value in moved]
         state = read_state(path, self.state(), own)
@@ -312,7 +312,7 @@ def one_thread() -> Generator[None, None, None]:
 
 @contextmanager
 def deferred_signals() -> Generator[Callable[[], bool], None, None]:
-    """Note a first SIGINT or SIGTERM within the context instead of acting on it; yields whether one has come.
+    """Hold back a first SIGINT or SIGTERM during a step of a training; yields whether one has come.
 
     Afterwards it reaches the handler from before. A second one does so at once, and so does one that is ignored, or any
     outside the main thread, where Python handles no signals.

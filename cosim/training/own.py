@@ -58,7 +58,7 @@ class CMRU(nn.Module):
 
     @property
     def epsilon(self) -> float:
-        """Share of the old state in an update."""
+        """Return the share of the old state in an update of the trained cell."""
         return self.cell.epsilon
 
     @epsilon.setter

@@ -15,7 +15,7 @@ LOOP_STEPS = 32
 
 
 def linear_scan(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
-    """Compute all h_t of h_t = a_t h_{t-1} + b_t with h_{-1} = start.
+    """Compute h_t = a_t h_{t-1} + b_t of a recurrent layer in training for all steps, with h_{-1} = start.
 
     a, b: (n, time, width), real or complex, of one type; start: broadcastable to (n, width). Returns (n, time, width).
     """
@@ -47,7 +47,7 @@ def _scan(a: Tensor, b: Tensor) -> Tensor:
 
 
 def scan_sequential(a: Tensor, b: Tensor) -> Tensor:
-    """Compute the recurrence step by step from h_0 = b_0; a, b and the result are (n, time, width)."""
+    """Compute a trained layer's recurrence step by step from h_0 = b_0; a, b and the result are (n, time, width)."""
     states = [b[:, 0]]
     for t in range(1, b.shape[1]):
         states.append(torch.addcmul(b[:, t], a[:, t], states[-1]))
@@ -55,7 +55,7 @@ def scan_sequential(a: Tensor, b: Tensor) -> Tensor:
 
 
 def scan_parallel(a: Tensor, b: Tensor) -> Tensor:
-    """Compute the recurrence by pairwise merging from h_0 = b_0, in 2 log2(time) dependent operations.
+    """Compute a trained layer's recurrence by pairwise merging from h_0 = b_0, in 2 log2(time) dependent operations.
 
     a, b and the result are (n, time, width).
     """

@@ -23,7 +23,7 @@ _REPAIR = "begin anew with --fresh"
 
 
 def write_state(path: Path, state: State) -> None:
-    """Write what `read_state` reads: tensors and plain values, with a checksum."""
+    """Write a training's state, as `read_state` reads it: tensors and plain values, with a checksum."""
     write_atomically(path, _state_bytes(state))
 
 

@@ -37,10 +37,10 @@ class _Sign(torch.autograd.Function):
 
 
 def heaviside(x: Tensor) -> Tensor:
-    """Return 1 where x >= 0, else 0; any shape."""
+    """Return 1 where x >= 0, else 0, with a surrogate gradient for training; any shape."""
     return _Heaviside.apply(x)  # type: ignore[no-any-return]
 
 
 def sign(x: Tensor) -> Tensor:
-    """Return +1 where x >= 0, else -1 (never 0); any shape."""
+    """Return +1 where x >= 0, else -1 (never 0), with a surrogate gradient for training; any shape."""
     return _Sign.apply(x)  # type: ignore[no-any-return]

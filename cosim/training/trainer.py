@@ -278,7 +278,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
         return refusal(replace(network, state_ranges=ranges), self.job.check)
 
     def score(self, output: BackboneOutput, y: Tensor) -> float:
-        """Return the fraction decided right, or the mean absolute error."""
+        """Return the fraction that the network in training decides right, or the mean absolute error."""
         if self.task.labels:
             return (output.scores.argmax(dim=1) == y).double().mean().item()
         return (output.scores - y).abs().mean().item()
@@ -315,7 +315,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
         return loss + self.config.weight_cost * self.model.total_weight() + BOUND_COST * self.model.excess()
 
     def network(self) -> Network:
-        """Return the network as it is now, with the final epsilon."""
+        """Return the network in training as it is now, with the final epsilon."""
         self.model.set_epsilon(epsilon_at(self.config.iterations, self.config.iterations, self.config.epsilon))
         return self.model.to_network(self.task.name, self.task.labels, regression=not self.task.labels)
 
@@ -330,7 +330,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
 
 
 def refusal(network: Network, check: Check | None) -> str:
-    """Return what a check says against a network; nothing where it takes it."""
+    """Return what the compiler's check says against a network in training; nothing where it takes it."""
     try:
         if check is not None:
             check(network)
@@ -425,7 +425,7 @@ def held_out(task: Task, seed: int) -> np.ndarray:
 
 
 def samples_of(task: Task, mask: np.ndarray) -> Samples:
-    """Return the training samples of a mask (n,)."""
+    """Return the training samples that a mask (n,) selects."""
     parts = task.x_train[mask], task.y_train[mask], task.len_train[mask]
     return torch.from_numpy(parts[0]), torch.from_numpy(parts[1]), torch.from_numpy(parts[2])
 

@@ -26,12 +26,12 @@ BIT, MATCH = "bit", "match"
 
 
 def to_bits(symbols: int, strings: NDArray[np.int64]) -> Array:
-    """Return the inputs (n, time, ceil(log2 K)) for strings (n, time) of symbols 0 to K - 1, the last bit last."""
+    """Return strings of symbols 0 to K - 1 (n, time) as inputs (n, time, ceil(log2 K)), the last bit last."""
     return (strings[:, :, None] >> np.arange(_width(symbols))[::-1] & 1).astype(float)
 
 
 def memory(symbols: int, frames: int) -> Network:
-    """Return a network whose decision is the symbol of so many frames ago, 0 before there was one.
+    """Return a network made by rule whose decision is the symbol of so many frames ago, 0 before there was one.
 
     K = symbols, inputs as of `to_bits`. The score of a symbol is the number of bits in which the tap equals it. Costs
     ceil(log2 K) (frames + 1) cells.
@@ -45,7 +45,7 @@ def memory(symbols: int, frames: int) -> Network:
 
 
 def correlator(pattern: Bits) -> Network:
-    """Return a network whose only unit, `match`, is on where the last bits of the input are this pattern.
+    """Return a network made by rule whose unit `match` is on where the last input bits equal this pattern.
 
     The pattern's first bit is the oldest. The row has 1 on the taps where the pattern has a 1, -1 elsewhere, and
     reaches 1

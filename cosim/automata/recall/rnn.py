@@ -145,17 +145,17 @@ class RecallNetwork:
 
     @property
     def width(self) -> int:
-        """D."""
+        """Return the width D of the recall network."""
         return len(self.bias)
 
     def step(self, before: Values, symbol: int) -> Values:
-        """h_t of h_{t-1}, (D,)."""
+        """Compute h_t of the recall network from h_{t-1}, (D,)."""
         h = self.hidden @ before + self.inputs[:, symbol] + self.bias
         self.activation.apply(h)
         return h
 
     def states(self, symbols: Symbols) -> Values:
-        """h_1 to h_T, (T, D), from h_0 = 0."""
+        """Compute the recall network's states h_1 to h_T, (T, D), from h_0 = 0."""
         found = np.empty((len(symbols), self.width), self.bias.dtype)
         h = np.zeros_like(self.bias)
         for t, symbol in enumerate(symbols):
@@ -170,7 +170,7 @@ def draw(
     activation: str = "tanh",
     initial: Initial = "uniform",
 ) -> RecallNetwork:
-    """Draw a network of D = width and K = symbols in float64; `cast` converts it to another type."""
+    """Draw a random recall network of D = width and K = symbols in float64; `cast` converts it to another type."""
     fill, bound = INITIAL[initial], 1.0 / np.sqrt(width)
     return RecallNetwork(
         fill(rng, (width, width)),
@@ -181,13 +181,13 @@ def draw(
 
 
 def cast(network: RecallNetwork, dtype: type[np.floating[Any]]) -> RecallNetwork:
-    """Return the network with numbers of the given type."""
+    """Return the recall network with numbers of the given type."""
     hidden, inputs, bias = (array.astype(dtype) for array in (network.hidden, network.inputs, network.bias))
     return RecallNetwork(hidden, inputs, bias, network.activation)
 
 
 class DelayLineState:
-    """The extended state of L blocks while a sequence is written, one step in O(L D).
+    """The state of a recall network's delay line of L blocks while a sequence is written, one step in O(L D).
 
     Blocks lie in one array (L, D); instead of moving, the oldest gives its place to the newest. noise: deviation of a
     Gaussian that each shift adds to every number, drawn from `rng`.
@@ -201,7 +201,7 @@ class DelayLineState:
         self._newest = 0
 
     def step(self, symbol: int) -> None:
-        """H_t of H_{t-1}."""
+        """Compute the delay line's H_t from H_{t-1}."""
         h = self._network.step(self._rows[self._newest], symbol)
         self._network.activation.apply(self._rows)
         if self._noise:
@@ -210,7 +210,7 @@ class DelayLineState:
         self._rows[self._newest] = h
 
     def blocks(self) -> Values:
-        """Return the state (L, D), newest block first, as a copy."""
+        """Return the delay line's state (L, D), newest block first, as a copy."""
         return np.roll(self._rows, -self._newest, axis=0)
 
 
