@@ -7,7 +7,7 @@ from cosim.network.types import Network
 
 
 def say_answer(network: Network, answer: ArrayLike) -> str:
-    """Return one sample's answer as text: the name of a class index, or numbers (outputs,)."""
+    """Return the network's answer to one sample as text for a verb: the name of a class, or numbers (outputs,)."""
     found = np.asarray(answer)
     if found.ndim:
         return ", ".join(f"{value:.4g}" for value in found)
@@ -15,5 +15,5 @@ def say_answer(network: Network, answer: ArrayLike) -> str:
 
 
 def say_target(network: Network, target: ArrayLike) -> str:
-    """Return one sample's target as text, with what it is."""
+    """Return one sample's target as text for a verb, with what it is."""
     return f"{'target' if np.ndim(target) else 'class'} {say_answer(network, target)}"

@@ -17,7 +17,7 @@ AUDITED = 20  # instances, where the engine has models of its own
 
 
 def audit_option() -> Declared:
-    """Declare how many samples of an engine with models of its own are audited."""
+    """Declare --audit of a verb: how many samples of an engine with models of its own ngspice runs as well."""
     text = "How many samples of --engine batch run in ngspice, too, half of them the least certain; 0 for none "
     return option(f"{text}[default: {AUDITED}].", Integer(AUDIT))
 
@@ -44,7 +44,7 @@ def audit_count(audit: int | None, engine: str) -> int:
 
 
 def describe_audit(audit: "Audit | None", place: Path) -> str | None:
-    """Return the complaint of a verb whose audit refuses the run; None where it does not."""
+    """Return the complaint of a verb whose audit by ngspice refuses the run; None where it does not."""
     from cosim.verbs.trust import format_refusal
 
     return None if audit is None or audit.passed else f"cosim: {format_refusal(audit, str(place))}"

@@ -23,7 +23,7 @@ _measured: dict[tuple[str, str], float] = {}  # (technology, simulator) -> A; a 
 
 
 def bias_words(design: Design, bias: Bias) -> str:
-    """Return where the bias currents of a circuit come from under this assumption, as a phrase."""
+    """Return a verb's phrase for where the bias currents of a circuit come from under this assumption."""
     return ON_CHIP if design.assembly.around.feeds else WORDS[bias]
 
 
@@ -65,7 +65,7 @@ def measure_reference(technology: Technology, simulator: str = NGSPICE) -> tuple
 
 
 def biased(design: Design, technology: Technology, bias: Bias, simulator: str = NGSPICE) -> Condition:
-    """Return the condition of a design with this technology, its bias currents from one of three sources.
+    """Return a design's condition in a verb's run: this technology, and bias currents from one of three sources.
 
     constant: as at the nominal point. reference: as the reference cell changes, inputs as at the nominal point;
     tracking: bias currents and inputs as the reference cell changes. Raises SimulationError as `measure_reference`, and

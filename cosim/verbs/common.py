@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compiling:
-    """Options on the technology, its conditions, and the compiler."""
+    """Options of a verb on the technology, its conditions, and the compiler."""
 
     technology: str = technology_option()
     pdk_root: Path | None = pdk_root_option()
@@ -61,14 +61,14 @@ class Compiling:
 
     @property
     def place(self) -> "TargetTechnology":
-        """Return the technology and conditions that the network is compiled for."""
+        """Return the technology and conditions that a verb's options compile the network for."""
         from cosim.verbs.loading import TargetTechnology
 
         return TargetTechnology(self.technology, self.pdk_root, self.corner, self.celsius, self.supply, self.units)
 
     @property
     def settings(self) -> "CompilerSettings":
-        """Return the settings of the compiler."""
+        """Return the settings of the compiler from a verb's options."""
         from cosim.compiler.settings import CompilerSettings, parse_around
 
         return CompilerSettings(
@@ -79,7 +79,7 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Running:
-    """Options on the samples, and on where they run."""
+    """Options of a verb on the samples, and on where they run."""
 
     data: Path | None = data_option()
     samples: int | None = samples_option()

@@ -36,12 +36,12 @@ class InnerVerb:
 
     @property
     def command(self) -> Verb:
-        """The verb's command."""
+        """Return the command of the verb that `cosim explore` or `cosim sweep` runs."""
         return load_verb(self.name)
 
     @property
     def network(self) -> Path:
-        """The network's file."""
+        """Return the network's file of the verb that `cosim explore` or `cosim sweep` runs."""
         return self.options.network_file
 
     def run(self, folder: Path, values: Mapping[str, object]) -> tuple[str, Content]:
@@ -63,12 +63,12 @@ class InnerVerb:
 
 
 def read_inner(name: str, words: Sequence[str], *, jobs: int, fresh: bool) -> InnerVerb:
-    """Read the arguments and options of a verb as they are typed. Raises click's errors, as its command line does."""
+    """Read arguments and options of the verb that another verb runs, as typed. Raises click's errors."""
     return InnerVerb(name, *parse(load_verb(name), words), jobs, fresh)
 
 
 def fixed_options(verb: click.Command, given: Mapping[str, object]) -> Content:
-    """Return the options that were typed and may change a figure, as JSON has them."""
+    """Return the options of an inner verb that were typed and may change a figure, as `cosim sweep`'s JSON has them."""
     no_setting = {setting_name(one) for one in verb.params if one.name in NO_SETTING}
     return {name: _plain(value) for name, value in given.items() if name not in no_setting}
 

@@ -21,13 +21,13 @@ _ALONG = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)  # where a label may stand on
 
 
 def is_drawn(automaton: Automaton) -> bool:
-    """Tell whether an automaton's graph is small enough to be read."""
+    """Tell whether the graph that `cosim automaton` draws is small enough to be read."""
     return len(automaton.states) <= MOST_STATES and len(symbols_between(automaton)) <= MOST_ARROWS
 
 
 @styled
 def draw_automaton(automaton: Automaton, found: Transitions | None = None) -> Figure:
-    """Draw an automaton as a graph.
+    """Draw an automaton as a graph for the page of a verb.
 
     found: what a run did of it; arrows that it never took are dashed, those that led astray red.
     """
@@ -51,7 +51,7 @@ def draw_automaton(automaton: Automaton, found: Transitions | None = None) -> Fi
 
 
 def symbols_between(automaton: Automaton) -> dict[Pair, list[int]]:
-    """Return (from, to) -> places of the symbols that lead there."""
+    """Return (from, to) -> places of the symbols on an arrow of the graph that `cosim automaton` draws."""
     joined: dict[Pair, list[int]] = {}
     for state, row in enumerate(automaton.next.tolist()):
         for symbol, after in enumerate(row):
@@ -85,7 +85,7 @@ def _runs(automaton: Automaton, places: Sequence[int]) -> str:
 
 
 def describe_automaton(automaton: Automaton) -> str:
-    """Return the graph in words, for whoever does not see it."""
+    """Return the graph on a verb's page in words, for whoever does not see it."""
     ways: list[str] = []
     for (state, after), places in symbols_between(automaton).items():
         symbols = ",".join(automaton.symbols[one] for one in places)

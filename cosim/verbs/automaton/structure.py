@@ -58,7 +58,7 @@ def _form(words: str, network: Network) -> CircuitSize:
 
 
 def tour(automaton: Automaton, longest: int) -> list[Whole]:
-    """Return strings of at most `longest` symbols that together take every transition; each begins at the start.
+    """Return test strings of `cosim automaton`, at most `longest` symbols each, that together take every transition.
 
     A string goes on to the nearest transition that is left, and ends where none can be reached or it would be too long.
     A transition that is farther than `longest` from the start is taken by a string of its own, as long as it must be.

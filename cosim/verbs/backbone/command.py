@@ -38,20 +38,20 @@ _S, _T = BackboneShape(1, 1), Training()
 
 
 class ShapeOption(GroupedOption):
-    """Group of the options on a backbone's shape."""
+    """Group of `cosim backbone`'s options on its shape."""
 
     title = "The backbone"
 
 
 class FittingOption(GroupedOption):
-    """Group of the options on a backbone's training."""
+    """Group of `cosim backbone`'s options on its training."""
 
     title = "The training"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BackboneOptions:
-    """Options of a backbone's shape and training, and its files."""
+    """Options of `cosim backbone`: shape and training, and its files."""
 
     task: str | None = argument("TASK", None, required=False)
     output: Path = option("Model file, .pt.", FILE, Path("backbone.pt"), flags=("-o", "--output"))
@@ -147,7 +147,7 @@ def complete_training(options: BackboneOptions) -> Training:
 
 
 def format_trained(trained: "SeedSelection") -> list[str]:
-    """Return lines with the size, a row for each seed, what they spread over, and the file."""
+    """Return the lines that `cosim backbone` prints: the size, a row for each seed, their spread, and the file."""
     model, metric = trained.model, trained.metric
     name, unit = ("accuracy", "%") if model.labels else ("mean absolute error", "")
     one = next(iter(trained.seeds.values()))

@@ -66,7 +66,7 @@ def _benches(technology: Technology) -> tuple[Bench, Bench, Bench]:
 
 
 def measure_chip(technology: Technology) -> ChipFit:
-    """Measure. Raises SimulationError where ngspice fails or the reference does not start, MissingToolError without."""
+    """Measure the blocks around the network for `cosim calibrate`. Raises SimulationError or MissingToolError."""
     version = f"{NGSPICE}-{simulator_named(NGSPICE).describe(technology).version}"
     where = f"the chip's blocks in {technology.name}"
     drawing, feeding, ticking = _benches(technology)

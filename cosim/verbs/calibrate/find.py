@@ -43,6 +43,6 @@ def find_calibration(technology: Technology, units: int, progress: Progress = la
 def calibrate(
     technology: Technology, units: int, progress: Progress = lambda text: None, simulator: str = NGSPICE
 ) -> Calibration:
-    """Measure anew with a simulator of this machine. Raises MissingToolError without it."""
+    """Calibrate anew with a simulator of this machine. Raises MissingToolError without it."""
     version = f"{simulator}-{simulator_named(simulator).describe(technology).version}"
     return measure_calibration(technology, units, version, progress, simulator)

@@ -7,7 +7,7 @@ Array = NDArray[np.float64]
 
 
 def fit_relative(terms: Array, values: Array) -> tuple[tuple[float, ...], float]:
-    """Least squares of the relative error: the cell must be right at 0.1 nA as much as at 4 nA."""
+    """Fit a calibration by least squares of the relative error: it must be right at 0.1 nA as much as at 4 nA."""
     solution, *_ = np.linalg.lstsq(terms / values[:, None], np.ones_like(values), rcond=None)
     error = float(np.max(np.abs(terms @ solution / values - 1)))
     return tuple(map(float, solution)), error

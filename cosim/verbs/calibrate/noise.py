@@ -65,7 +65,7 @@ def noise_fingerprint(technology: Technology) -> str:
 
 
 def measure_noise(technology: Technology, progress: Progress = lambda text: None) -> NoiseFit:
-    """Measure all kinds. Raises SimulationError where ngspice fails, MissingToolError without it."""
+    """Measure the noise of all device kinds for the calibration. Raises SimulationError or MissingToolError."""
     version = f"{NGSPICE}-{simulator_named(NGSPICE).describe(technology).version}"
     devices = dict[str, DeviceNoise]()
     for kind in KINDS:

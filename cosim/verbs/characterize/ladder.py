@@ -83,12 +83,12 @@ class LadderTrace:
 
     @property
     def power(self) -> Array:
-        """Supply power at the samples, watt."""
+        """Return the supply power of a characterised ladder at the samples, watt."""
         return np.sum(list(self.powers.values()), axis=0)
 
     @property
     def expected(self) -> Levels:
-        """Return the level of the ladder in software after each step."""
+        """Return the level of the characterised ladder in software after each step."""
         return software_levels(self.run.start, self.run.updates, self.states.shape[1])
 
     @property
@@ -115,7 +115,7 @@ class LadderTrace:
 
 
 def software_levels(start: int, updates: Levels, rungs: int) -> Levels:
-    """Compute the level after each update: the sum so far, kept between 0 and `rungs` at every step."""
+    """Compute a characterised ladder's level after each update: the running sum, kept between 0 and `rungs`."""
     levels, level = [], start
     for update in updates:
         level = min(rungs, max(0, level + int(update)))

@@ -319,7 +319,7 @@ def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> d
 
 
 def row_json(row: CellFigure) -> dict[str, str | float | None]:
-    """Return a row with its errors, ready for JSON; what was not found is None."""
+    """Return a row of `cosim characterize` with its errors, ready for JSON; what was not found is None."""
     measured, calibrated = row.errors
     values = {**asdict(row), "error_measured": measured, "error_calibrated": calibrated}
     del values["scale"]
@@ -327,7 +327,7 @@ def row_json(row: CellFigure) -> dict[str, str | float | None]:
 
 
 def format_rows(rows: Sequence[CellFigure]) -> list[str]:
-    """Return a table under 80 columns: what was asked, what came, how far it is off."""
+    """Return the table of `cosim characterize` under 80 columns: what was asked, what came, how far it is off."""
     lines = [f"  {'set-point':14}{'figure':16}{'ideal':>9}{'measured':>10}{'error':>8}{'calibrated':>11}{'error':>8}"]
     previous = ""
     for row in rows:

@@ -86,7 +86,7 @@ class Comparison:
         return differ(first.states, second.states, self.tolerances)
 
     def state_errors(self, first: str, second: str) -> int:
-        """Count the states that differ."""
+        """Count the states that differ between two results of a comparison."""
         return int((self._differ(self.engines[first], self.engines[second]) & self.valid[:, :, None]).sum())
 
     def task_agreement(self, first: str, second: str) -> float:
@@ -97,7 +97,7 @@ class Comparison:
         return self.target.same(first.decisions, second.decisions)
 
     def accuracy(self, engine: str) -> tuple[float, float, float]:
-        """Return the fraction of right answers with its Clopper-Pearson interval."""
+        """Return the fraction of right answers in a comparison with its Clopper-Pearson interval."""
         right = int(self.target.same(self.engines[engine].decisions, self.y).sum())
         return interval(right, len(self.y))
 
@@ -114,7 +114,7 @@ class Comparison:
         return np.where(frames.any(axis=1), frames.argmax(axis=1), -1)
 
     def wrong(self) -> NDArray[np.bool_]:
-        """Return (n, time, cells) booleans: the state of software and simulator differ."""
+        """Return (n, time, cells) booleans of a comparison: the state of software and simulator differ."""
         return self._differ(self.engines["software"], self.engines[self.simulator]) & self.valid[:, :, None]
 
     def error_sources(self) -> dict[str, int]:

@@ -261,7 +261,7 @@ def find_confusion(comparison: Comparison, classes: int) -> Confusion:
 
 
 def count_decisions(y: NDArray[np.int64], decisions: NDArray[np.int64], classes: int) -> Counts:
-    """Count samples by class and decision, (classes, classes)."""
+    """Count a comparison's samples by class and decision, (classes, classes)."""
     counts = np.zeros((classes, classes), dtype=np.int64)
     np.add.at(counts, (y, decisions), 1)
     return counts

@@ -22,12 +22,12 @@ def measure_cost(design: Design, watts: NDArray[np.float64], lengths: NDArray[np
 
 
 def latency(lengths: NDArray[np.int64], t_step: float) -> float:
-    """Return the time from the first frame to the end of the last one, of the longest sample, s."""
+    """Return the time of the longest inference in a comparison, from the first frame to the end of the last, s."""
     return float(lengths.max()) * t_step
 
 
 def gate_area(design: Design) -> float:
-    """Return the area of all transistors and capacitors as drawn, um2, without wiring, wells and spacing."""
+    """Return the area that a comparison reports: transistors and capacitors as drawn, um2, without wells and wires."""
     return 1e12 * sum(gates + capacitors for gates, capacitors in block_areas(design).values())
 
 

@@ -52,7 +52,7 @@ def measure_errors(answers: Mapping[str, Answers], y: Answers, target: RealTarge
 
 
 def rms(errors: Answers) -> float:
-    """Return the root of the mean square over samples and outputs."""
+    """Return the root of the mean square of a comparison's errors over samples and outputs."""
     return float(np.sqrt(np.mean(errors**2)))
 
 

@@ -62,7 +62,7 @@ def sizes_of(circuit: Circuit) -> dict[str, Sizes]:
 
 
 def device_rows(circuit: Circuit) -> Iterator[tuple[str, ...]]:
-    """Yield a row of HEAD for every device of every block, linear rows and the network itself left out."""
+    """Yield a row of `cosim compile`'s page for every device of every block, without linear rows and the network."""
     for block in circuit.subcircuits:
         if block.name.startswith(_ROW) or block.name == NETWORK:
             continue

@@ -31,7 +31,7 @@ _SENDS = {"beta": "beta, into the threshold lines", "value": "value", "gate": "g
 
 @dataclass(frozen=True)
 class Box:
-    """One node, or neighbours of one layer as one box.
+    """A box of the network picture by `cosim compile`: one node, or neighbours of one layer.
 
     nodes: their names; kind: source, rectifier, and, cell or output; lines: what is written in it; title: what it says
     when it is pointed at.

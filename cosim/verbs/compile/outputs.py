@@ -53,7 +53,7 @@ class Exercise:
     stimulus: NDArray[np.float64] | None = None
 
     def inputs(self, design: Design) -> NDArray[np.float64]:
-        """Return the raw inputs (time, features): the given ones, or made-up ones."""
+        """Return the raw inputs (time, features) of the testbench: the given ones, or made-up ones."""
         return made_up_stimulus(design.network.encoding) if self.stimulus is None else self.stimulus
 
     def technology(self, design: Design) -> Technology:
@@ -61,7 +61,7 @@ class Exercise:
         return (self.condition or design.nominal).technology
 
     def bench(self, design: Design) -> Bench:
-        """Return the testbench with the network that it drives."""
+        """Return the testbench that `cosim compile` writes, with the network that it drives."""
         return inference_bench(design, self.inputs(design), self.timing, self.condition)
 
 
@@ -169,7 +169,7 @@ def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Di
 
 
 def summarize(design: Design, condition: Condition | None = None) -> dict[str, object]:
-    """Summarize a design in figures: what it was made from, how large it is, what was lost."""
+    """Summarize a design for `cosim compile` in figures: what it was made from, how large it is, what was lost."""
     rows = map_parameters(design)
     devices = [element for element in design.flat.elements if isinstance(element, Mos)]
     calibration, technology = design.calibration, (condition or design.nominal).technology

@@ -104,32 +104,32 @@ class Sheet:
         return drawn
 
     def wire(self, *points: Point) -> None:
-        """Draw straight lines from point to point."""
+        """Draw straight lines of a schematic from point to point."""
         for start, end in pairwise(points):
             self.drawing.add(parts.Line().endpoints(start, end))
 
     def dot(self, at: Point) -> None:
-        """Draw a joint."""
+        """Draw a joint of a schematic's wires."""
         self.drawing.add(parts.Dot(radius=0.07).at(at))
 
     def port(self, at: Point, name: str, side: Side = "left") -> None:
-        """Draw a terminal, its name beside it."""
+        """Draw a terminal of a schematic, its name beside it."""
         self.drawing.add(parts.Dot(open=True, radius=0.09).at(at))
         self.text(at, name, side, NET)
 
     def supply(self, *points: Point) -> None:
-        """Draw V_DD at each point."""
+        """Draw V_DD at each point of a schematic."""
         for point in points:
             self.drawing.add(parts.Vdd().at(point))
             self.text((point[0], point[1] + 0.45), "vdd", "top")
 
     def ground(self, *points: Point) -> None:
-        """Draw a ground at each point."""
+        """Draw a ground at each point of a schematic."""
         for point in points:
             self.drawing.add(parts.Ground().at(point))
 
     def capacitor(self, top: Point, bottom: Point, name: str) -> None:
-        """Draw a capacitor between two points, one above the other."""
+        """Draw a schematic's capacitor between two points, one above the other."""
         self.drawing.add(parts.Capacitor().endpoints(top, bottom))
         self.text((top[0] + 0.3, (top[1] + bottom[1]) / 2), name, "right")
 
@@ -150,7 +150,7 @@ class Sheet:
             self.text((x, y + 0.5 * ((len(lines) - 1) / 2 - k)), line, "centre")
 
     def text(self, at: Point, name: str, side: Side | Literal["centre"], color: str = _INK, size: int = _SIZE) -> None:
-        """Write a name beside a point, or on it."""
+        """Write a name beside a point of a schematic, or on it."""
         shift = (0, 0) if side == "centre" else _SHIFT[side]
         align = ("center", "center") if side == "centre" else _ALIGN[side]
         element = parts.Element().at((at[0] + shift[0], at[1] + shift[1])).theta(0)
@@ -158,5 +158,5 @@ class Sheet:
         self.drawing.add(element)
 
     def svg(self) -> bytes:
-        """Return the drawing as SVG."""
+        """Return the schematic as SVG."""
         return self.drawing.get_imagedata("svg")

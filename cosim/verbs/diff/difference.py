@@ -37,7 +37,7 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Change:
-    """A figure, under the condition or at the point `where`; of `unit`."""
+    """A figure that `cosim diff` compares, under the condition or at the point `where`; of `unit`."""
 
     name: str
     unit: str
@@ -165,5 +165,5 @@ class Difference:
 
 
 def rank(moved: Sequence[Moved]) -> tuple[Moved, ...]:
-    """Return the units that moved, those that moved most first."""
+    """Return the units whose states moved between the two runs of `cosim diff`, those that moved most first."""
     return tuple(sorted((one for one in moved if one.count), key=lambda one: -one.count / max(one.of, 1)))

@@ -124,7 +124,7 @@ def _picture(scatter: Scatter) -> Picture:
 
 
 def draw_runs(scatter: Scatter) -> Figure:
-    """Draw B over A: points above the line are larger in B; the area of a point is how many are there."""
+    """Draw run B over run A of `cosim diff`: points above the line are larger in B; a point's area is their number."""
     factor, unit = (100.0, "%") if scatter.unit == "%" else watts_of(float(np.mean([scatter.a, scatter.b])))
     points, counts = np.unique(factor * np.array([scatter.a, scatter.b]).T, axis=0, return_counts=True)
     low, high = float(points.min()), float(points.max())

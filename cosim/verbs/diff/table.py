@@ -33,7 +33,7 @@ def say_pairing(pairing: Pairing) -> str:
 
 
 def title_of(change: Change) -> str:
-    """Return a figure's name, with the condition."""
+    """Return the name of a figure that `cosim diff` compares, with the condition."""
     return f"{change.where}: {change.name}" if change.where else change.name
 
 
@@ -50,7 +50,7 @@ def say_methods(changes: Sequence[Change]) -> list[str]:
 
 
 def cells_of(change: Change) -> tuple[str, str, str, str, str, str]:
-    """Return A, B, B - A with its interval and p, and how many pairs moved which way, as text."""
+    """Return a row of `cosim diff`: A, B, B - A with interval and p, and how many pairs moved which way, as text."""
     found, unit = change.contrast, change.unit
     ends = _value(found.a, unit), _value(found.b, unit)
     if found.same:

@@ -83,7 +83,7 @@ def run(options: DoctorOptions, _session: VerbSession) -> Result:
 
 
 def diagnose() -> Diagnosis:
-    """Look at the interpreter, the installed packages, the simulators and the process kits."""
+    """Return what `cosim doctor` finds of the interpreter, the packages, the simulators and the process kits."""
     dependencies = _dependencies()
     ngspice = _ngspice()
     pdk_root = os.environ.get("PDK_ROOT") or None

@@ -27,7 +27,7 @@ _CHIPS = ("noise", "spec")  # of montecarlo; compare has them, too, and takes th
 
 @dataclass(frozen=True)
 class Circuits:
-    """A network's circuits below a folder.
+    """A network's circuits that `cosim explore` tries, below a folder.
 
     chips: montecarlo as it was typed; specs: what a chip must do; audit: how many samples ngspice checks of what runs
     on transistors.
@@ -39,7 +39,7 @@ class Circuits:
     audit: int
 
     def run(self, number: int, values: dict[str, Value]) -> Tried:
-        """Run a trial by the behavioral model."""
+        """Run a trial of `cosim explore` by the behavioral model."""
         folder = f"trial-{number:03d}"
         reason, figures = self._chips(folder, values, {})
         return Tried(number, folder, values, figures, reason.replace(f"{self.output}/", "") or None)
@@ -59,7 +59,7 @@ class Circuits:
         return dict(find_figures(content)).get("yield")
 
     def check(self, tried: Tried) -> OnTransistors:
-        """Simulate the circuit of a trial without mismatch on transistors, all samples."""
+        """Simulate the circuit of a trial of `cosim explore` without mismatch on transistors, all samples."""
         folder = self.output / f"transistors-{tried.number:03d}"
         reason, content = self._run("compare", folder, tried.values, {"engine": BATCH, "audit": self.audit})
         found = dict(find_figures(content.get("measured", {})))

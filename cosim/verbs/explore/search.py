@@ -41,12 +41,12 @@ class Space:
 
     @property
     def start(self) -> dict[str, Value]:
-        """Return the values with which the search begins, by option."""
+        """Return the values with which the search of `cosim explore` begins, by option."""
         return {knob.option: knob.start for knob in self.knobs}
 
 
 def optuna() -> ModuleType:
-    """Import the optimiser. Raises MissingToolError where it is not installed, or is too old."""
+    """Return the optimiser's library for `cosim explore`. Raises MissingToolError where it is missing or too old."""
     try:
         import optuna as found
     except ImportError:

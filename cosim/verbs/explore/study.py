@@ -27,7 +27,7 @@ HOLD, BITS = "hold", "bits"
 
 @dataclass(frozen=True)
 class Knob:
-    """An option that the search varies, by its name, with the unit of its values.
+    """An option that `cosim explore` varies, by its name, with the unit of its values.
 
     A range from low to high, by equal factors with `log`; or `values`, one of which is taken. start: where the search
     begins.
@@ -107,7 +107,7 @@ class Exploration:
 
 
 def worth(tried: Tried, objectives: Sequence[str]) -> tuple[float, ...]:
-    """Return a trial's objectives, each so that more is better."""
+    """Return the objectives of a trial of `cosim explore`, each so that more is better."""
     return tuple(OBJECTIVES[name] * tried.figures[name].value for name in objectives)
 
 

@@ -29,12 +29,12 @@ _WORDS = {
 
 
 def name_knob(knob: Knob) -> str:
-    """Return the name of a knob on a page."""
+    """Return the name of an option that `cosim explore` varies, as its page has it."""
     return _WORDS.get(knob.option, knob.option)
 
 
 def shown_value(knob: Knob, value: Value) -> str:
-    """Return a knob's value as text, with its unit."""
+    """Return the value of an option that `cosim explore` varies as text, with its unit."""
     if isinstance(value, str):
         return value
     return format_quantity(value, knob.unit) if knob.unit else f"{value:g}"
@@ -61,7 +61,7 @@ def head_of(found: Exploration) -> tuple[str, ...]:
 
 
 def row_of(found: Exploration, one: Tried) -> tuple[str, ...]:
-    """Return a circuit of the front as a row of the table."""
+    """Return a circuit on the front of `cosim explore` as a row of the table."""
     seen = one.transistors
     more = {
         _OTHERS: shown_figure("yield", one.fresh),
@@ -75,7 +75,7 @@ def row_of(found: Exploration, one: Tried) -> tuple[str, ...]:
 
 
 def verdict(found: Exploration) -> str:
-    """Return the result of a search in a sentence without its full stop."""
+    """Return the result of `cosim explore` in a sentence without its full stop."""
     sought = _listed(found.objectives)
     tried = f"{len(found.trials)} circuits tried"
     if found.front:
