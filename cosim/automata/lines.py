@@ -21,7 +21,7 @@ MOST_DIVIDED = MOST_BITS - 1  # bits of the counter that makes the tick
 
 
 def ring(cells: int) -> Network:
-    """Return a network that moves one bit around a ring of `cells` bits, an automaton without training.
+    """Return a network, made by rule, that keeps `cells` bits in a ring.
 
     Symbols: ZERO, ONE, AGAIN, one-hot. Output: the bit that comes out. Raises ValueError for fewer than 2 cells or more
     than MOST_CELLS.

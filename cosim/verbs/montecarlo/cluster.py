@@ -19,7 +19,7 @@ CONNECT = 10.0  # s
 
 @contextmanager
 def dask_cluster(address: str) -> Iterator["Cluster"]:
-    """Connect to the dask scheduler at an address such as tcp://host:8786, and yield its workers as a `Cluster`.
+    """Connect `cosim montecarlo` to the dask scheduler at tcp://host:port, and yield its workers as a `Cluster`.
 
     Raises MissingToolError without dask, InputError when no scheduler answers or it has no workers.
     """

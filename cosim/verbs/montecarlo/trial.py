@@ -175,7 +175,7 @@ def figures_of(engine: Engine, trial: Trial, run: Run, outcomes: Sequence[Outcom
 
 
 def drawn_record(chip: Chip) -> ChipRecord:
-    """Return a chip's record before any engine ran it: its conditions and draws."""
+    """Return a Monte Carlo chip's record before any engine ran it: its conditions and draws."""
     return ChipRecord(chip.number, "ok", chip.supply, chip.celsius, pack_draws(chip))
 
 
@@ -203,7 +203,7 @@ def run_noisy_chip(trial: Trial, chip: Chip, noise: NoiseSimulation) -> Figures:
 
 
 def failed(record: ChipRecord, reason: str, detail: str) -> ChipRecord:
-    """Return the record of a chip as that of one whose simulation failed."""
+    """Return the record of a Monte Carlo chip whose simulation failed."""
     return replace(record, status="failed", reason=reason, detail=detail)
 
 

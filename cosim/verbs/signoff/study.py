@@ -44,12 +44,12 @@ class Check:
 
     @property
     def judged(self) -> tuple[Finding, ...]:
-        """Return the findings that have a limit."""
+        """Return the findings of a sign-off's check that have a limit."""
         return tuple(one for one in self.findings if one.limit)
 
     @property
     def missed(self) -> tuple[Finding, ...]:
-        """Return the findings that do not keep their limit."""
+        """Return the findings of a sign-off's check that do not keep their limit."""
         return tuple(one for one in self.findings if not one.met)
 
 

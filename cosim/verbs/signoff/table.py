@@ -51,7 +51,7 @@ def say_finding(one: Finding) -> str:
 
 
 def format_check(check: Check) -> list[str]:
-    """Format a check under 80 columns: what missed its limit, or else the worst of each figure that has one."""
+    """Format a sign-off's check under 80 columns: what missed its limit, or else the worst of each figure with one."""
     lines = [f"{check.name:{_INDENT}}{verdict_of(check)}"]
     if check.skipped:
         return [f"{lines[0]}: {check.skipped}"] if len(lines[0]) + len(check.skipped) < _WIDTH else [

@@ -136,12 +136,12 @@ def read_outputs(waves: Waves, timing: Timing, frames: int) -> NDArray[np.float6
 
 
 def decide(network: Network, readout: NDArray[np.float64]) -> int:
-    """Return the decision on one sample's readout (frames, outputs)."""
+    """Return the decision on a sample that `cosim simulate` draws, from its readout (frames, outputs)."""
     pooled = pool_readout(readout[None], np.array([len(readout)]), network.readout.pooling)
     return int(pooled[0].argmax())
 
 
 def liveliest_cell(cells: tuple[str, ...], states: States) -> str:
-    """Return the cell whose state (time, cells) changes most often; the first of equals."""
+    """Return the cell that `cosim simulate` draws: its state (time, cells) changes most often; the first of equals."""
     changes = (states[1:] != states[:-1]).sum(axis=0)
     return cells[int(changes.argmax())]

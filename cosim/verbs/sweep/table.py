@@ -88,7 +88,7 @@ def scale_of(name: str, largest: float) -> tuple[float, str]:
 
 
 def labels(summary: SweepSummary, point: SweptPoint) -> list[str]:
-    """Return a point's axis values as text."""
+    """Return the axis values of a point of `cosim sweep` as text."""
     return [axis.label(point.values[axis.option]) for axis in summary.axes]
 
 

@@ -214,7 +214,7 @@ def describe_constants(task: "Task") -> list[str]:
 
 
 def describe_obstacle(network: "Network", path: Path) -> list[str]:
-    """Return why a network has no circuit, in the compiler's words; nothing where no obstacle is known."""
+    """Return why a network that `cosim train` has made has no circuit; nothing where no obstacle is known."""
     from cosim.compiler.passes import check_mapping
 
     try:
@@ -230,7 +230,7 @@ def _warn(lines: list[str]) -> None:
 
 
 def format_result(result: "TrainingResult") -> list[str]:
-    """Return the result of a training for a user, in lines."""
+    """Return the result of `cosim train` for a user, in lines."""
     from cosim.compiler.passes import constant_cells
     from cosim.verbs.words import say_constant
 
@@ -252,7 +252,7 @@ def format_result(result: "TrainingResult") -> list[str]:
 
 
 def format_seeds(found: "Seeds") -> list[str]:
-    """Return a table with a row for each seed, and mean and range over them."""
+    """Return the table of `cosim train` with a row for each seed, and mean and range over them."""
     metric, name = ("test_accuracy", "accuracy") if _classifies(found.best) else ("test_mae", "mean absolute error")
 
     def shown(value: float) -> str:
