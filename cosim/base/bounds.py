@@ -74,6 +74,7 @@ TAU = Bounds(1e-9, 10.0, "s")
 SUPPLY = Bounds(0, 100, "V", open_low=True)  # each technology has its own largest one
 CELSIUS = Bounds(-55, 150, "C")  # what BSIM cards are extracted for
 I_UNIT = Bounds(1e-15, 1e-3, "A")  # what a technology's devices carry is checked by the compiler
+UNITS = Bounds(1, 64)  # unit devices per weight 1.0
 HEADROOM = Bounds(0, 64)  # rungs
 
 

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from cosim.base.errors import InputError
 from cosim.base.text import check_known, is_file, read_toml, shown, shown_name, shown_path, typed
+from cosim.base.version import __version__
 from cosim.base.write import write_atomically
 
 SETTINGS_FILE = "run.toml"
@@ -51,6 +52,13 @@ class RunSettings:
     arguments: dict[str, Value] = field(default_factory=dict)
     options: dict[str, Value] = field(default_factory=dict)
     inputs: dict[str, str] = field(default_factory=dict)
+
+
+def describe_version(settings: RunSettings) -> str:
+    """Return a warning about a run that another version made; an empty text for one of this version."""
+    if settings.version in ("", __version__):
+        return ""
+    return f"made by cosim {shown_name(settings.version)}; with {__version__} the same command may give other results"
 
 
 def settings_beside(path: Path) -> Path:

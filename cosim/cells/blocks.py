@@ -47,12 +47,3 @@ def outside_of(blocks: Iterable[str]) -> tuple[str, ...]:
     """Return the parts of a chip (OUTSIDE) that none of these blocks of cells contains."""
     inside = {what for block in blocks for what in _INSIDE.get(block, ())}
     return tuple(what for what in OUTSIDE if what not in inside)
-
-
-def block_of(part: Attribution | None) -> str:
-    """Return the block of a transistor or another element of a network's flat circuit, for its power and area.
-
-    Every instance of a network has a part, which its builder gives.
-    """
-    assert part is not None
-    return part.block

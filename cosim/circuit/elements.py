@@ -45,6 +45,15 @@ class Attribution:
     block: str
 
 
+def block_of(part: Attribution | None) -> str:
+    """Return the block of a transistor or another element of a network's flat circuit, for its power and area.
+
+    Every instance of a network has a part, which its builder gives.
+    """
+    assert part is not None
+    return part.block
+
+
 @dataclass(frozen=True)
 class Mos:
     """One transistor of a circuit: `m` identical units in parallel, each w by l. `origin` says where it comes from.

@@ -1,21 +1,14 @@
 """Options that several verbs share: each function declares one of them as a field, see `cosim.cli.verb`."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from cosim.base.bounds import HEADROOM, I_UNIT, JOBS, SEED, SUPPLY, T_STEP, TAU, TIMEOUT, TOLERANCE, Bounds
+from cosim.base.bounds import HEADROOM, I_UNIT, JOBS, SEED, SUPPLY, T_STEP, TAU, TIMEOUT, TOLERANCE, UNITS
 from cosim.base.bounds import SAMPLES as MOST_SAMPLES
 from cosim.cli.help import GroupedOption
-from cosim.cli.types import Celsius, EngineName, Integer, Number, Quantity
+from cosim.cli.types import Celsius, Integer, Number, Quantity
 from cosim.cli.verb import FILE, Declared, argument, one_of, option, switch
-from cosim.engines.table import NGSPICE, simulators
-from cosim.technology.scale import MAX_UNITS
-
-if TYPE_CHECKING:
-    from cosim.engines.table import Entry
 
 SAMPLES = 100  # where a simulator takes seconds for each
 
@@ -54,13 +47,6 @@ def json_option() -> Declared:
     return option("Write the figures to this file, too.", kind, flags=("--json",))
 
 
-def engine_option(
-    text: str, entries: "Callable[[], tuple[Entry, ...]]" = simulators, default: str = NGSPICE
-) -> Declared:
-    """Declare --engine, which takes one of `entries`; `text` says what for."""
-    return option(text, EngineName(entries), default)
-
-
 def technology_option() -> Declared:
     """Declare the command-line option for the technology, by its name or its file."""
     return option("generic180, gf180mcu, sky130, or a .toml file.", None, "generic180", TechnologyOption)
@@ -95,7 +81,7 @@ def i_unit_option() -> Declared:
 def units_option() -> Declared:
     """Declare the command-line option for the unit devices per weight 1.0."""
     text = "Unit devices per weight 1.0 [default: from the network's weight grid, else 8]."
-    return option(text, Integer(Bounds(1, MAX_UNITS)), None, CompilingOption)
+    return option(text, Integer(UNITS), None, CompilingOption)
 
 
 def saturate_option() -> Declared:

@@ -11,7 +11,15 @@ from click.core import ParameterSource
 
 from cosim.base.claim import MARKER
 from cosim.base.errors import InputError
-from cosim.base.settings import SETTINGS_FILE, RunSettings, Scalar, Value, file_checksum, write_settings
+from cosim.base.settings import (
+    SETTINGS_FILE,
+    RunSettings,
+    Scalar,
+    Value,
+    describe_version,
+    file_checksum,
+    write_settings,
+)
 from cosim.base.text import is_file
 from cosim.base.version import __version__
 from cosim.base.write import write_atomically
@@ -106,8 +114,6 @@ def _content(path: Path) -> bytes | None:
 
 def say_version(where: object, settings: RunSettings | None) -> None:
     """Print a notice where another version of the package made a verb's run."""
-    from cosim.results.repeat import describe_version
-
     if settings is not None and (text := describe_version(settings)):
         say(f"{where}: {text}")
 

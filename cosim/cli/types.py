@@ -2,16 +2,13 @@
 
 import math
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import click
 
 from cosim.base.bounds import CELSIUS, EPSILON, GUARD, Bounds
 from cosim.base.quantities import ZERO_CELSIUS, parse_quantity
-
-if TYPE_CHECKING:
-    from cosim.engines.table import Entry
 
 T = TypeVar("T", int, float)
 
@@ -140,16 +137,16 @@ class ShareType(click.ParamType):
 
 
 class EngineName(click.ParamType):
-    """Type of a command-line value: the name of one of `entries`, read from the table of engines when asked for."""
+    """Type of a command-line value: the name of an engine, one of `names()`, which is asked whenever it is needed."""
 
     name = "engine"
 
-    def __init__(self, entries: "Callable[[], tuple[Entry, ...]]") -> None:
-        self._entries = entries
+    def __init__(self, names: Callable[[], Sequence[str]]) -> None:
+        self._names = names
 
     @property
     def _choice(self) -> "click.Choice[str]":
-        return click.Choice([entry.name for entry in self._entries()])
+        return click.Choice(self._names())
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return self._choice.convert(str(value), param, ctx)

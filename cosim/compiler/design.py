@@ -11,8 +11,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from cosim.cells.assembly import Assembly
-from cosim.cells.blocks import block_of
-from cosim.circuit.elements import Capacitor, Circuit, Mos
+from cosim.circuit.elements import Capacitor, Circuit, Mos, block_of
 from cosim.network.arrays import hash_network
 from cosim.network.ir.graph import Sized
 from cosim.network.types import Network

@@ -57,12 +57,13 @@ class Made:
 
 
 def make_layout(
-    design: Design, folder: Path, *, packed: bool = False, filled: bool = False, name: str = "macro"
+    design: Design, folder: Path, *, supply: float, packed: bool = False, filled: bool = False, name: str = "macro"
 ) -> Made:
     """Draw a design and write layout.gds, lvs.sp, the tables of wires, pins and areas, layout.json and pictures
     of the chip and of each cell.
 
-    packed: gzipped as well; filled: with fill, which is not in the table of wires.
+    supply: largest supply current, ampere. packed: gzipped as well. filled: with fill, which is not in the table of
+    wires.
 
     Raises InputError, MappingError and MissingToolError.
     """
@@ -81,7 +82,9 @@ def make_layout(
         layout = layout_of(chip, drawing)
     gds = gds_bytes(layout)
     pictures, without_picture = cell_pictures(design)
-    made = Made(chip, gates, check_units(drawn, netlist), resistances(chip, design, wires), dummies, without_picture)
+    made = Made(
+        chip, gates, check_units(drawn, netlist), resistances(chip, design, wires, supply), dummies, without_picture
+    )
     areas = table(("block", "gates_um2", "capacitors_um2", "drawn_um2"), area_rows(chip, design))
     files = {
         GDS: gds,

@@ -10,8 +10,7 @@ from pathlib import Path
 from cosim.base.errors import InputError
 from cosim.base.seal import read_sealed_text, seal_text
 from cosim.base.text import is_file, parsing, shown_name
-from cosim.cells.blocks import block_of
-from cosim.circuit.elements import Mos
+from cosim.circuit.elements import Mos, block_of
 from cosim.compiler.design import Design, block_areas, network_hash
 from cosim.layout.checks import Checked
 from cosim.layout.chip import DrawnChip, drawing_of

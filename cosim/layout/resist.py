@@ -18,12 +18,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from cosim.circuit.elements import GROUND, Capacitor, Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Design
-from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.layout.blocks import VDD
 from cosim.layout.chip import DrawnChip, drawing_of
 from cosim.layout.extract import Parasitic, by_net
@@ -32,8 +29,6 @@ from cosim.layout.plates import WIRE
 from cosim.layout.route import terminals_of
 from cosim.layout.tiles import RAIL_TOP, STRIP, heights
 from cosim.technology.drawing import DrawingRules
-
-FRAMES = 8  # in which the supply current is looked at
 
 
 @dataclass(frozen=True)
@@ -55,17 +50,12 @@ class Resistance:
         return max(self.delay, self.drop)
 
 
-def supply_current(design: Design) -> float:
-    """Return the largest supply current of the circuit over frames with all inputs off and with all on, ampere."""
-    encoding = design.network.encoding
-    ends = [np.broadcast_to(encoding.offset + k * encoding.scale, (FRAMES, encoding.features)) for k in (0, 1)]
-    blocks = behavioral_power(design, run_behavioral(design, np.stack(ends)))
-    return float(np.max(sum(blocks.values(), np.zeros(())))) / design.technology.supply
+def resistances(chip: DrawnChip, design: Design, wires: Iterable[Parasitic], supply: float) -> list[Resistance]:
+    """Return the wire resistance of every net of a layout that has a wire, the worst first.
 
-
-def resistances(chip: DrawnChip, design: Design, wires: Iterable[Parasitic]) -> list[Resistance]:
-    """Return the wire resistance of every net of a layout that has a wire, the worst first."""
-    drawing, supply = drawing_of(design.technology), supply_current(design)
+    supply: largest supply current of the circuit, ampere.
+    """
+    drawing = drawing_of(design.technology)
     ohms, gates = signal_ohms(chip, drawing), gate_ohms(chip, drawing)
     ohms |= supply_ohms(chip, ohms, drawing)
     farads = {net: sum(kinds.values()) for net, kinds in by_net(list(wires)).items()}

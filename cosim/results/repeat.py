@@ -2,9 +2,7 @@
 
 import shlex
 
-from cosim.base.settings import SETTINGS_FILE, RunSettings, format_settings
-from cosim.base.text import shown_name
-from cosim.base.version import __version__
+from cosim.base.settings import SETTINGS_FILE, RunSettings, describe_version, format_settings
 from cosim.results.html import escape, format_fold
 
 REPEAT = "Repeat this run"
@@ -22,10 +20,3 @@ def format_repeat(settings: RunSettings | None) -> str:
         f"<p>Or, with every option as it was in effect, by {SETTINGS_FILE} of its folder:</p>"
         f"<pre>{escape(again)}</pre><pre>{escape(format_settings(settings))}</pre>",
     )
-
-
-def describe_version(settings: RunSettings) -> str:
-    """Return a warning about a run that another version made; an empty text for one of this version."""
-    if settings.version in ("", __version__):
-        return ""
-    return f"made by cosim {shown_name(settings.version)}; with {__version__} the same command may give other results"

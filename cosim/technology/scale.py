@@ -5,10 +5,11 @@ The compiler refuses what is beyond the limits, and training keeps what it learn
 
 from dataclasses import dataclass
 
+from cosim.base.bounds import UNITS
 from cosim.base.errors import MappingError
 
 I_UNIT = 1e-9  # A: thresholds of 0.1 to 4 units then fall into the cell's calibrated range
-DEFAULT_UNITS, MAX_UNITS = 8, 64  # unit devices, where weights have no grid, and at most
+DEFAULT_UNITS, MAX_UNITS = 8, int(UNITS.high)  # unit devices, where weights have no grid, and at most
 MAX_COUNT = 64  # unit devices of one weight; more belongs into a larger i_unit
 MIN_WIDTH = 12e-12  # A; below about this the 9T cell shows no hysteresis (arXiv 2605.07936)
 MIN_FALL = 10e-12  # A; a lower threshold must stand clear of leakage and of the rectifier's residue

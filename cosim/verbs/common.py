@@ -1,5 +1,6 @@
 """Options that several verbs share, and how verbs load, check and write."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +28,9 @@ from cosim.cli.options import (
     units_option,
 )
 from cosim.cli.progress import say
-from cosim.engines.table import NGSPICE, engine_entry
+from cosim.cli.types import EngineName
+from cosim.cli.verb import Declared, option
+from cosim.engines.table import NGSPICE, Entry, engine_entry, simulators
 
 if TYPE_CHECKING:
     from cosim.compiler.design import Condition, Design
@@ -38,6 +41,11 @@ if TYPE_CHECKING:
     from cosim.units.epsilon import Circuit as Cell
     from cosim.variation.noise import NoiseSimulation
     from cosim.verbs.loading import TargetTechnology
+
+
+def engine_option(text: str, entries: Callable[[], tuple[Entry, ...]] = simulators, default: str = NGSPICE) -> Declared:
+    """Declare --engine, which takes one of `entries`; `text` says what for."""
+    return option(text, EngineName(lambda: [entry.name for entry in entries()]), default)
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,14 @@ def behavioral_power(
     return {name: there.bias_scale * power for name, power in blocks.items()}
 
 
+def supply_current(design: Design, frames: int = 8) -> float:
+    """Return the largest supply current, ampere, over so many frames with all inputs off, and with all on."""
+    encoding = design.network.encoding
+    ends = [np.broadcast_to(encoding.offset + k * encoding.scale, (frames, encoding.features)) for k in (0, 1)]
+    blocks = behavioral_power(design, run_behavioral(design, np.stack(ends)))
+    return float(np.max(sum(blocks.values(), np.zeros(())))) / design.technology.supply
+
+
 def around_currents(assembly: Assembly, pins: Mapping[str, float]) -> dict[str, float]:
     """Return block around the network -> its constant current in the behavioral engine, A.
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.assembly import Assembly
-from cosim.cells.blocks import BLOCKS, block_of
+from cosim.cells.blocks import BLOCKS
 from cosim.circuit.bench import Bench, Current
-from cosim.circuit.elements import GROUND, Capacitor, Element, Instance, Mos, Source
+from cosim.circuit.elements import GROUND, Capacitor, Element, Instance, Mos, Source, block_of
 from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.engines.simulation.read import Meter
 from cosim.units.timing import PULSE_BEGIN, PULSE_END

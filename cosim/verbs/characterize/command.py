@@ -9,7 +9,6 @@ import click
 from cosim.base.bounds import CELSIUS, SEED, SEQUENCES, STEPS, SUPPLY, Bounds
 from cosim.cli.help import Verb
 from cosim.cli.options import (
-    engine_option,
     jobs_option,
     json_option,
     output_option,
@@ -26,7 +25,7 @@ from cosim.cli.types import Integer, QuantityList
 from cosim.cli.verb import Result, group_of, option, verb
 from cosim.engines.table import cell_simulators
 from cosim.technology.scale import DEFAULT_UNITS
-from cosim.verbs.common import check_outputs
+from cosim.verbs.common import check_outputs, engine_option
 
 if TYPE_CHECKING:
     from cosim.technology.calibration import Calibration

@@ -8,7 +8,6 @@ from cosim.base.errors import InputError
 from cosim.cli.options import (
     RunningOption,
     bias_option,
-    engine_option,
     extracted_option,
     json_option,
     network_argument,
@@ -23,7 +22,7 @@ from cosim.cli.settings import KeepingVerb
 from cosim.cli.verb import Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
 from cosim.verbs.audit import audit_count, audit_option, describe_audit
-from cosim.verbs.common import Compiling, Running, check_outputs, describe_failed, load_run, noise_of
+from cosim.verbs.common import Compiling, Running, check_outputs, describe_failed, engine_option, load_run, noise_of
 from cosim.verbs.partitions.command import bits_option, compare_backbone, conversion_option, refuse_converters
 
 if TYPE_CHECKING:

@@ -37,6 +37,7 @@ def run(options: LayoutOptions, session: VerbSession) -> Result:
     DRC or LVS fails. Density is printed and not counted: fill is left to the chip that the macro goes on, where --fill
     does not add it.
     """
+    from cosim.engines.behavioral.model import supply_current
     from cosim.layout.checks import Checked, find_checker
     from cosim.layout.chip import drawing_of
     from cosim.layout.gds import geometry
@@ -51,7 +52,7 @@ def run(options: LayoutOptions, session: VerbSession) -> Result:
     checker = find_checker(technology, rules) if options.check else None
     design, _ = load_design(options.network_file, compiling)
     session.take_folder("layout", output)
-    made = make_layout(design, output, packed=options.gzip, filled=options.fill)
+    made = make_layout(design, output, supply=supply_current(design), packed=options.gzip, filled=options.fill)
     session.echo(f"{options.network_file} on {technology.name}")
     session.echo("\n".join(_format_layout(made)))
     passed = made.units.passed

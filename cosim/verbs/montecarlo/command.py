@@ -11,7 +11,6 @@ from cosim.base.errors import InputError, MissingToolError
 from cosim.cli.help import GroupedOption
 from cosim.cli.options import (
     data_option,
-    engine_option,
     jobs_option,
     json_option,
     network_argument,
@@ -27,7 +26,7 @@ from cosim.cli.types import Integer, Number, ShareType
 from cosim.cli.verb import FILE, Declared, Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
 from cosim.verbs.audit import audit_count, audit_option, describe_audit
-from cosim.verbs.common import Compiling, check_outputs, load_design, noise_of
+from cosim.verbs.common import Compiling, check_outputs, engine_option, load_design, noise_of
 from cosim.verbs.montecarlo.replay import replay
 
 if TYPE_CHECKING:

@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from cosim.base.errors import InputError, SimulationError
-from cosim.cells.blocks import block_of
 from cosim.circuit.bench import Current, DrainCurrent
-from cosim.circuit.elements import Role
+from cosim.circuit.elements import Role, block_of
 from cosim.compiler.design import Design
 from cosim.engines.engine import Run, Waveforms
 from cosim.engines.simulation.certainty import decision_margins, with_candidates, with_margins

@@ -8,9 +8,9 @@ import pytest
 
 from cosim.base.resources import trained_network_path
 from cosim.base.text import json_object, typed
-from cosim.cells.blocks import BLOCKS, block_of
+from cosim.cells.blocks import BLOCKS
 from cosim.circuit.bench import Tolerances
-from cosim.circuit.elements import Mos, Source
+from cosim.circuit.elements import Mos, Source, block_of
 from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.compiler.design import block_areas
 from cosim.compiler.passes import compile_network
