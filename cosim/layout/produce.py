@@ -56,9 +56,7 @@ class Made:
         return self.chip.area / self.gate_area
 
 
-def make_layout(
-    design: Design, folder: Path, *, supply: float, packed: bool = False, filled: bool = False, name: str = "macro"
-) -> Made:
+def make_layout(design: Design, folder: Path, *, supply: float, packed: bool = False, filled: bool = False) -> Made:
     """Draw a design and write layout.gds, lvs.sp, the tables of wires, pins and areas, layout.json and pictures
     of the chip and of each cell.
 
@@ -68,6 +66,7 @@ def make_layout(
     Raises InputError, MappingError and MissingToolError.
     """
     drawing = drawing_of(design.technology)
+    name = "macro"
     chip = draw_chip(design.flat, design.assembly.ports, design.technology, name)
     layout = layout_of(chip, drawing)
     ports = [pin.net for pin in chip.pins]
