@@ -38,8 +38,11 @@ class Judged:
 
 
 def find_cause(fails: Judged, failing: ChipRecord, counts: Judged, counting: ChipRecord) -> Cause | None:
-    """Return the unit whose draws, taken from the counting chip, do most to make the failing one count; None where the
-    draws of both are the same."""
+    """Return the unit that explains why a chip works in one of two runs and fails in the other.
+
+    It is the one whose draws, taken from the chip that counts, do most to make the failing one count; None where the
+    draws of both are the same.
+    """
     own, other = stored_chip(fails.trial, failing), stored_chip(counts.trial, counting)
     differs = (own.vt_shift != other.vt_shift) | (own.beta_factor != other.beta_factor)
     found: list[Cause] = []
@@ -57,8 +60,10 @@ def find_cause(fails: Judged, failing: ChipRecord, counts: Judged, counting: Chi
 
 
 def units_of(trial: Trial) -> Mapping[str, NDArray[np.int64]]:
-    """Return the units of the network, and bias lines that several share -> places of their transistors among the
-    devices."""
+    """Return unit of a run of chips that is compared with another, or shared bias line -> places of its transistors.
+
+    Places are those among the devices of the netlist, as draws of mismatch have them.
+    """
     owners = _owners(trial.design)
     found: dict[str, list[int]] = defaultdict(list)
     for place, device in enumerate(trial.devices):

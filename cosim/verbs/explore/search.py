@@ -58,7 +58,7 @@ def optuna() -> ModuleType:
 
 
 def belongs(space: Space, one: Tried) -> bool:
-    """Return whether a trial is one of this search: its knobs within their bounds, every objective in its figures."""
+    """Tell whether a kept trial is one of this `cosim explore`: knobs within bounds, each objective in its figures."""
     if one.values.keys() != space.start.keys():
         return False
     whole = not one.figures or {"yield", *space.objectives} <= one.figures.keys()

@@ -12,7 +12,9 @@ UNRESET = (
 
 
 def advise(summary: ChipSummary, network: str = "NETWORK") -> list[tuple[str, str]]:
-    """Return (what helps, its command); none where the yield is high. network: its file, as a command has it.
+    """Return what helps a Monte Carlo run of low yield, with its command; none where the yield is high.
+
+    network: its file, as a command has it.
 
     The nominal circuit comes first where it is worse than the software: nothing that is done about chips repairs that.
     """

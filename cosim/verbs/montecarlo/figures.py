@@ -239,7 +239,7 @@ def draw_failure(chip: Waves, nominal: Waves, labels: WaveLabels, timing: Timing
 
 
 def panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
-    """Return a figure of one pair of axes; size in inches."""
+    """Return an empty picture of one pair of axes for the page of a Monte Carlo run; size in inches."""
     figure = Figure(figsize=size, layout="constrained")
     axis = figure.subplots()
     plain(axis)

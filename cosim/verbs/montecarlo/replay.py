@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def replay(trial: "Trial", number: int, store: Path) -> list[str]:
-    """Simulate one chip on transistors; return lines that show it beside what the store says about it."""
+    """Simulate one chip of a Monte Carlo run on transistors; return lines that show it beside what the store says."""
     from cosim.base.store import check_settings
     from cosim.verbs.montecarlo.run import replay_chip, run_settings
     from cosim.verbs.montecarlo.store import read_store

@@ -119,8 +119,10 @@ def describe_metrics(good: Sequence[Figures]) -> dict[str, Statistic]:
 
 
 def describe(values: Sequence[float], *, share: bool = False) -> Statistic:
-    """Compute mean, deviation, quantiles and the mean's interval of a figure over chips; that of a share ends at 0 and
-    at 1."""
+    """Compute mean, deviation and quantiles of a figure over the chips of a Monte Carlo run, and the mean's interval.
+
+    The interval of a share ends at 0 and at 1.
+    """
     x = np.asarray(values, dtype=np.float64)
     mean, sd = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0
     half = quantile_t(x) * sd / len(x) ** 0.5 if len(x) > 1 else None
@@ -131,8 +133,10 @@ def describe(values: Sequence[float], *, share: bool = False) -> Statistic:
 
 
 def pair(behavioral: NDArray[np.float64], simulated: NDArray[np.float64]) -> Pair:
-    """Compare one figure of the same chips by both engines: bias (behavioral - simulated) and correlation, with
-    intervals."""
+    """Compare one figure of the same chips of a Monte Carlo run by both engines.
+
+    Returns the bias (behavioral - simulated) and the correlation, with intervals.
+    """
     difference = behavioral - simulated
     half = quantile_t(difference) * difference.std(ddof=1) / len(difference) ** 0.5
     bias, correlation, bounds = difference.mean(), None, None

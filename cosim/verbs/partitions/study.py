@@ -187,12 +187,12 @@ def deploy(
 
 
 def equations(partition: "Partition", g: Array) -> "States":
-    """Compute the states of a partition's network on inputs g, (n, time, units)."""
+    """Compute the states of a backbone's partition by its network, in software, on inputs g (n, time, units)."""
     return (run_reference(partition.network, g).signals["cell"] > 0).astype(np.int8)
 
 
 def evaluate(placed: CompiledPartition, g: Array) -> "States":
-    """Compute the states by the behavioral equations of a partition's circuit on inputs g, (n, time, units)."""
+    """Compute the states of a backbone's partition by its circuit's equations on inputs g (n, time, units)."""
     trace = run_behavioral(placed.design, g, placed.run.condition, placed.run.chip)
     return np.stack([trace.states[cell] for cell in placed.design.assembly.decisions], axis=2).astype(np.int8)
 
@@ -206,7 +206,7 @@ def mean_power(placed: CompiledPartition, x: Array, lengths: Integers) -> Array:
 
 
 def taken_over(states: "States", outcomes: Sequence[Outcome]) -> "States":
-    """Return states (n, time, units) with those of the runs that did not fail, over their frames."""
+    """Return states of a backbone's partition (n, time, units), those of simulated runs in place of others."""
     found = states.copy()
     for k, outcome in enumerate(outcomes):
         if isinstance(outcome, Inference):

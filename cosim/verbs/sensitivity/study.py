@@ -49,8 +49,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Closing:
-    """A decision. candidate: the transistor whose current it is; time: s; margin: that current over the threshold, A;
-    rise: the upper threshold, and width: by how much the one that was compared with is lower, A."""
+    """A decision of a cell whose sensitivities are asked for.
+
+    candidate: the transistor whose current it is; time: s; margin: that current over the threshold, A; rise: the upper
+    threshold, and width: by how much the one that was compared with is lower, A.
+    """
 
     cell: str
     frame: int

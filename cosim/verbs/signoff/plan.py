@@ -58,15 +58,18 @@ _NEEDED = ("corners.celsius", "corners.supplies")
 
 @dataclass(frozen=True)
 class NominalSettings:
-    """audit: how many samples go through ngspice, too."""
+    """Settings of a sign-off's nominal check. audit: how many samples go through ngspice, too."""
 
     audit: int = 20
 
 
 @dataclass(frozen=True)
 class Corners:
-    """audit: likewise, of all conditions together. What other checks take for the slow, the leaky and the hot end is of
-    these conditions, too: corners, none for all; temperatures; supplies over the nominal one."""
+    """Conditions of a sign-off: corners, none for all; temperatures; supplies over the nominal one.
+
+    audit: how many samples of all conditions together go through ngspice, too. What other checks take for the slow,
+    the leaky and the hot end is of these conditions, too.
+    """
 
     audit: int = 20
     corners: tuple[str, ...] = ()
@@ -76,7 +79,7 @@ class Corners:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """engine: what runs a chip, "behavioral" or a simulator; device_area: over drawn, for mismatch alone."""
+    """Chips of a sign-off. engine: what runs one, "behavioral" or a simulator; device_area: over drawn, for mismatch."""
 
     chips: int = 1000
     variation: Literal["local", "global", "all"] = "local"
@@ -86,8 +89,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class NoiseSettings:
-    """draws: runs of each sample with other numbers; flicker: of the devices, the worst case where the technology has
-    one."""
+    """Noise of a sign-off. draws: runs of each sample with other numbers; flicker: the worst where there is one."""
 
     draws: int = 10
     flicker: Flicker = "typical"
@@ -95,7 +97,7 @@ class NoiseSettings:
 
 @dataclass(frozen=True)
 class Frame:
-    """Shortest and longest frame at which the circuit must work, over the one that it was compiled for."""
+    """Limits of a sign-off: shortest and longest frame that must work, over the one that was compiled for."""
 
     shortest: float = 0.8
     longest: float = 2.0
@@ -103,7 +105,10 @@ class Frame:
 
 @dataclass(frozen=True)
 class Supply:
-    """ripple_v: from peak to peak, at each of `frequencies_hz`; step_v: up and down for a third of a sample."""
+    """Disturbances of the supply in a sign-off.
+
+    ripple_v: from peak to peak, at each of `frequencies_hz`; step_v: up and down for a third of a sample.
+    """
 
     ripple_v: float = 0.05
     frequencies_hz: tuple[float, ...] = (100.0, 1e3, 1e4)
@@ -112,7 +117,10 @@ class Supply:
 
 @dataclass(frozen=True)
 class Clocks:
-    """edges: of clocks, as fractions of a frame; skew: of each clock net, likewise, either way; draws of it."""
+    """Disturbances of the clocks in a sign-off.
+
+    edges: of clocks, as fractions of a frame; skew: of each clock net, likewise, either way; draws of it.
+    """
 
     edges: tuple[float, ...] = (0.002, 0.05)
     skew: float = 0.03
@@ -121,8 +129,11 @@ class Clocks:
 
 @dataclass(frozen=True)
 class Start:
-    """ramp: how long the supply takes to come up; reset: after how long a reset from then on all must be well, at
-    most; both in frames."""
+    """Start of the chip in a sign-off.
+
+    ramp: how long the supply takes to come up; reset: after how long a reset from then on all must be well, at most;
+    both in frames.
+    """
 
     ramp: float = 0.25
     reset: float = 10.0
@@ -130,9 +141,12 @@ class Start:
 
 @dataclass(frozen=True)
 class Decisions:
-    """samples: looked at by adjoint; distance: of the weakest, at least, in standard deviations of mismatch; 0: not
-    judged. within: share of all samples' decisions that are within three sigma of noise and what calibration leaves,
-    at most; 1: not judged."""
+    """Limits of a sign-off for the weakest decisions.
+
+    samples: looked at by adjoint; distance: of the weakest, at least, in standard deviations of mismatch; 0: not
+    judged; within: share of all samples' decisions that are within three sigma of noise and what calibration leaves,
+    at most; 1: not judged.
+    """
 
     samples: int = 8
     distance: float = 0.0

@@ -82,8 +82,11 @@ def _device(element: str) -> str:
 
 
 def choose(design: Design, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that patterns mean, each once: a name as it is, or with * and ? those of units that fit, and
-    where none does those of weights. Raises InputError for a pattern that means nothing."""
+    """Return the names of the waveforms that patterns of --probe mean, each once.
+
+    A pattern is a name as it is, or with * and ? those of units that fit, and where none does those of weights.
+    Raises InputError for a pattern that means nothing.
+    """
     names = tuple(watchable(design))
     units = [name for name in names if name in design.graph.nodes]
     chosen: dict[str, None] = {}

@@ -170,8 +170,10 @@ def extremes(points: Sequence[SweptPoint], name: str) -> tuple[tuple[SweptPoint,
 
 
 def spaced(first: float, last: float, count: int, *, log: bool) -> tuple[float, ...]:
-    """Return `count` numbers from first to last, by equal steps or with `log` by equal factors, inner ones to six
-    digits; only the first where two would be equal."""
+    """Return the values of a range of --over: `count` numbers by equal steps, or with `log` by equal factors.
+
+    Inner ones have six digits; only the first is returned where two would be equal.
+    """
     shares = [k / (count - 1) for k in range(1, count - 1)]
     inner = [first * (last / first) ** share if log else first + (last - first) * share for share in shares]
     found = (first, *(float(f"{value:.{_DIGITS}g}") for value in inner), last)

@@ -93,7 +93,7 @@ def labels(summary: SweepSummary, point: SweptPoint) -> list[str]:
 
 
 def remarks(summary: SweepSummary) -> list[str]:
-    """Return sentences on what the intervals mean and what points share."""
+    """Return sentences of a sweep's page on what its intervals mean and what its points share."""
     figures = [found for point in summary.points for found in point.figures.values()]
     found = ["95 % intervals in brackets"] if any(one and one.low is not None for one in figures) else []
     return [*found, *([f"paired: {summary.paired}"] if summary.paired else []), *summary.notes]
