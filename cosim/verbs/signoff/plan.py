@@ -79,7 +79,7 @@ class Corners:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Chips of a sign-off. engine: what runs one, "behavioral" or a simulator; device_area: over drawn, for mismatch."""
+    """Chips of a sign-off. engine: what runs one, "behavioral" or a simulator; device_area: over drawn one."""
 
     chips: int = 1000
     variation: Literal["local", "global", "all"] = "local"
