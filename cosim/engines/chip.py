@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from cosim.circuit.elements import Circuit, Mos
+from cosim.circuit.elements import Circuit, Element, Mos
 from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.effects import Deviations, chip_deviations, effects_of
 from cosim.technology.conditions import at
@@ -65,7 +65,7 @@ def chip_circuit(design: Design, chip: Chip) -> Circuit:
 
 def vary(flat: Circuit, drawn: Drawn) -> Circuit:
     """Return a flat circuit whose transistors have the threshold shifts, V, and current factors drawn for a chip."""
-    elements = []
+    elements: list[Element] = []
     for element in flat.elements:
         if isinstance(element, Mos) and (pair := drawn.get(element.name)) is not None:
             element = replace(element, vt_shift=pair[0], beta_factor=pair[1])
