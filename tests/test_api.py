@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,6 +76,17 @@ def test_compare(files):
     compared = cosim.load(files[0]).compile().compare(files[1], samples=2, jobs=1)
     assert compared.summary.samples == 2 and compared.summary.state_agreement > 0.9
     assert "states equal the software's" in str(compared)
+
+
+@pytest.mark.ngspice
+def test_compare_with_arrays(files):
+    """The samples of a file may be given as arrays; what the network cannot read is refused before anything runs."""
+    chip = cosim.load(files[0]).compile()
+    there = load_test_set(chip.design.network, files[1])
+    compared = chip.compare(there.take(2, seed=0), samples=None, jobs=1)
+    assert compared.summary == chip.compare(files[1], samples=2, jobs=1).summary
+    with pytest.raises(InputError, match="data: classes must lie in 0..1"):
+        chip.compare(replace(there, y=there.y + 7))
 
 
 def test_all_show_themselves_in_a_notebook(files):

@@ -29,7 +29,7 @@ from cosim.network.types import Network
 from cosim.results.html import escape
 from cosim.results.page import Page
 from cosim.results.text import format_text
-from cosim.tasks.testset import TestSet
+from cosim.tasks.testset import TestSet, check_test_set
 from cosim.technology.conditions import at, format_conditions
 from cosim.variation.draws import Kind, VariationPlan, check_coefficients, check_supply
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from cosim.cli.verb import Result
 
 Data = str | PathLike[str] | None  # .npz with x_test and y_test, a task's folder, None for a task that brings its own
+Samples = Data | TestSet
 
 
 class _Shown(ABC):
@@ -110,7 +111,7 @@ class Compiled(_Shown):
         return replace(self, condition=replace(self.condition, technology=technology))
 
     def compare(
-        self, data: Data = None, samples: int | None = 20, *, engine: str = "ngspice", seed: int = 0, jobs: int = 2
+        self, data: Samples = None, samples: int | None = 20, *, engine: str = "ngspice", seed: int = 0, jobs: int = 2
     ) -> "ComparisonResult":
         """Run `samples` test samples (None: all), drawn by `seed`, and compare them with software and behavioral model.
 
@@ -128,7 +129,7 @@ class Compiled(_Shown):
 
     def montecarlo(
         self,
-        data: Data = None,
+        data: Samples = None,
         chips: int = 100,
         *,
         variation: Kind = "local",
@@ -157,10 +158,12 @@ class Compiled(_Shown):
         records = sorted(run_local(trial, range(chips), jobs, limit), key=lambda record: record.chip)
         return ChipsResult(tuple(records), summarize_run(trial, records, wanted))
 
-    def _samples(self, data: Data, count: int | None, seed: int) -> TestSet:
+    def _samples(self, data: Samples, count: int | None, seed: int) -> TestSet:
         if count is not None:
             SAMPLES.check("samples", count)
         SEED.check("seed", seed)
+        if isinstance(data, TestSet):
+            return check_test_set(data, self.design.network, "data").take(count, seed)
         return draw_samples(self.design.network, None if data is None else Path(data), count, seed, _say)
 
 

@@ -1,5 +1,6 @@
 """Parts of a run: the same bytes as the whole, and nothing but the parts of one run."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -117,8 +118,10 @@ def test_the_array_jobs_of_the_page_run(runs, cosim_in, tmp_path, script, variab
     ],
 )
 def test_the_dask_jobs_of_the_page_are_written(system, lines, tmp_path):
-    """Without a cluster: what would be submitted. In a process of its own, because it starts a scheduler."""
-    pytest.importorskip("dask_jobqueue")
+    """Without a cluster: what would be submitted. In a process of its own: dask_jobqueue takes over SIGINT when it is
+    imported, and its cluster starts a scheduler."""
+    if importlib.util.find_spec("dask_jobqueue") is None:
+        pytest.skip("dask_jobqueue is not installed")
     (text,) = scripts(f"from dask_jobqueue import {system}Cluster")
     text = text.replace("cluster.scale(jobs=100)\n", "") + "\nimport json\nprint(json.dumps(cluster.job_script()))"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=tmp_path, timeout=120)
