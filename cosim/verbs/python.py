@@ -30,11 +30,11 @@ from cosim.results.html import escape
 from cosim.results.page import Page
 from cosim.results.text import format_text
 from cosim.tasks.testset import TestSet, check_test_set
-from cosim.technology.conditions import at, format_conditions
+from cosim.technology.conditions import at
 from cosim.variation.draws import Kind, VariationPlan, check_coefficients, check_supply
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
 from cosim.verbs.compare.page import ComparisonSubject, comparison_page, report_comparison
-from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.compile.page import design_page
 from cosim.verbs.inspect.table import format_network
 from cosim.verbs.loading import TargetTechnology, compile_at, draw_samples, load_ranged
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary
@@ -42,7 +42,7 @@ from cosim.verbs.montecarlo.execute import run_local
 from cosim.verbs.montecarlo.run import default_spec, summarize_run
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.trial import BEHAVIORAL, Trial
-from cosim.verbs.tables import format_circuit, format_summary
+from cosim.verbs.tables import format_summary
 
 if TYPE_CHECKING:
     from cosim.cli.verb import Result
@@ -100,10 +100,7 @@ class Compiled(_Shown):
     timing: Timing = Timing()
 
     def lines(self) -> Sequence[str]:
-        lines = format_circuit(summarize(self.design, self.condition))
-        if self.condition != self.design.nominal:
-            lines.insert(1, f"  condition         {format_conditions(self.condition.technology)}")
-        return lines
+        return format_text(design_page(self.design, self.condition))
 
     def at(self, corner: str | None = None, celsius: float | None = None, supply: float | None = None) -> "Compiled":
         """Return the circuit in another condition; None leaves the technology's own value."""

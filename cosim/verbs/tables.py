@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
-from typing import Any
 
 from cosim.base.quantities import format_quantity
 from cosim.cells.blocks import OUTSIDE
@@ -22,9 +21,8 @@ from cosim.verbs.montecarlo.chips import (
     SpecYield,
 )
 from cosim.verbs.trust import format_trust
-from cosim.verbs.words import say_constant
 
-CONDITIONS, CELLS, LOST = 6, 4, 20  # that are named, where there are more
+CONDITIONS, CELLS = 6, 4  # that are named, where there are more
 SHOWN = ("5", "50", "95")
 FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
 
@@ -183,30 +181,3 @@ def format_correlation(pair: Pair) -> str:
     if pair.correlation is None or (bounds := pair.correlation_interval) is None:
         return ""
     return f"{pair.correlation:.3f} [{bounds.low:.3f}, {bounds.high:.3f}]"
-
-
-def format_circuit(summary: Mapping[str, Any]) -> list[str]:
-    """Return the lines of a compiled network, its figures and what was lost.
-
-    summary: that of `cosim.verbs.compile.outputs.summarize`.
-    """
-    gates, capacitors = summary["gate_area_um2"], summary["capacitor_area_um2"]
-    statuses = ", ".join(f"{count} {status}" for status, count in summary["statuses"].items())
-    lost: list[str] = summary["lost"]
-    return [
-        f"{summary['task'] or 'network'} on {summary['technology']}",
-        f"  transistors       {summary['transistors']} ({summary['unit_devices']} unit devices)",
-        f"  area, estimated   {gates:.0f} um2 of gates, {capacitors:.0f} um2 of capacitors",
-        *_lines_of("left out", say_constant(summary.get("left_out", {}))),
-        f"  bias pins         {summary['bias_pins']}",
-        f"  unit current      {format_quantity(summary['i_unit_a'], 'A')} per software 1.0",
-        f"  parameters        {summary['parameters']}: {statuses}",
-        *([f"  weights of 0      {zeros}, without a row"] if (zeros := summary.get("zero_weights")) else []),
-        *(f"    lost: {parameter} (see mapping.csv)" for parameter in lost[:LOST]),
-        *([f"    and {len(lost) - LOST} more"] if len(lost) > LOST else []),
-    ]
-
-
-def _lines_of(name: str, text: str) -> list[str]:
-    """Return a text behind its name, under 80 columns; nothing for none."""
-    return wrap(f"  {name:<18}{text}", 79, subsequent_indent=20 * " ") if text else []

@@ -17,9 +17,10 @@ from cosim.engines.behavioral.model import run_behavioral
 from cosim.exchange.checkpoint import npz_bytes
 from cosim.network.ir.graph import GraphBuilder, Lowered
 from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT, Output, Weight
+from cosim.results.text import format_text
 from cosim.verbs.compile import outputs
 from cosim.verbs.compile.outputs import summarize
-from cosim.verbs.tables import format_circuit
+from cosim.verbs.compile.page import design_page
 
 SEED = 5
 
@@ -71,7 +72,7 @@ def test_a_summary_says_how_many_have_no_row(sparse, technology, calibration, mo
     design = compiled(sparse, technology, calibration, monkeypatch, zeros - 1)
     summary = summarize(design)
     assert summary["zero_weights"] == zeros
-    assert f"  weights of 0      {zeros}, without a row" in format_circuit(summary)
+    assert f"{zeros} weights are 0, and have no row in the mapping." in format_text(design_page(design))
     whole = summarize(compiled(sparse, technology, calibration, monkeypatch, zeros))
     assert "zero_weights" not in whole
     assert whole["parameters"] == summary["parameters"] + zeros

@@ -81,13 +81,12 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
     from cosim.base.store import write_results
     from cosim.base.text import json_object
     from cosim.circuit.waveforms import Timing
-    from cosim.results.kept_page import REPORT_FILE
+    from cosim.results.kept_page import REPORT_FILE, write_page
+    from cosim.results.text import WIDTH, format_text
     from cosim.tasks.testset import load_test_set
-    from cosim.verbs.compile.margins_table import format_margins
     from cosim.verbs.compile.outputs import Exercise, summarize
-    from cosim.verbs.compile.page import write_design, write_design_page
+    from cosim.verbs.compile.page import design_page, write_design
     from cosim.verbs.loading import teller
-    from cosim.verbs.tables import format_circuit
 
     output, stimulus = options.output, options.stimulus
     check_outputs("compile", output)
@@ -102,18 +101,14 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
     tell("writing netlist, testbench and mapping report")
     names = [path.name for path in write_design(design, output, exercise, dialect_named(options.dialect), say)]
     tell("writing the page")
-    write_design_page(design, output, condition, margins)
-    summary = summarize(design, condition)
-    first, *lines = format_circuit(summary)
+    page = design_page(design, condition, margins)
+    write_page(output, page)
     if margins is not None:
         write_results(output, {MARGINS_FILE: json_object(margins)})
-        lines += format_margins(margins)
         names.append(MARGINS_FILE)
-    written = f"  written           {', '.join(names)} in {output}"
-    lines.append(fill(written, 79, subsequent_indent=20 * " ", break_long_words=False, break_on_hyphens=False))
-    lines.append(f"  report            {output / REPORT_FILE}")
-    figures = {**summary, "dialect": options.dialect}
-    return Result(figures, [f"{options.network_file}: {first}", *lines])
+    written = fill(f"written: {', '.join(names)} in {output}", WIDTH, break_long_words=False, break_on_hyphens=False)
+    figures = {**summarize(design, condition), "dialect": options.dialect}
+    return Result(figures, format_text(page), report=f"{written}\nreport: {output / REPORT_FILE}")
 
 
 def count_margins(design: "Design", test_set: "TestSet", condition: "Condition | None") -> "Margins":

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.behavioral.sigma import Decided, decided_by
 from cosim.results.intervals import Interval, share_interval
+from cosim.results.page import Blocks, Table
 from cosim.tasks.testset import TestSet
 from cosim.variation.noise import NoiseSimulation
 
@@ -88,3 +90,39 @@ def _near(sigmas: Array, counted: NDArray[np.bool_]) -> Near:
     there = counted.sum(axis=(1, 2))
     shares = ((sigmas <= NEAR) & counted).sum(axis=(1, 2))[there > 0] / there[there > 0]
     return Near(float(sigmas[counted].min(initial=np.inf)), share_interval(shares))
+
+
+_SAID = (
+    "How far each candidate is from the threshold that counts, in standard deviations of that candidate: of the noise "
+    "of its devices and of what calibration leaves, which grow with what its row adds; for chips of mismatch as well. "
+    "Nominal circuit, behavioral model."
+)
+
+
+def margins_section(found: Margins) -> Blocks:
+    """Return a table of margins by layer, of the nominal circuit and of chips, and one of what makes them up."""
+    margins = tuple(
+        (one.layer, name, *_cells(near))
+        for one in found.layers
+        for name, near in (("circuit", one.circuit), ("chips", one.chips))
+    )
+    medians = tuple(
+        (
+            one.layer,
+            str(one.decisions),
+            *(format_quantity(value, "A") for value in (one.noise_a, one.left_a, one.mismatch_a)),
+        )
+        for one in found.layers
+    )
+    return (
+        f"{found.samples} samples. {_SAID}",
+        Table(("layer", "of", "fewest sigma", f"within {NEAR:g} sigma", "95 % interval"), margins, (2, 3, 4)),
+        "Medians of a standard deviation's parts:",
+        Table(("layer", "decisions", "noise", "calibration", "mismatch"), medians, (1, 2, 3, 4)),
+    )
+
+
+def _cells(near: Near) -> tuple[str, str, str]:
+    within = near.within
+    ends = "" if within.low is None or within.high is None else f"[{100 * within.low:.2f} %, {100 * within.high:.2f} %]"
+    return f"{near.fewest:.2f}", f"{100 * within.mean:.2f} %", ends

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from cosim.base.quantities import format_quantity
 from cosim.base.store import write_texts
@@ -9,12 +10,10 @@ from cosim.circuit.dialects.dialect import Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE
 from cosim.compiler.design import Condition, Design, block_areas
 from cosim.compiler.mapping import CUT, ZERO, MappingRow, map_parameters
-from cosim.results.kept_page import write_page
 from cosim.results.page import Blocks, Facts, Page, Section, Table
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compile.inside import format_inside, schematics_section
-from cosim.verbs.compile.margins import Margins
-from cosim.verbs.compile.margins_table import margins_section
+from cosim.verbs.compile.margins import Margins, margins_section
 from cosim.verbs.compile.network_figure import draw_network
 from cosim.verbs.compile.outputs import Exercise, format_design, summarize
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
@@ -38,13 +37,6 @@ def write_design(
     return write_texts(folder, {**texts, SCHEMATIC: draw_network(design)})
 
 
-def write_design_page(
-    design: Design, folder: Path, condition: Condition | None = None, margins: Margins | None = None
-) -> None:
-    """Write the page of a design into its folder."""
-    write_page(folder, design_page(design, condition, margins))
-
-
 def design_page(design: Design, condition: Condition | None = None, margins: Margins | None = None) -> Page:
     """Return the page of a compiled network: figures, schematic, margins where they were counted, areas, what was lost,
     mapping, cells."""
@@ -56,7 +48,9 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
         "The network": inside.pop("The network"),
         **({} if margins is None else {"How far decisions are from their thresholds": margins_section(margins)}),
         "Area by block": (_areas(design),),
-        "What was lost": (*_format_left_out(design), *_format_lost(lost)),
+        "What was lost": (*_say_unbuilt(design, summary), *_format_lost(lost)),
+    }
+    details = {
         **inside,
         "Cells": schematics_section(design),
         "The circuit": (Facts(tuple(worded(circuit_facts(design)))),),
@@ -68,19 +62,24 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
         title=f"{subject.name} on {there.name}: {summary['transistors']} transistors, {kept}",
         lead=f"{there.name}, {say_conditions(there)}. Nothing was simulated.",
         cards=_cards(design, summary, lost),
-        sections=tuple(Section(name, blocks) for name, blocks in sections.items()),
+        sections=(
+            *(Section(name, blocks) for name, blocks in sections.items()),
+            *(Section(name, blocks, detail=True) for name, blocks in details.items()),
+        ),
         provenance=origins(design),
     )
 
 
-def _cards(design: Design, summary: Mapping[str, object], lost: list[MappingRow]) -> tuple[tuple[str, str], ...]:
+def _cards(design: Design, summary: Mapping[str, Any], lost: list[MappingRow]) -> tuple[tuple[str, str], ...]:
+    gates, capacitors = summary["gate_area_um2"], summary["capacitor_area_um2"]
+    statuses = ", ".join(f"{count} {status}" for status, count in summary["statuses"].items())
     return (
         (f"{summary['transistors']}", f"transistors of {summary['unit_devices']} unit devices"),
-        (f"{summary['gate_area_um2']:.0f} um2", f"of gates; capacitors {summary['capacitor_area_um2']:.0f} um2"),
-        (f"{summary['parameters']}", "learned parameters, each with its transistor or pin"),
+        (f"{gates:.0f} um2", f"of gates, estimated; capacitors {capacitors:.0f} um2"),
+        (f"{summary['parameters']}", f"learned parameters: {statuses}"),
         (f"{len(lost)}", "of them lost or cut"),
         (f"{summary['bias_pins']}", "bias pins"),
-        (format_quantity(design.i_unit, "A"), "stand for software 1.0"),
+        (format_quantity(design.i_unit, "A"), "per software 1.0"),
     )
 
 
@@ -95,9 +94,13 @@ def _areas(design: Design) -> Table:
     return Table(("block", "gates, um2", "share", "capacitors, um2"), rows, (1, 2, 3))
 
 
-def _format_left_out(design: Design) -> Blocks:
-    said = say_constant(design.graph.left_out.states)
-    return (f"{said}. It is left out: its constant is in the biases of what reads it.",) if said else ()
+def _say_unbuilt(design: Design, summary: Mapping[str, Any]) -> Blocks:
+    """Return sentences on cells that are left out, and on weights of 0 that are too many for the mapping."""
+    said, zeros = say_constant(design.graph.left_out.states), summary.get("zero_weights")
+    return (
+        *((f"{said}. Nothing of it is built: its constant is in the biases of what reads it.",) if said else ()),
+        *((f"{zeros} weights are 0, and have no row in the mapping.",) if zeros else ()),
+    )
 
 
 def _format_lost(lost: list[MappingRow]) -> Blocks:
@@ -105,4 +108,4 @@ def _format_lost(lost: list[MappingRow]) -> Blocks:
     if not rows:
         return ("No weight rounds to zero, and none is cut.",)
     table = Table(("parameter", "wanted", "built", "status"), rows, (1, 2), tall=len(rows) > 12)
-    return (table, f"And {len(lost) - _NAMED} more, in the table below.") if len(lost) > _NAMED else (table,)
+    return (table, f"And {len(lost) - _NAMED} more, in mapping.csv.") if len(lost) > _NAMED else (table,)

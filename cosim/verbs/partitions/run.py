@@ -19,7 +19,7 @@ from cosim.engines.engine import Progress, Run
 from cosim.exchange.checkpoint import npz_bytes, save_checkpoint
 from cosim.results.kept_page import write_page
 from cosim.verbs.compile.outputs import Exercise
-from cosim.verbs.compile.page import write_design, write_design_page
+from cosim.verbs.compile.page import design_page, write_design
 from cosim.verbs.loading import TargetTechnology, compile_at
 from cosim.verbs.partitions.page import PartitionSubject, partitions_page
 from cosim.verbs.partitions.study import (
@@ -130,7 +130,7 @@ def write_partitions(
     for placed in built.place(Run(folder, timing=exercise.timing)):
         partition, place, condition = placed.partition, placed.run.place, placed.run.condition
         write_design(placed.design, place, replace(exercise, condition=condition), dialect, say)
-        write_design_page(placed.design, place, condition)
+        write_page(place, design_page(placed.design, condition))
         save_checkpoint(place / "network.npz", partition.network)
         power = mean_power(placed, trace.drives[partition.cell], opened.seen.lengths)
         cells = len(partition.ranges)

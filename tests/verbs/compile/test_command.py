@@ -35,7 +35,10 @@ def test_all_files_and_what_is_in_them(cosim_main, tiny, tmp_path):
     assert listing(tmp_path / "out") == STARTED
     design = json.loads((tmp_path / "out" / "design.json").read_text())
     assert design["transistors"] > 50
-    assert f"transistors       {design['transistors']}" in out
+    assert f": {design['transistors']} transistors, all {design['parameters']} parameters kept\n" in out
+    written = re.split(r"\s+in\s+/", out.split("\nwritten: ")[1])[0]
+    assert {*re.split(r",\s+", written)} == {*STARTED} - {"page.json", "report.html"}
+    assert out.endswith(f"\nreport: {tmp_path / 'out' / 'report.html'}\n")
     rows = json.loads((tmp_path / "out" / "mapping.json").read_text())
     table = list(csv.DictReader((tmp_path / "out" / "mapping.csv").read_text().splitlines()))
     assert len(rows) == len(table) == design["parameters"]
@@ -143,7 +146,8 @@ def test_networks_that_cannot_be_compiled(cosim_main, checkpoint, tmp_path, chan
 def test_saturate_cuts_and_lists(cosim_main, checkpoint, tmp_path):
     code, out, _ = cosim_main("compile", checkpoint(set_large), "-o", tmp_path / "out", "--saturate")
     assert code == 0
-    assert "lost: layer0.weight[1,2] (see mapping.csv)" in out
+    assert ", 1 of 29 parameters lost or cut\n" in out
+    assert re.search(r"\nparameter +wanted +built +status\nlayer0.weight\[1,2\] +1e\+06 +8 +cut", out)
 
 
 @pytest.mark.parametrize("content", [b"", b"this is no checkpoint", b"PK\x03\x04 cut off"])

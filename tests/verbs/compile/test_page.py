@@ -10,11 +10,11 @@ import pytest
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
 from cosim.results.html import escape
-from cosim.results.kept_page import read_page
+from cosim.results.kept_page import read_page, write_page
 from cosim.results.page import format_block, format_pages
 from cosim.verbs.compile import inside
 from cosim.verbs.compile.inside import picture_network
-from cosim.verbs.compile.page import design_page, write_design, write_design_page
+from cosim.verbs.compile.page import design_page, write_design
 
 PROBE = """<script>
 const input = document.querySelector(".search input");
@@ -41,7 +41,7 @@ def design(make_network, technology, calibration):
 
 def test_page_has_picture_mapping_areas_and_cells(design, tmp_path):
     write_design(design, tmp_path)
-    write_design_page(design, tmp_path)
+    write_page(tmp_path, design_page(design))
     page = (tmp_path / "report.html").read_text()
     for row in csv.DictReader((tmp_path / "mapping.csv").read_text().splitlines()):
         assert f"<td>{escape(row['parameter'])}</td><td>{escape(row['element'])}</td>" in page

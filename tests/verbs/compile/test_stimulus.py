@@ -126,7 +126,12 @@ def test_margins_of_its_decisions_are_counted(cosim_main, tiny, data, tmp_path):
     for layer in found["layers"]:
         assert layer["decisions"] % sum(LENGTHS) == 0
         assert 0 <= layer["chips"]["fewest"] <= layer["circuit"]["fewest"]
-        assert f"{layer['layer']}: circuit {layer['circuit']['fewest']:.2f}, " in out
+        for name in ("circuit", "chips"):
+            found = layer[name]
+            assert re.search(
+                rf"{layer['layer']} +{name} +{found['fewest']:.2f} +{100 * found['within']['mean']:.2f} %", out
+            )
+    assert "How far decisions are from their thresholds" in out
     assert "How far decisions are from their thresholds" in (tmp_path / "report.html").read_text()
 
 
