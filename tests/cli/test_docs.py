@@ -120,7 +120,7 @@ def test_readme_example(python):
     text = example("README.md")
     assert "all 360 test digits" in text and len(text.splitlines()) <= 10
     printed = python(text)
-    assert re.search(r"^  transistors +\d{3} \(\d+ unit devices\)$", printed, re.MULTILINE)
+    assert re.search(r"^\d{3} +transistors of \d+ unit devices$", printed, re.MULTILINE)
     assert "2 test samples, each by software" in printed and "0 simulations failed" in " ".join(printed.split())
     assert printed.count("20 chips, 0 failed; 360 samples each") == 2
 
