@@ -180,7 +180,11 @@ def test_montecarlo_audits_chips(offer, verb, tmp_path, false):
 def test_simulate_draws_waveforms_and_power_counts_what_ran_elsewhere(offer, verb, tmp_path):
     offer(Fourway(strange=(1,)))
     code, out, _ = verb("simulate", "--waveforms", "--samples", 5, "-j", 2, "-o", tmp_path / "one")
-    assert code == 0 and "5 of 5 samples" in out and (tmp_path / "one" / "waveforms.png").exists()
+    assert (
+        code == 0
+        and "5 of 5 samples simulated" in " ".join(out.split())
+        and (tmp_path / "one" / "waveforms.png").exists()
+    )
     code, out, _ = verb("power", "-j", 1, "-o", tmp_path / "two")
     assert code == 0 and ELSEWHERE in words_of(out)
     assert json.loads((tmp_path / "two" / "power.json").read_text())["elsewhere"] == {"ngspice: a floating thing": 2}

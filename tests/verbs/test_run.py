@@ -28,7 +28,9 @@ def options(tiny):
 def test_simulate(cosim_main, options, tiny, tmp_path):
     code, out, _ = cosim_main("simulate", *options, "-o", tmp_path, "--keep-decks")
     assert code == 0
-    assert re.search(r"2 of 2 samples simulated, \d+ transistors each", out)
+    assert re.search(r"^2 test samples by ngspice on \d+ transistors of generic180 ", out, re.MULTILINE)
+    assert re.search(r"^2 of 2 +samples simulated$", out, re.MULTILINE)
+    assert f"\nwritten: {tmp_path / 'simulation.npz'}\nreport: {tmp_path / 'report.html'}\n" in out
     chosen = load_test_set(load_network(tiny / "net.npz"), tiny / "data.npz").take(2, 0)
     with np.load(tmp_path / "simulation.npz") as found:
         assert found["states"].shape == (2, 3, 3)
@@ -143,10 +145,11 @@ def test_failed_runs_exit_with_one_and_leave_their_decks(cosim_main, options, tm
     assert not (tmp_path / "comparison.json").exists()
     code, out, err = cosim_main("simulate", *options, "-o", tmp_path / "second", "--timeout", "1m")
     assert code == 1
-    assert "0 of 2 samples simulated" in out
+    assert ": all 2 simulations failed\n" in out and "\n0 of 2  samples simulated\n\n" in out
+    assert len(re.findall(r" failed: the run exceeded its time-out$", out, re.MULTILINE)) == 2
     assert f"failed runs: the first: {late}; their decks are in" in err
     code, out, _ = cosim_main("simulate", *options, "-o", tmp_path / "second")
-    assert code == 0 and "2 of 2 samples simulated" in out
+    assert code == 0 and "\n2 of 2  samples simulated\n" in out
     assert list((tmp_path / "second" / "failed").iterdir()) == []  # of decks that run now
 
 

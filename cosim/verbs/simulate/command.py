@@ -40,10 +40,10 @@ def run(options: SimulateOptions, session: VerbSession) -> Result:
     from cosim.base.store import write_texts
     from cosim.engines.engine import Failure, Inference
     from cosim.engines.simulation.simulated import engine_named
-    from cosim.verbs.compare.agreement import count_elsewhere
+    from cosim.results.kept_page import REPORT_FILE, page_lines
     from cosim.verbs.pipeline import run_samples
     from cosim.verbs.simulate.probing import choose
-    from cosim.verbs.trust import format_elsewhere
+    from cosim.verbs.simulate.samples import FAILED
 
     output, running = options.output, replace(options.running, sample=options.sample)
     check_outputs("simulate", output)
@@ -62,17 +62,12 @@ def run(options: SimulateOptions, session: VerbSession) -> Result:
         outcomes = run_samples(design, test_set, run, progress, watched)
     good = sum(isinstance(outcome, Inference) for outcome in outcomes)
     beside = ", with waveforms.png, .npz, .raw and .vcd" if watched is not None and good else ""
-    lines = [
-        f"{good} of {len(outcomes)} samples simulated, {design.assembly.transistors} transistors each",
-        *format_elsewhere(count_elsewhere(outcomes)),
-        f"written: {output / 'simulation.npz'}{beside}",
-        f"report: {output / 'report.html'}",
-    ]
-    first = next((outcome for outcome in outcomes if isinstance(outcome, Failure)), None)
-    if first is None:
-        return Result(lines=lines)
-    reason = f"the first: {first.kind.value}: {first.detail}"
-    return Result(lines=lines, fault=f"failed runs: {reason}; their decks are in {output / 'failed'}")
+    written = f"written: {output / 'simulation.npz'}{beside}\nreport: {output / REPORT_FILE}"
+    first, fault = next((outcome for outcome in outcomes if isinstance(outcome, Failure)), None), None
+    if first is not None:
+        reason = f"the first: {first.kind.value}: {first.detail}"
+        fault = f"failed runs: {reason}; their decks are in {output / FAILED}"
+    return Result(lines=page_lines(output), report=written, fault=fault)
 
 
 command = verb(SimulateOptions, run, KeepingVerb)

@@ -19,7 +19,7 @@ from cosim.verbs.answers import say_answer, say_target
 from cosim.verbs.compare.agreement import count_elsewhere
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
 from cosim.verbs.tables import percent, within
-from cosim.verbs.trust import format_elsewhere
+from cosim.verbs.trust import say_elsewhere
 from cosim.verbs.words import say_conditions, worded
 
 _LEAST = 600  # pixels under which a picture's words cannot be read
@@ -56,10 +56,13 @@ def simulation_page(found: SimulationSubject) -> Page:
     good = [(k, one) for k, one in enumerate(found.outcomes) if isinstance(one, Inference)]
     right = sum(found.right(k, one) for k, one in good)
     count, total = len(good), len(found.outcomes)
-    share = interval(right, count) if good else (0.0, 0.0, 1.0)
-    accuracy, bounds = percent(share[0]), within(IntervalEnds(*share[1:]))
-    power = format_quantity(float(np.mean([one.power_w for _, one in good])), "W") if good else "none"
-    verdict = f"{accuracy} of {count} samples decided right {bounds}" if good else f"all {total} simulations failed"
+    verdict, cards = f"all {total} simulations failed", [(f"{count} of {total}", "samples simulated")]
+    if good:
+        share = interval(right, count)
+        accuracy, bounds = percent(share[0]), within(IntervalEnds(*share[1:]))
+        power = format_quantity(float(np.mean([one.power_w for _, one in good])), "W")
+        verdict = f"{accuracy} of {count} samples decided right {bounds}"
+        cards += [(accuracy, f"accuracy of the transistors {bounds}"), (power, "mean supply power")]
     made_with = engine_named(run.engine).describe(technology)
     return Page(
         verb="simulate",
@@ -67,16 +70,12 @@ def simulation_page(found: SimulationSubject) -> Page:
         title=f"{subject.name} on {technology.name}: {verdict}",
         lead=f"{total} test samples by {run.engine} on {design.assembly.transistors} transistors of {technology.name} "
         f"({say_conditions(technology)}); {total - count} simulations failed.",
-        cards=(
-            (f"{count} of {total}", "samples simulated"),
-            (accuracy, f"accuracy of the transistors {bounds}"),
-            (power, "mean supply power"),
-        ),
+        cards=tuple(cards),
         sections=(
             Section("One inference", _waveforms(found)),
             Section("Every sample", _samples(found)),
-            Section("Simulated elsewhere", tuple(_plain(format_elsewhere(count_elsewhere(found.outcomes))))),
-            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
+            Section("Simulated elsewhere", say_elsewhere(count_elsewhere(found.outcomes))),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
         ),
         provenance=origins(design, {run.engine: made_with.version}),
     )
@@ -110,7 +109,3 @@ def _row(found: SimulationSubject, place: int, outcome: Outcome) -> tuple[str, .
     if not isinstance(outcome, Inference):
         return (*known, f"failed: {outcome.kind.value}", "")
     return (*known, say_answer(network, found.answers(outcome)[0]), format_quantity(outcome.power_w, "W"))
-
-
-def _plain(lines: Sequence[str]) -> list[str]:
-    return [" ".join(line.split()) for line in lines]
