@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cosim.base.bounds import CONVERTER_BITS, Bounds
 from cosim.base.errors import InputError
-from cosim.base.quantities import format_quantity
 from cosim.circuit.dialects.table import dialect_named
 from cosim.cli.help import GroupedOption
 from cosim.cli.options import SAMPLES
@@ -57,28 +56,20 @@ def _width(bits: int | None) -> int:
 def compile_backbone(options: "CompileOptions", session: VerbSession) -> Result:
     """Run `cosim compile` on a backbone."""
     from cosim.circuit.waveforms import Timing
+    from cosim.results.kept_page import REPORT_FILE, page_lines
     from cosim.verbs.compile.outputs import Exercise
-    from cosim.verbs.partitions.page import format_parts
     from cosim.verbs.partitions.run import PARTITIONS, open_cut, write_partitions
 
-    path, folder, compiling = options.network_file, options.output, options.compiling
+    folder, compiling = options.output, options.compiling
     _refuse(compiling)
     check_outputs("compile", folder)
-    opened = open_cut(path, options.data, _width(options.bits))
+    opened = open_cut(options.network_file, options.data, _width(options.bits))
     built = opened.compile(compiling.place, compiling.settings, say)
     session.take_folder("compile", folder)
     exercise = Exercise(Timing(t_step=compiling.t_step))
-    content, rows = write_partitions(built, folder, exercise, dialect_named(options.dialect), say)
-    several = "s" * (len(rows) > 1)
-    lines = [f"{path}: {opened.source.name} on {compiling.technology}, in {len(rows)} partition{several}"]
-    lines += [f"  {line}" for line in format_parts(opened.cut.parts())]
-    for row in rows:
-        power, rate = (format_quantity(float(str(row[key])), unit, 4)
-                       for key, unit in (("power_behavioral_w", "W"), ("conversions_per_s", "/s")))  # fmt: skip
-        lines.append(f"  {row['name']:18}{row['transistors']} transistors, {power}; {row['cells']} converters of "
-                     f"{row['bits']} bits, {rate}")  # fmt: skip
-    lines.append(f"  written           {PARTITIONS} and a folder for each partition in {folder}")
-    return Result(content, lines)
+    content = write_partitions(built, folder, exercise, dialect_named(options.dialect), say)
+    written = f"written: {PARTITIONS} and a folder for each partition in {folder}"
+    return Result(content, page_lines(folder), report=f"{written}\nreport: {folder / REPORT_FILE}")
 
 
 def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
@@ -86,8 +77,8 @@ def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.engines.simulation.simulated import engine_named
+    from cosim.results.kept_page import REPORT_FILE, page_lines
     from cosim.verbs.bias import biased
-    from cosim.verbs.partitions.page import format_deployed
     from cosim.verbs.partitions.run import PartitionReportOptions, open_cut, run_partitions
 
     output, engine, compiling, running = options.output, options.engine, options.compiling, options.running
@@ -112,8 +103,8 @@ def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
     refused = (describe_audit(one, output) for one in summary.audits)
     return Result(
         summary,
-        format_deployed(summary),
-        report=f"report: {output / 'report.html'}",
+        page_lines(output),
+        report=f"report: {output / REPORT_FILE}",
         fault=next(filter(None, refused), None) or describe_failed(summary.failed, output),
     )
 

@@ -1,19 +1,19 @@
 """The page of a backbone with its cells on transistors: what runs where, and how the whole did."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cosim.base.quantities import format_quantity
 from cosim.base.seal import checksum
 from cosim.base.version import __version__
 from cosim.compiler.design import Design, network_hash
-from cosim.results.page import Facts, Page, PageSubject, Section, Table
+from cosim.results.kept_page import REPORT_FILE
+from cosim.results.page import Facts, Links, Page, PageSubject, Section, Table
 from cosim.technology.types import Technology
 from cosim.verbs.partitions.study import DeployedSummary, PartitionSummary
-from cosim.verbs.tables import format_outside, percent, within
-from cosim.verbs.trust import format_audit, say_audit
+from cosim.verbs.tables import percent, within
+from cosim.verbs.trust import say_audit
 from cosim.verbs.words import say_conditions
 
 if TYPE_CHECKING:
@@ -38,12 +38,56 @@ class PartitionSubject:
     technology: Technology
 
 
+def compiled_page(cut: PartitionSubject, partitions: Sequence[Mapping[str, Any]]) -> Page:
+    """Return the page of a compiled backbone; partitions: the rows of partitions.json."""
+    technology, subject = cut.technology, _subject(cut)
+    transistors, cells = (sum(one[name] for one in partitions) for name in ("transistors", "cells"))
+    power, rate = (sum(one[name] for one in partitions) for name in ("power_behavioral_w", "conversions_per_s"))
+    links = tuple((name, f"{name}/{REPORT_FILE}") for name in cut.designs)
+    several = f"{len(partitions)} partition{'s' * (len(partitions) > 1)}"
+    return Page(
+        verb="compile",
+        subject=subject,
+        title=f"{subject.name} on {technology.name}: {cells} cells on {transistors} transistors, the rest in software",
+        lead=f"{technology.name}, {say_conditions(technology)}. Nothing was simulated: power is that of the behavioral "
+        "equations on the samples that the converters were calibrated with.",
+        cards=(
+            (f"{transistors}", f"transistors in {several}"),
+            (format_quantity(power, "W", 4), "mean supply power of the circuits, without converters"),
+            (f"{rate:.4g}", "conversions a second"),
+        ),
+        sections=(
+            Section("What runs where", (_parts(cut),)),
+            Section("Partitions", (_partitions(partitions),)),
+            Section(
+                "Pages of the partitions", (Links(tuple((name, f"{name}/{REPORT_FILE}") for name in cut.designs)),)
+            ),
+        ),
+        provenance=_provenance(cut),
+    )
+
+
+def _partitions(partitions: Sequence[Mapping[str, Any]]) -> Table:
+    rows = tuple(
+        (
+            one["name"],
+            str(one["cells"]),
+            str(one["transistors"]),
+            format_quantity(one["power_behavioral_w"], "W", 4),
+            f"{one['cells']} converters of {one['bits']} bits",
+            f"{one['conversions_per_s']:.4g}",
+        )
+        for one in partitions
+    )
+    return Table(
+        ("partition", "cells", "transistors", "power", "converters", "conversions a second"), rows, (1, 2, 3, 5)
+    )
+
+
 def partitions_page(cut: PartitionSubject, summary: DeployedSummary) -> Page:
     """Return the page of a backbone's comparison."""
     technology, simulator = cut.technology, summary.simulator
-    subject = PageSubject(
-        f"{cut.task} backbone", checksum(*(network_hash(one).encode() for one in cut.designs.values()))
-    )
+    subject = _subject(cut)
     same, bounds = summary.agreement["end_to_end"], within(summary.agreement_interval["end_to_end"])
     transistors = sum(one.transistors for one in summary.partitions)
     verdict = f"{percent(same)} of {summary.samples} decisions as software {bounds}"
@@ -66,7 +110,7 @@ def partitions_page(cut: PartitionSubject, summary: DeployedSummary) -> Page:
             (format_quantity(summary.power_w[simulator], "W"), "mean supply power of the circuits"),
         ),
         sections=(
-            Section("Four runs of the same samples", (_levels(summary), _SAME)),
+            Section("Four runs of the same samples", (_levels(summary), _SAME, _scores(summary))),
             Section("What runs where", (_parts(cut),)),
             *(Section(f"Partition {one.name}", (Facts(_facts(one, simulator)),)) for one in summary.partitions),
             Section("Converters", (_conversions(summary),)),
@@ -80,6 +124,15 @@ _SAME = (
     "Equal states and decisions: converters with software, the others with converters. Intervals: Clopper-Pearson at "
     "95 %."
 )
+
+
+def _subject(cut: PartitionSubject) -> PageSubject:
+    hashes = (network_hash(one).encode() for one in cut.designs.values())
+    return PageSubject(f"{cut.task} backbone", checksum(*hashes))
+
+
+def _scores(summary: DeployedSummary) -> str:
+    return f"Scores by {summary.simulator} are at most {summary.largest_score_error:.3g} from those with converters."
 
 
 def _provenance(cut: PartitionSubject) -> dict[str, str]:
@@ -134,68 +187,7 @@ def _conversions(summary: DeployedSummary) -> str:
     even = sum(one.power_w[summary.simulator] for one in summary.partitions) / rate
     if summary.conversion_j is None:
         each = format_quantity(even, "J")
-        return f"{rate:.4g} conversions a second, not counted: at {each} each they take what the circuits take."
+        counted = f"at {each} each they take what the circuits take; --conversion counts them"
+        return f"{rate:.4g} conversions a second, not counted: {counted}."
     power, each = format_quantity(summary.conversion_j * rate, "W"), format_quantity(summary.conversion_j, "J")
     return f"{rate:.4g} conversions a second take {power} at {each} each."
-
-
-def format_parts(parts: "list[BackbonePart]") -> list[str]:
-    """Return a row for each part of a backbone, under 80 columns."""
-    lines = [f"{'part':22}{'runs in':10}{'learned':>8}  why there"]
-    for one in parts:
-        learned = str(one.parameters) if one.parameters else "-"
-        first, *rest = wrap(one.reason, 37)
-        lines += [f"{one.part:22}{one.where:10}{learned:>8}  {first}", *(f"{'':42}{line}" for line in rest)]
-    return lines
-
-
-def format_deployed(summary: DeployedSummary) -> list[str]:
-    """Return the terminal table of `summarize_deployed`, under 80 columns."""
-    simulator = summary.simulator
-    lines = [f"{'':12}{'accuracy':>9}  {'95 % interval':>18}  {'states':>9} {'decisions':>10}  {'power':>8}"]
-    for name, value in summary.accuracy.items():
-        row = f"{name:12}{percent(value):>9}  {within(summary.accuracy_interval[name]):>18}"
-        if name in summary.wrong_states:
-            states = 1.0 - summary.wrong_states[name] / summary.states
-            row += f"  {percent(states, 3):>9} {percent(summary.agreement[name]):>10}"
-        lines.append(row + (f"  {format_quantity(summary.power_w[name], 'W'):>8}" if name in summary.power_w else ""))
-    whole, bounds = summary.agreement["end_to_end"], summary.agreement_interval["end_to_end"]
-    lines += [
-        "",
-        f"samples           {summary.samples} simulated, {summary.failed} failed",
-        "states, decisions equal: converters with software, the others with converters",
-        f"end to end        {percent(whole)} {within(bounds)} of the decisions, software vs {simulator}",
-        f"                  scores at most {summary.largest_score_error:.3g} apart",
-    ]
-    for one in summary.partitions:
-        lines += ["", *_format_partition(one, simulator)]
-    lines += _format_converters(summary)
-    return [*lines, *format_outside()]
-
-
-def _format_partition(one: PartitionSummary, simulator: str) -> Iterator[str]:
-    codes = f"{one.bits} bits, {one.codes} codes"
-    low, high = min(one.ranges), max(one.ranges)
-    power = format_quantity(one.power_w[simulator], "W")
-    yield f"{one.name:18}{one.cells} cells, {one.transistors} transistors, {power}"
-    yield f"  converters      {one.cells} of {codes}, range {low:.3g} to {high:.3g} thresholds"
-    yield f"                  {percent(one.out_of_range, 2)} of the candidates beyond it"
-    counts = ", ".join(f"{name} {count}" for name, count in one.wrong.items())
-    yield f"  wrong states    {counts}, of {one.states}"
-    yield f"                  {one.wrong_here} on what the circuit itself got"
-    if one.least_margin_a is not None:
-        yield f"  nearest         {format_quantity(one.least_margin_a, 'A')} from a threshold"
-    if (near := one.undecided) is not None:
-        yield f"  undecided       {near.near} of {near.decisions} under {format_quantity(near.limit, 'A')}"
-    yield from (f"  {line}" for line in format_audit(one.audit))
-
-
-def _format_converters(summary: DeployedSummary) -> list[str]:
-    rate = sum(one.conversions_per_s for one in summary.partitions)
-    even = sum(one.power_w[summary.simulator] for one in summary.partitions) / rate
-    if summary.conversion_j is None:
-        cost = f"not counted; at {format_quantity(even, 'J')} each they take what the circuits take (--conversion)"
-    else:
-        each = format_quantity(summary.conversion_j, "J")
-        cost = f"{format_quantity(summary.conversion_j * rate, 'W')} at {each} each, as --conversion says"
-    return ["", *wrap(f"{'conversions':18}{rate:.4g} per second, {cost}", 79, subsequent_indent=18 * " ")]

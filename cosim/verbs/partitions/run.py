@@ -18,10 +18,11 @@ from cosim.compiler.settings import CompilerSettings
 from cosim.engines.engine import Progress, Run
 from cosim.exchange.checkpoint import npz_bytes, save_checkpoint
 from cosim.results.kept_page import write_page
+from cosim.technology.types import Technology
 from cosim.verbs.compile.outputs import Exercise
 from cosim.verbs.compile.page import design_page, write_design
 from cosim.verbs.loading import TargetTechnology, compile_at
-from cosim.verbs.partitions.page import PartitionSubject, partitions_page
+from cosim.verbs.partitions.page import PartitionSubject, compiled_page, partitions_page
 from cosim.verbs.partitions.study import (
     CompiledPartition,
     DeployedSummary,
@@ -87,6 +88,12 @@ class Built:
             for one, design, condition in zip(self.opened.cut.partitions, self.designs, self.conditions, strict=True)
         ]
 
+    def subject(self, technology: Technology) -> PartitionSubject:
+        """Return what a page is about, in a technology as it runs."""
+        cut = self.opened.cut
+        designs = {one.name: design for one, design in zip(cut.partitions, self.designs, strict=True)}
+        return PartitionSubject(self.opened.source.name, cut.parts(), designs, technology)
+
 
 def open_cut(path: Path, data: Path | None, bits: int) -> Opened:
     """Read a backbone and cut it, with converters calibrated from its task's training samples.
@@ -118,9 +125,9 @@ def write_partitions(
     exercise: Exercise,
     dialect: Dialect = NGSPICE,
     say: Say = lambda line: None,
-) -> tuple[dict[str, object], list[dict[str, object]]]:
-    """Write a folder for each partition, as `write_design` makes it, with its network, and PARTITIONS; return the
-    latter's content, and the rows in it.
+) -> dict[str, object]:
+    """Write a folder for each partition, as `write_design` makes it, with its network, PARTITIONS, and the page; return
+    the content of PARTITIONS.
 
     Power is that of the behavioral equations on the samples that the converters were calibrated with.
     """
@@ -151,7 +158,8 @@ def write_partitions(
     parts = [asdict(part) for part in opened.cut.parts()]
     content: dict[str, object] = {"model": opened.origin, "parts": parts, "partitions": rows}
     write_results(folder, {PARTITIONS: content})
-    return content, rows
+    write_page(folder, compiled_page(built.subject(built.conditions[0].technology), rows))
+    return content
 
 
 @dataclass(frozen=True)
@@ -186,9 +194,6 @@ def run_partitions(
         raise SimulationError(f"all {len(deployed.good)} samples failed in a partition; their decks are in {run.place}")
     summary = summarize_deployed(deployed, placed, judging.conversion, judging.audit)
     write_results(run.place, {PARTITIONS: summary})
-    designs = {one.partition.name: one.design for one in placed}
     technology = placed[0].run.standing(placed[0].design).technology
-    opened = built.opened
-    cut = PartitionSubject(opened.source.name, opened.cut.parts(), designs, technology)
-    write_page(run.place, partitions_page(cut, summary))
+    write_page(run.place, partitions_page(built.subject(technology), summary))
     return summary

@@ -13,6 +13,7 @@ from cosim.network.reference import run_reference  # noqa: E402
 from cosim.papers.backbone import Backbone  # noqa: E402
 from cosim.papers.file import Model, save_model  # noqa: E402
 from cosim.papers.shape import BackboneShape  # noqa: E402
+from cosim.results.kept_page import page_lines  # noqa: E402
 
 SHAPE = BackboneShape(
     8, 10, cell="mingru+cmru", width=8, state=3, blocks=2, threshold="fixed", start="low", pooling="mean"
@@ -33,8 +34,17 @@ def save(folder, shape=SHAPE, epsilon=0.0, task="digits", labels=LABELS):
 def test_compile_writes_a_folder_for_each_partition(cosim_main, tmp_path):
     path = save(tmp_path)
     code, out, _ = cosim_main("compile", path, "-o", tmp_path / "net", "--bits", "4")
-    assert code == 0 and f"{path}: digits on generic180, in 1 partition\n" in out
-    assert "the minGRU's logistic gate" in " ".join(out.split()) and "3 converters of 4 bits" in out
+    assert code == 0 and out.startswith("digits backbone on generic180: 3 cells on ")
+    said = " ".join(out.split())
+    assert "the minGRU's logistic gate" in said and "transistors in 1 partition" in said
+    assert "3 converters of 4 bits" in said and "300 conversions a second" in said
+    assert out.splitlines() == [
+        *page_lines(tmp_path / "net"),
+        "",
+        f"written: partitions.json and a folder for each partition in {tmp_path / 'net'}",
+        f"report: {tmp_path / 'net' / 'report.html'}",
+    ]
+    assert '<a href="block2/report.html">' in (tmp_path / "net" / "report.html").read_text()
     found = json.loads((tmp_path / "net" / "partitions.json").read_text())
     (row,) = found["partitions"]
     assert (row["name"], row["cell"], row["cells"], row["bits"], row["codes"]) == ("block2", "blocks.1.cell", 3, 4, 15)
