@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from cosim.base.quantities import format_quantity
-from cosim.cells.blocks import OUTSIDE
 from cosim.results.metrics import METRICS
 from cosim.verbs.bias import WORDS
 from cosim.verbs.characterize.ladder import LadderSummary
@@ -57,7 +56,7 @@ def format_ladder(summary: LadderSummary) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def format_outside(outside: Sequence[str] = OUTSIDE) -> list[str]:
+def format_outside(outside: Sequence[str]) -> list[str]:
     """Return the last lines of a power table: the parts of a chip that its figures do not contain."""
     return wrap(f"{'not in power':18}{', '.join(outside)}", 79, subsequent_indent=18 * " ")
 

@@ -59,9 +59,7 @@ def compiled_page(cut: PartitionSubject, partitions: Sequence[Mapping[str, Any]]
         sections=(
             Section("What runs where", (_parts(cut),)),
             Section("Partitions", (_partitions(partitions),)),
-            Section(
-                "Pages of the partitions", (Links(tuple((name, f"{name}/{REPORT_FILE}") for name in cut.designs)),)
-            ),
+            Section("Pages of the partitions", (Links(links),)),
         ),
         provenance=_provenance(cut),
     )
