@@ -26,7 +26,10 @@ def format_text(page: Page) -> list[str]:
     lines += [""] * bool(page.notes)
     for note in page.notes:
         lines += _wrapped(note)
-    return [line.translate(_ASCII).rstrip() for line in lines]
+    plain = [line.translate(_ASCII).rstrip() for line in lines]
+    return [
+        line if line.isprintable() else ascii(line)[1:-1] for line in plain
+    ]  # a task or a history may hold any text
 
 
 def _section(section: Section) -> Iterator[str]:

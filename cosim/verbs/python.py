@@ -35,7 +35,7 @@ from cosim.variation.draws import Kind, VariationPlan, check_coefficients, check
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
 from cosim.verbs.compare.page import ComparisonSubject, comparison_page, report_comparison
 from cosim.verbs.compile.page import design_page
-from cosim.verbs.inspect.table import format_network
+from cosim.verbs.inspect.page import network_page
 from cosim.verbs.loading import TargetTechnology, compile_at, draw_samples, load_ranged
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary
 from cosim.verbs.montecarlo.execute import run_local
@@ -73,7 +73,7 @@ class TrainedNetwork(_Shown):
     origin: str
 
     def lines(self) -> Sequence[str]:
-        return [self.origin, *format_network(self.network)]
+        return format_text(network_page(self.network, self.origin))
 
     def compile(
         self,

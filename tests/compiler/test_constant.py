@@ -18,11 +18,12 @@ from cosim.network.ir.states import software_states
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout
+from cosim.results.text import format_text
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.verbs.compare.agreement import cell_distances
 from cosim.verbs.compile.outputs import format_design, summarize
 from cosim.verbs.compile.page import design_page
-from cosim.verbs.inspect.table import describe_network, format_network
+from cosim.verbs.inspect.page import describe_network, network_page
 from cosim.verbs.words import say_constant
 
 SEED = 5
@@ -164,7 +165,7 @@ def test_it_is_said_everywhere(make_network, technology, calibration):
     network = with_rows(make_network(SEED, widths=(5, 4)), "layer0", unit1=0.0, unit2=3.0)
     said = "2 cells are always in the same state, whatever the input: layer0.1, layer0.2 (state 1)"
     assert say_constant(constant_cells(network)) == said
-    assert f"{said}; cosim compile leaves them out" in format_network(network)
+    assert f"{said}; cosim compile leaves them out" in " ".join(format_text(network_page(network, "net.npz")))
     assert describe_network(network)["constant_cells"] == {"layer0.1": 0, "layer0.2": 1}
     design = compile_network(network, technology, calibration)
     summary = summarize(design)

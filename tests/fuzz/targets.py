@@ -30,6 +30,7 @@ from cosim.papers.backbone import Backbone
 from cosim.papers.file import Model as SoftwareModel
 from cosim.papers.file import load_model, model_bytes, save_model
 from cosim.papers.shape import BackboneShape
+from cosim.results.text import format_text
 from cosim.tasks.audio import read_wav
 from cosim.tasks.from_npz import load_npz_task
 from cosim.tasks.mnist import read_idx
@@ -45,7 +46,7 @@ from cosim.training.config import Architecture, TrainingConfig
 from cosim.training.trainer import state_path, train
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.calibrate.find import shipped_path
-from cosim.verbs.inspect.table import describe_network, format_network
+from cosim.verbs.inspect.page import describe_network, network_page
 from cosim.verbs.montecarlo.keep import keep_trial, load_trial
 from cosim.verbs.montecarlo.run import run_settings, summarize_run
 from cosim.verbs.montecarlo.spec import parse_spec
@@ -188,7 +189,7 @@ def _software(path: Path) -> Target:
 def _inspect(path: Path) -> Callable[[], object]:
     def inspect() -> object:
         network = load_network(path)
-        return json.dumps(describe_network(network)), format_network(network)
+        return json.dumps(describe_network(network)), format_text(network_page(network, str(path)))
 
     return inspect
 

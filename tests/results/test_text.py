@@ -41,6 +41,10 @@ def test_what_is_for_the_file_alone_is_left_out():
     assert format_text(found)[3:] == ["", "Open", "cell  power", "a      1 nW", "bb    12 nW"]
 
 
+def test_what_a_terminal_cannot_print_is_escaped():
+    assert format_text(page(Section("Labels", (Facts((("a\x1b[31m", "b\u202ec"),)),))))[-1] == r"a\x1b[31m  b\u202ec"
+
+
 def test_an_answer_that_the_title_has_is_not_repeated():
     assert format_text(page(answer="All as software."))[2] == "Two samples."
 

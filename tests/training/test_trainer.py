@@ -17,6 +17,7 @@ from cosim.base.errors import InputError, OutOfMemoryError  # noqa: E402
 from cosim.exchange.checkpoint import load_network  # noqa: E402
 from cosim.network.layers import SignedLayer  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
+from cosim.results.text import format_text  # noqa: E402
 from cosim.tasks.copy_first import generate_copy_first_task  # noqa: E402
 from cosim.tasks.parity import generate_parity_task  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
@@ -24,7 +25,7 @@ from cosim.training.config import Architecture, TrainingConfig, check_config, st
 from cosim.training.curves import measure_figures  # noqa: E402
 from cosim.training.state import write_state  # noqa: E402
 from cosim.training.trainer import train  # noqa: E402
-from cosim.verbs.inspect.table import format_network  # noqa: E402
+from cosim.verbs.inspect.page import network_page  # noqa: E402
 
 CONFIG = TrainingConfig(Architecture(cells=5, layers=1), iterations=60, batch=17, seed=3)
 
@@ -199,7 +200,7 @@ def test_regression_and_other_poolings(tmp_path: Path, pooling) -> None:
         trained = train(config, task, tmp_path / "model.pt")
         assert trained.figures["test_mae"] < 0.4  # always answering 0 gives 0.5
         assert trained.network.regression and load_network(tmp_path / "model.pt").regression
-        assert format_network(trained.network)[1] == "labels   none, answers are real numbers"
+        assert "labels   none, answers are real numbers" in format_text(network_page(trained.network, "model.pt"))
     else:
         config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="vote"), iterations=300)
         assert train(config, make_task(), tmp_path / "model.npz").figures["test_accuracy"] > 0.6

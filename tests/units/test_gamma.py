@@ -20,13 +20,14 @@ from cosim.network.ir.nodes import PEDESTAL, Output
 from cosim.network.layers import ReluLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
+from cosim.results.text import format_text
 from cosim.tasks.testset import TestSet
 from cosim.training.config import Architecture, TrainingConfig, check_config
 from cosim.units.gamma import Gamma
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.compare.agreement import compare_engines, summarize_comparison
 from cosim.verbs.compare.page import comparison_cards
-from cosim.verbs.inspect.table import format_network
+from cosim.verbs.inspect.page import network_page
 from cosim.verbs.montecarlo.trial import Trial, run_chip
 from cosim.verbs.simulate.waveforms import labels_of
 
@@ -208,7 +209,8 @@ def test_its_waveforms_have_no_thresholds(design):
 
 
 def test_inspect_says_how_long_it_delays():
-    assert "delays: delays of 2 to 8 frames on average, 4 filters in a line" in format_network(network_of(delays()))
+    said = format_text(network_page(network_of(delays()), "net.npz"))
+    assert "delays: delays of 2 to 8 frames on average, 4 filters in a line" in said
 
 
 def test_its_chips_are_drawn(design):

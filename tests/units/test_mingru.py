@@ -27,6 +27,7 @@ from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, MinGruLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
+from cosim.results.text import format_text
 from cosim.tasks.task import Task
 from cosim.tasks.testset import TestSet
 from cosim.units.mingru import tau_cell_fit
@@ -34,7 +35,7 @@ from cosim.variation.draws import VariationPlan
 from cosim.verbs.calibrate.tau_cell import PULSE
 from cosim.verbs.compare.agreement import compare_engines
 from cosim.verbs.compile.schematics import RATIO, schematics_of
-from cosim.verbs.inspect.table import format_network
+from cosim.verbs.inspect.page import network_page
 from cosim.verbs.montecarlo.trial import Trial, run_chip
 
 INPUTS, GATES = 3, 2  # what candidates and what gates read
@@ -119,7 +120,7 @@ def test_torch_is_the_layer(gate):
     ],
 )
 def test_inspect_says_what_gate_it_has(top, words):
-    assert words in format_network(network_of(fading_layer(top=top)))
+    assert words in format_text(network_page(network_of(fading_layer(top=top)), "net.npz"))
 
 
 def test_no_figure_says_how_near_to_a_threshold_it_is():

@@ -9,7 +9,8 @@ from cosim.base.text import shown_path
 from cosim.cli.session import VerbSession
 from cosim.cli.verb import FILE, Result, argument, switch, verb
 from cosim.exchange.checkpoint import load_network
-from cosim.verbs.inspect.table import describe_network, format_network
+from cosim.results.text import format_text
+from cosim.verbs.inspect.page import describe_network, network_page, software_page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +28,13 @@ def run(options: InspectOptions, _session: VerbSession) -> Result:
         network = load_network(checkpoint)
     except MappingError:  # as only a model that stays software makes it
         described = describe_software(checkpoint)
-        lines = [f"{name}: {value}" for name, value in described.items()]
+        page = software_page(described)
     else:
         described = {"file": str(checkpoint), **describe_network(network)}
-        lines = [shown_path(checkpoint), *([] if as_json else format_network(network))]
-    return Result(described, [json.dumps(described, indent=2, sort_keys=True)] if as_json else lines)
+        page = network_page(network, str(checkpoint))
+    if as_json:
+        return Result(described, [json.dumps(described, indent=2, sort_keys=True)])
+    return Result(described, format_text(page))
 
 
 def describe_software(path: Path) -> dict[str, object]:

@@ -1,13 +1,16 @@
-"""A network without its arrays: as JSON, and as lines of text."""
+"""A network without its arrays: as JSON, and as a page for the terminal."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
 from cosim.compiler.passes import constant_cells
 from cosim.network.layers import EpsilonLayer, Layer, SignedLayer, format_range
 from cosim.network.types import Network, Readout
-from cosim.verbs.words import say_constant
+from cosim.results.page import Facts, Page, PageSubject, Section, Table
+from cosim.verbs.words import network_name, say_constant
 
 
 def describe_network(network: Network) -> dict[str, object]:
@@ -74,36 +77,76 @@ def _span(array: np.ndarray) -> list[float]:
     return [float(array.min()), float(array.max())]
 
 
-def format_network(network: Network) -> list[str]:
-    """Format the description of a network as lines of text."""
+def network_page(network: Network, origin: str) -> Page:
+    """Return the page of a network as it is in the file `origin`: what it reads and answers, its layers, the figures of
+    its training."""
+    name, width = network_name(network), sum(layer.width for layer in network.recurrent_layers)
+    parameters = sum(_weights(layer).size + layer.bias.size for layer in (*network.layers, network.readout))
+    figures = tuple((name, _figure(value)) for name, value in network.history.get("figures", {}).items())
+    layers = f"{len(network.layers)} layer{'s' * (len(network.layers) != 1)}"
+    return Page(
+        verb="inspect",
+        subject=PageSubject(name),
+        title=f"{name}: {width} recurrent units in {layers}, {parameters} weights and biases",
+        lead=f"From {origin}. Nothing was compiled.",
+        cards=(),
+        sections=(
+            Section("What it reads and answers", (Facts(_encoding(network)),)),
+            Section("Layers", (_layers(network), *_remarks(network))),
+            Section("Figures of its training", (Facts(figures),) if figures else ()),
+        ),
+    )
+
+
+def software_page(described: Mapping[str, Any]) -> Page:
+    """Return the page of a model of `cosim backbone` from its description, with its parts that have no circuit."""
+    name = f"{described['task']} backbone"
+    shape = {"epsilon": described["epsilon"], **described["shape"]}
+    figures = tuple((key, _figure(value)) for key, value in described["figures"].items())
+    return Page(
+        verb="inspect",
+        subject=PageSubject(name),
+        title=f"{name}: {described['parameters']} parameters, stays software",
+        lead=f"From {described['file']}. Nothing was compiled.",
+        cards=(),
+        sections=(
+            Section("Its shape", (Facts(tuple((key, _figure(value)) for key, value in shape.items())),)),
+            Section("Figures of its training", (Facts(figures),) if figures else ()),
+            Section("Why it stays software", (described["stays software"],)),
+        ),
+    )
+
+
+def _encoding(network: Network) -> tuple[tuple[str, str], ...]:
     encoding = network.encoding
     ramp = f", time ramp over {encoding.ramp_steps} steps" if encoding.ramp_steps else ""
     levels = f"in steps of 1/{encoding.levels}" if encoding.levels else "continuous"
     offset, scale = (f"{low:.4g} to {high:.4g}" for low, high in map(_span, (encoding.offset, encoding.scale)))
-    lines = [
-        f"task     {network.task or 'not named'}",
-        f"labels   {'none, answers are real numbers' if network.regression else ', '.join(network.labels) or 'none'}",
-        f"input    {encoding.features} features{ramp}, {levels}; offset {offset}, scale {scale}",
-        f"grid     {network.weight_grid or 'continuous weights'}",
-        f"pooling  {network.readout.pooling}",
-        "",
-        *_table(network),
-    ]
-    lines += [
-        f"{layer.name}: {layer.analog_parameters}" for layer in network.recurrent_layers if layer.analog_parameters
-    ]
+    labels = "none, answers are real numbers" if network.regression else ", ".join(network.labels) or "none"
+    return (
+        ("task", network.task or "not named"),
+        ("labels", labels),
+        ("input", f"{encoding.features} features{ramp}, {levels}; offset {offset}, scale {scale}"),
+        ("grid", f"{network.weight_grid or 'continuous weights'}"),
+        ("pooling", network.readout.pooling),
+    )
+
+
+def _remarks(network: Network) -> Iterator[str]:
+    """Yield sentences on what the table of layers does not have: analog parameters, signals of an earlier frame, cells
+    that no input changes."""
+    for layer in network.recurrent_layers:
+        if layer.analog_parameters:
+            yield f"{layer.name}: {layer.analog_parameters}"
     for name, late in network.late.items():
-        lines.append(f"{name} is {late.signal} {late.frames} frame{'s' if late.frames > 1 else ''} before")
+        yield f"{name} is {late.signal} {late.frames} frame{'s' if late.frames > 1 else ''} before"
     if said := say_constant(constant_cells(network)):
-        lines.append(f"{said}; cosim compile leaves them out")
-    if figures := network.history.get("figures", {}):
-        lines += ["", *(f"{name:26s}{_figure(value)}" for name, value in figures.items())]
-    return [line if line.isprintable() else ascii(line)[1:-1] for line in lines]  # a history may hold any text
+        yield f"{said}; cosim compile leaves them out"
 
 
-def _table(network: Network) -> list[str]:
-    rows = [("layer", "kind", "shape", "reads", "epsilon", "weight", "bias", "nonzero", "off grid", "width >=")]
-    grid = network.weight_grid
+def _layers(network: Network) -> Table:
+    head = ("layer", "kind", "shape", "reads", "epsilon", "weight", "bias", "nonzero", "off grid", "width >=")
+    grid, rows = network.weight_grid, list[tuple[str, ...]]()
     for layer in (*network.layers, network.readout):
         held = layer if isinstance(layer, EpsilonLayer) else None
         width, weights = held and held.smallest_width, _weights(layer)
@@ -121,8 +164,7 @@ def _table(network: Network) -> list[str]:
                 "" if width is None else f"{width:.3g}",
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return Table(head, tuple(rows))
 
 
 def _figure(value: object) -> str:
