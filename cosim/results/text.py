@@ -27,9 +27,8 @@ def format_text(page: Page) -> list[str]:
     for note in page.notes:
         lines += _wrapped(note)
     plain = [line.translate(_ASCII).rstrip() for line in lines]
-    return [
-        line if line.isprintable() else ascii(line)[1:-1] for line in plain
-    ]  # a task or a history may hold any text
+    # the name of a task or a history may be any text
+    return [line if line.isprintable() else ascii(line)[1:-1] for line in plain]
 
 
 def _section(section: Section) -> Iterator[str]:
