@@ -24,8 +24,8 @@ from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, summari
 from cosim.verbs.compare.figures import draw_confusion
 from cosim.verbs.compare.noise_table import noise_section
 from cosim.verbs.compare.value_errors_section import draw_values, errors_section
-from cosim.verbs.compile.inside import format_inside
 from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.compile.page import format_inside
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
 from cosim.verbs.simulate.samples import Watched, draw_sample
 from cosim.verbs.tables import percent, say_analog, within

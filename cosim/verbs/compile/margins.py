@@ -22,6 +22,11 @@ from cosim.variation.noise import NoiseSimulation
 Array = NDArray[np.float64]
 NEAR = 3.0  # sigma
 _MIDDLE = 50
+_SAID = (
+    "How far each candidate is from the threshold that counts, in standard deviations of that candidate: of the noise "
+    "of its devices and of what calibration leaves, which grow with what its row adds; for chips of mismatch as well. "
+    "Nominal circuit, behavioral model."
+)
 
 
 @dataclass(frozen=True)
@@ -90,13 +95,6 @@ def _near(sigmas: Array, counted: NDArray[np.bool_]) -> Near:
     there = counted.sum(axis=(1, 2))
     shares = ((sigmas <= NEAR) & counted).sum(axis=(1, 2))[there > 0] / there[there > 0]
     return Near(float(sigmas[counted].min(initial=np.inf)), share_interval(shares))
-
-
-_SAID = (
-    "How far each candidate is from the threshold that counts, in standard deviations of that candidate: of the noise "
-    "of its devices and of what calibration leaves, which grow with what its row adds; for chips of mismatch as well. "
-    "Nominal circuit, behavioral model."
-)
 
 
 def margins_section(found: Margins) -> Blocks:

@@ -8,7 +8,7 @@ from cosim.results.metrics import CHIP_METRICS, METRICS
 from cosim.results.page import Blocks, Facts, Grid, Page, Section, Table
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compare.noise_table import chip_noise_rows
-from cosim.verbs.compile.inside import format_inside, schematics_section
+from cosim.verbs.compile.page import format_inside, schematics_section
 from cosim.verbs.montecarlo.advice import UNRESET, advise
 from cosim.verbs.montecarlo.chip_study import (
     BEHAVIORAL,

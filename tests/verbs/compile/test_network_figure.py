@@ -10,8 +10,7 @@ from cosim.automata.network import network_of
 from cosim.automata.regex import automaton_of
 from cosim.compiler.passes import compile_network
 from cosim.network.ir.nodes import PEDESTAL, Memory
-from cosim.verbs.compile.network_figure import draw_network
-from cosim.verbs.compile.network_parts import BOXES, WIRES, network_parts
+from cosim.verbs.compile.network_figure import BOXES, WIRES, draw_network, network_parts
 
 HOSTILE = '<script>alert("x")</script>'
 SVG = "{http://www.w3.org/2000/svg}"

@@ -12,9 +12,8 @@ from cosim.compiler.passes import compile_network
 from cosim.results.html import escape
 from cosim.results.kept_page import read_page, write_page
 from cosim.results.page import format_block, format_pages
-from cosim.verbs.compile import inside
-from cosim.verbs.compile.inside import picture_network
-from cosim.verbs.compile.page import design_page, write_design
+from cosim.verbs.compile import page as compile_page
+from cosim.verbs.compile.page import design_page, picture_network, write_design
 
 PROBE = """<script>
 const input = document.querySelector(".search input");
@@ -55,16 +54,16 @@ def test_page_has_picture_mapping_areas_and_cells(design, tmp_path):
 
 
 def test_without_a_script_the_table_is_whole_and_the_filter_hidden(design):
-    _, fold = inside.format_mapping(map_parameters(design))
+    _, fold = compile_page.format_mapping(map_parameters(design))
     table = format_block(fold)
     assert table.count("<tr>") == len(map_parameters(design)) + 1
     assert 'type="search" hidden' in table and "<tr hidden" not in table
 
 
 def test_large_tables_keep_the_largest_errors(design, monkeypatch):
-    monkeypatch.setattr(inside, "MOST", 5)
+    monkeypatch.setattr(compile_page, "MOST", 5)
     rows = map_parameters(design)
-    _, fold = inside.format_mapping(rows)
+    _, fold = compile_page.format_mapping(rows)
     (rounded,) = [row for row in rows if row.status == "rounded"]
     assert len(fold.table.rows) == 5 and fold.summary == f"the 5 of {len(rows)} with the largest errors"
     assert rounded.parameter in [row[0] for row in fold.table.rows]
