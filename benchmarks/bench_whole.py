@@ -14,7 +14,7 @@ from smoke import shrink
 
 import cosim
 from cosim.base.resources import trained_network_path
-from cosim.verbs.tables import percent, within
+from cosim.results.metrics import percent, within
 
 SAMPLES = None  # all
 

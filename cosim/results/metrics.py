@@ -12,6 +12,16 @@ from cosim.base.quantities import format_quantity
 PERCENT, AREA_UNIT = "%", "um2"
 
 
+def percent(value: float, digits: int = 1) -> str:
+    """Format a fraction in per cent: 0.9512 -> '95.1 %'."""
+    return f"{100 * value:.{digits}f} %"
+
+
+def within(bounds: tuple[float, float]) -> str:
+    """Format the ends of a fraction's interval: '[93.0 %, 96.7 %]'."""
+    return f"[{percent(bounds[0])}, {percent(bounds[1])}]"
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A measured value with the ends of its 95 % interval, where it has one, in the unit of its metric."""
@@ -53,7 +63,7 @@ class Metric:
     def format(self, value: float, digits: int | None = None) -> str:
         """Return a figure's value as text with its unit; digits: of a percentage, in place of the metric's own."""
         if self.is_share:
-            return f"{100 * value:.{digits or self.digits}f} %"
+            return percent(value, digits or self.digits)
         if self.unit in ("", AREA_UNIT):
             return f"{value:.4g} {self.unit}".strip()
         return format_quantity(value, self.unit)

@@ -4,12 +4,9 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from cosim.base.quantities import format_quantity
-from cosim.results.metrics import METRICS
-from cosim.verbs.bias import WORDS
+from cosim.results.metrics import METRICS, percent, within
 from cosim.verbs.characterize.ladder import LadderSummary
-from cosim.verbs.compare.agreement import ComparisonSummary
 from cosim.verbs.compare.noise_table import format_chip_noise, format_gradient
-from cosim.verbs.compare.pvt import Sweep
 from cosim.verbs.montecarlo.advice import UNRESET, advise
 from cosim.verbs.montecarlo.chips import (
     LEAST_PAIRED,
@@ -21,15 +18,9 @@ from cosim.verbs.montecarlo.chips import (
 )
 from cosim.verbs.trust import format_trust
 
-CONDITIONS, CELLS = 6, 4  # that are named, where there are more
+CELLS = 4  # that are named, where there are more
 SHOWN = ("5", "50", "95")
 FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
-
-
-def say_analog(summary: ComparisonSummary) -> list[str]:
-    """Return a line on when analog states are equal; nothing for a network that has none."""
-    tolerance = summary.analog_tolerance
-    return [f"analog states are equal within {percent(tolerance, 0)} of full scale"] if tolerance else []
 
 
 def format_ladder(summary: LadderSummary) -> list[str]:
@@ -59,22 +50,6 @@ def format_ladder(summary: LadderSummary) -> list[str]:
 def format_outside(outside: Sequence[str]) -> list[str]:
     """Return the last lines of a power table: the parts of a chip that its figures do not contain."""
     return wrap(f"{'not in power':18}{', '.join(outside)}", 79, subsequent_indent=18 * " ")
-
-
-def percent(value: float, digits: int = 1) -> str:
-    """Format a fraction in per cent: 0.9512 -> '95.1 %'."""
-    return f"{100 * value:.{digits}f} %"
-
-
-def within(bounds: tuple[float, float]) -> str:
-    """Format the ends of a fraction's interval: '[93.0 %, 96.7 %]'."""
-    return f"[{percent(bounds[0])}, {percent(bounds[1])}]"
-
-
-def say_basis(sweep: Sweep) -> str:
-    """Return what bias currents the figures of a sweep rest on; of ideal ones also how to see others."""
-    ideal = sweep.stands_on == WORDS["constant"]
-    return sweep.stands_on + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
 
 
 def format_summary(summary: ChipSummary, network: str = "NETWORK") -> list[str]:

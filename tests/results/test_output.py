@@ -6,12 +6,12 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.circuit.waveforms import Timing
 from cosim.results.figures import Figure, save_figure
+from cosim.results.metrics import percent
 from cosim.verbs.compare.agreement import Comparison, EngineResult, summarize_comparison
 from cosim.verbs.compare.figures import draw_confusion
 from cosim.verbs.compare.page import comparison_cards, engine_blocks
 from cosim.verbs.simulate.waveform_figure import draw_waveforms
 from cosim.verbs.simulate.waveforms import WaveLabels, liveliest_cell
-from cosim.verbs.tables import percent
 
 HOSTILE = '<script>alert("x")</script>'
 FORMULA = r"$\frac{$ \undefined_"  # what a renderer of formulas would choke on

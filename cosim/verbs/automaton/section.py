@@ -6,10 +6,10 @@ from cosim.network.automaton_in import automaton_in
 from cosim.network.types import Network
 from cosim.results.figures import figure_bytes
 from cosim.results.html import Picture
+from cosim.results.metrics import percent
 from cosim.results.page import Blocks, Grid, Table
 from cosim.verbs.automaton.figure import describe_automaton, draw_automaton, is_drawn
 from cosim.verbs.compare.transitions import Transition, Transitions
-from cosim.verbs.tables import percent
 from cosim.verbs.trust import say_transitions
 
 _POINTS, _READABLE = 72, 0.9  # of an inch; pixels that a point of a graph needs

@@ -15,6 +15,7 @@ from cosim.engines.simulation.simulated import engine_named
 from cosim.results.figures import Figure, figure_bytes, save_figure
 from cosim.results.html import Picture
 from cosim.results.kept_page import write_page
+from cosim.results.metrics import percent, within
 from cosim.results.page import Blocks, Facts, Page, Section, Table
 from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet
@@ -28,7 +29,6 @@ from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.compile.page import format_inside
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
 from cosim.verbs.simulate.samples import Watched, draw_sample
-from cosim.verbs.tables import percent, say_analog, within
 from cosim.verbs.trust import format_elsewhere, say_audit, say_undecided
 from cosim.verbs.words import say_conditions, worded
 
@@ -257,3 +257,9 @@ def _sources(summary: ComparisonSummary) -> Table:
         (text, str(summary.error_sources[step]), str(summary.decision_sources[step])) for step, text in _STEPS.items()
     )
     return Table(("step of realism", "states", "decisions"), rows, (1, 2))
+
+
+def say_analog(summary: ComparisonSummary) -> list[str]:
+    """Return a line on when analog states are equal; nothing for a network that has none."""
+    tolerance = summary.analog_tolerance
+    return [f"analog states are equal within {percent(tolerance, 0)} of full scale"] if tolerance else []

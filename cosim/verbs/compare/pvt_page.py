@@ -5,14 +5,16 @@ from cosim.compiler.design import Design
 from cosim.results.figures import figure_bytes
 from cosim.results.html import Picture
 from cosim.results.intervals import IntervalEnds
+from cosim.results.metrics import percent, within
 from cosim.results.page import Facts, Page, Section, Table
+from cosim.verbs.bias import WORDS
 from cosim.verbs.compare.figures import draw_pvt
 from cosim.verbs.compare.pvt import PvtCondition, Sweep
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
-from cosim.verbs.tables import CONDITIONS, percent, say_basis, within
 from cosim.verbs.trust import say_audit
 from cosim.verbs.words import worded
 
+CONDITIONS = 6  # that are named, where there are more
 _LEAST = 700  # pixels under which the picture's words cannot be read
 
 
@@ -83,3 +85,9 @@ def _row(row: PvtCondition) -> tuple[str, ...]:
         return (*where, "failed", "", "", "", "")
     same = percent(row.state_agreement, 2), percent(row.task_agreement), within(row.task_agreement_interval)
     return (*where, *same, percent(row.accuracy), format_quantity(row.power_w, "W"))
+
+
+def say_basis(sweep: Sweep) -> str:
+    """Return what bias currents the figures of a sweep rest on; of ideal ones also how to see others."""
+    ideal = sweep.stands_on == WORDS["constant"]
+    return sweep.stands_on + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from cosim.base.quantities import format_quantity, parse_quantity
 from cosim.results.intervals import IntervalEnds
+from cosim.results.metrics import percent
 from cosim.results.paired import METHODS, Method
 from cosim.verbs.diff.difference import Cause, Change, Difference, Moved, Pairing
-from cosim.verbs.tables import percent
 
 NOTHING = "nothing differs"
 _LEAST_P = 1e-4

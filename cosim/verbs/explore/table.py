@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cosim.base.quantities import format_quantity
-from cosim.results.metrics import Estimate
+from cosim.results.metrics import Estimate, percent
 from cosim.verbs.explore.study import FIGURES, Exploration, Knob, Tried, violation
 from cosim.verbs.sweep.study import Value
 from cosim.verbs.sweep.table import format_figure_of, format_one
-from cosim.verbs.tables import percent
 
 AREA_NOTE = "areas are gates and capacitors as drawn, without wires: cosim layout draws macros of 2.6 to 2.9 times that"
 BITS_NOTE = "trim converters are in neither power nor area"

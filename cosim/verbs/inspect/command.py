@@ -8,9 +8,6 @@ from cosim.base.errors import MappingError
 from cosim.base.text import shown_path
 from cosim.cli.session import VerbSession
 from cosim.cli.verb import FILE, Result, argument, switch, verb
-from cosim.exchange.checkpoint import load_network
-from cosim.results.text import format_text
-from cosim.verbs.inspect.page import describe_network, network_page, software_page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +20,10 @@ class InspectOptions:
 
 def run(options: InspectOptions, _session: VerbSession) -> Result:
     """Print task, encoding, layers, value ranges and training figures of a CHECKPOINT (.pt or .npz)."""
+    from cosim.exchange.checkpoint import load_network
+    from cosim.results.text import format_text
+    from cosim.verbs.inspect.page import describe_network, network_page, software_page
+
     checkpoint, as_json = options.checkpoint, options.as_json
     try:
         network = load_network(checkpoint)

@@ -4,7 +4,7 @@ from cosim.base.quantities import format_quantity
 from cosim.cells.blocks import OUTSIDE
 from cosim.results.figures import Figure, figure_bytes
 from cosim.results.html import Picture
-from cosim.results.metrics import CHIP_METRICS, METRICS
+from cosim.results.metrics import CHIP_METRICS, METRICS, percent, within
 from cosim.results.page import Blocks, Facts, Grid, Page, Section, Table
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compare.noise_table import chip_noise_rows
@@ -25,13 +25,7 @@ from cosim.verbs.montecarlo.chips import ChipSummary
 from cosim.verbs.montecarlo.figures import draw_blocks, draw_failure, draw_pairs, draw_shares, draw_yield_curve
 from cosim.verbs.montecarlo.spread_section import format_cells, format_spreads, picture_running_yield
 from cosim.verbs.provenance import origins, subject_of
-from cosim.verbs.tables import (
-    format_bias,
-    format_correlation,
-    percent,
-    why_no_correlation,
-    within,
-)
+from cosim.verbs.tables import format_bias, format_correlation, why_no_correlation
 from cosim.verbs.trust import trust_rows
 from cosim.verbs.words import VARIATION, say_conditions, worded
 

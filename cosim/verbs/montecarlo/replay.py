@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 def replay(trial: "Trial", number: int, store: Path) -> list[str]:
     """Simulate one chip of a Monte Carlo run on transistors; return lines that show it beside what the store says."""
     from cosim.base.store import check_settings
+    from cosim.results.metrics import percent
     from cosim.verbs.montecarlo.run import replay_chip, run_settings
     from cosim.verbs.montecarlo.store import read_store
-    from cosim.verbs.tables import percent
 
     if number >= trial.plan.chips:
         raise InputError(f"--replay must be below --chips ({trial.plan.chips}), not {number}")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cosim.results.figures import Figure, figure_bytes
 from cosim.results.html import Picture
 from cosim.results.intervals import running_intervals
-from cosim.results.metrics import METRICS
+from cosim.results.metrics import METRICS, percent, within
 from cosim.results.page import Blocks, Grid
 from cosim.verbs.montecarlo.cell_spread import CellSpread, Weak, rank_weak
 from cosim.verbs.montecarlo.chip_study import POWER, ChipStudy, figures_of, scale_of, software_of
@@ -22,7 +22,6 @@ from cosim.verbs.montecarlo.spread_figures import (
     draw_thresholds,
     draw_weak,
 )
-from cosim.verbs.tables import percent, within
 
 NORMAL = ("accuracy", POWER)  # whose quantiles are held against a normal distribution
 LEAST = 8  # chips that show a distribution at all

@@ -9,10 +9,10 @@ from cosim.base.seal import checksum
 from cosim.base.version import __version__
 from cosim.compiler.design import Design, network_hash
 from cosim.results.kept_page import REPORT_FILE
+from cosim.results.metrics import percent, within
 from cosim.results.page import Facts, Links, Page, PageSubject, Section, Table
 from cosim.technology.types import Technology
 from cosim.verbs.partitions.study import DeployedSummary, PartitionSummary
-from cosim.verbs.tables import percent, within
 from cosim.verbs.trust import say_audit
 from cosim.verbs.words import say_conditions
 

@@ -12,13 +12,13 @@ from cosim.engines.simulation.simulated import engine_named
 from cosim.network.reference import pool_readout
 from cosim.results.html import Picture
 from cosim.results.intervals import IntervalEnds, interval
+from cosim.results.metrics import percent, within
 from cosim.results.page import Facts, Page, Section, Table
 from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.verbs.answers import say_answer, say_target
 from cosim.verbs.compare.agreement import count_elsewhere
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
-from cosim.verbs.tables import percent, within
 from cosim.verbs.trust import say_elsewhere
 from cosim.verbs.words import say_conditions, worded
 

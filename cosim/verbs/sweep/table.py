@@ -4,9 +4,8 @@ import csv
 import io
 
 from cosim.base.quantities import format_quantity, parse_quantity
-from cosim.results.metrics import AREA_UNIT, METRICS, PERCENT, Estimate
+from cosim.results.metrics import AREA_UNIT, METRICS, PERCENT, Estimate, percent
 from cosim.verbs.sweep.study import SweepAxis, SweepSummary, SweptPoint
-from cosim.verbs.tables import percent
 
 _FRACTIONS = ("without_failed", "state_agreement_behavioral")  # beside METRICS
 _UNITS = {"_w": "W", "_j": "J", "_a": "A", "_v": "V", "_s": "s", "_um2": "um2"}

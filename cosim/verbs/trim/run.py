@@ -17,6 +17,7 @@ from cosim.engines.engine import Engine, Failure, FailureKind, Progress
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
 from cosim.results.figures import figure_bytes
 from cosim.results.html import Picture
+from cosim.results.metrics import percent, within
 from cosim.results.page import Facts, Page, Section, Table
 from cosim.tasks.clipping import find_clipping
 from cosim.verbs.compare.agreement import count_elsewhere
@@ -29,7 +30,6 @@ from cosim.verbs.montecarlo.spec import Spec, passes_specs
 from cosim.verbs.montecarlo.statistics import count_yield, describe_metrics
 from cosim.verbs.montecarlo.trial import Trial, figures_of, infer_chip
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
-from cosim.verbs.tables import percent, within
 from cosim.verbs.trim.trim import measure_behavioral, measure_transistors, trim_codes, trim_ranges
 from cosim.verbs.trust import say_elsewhere
 from cosim.verbs.words import worded

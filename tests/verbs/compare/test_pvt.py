@@ -18,9 +18,8 @@ from cosim.verbs.bias import WORDS
 from cosim.verbs.compare.agreement import ComparisonSummary
 from cosim.verbs.compare.figures import draw_pvt
 from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES, nominal_condition, pvt_grid, summarize_pvt
-from cosim.verbs.compare.pvt_page import condition_table, say_worst
+from cosim.verbs.compare.pvt_page import condition_table, say_basis, say_worst
 from cosim.verbs.pipeline import Conditions, Listener, run_pvt
-from cosim.verbs.tables import say_basis
 
 
 def summary(states, decisions, samples=8):

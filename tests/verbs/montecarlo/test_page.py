@@ -15,7 +15,7 @@ from cosim.base.quantities import format_quantity
 from cosim.base.seal import seal_json
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
-from cosim.results.metrics import CHIP_METRICS
+from cosim.results.metrics import CHIP_METRICS, percent
 from cosim.results.page import format_pages
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
@@ -34,7 +34,6 @@ from cosim.verbs.montecarlo.write import (
     write_report,
     yield_curve,
 )
-from cosim.verbs.tables import percent
 
 HOSTILE = '<script>alert("x")</script>'
 VOID = {"meta", "img", "br"}
