@@ -11,9 +11,9 @@ import cosim.base.bounds
 from cosim.base.bounds import Bounds, available_memory, check_memory
 from cosim.base.errors import InputError, OutOfMemoryError
 from cosim.cli import _cosim
-from cosim.verbs.explore.knobs import read_knobs
+from cosim.verbs.explore.circuits import read_knobs
 from cosim.verbs.signoff.plan import read_plan
-from cosim.verbs.sweep.axes import read_axes
+from cosim.verbs.sweep.command import read_axes
 from cosim.verbs.trim.command import parse_bits
 
 VALUES = ("-1", "0", "nan", "inf", "1e308", str(2**63), str(10**30), str(10**9))

@@ -7,8 +7,7 @@ from cosim.results.metrics import AGREEMENTS, CHIP_METRICS, METRICS, Estimate, M
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.spec_file import format_verdicts, judge
 from cosim.verbs.signoff.subject import findings
-from cosim.verbs.sweep.study import find_figures
-from cosim.verbs.sweep.table import format_one, unit_of
+from cosim.verbs.sweep.study import find_figures, format_one, unit_of
 
 
 def test_what_chips_have_is_in_the_table():

@@ -77,8 +77,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     .svg, and report.html. The same command continues a search, also with more --trials.
     """
     from cosim.results.kept_page import page_lines
-    from cosim.verbs.explore.circuits import check_base
-    from cosim.verbs.explore.knobs import read_knobs
+    from cosim.verbs.explore.circuits import check_base, read_knobs
     from cosim.verbs.explore.page import write_exploration
     from cosim.verbs.explore.search import Search, Space, TrialStore, explore, optuna
 
@@ -196,9 +195,8 @@ def _default_spec(inner: InnerVerb) -> str:
 
 def _about(circuits: "Circuits", space: "Space", made_with: Mapping[str, str]) -> "Exploration":
     """Return the search with no trial yet."""
-    from cosim.verbs.explore.knobs import NAMES
-    from cosim.verbs.explore.study import Exploration
-    from cosim.verbs.explore.table import AREA_NOTE, BITS_NOTE
+    from cosim.verbs.explore.circuits import NAMES
+    from cosim.verbs.explore.study import AREA_NOTE, BITS_NOTE, Exploration
 
     chips = circuits.chips
     name, digest = describe_network(chips.network)

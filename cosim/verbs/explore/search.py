@@ -19,8 +19,7 @@ from cosim.base.errors import MissingToolError
 from cosim.base.resources import install_command
 from cosim.base.store import RecordFormat, RecordStore, continue_run, settings_key
 from cosim.base.text import check_plain, json_object, typed
-from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, violation, worth
-from cosim.verbs.explore.table import shown_value
+from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, shown_value, violation, worth
 from cosim.verbs.sweep.study import Value
 
 SEARCH_FILE, TRIALS_FILE, CHECKS_FILE = "search.json", "trials.jsonl", "transistors.jsonl"
@@ -28,6 +27,9 @@ _REPAIR = "choose another folder with -o"
 STARTUP = 12  # trials at random before the estimator has something to estimate from
 _DIGITS = 3  # of a value of a range: a folder's settings stay short
 _ATTEMPTS = 60  # at something new
+Run = Callable[[int, dict[str, Value]], Tried]
+Check = Callable[[Tried], OnTransistors]
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -169,11 +171,6 @@ class TrialStore:
         self.trials = RecordStore(folder / TRIALS_FILE, key, _TRIALS)
         self.checks = RecordStore(folder / CHECKS_FILE, key, _CHECKS)
         continue_run(folder / SEARCH_FILE, plain, self.trials, self.checks)
-
-
-Run = Callable[[int, dict[str, Value]], Tried]
-Check = Callable[[Tried], OnTransistors]
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

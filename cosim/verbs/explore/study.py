@@ -1,14 +1,18 @@
 """Circuits that a search tried for one network: what was varied, what each costs and does, and which none beats.
 
 Fields of `Exploration` are the keys of explore.json, see `json_object`; values of knobs are in SI, figures in SI,
-fractions or um2.
+fractions or um2. Below are the same as text with their units, and as explore.csv.
 """
 
+import csv
+import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cosim.results.metrics import METRICS, Estimate
-from cosim.verbs.sweep.study import Value
+from cosim.base.quantities import format_quantity
+from cosim.results.metrics import METRICS, Estimate, percent
+from cosim.verbs.sweep.study import Value, format_figure_of, format_one
 
 # of a trial: figure -> where a run of chips has it; the last three are of the circuit without mismatch
 FIGURES = {
@@ -23,6 +27,20 @@ OBJECTIVES = {name: METRICS[name].better for name in FIGURES}
 DEFAULT_OBJECTIVES = ("yield", "power", "area")
 DRAWN = {"mirror-area": "mirrors", "cell-area": "cells", "switch-area": "switches"}  # knob -> group of transistors
 HOLD, BITS = "hold", "bits"
+AREA_NOTE = "areas are gates and capacitors as drawn, without wires: cosim layout draws macros of 2.6 to 2.9 times that"
+BITS_NOTE = "trim converters are in neither power nor area"
+_MOST = 4
+_OTHERS, _THERE, _STATES, _COUNTED = "other chips", "transistors", "states there", "chips there"  # columns
+_WORDS = {
+    "i-unit": "unit current",
+    "t-step": "frame",
+    "units": "units per weight",
+    "mirror-area": "mirrors",
+    "cell-area": "cells",
+    "switch-area": "switches",
+    "hold": "hold capacitor",
+    "bits": "trim bits",
+}
 
 
 @dataclass(frozen=True)
@@ -135,3 +153,127 @@ def front_of(trials: Sequence[Tried], objectives: Sequence[str], least_yield: fl
         )
     ]
     return tuple(one for one, _ in sorted(found, key=lambda pair: ([-value for value in pair[1]], pair[0].number)))
+
+
+def name_knob(knob: Knob) -> str:
+    """Return the name of an option that `cosim explore` varies, as its page has it."""
+    return _WORDS.get(knob.option, knob.option)
+
+
+def shown_value(knob: Knob, value: Value) -> str:
+    """Return the value of an option that `cosim explore` varies as text, with its unit."""
+    if isinstance(value, str):
+        return value
+    return format_quantity(value, knob.unit) if knob.unit else f"{value:g}"
+
+
+def shown_figures(found: Exploration) -> tuple[str, ...]:
+    """Return the names of the objectives, and accuracy where it is none."""
+    return tuple(dict.fromkeys([*found.objectives, "accuracy"]))
+
+
+def shown_figure(name: str, figure: Estimate | None) -> str:
+    """Format a figure, a yield with its interval; the chips' spread of others says little."""
+    if figure is None:
+        return "-"
+    return format_figure_of(name, figure) if name == "yield" else format_one(name, figure.value)
+
+
+def head_of(found: Exploration) -> tuple[str, ...]:
+    """Return the column names of the table of circuits; `remarks` explains the last ones."""
+    seen = [one.transistors for one in found.on_front if one.transistors]
+    there = (_THERE, _STATES) if seen else ()
+    counted = (_COUNTED,) if any(one.chips for one in seen) else ()
+    return ("trial", *map(name_knob, found.knobs), *shown_figures(found), _OTHERS, *there, *counted)
+
+
+def row_of(found: Exploration, one: Tried) -> tuple[str, ...]:
+    """Return a circuit on the front of `cosim explore` as a row of the table."""
+    seen = one.transistors
+    more = {
+        _OTHERS: shown_figure("yield", one.fresh),
+        _THERE: shown_figure("accuracy", seen.figures.get("accuracy") if seen else None),
+        _STATES: shown_figure("state_agreement", seen.figures.get("state_agreement") if seen else None),
+        _COUNTED: shown_figure("yield", seen.yield_ if seen else None),
+    }
+    values = (shown_value(knob, one.values[knob.option]) for knob in found.knobs)
+    figures = (shown_figure(name, one.figures.get(name)) for name in shown_figures(found))
+    return (str(one.number), *values, *figures, *(more[name] for name in head_of(found) if name in more))
+
+
+def verdict(found: Exploration) -> str:
+    """Return the result of `cosim explore` in a sentence without its full stop."""
+    sought = _listed(found.objectives)
+    tried = f"{len(found.trials)} circuits tried"
+    if found.front:
+        return f"{tried}; {len(found.front)} that none beats in {sought}"
+    best = max((one for one in found.trials if one.figures), key=lambda one: one.figures["yield"].value, default=None)
+    most = f"; the largest yield is {shown_figure('yield', best.figures['yield'])}" if best else ""
+    return f"{tried}; none that transistors confirm has a yield of {percent(found.least_yield)} or more{most}"
+
+
+def remarks(found: Exploration) -> list[str]:
+    """Return remarks on a search: what its figures mean, what transistors refuted and what could not be run."""
+    lines = [
+        f"yield: chips with {', '.join(found.spec)}; 95 % intervals in brackets; a choice has at least "
+        f"{percent(found.least_yield)}",
+        *(_explained(name, found) for name in (_OTHERS, _THERE, _COUNTED) if found.front and name in head_of(found)),
+    ]
+    refuted = [one for one in found.trials if one.refuted]
+    if refuted:
+        some = ", ".join(f"{one.number} ({one.transistors.missed})" for one in refuted[:_MOST] if one.transistors)
+        lines.append(
+            f"refuted by transistors: {len(refuted)} circuits, {some}{', ...' if len(refuted) > _MOST else ''}"
+        )
+    reasons = Counter(one.reason for one in found.trials if one.reason and not one.figures)
+    lines += [f"{count} not possible: {reason}" for reason, count in reasons.most_common(_MOST)]
+    return [*lines, *found.notes]
+
+
+def state_of(found: Exploration, one: Tried) -> str:
+    """Return the status of a trial in words: on the front, refuted, beaten, or why not."""
+    if not one.figures:
+        return f"not possible: {one.reason}"
+    if one.refuted:
+        return f"refuted: {one.transistors.missed if one.transistors else ''}"
+    if one.number in found.front:
+        return "on the front"
+    return "yield too low" if violation(one, found.least_yield) else "beaten"
+
+
+def format_exploration_csv(found: Exploration) -> bytes:
+    """Return all trials as CSV: values of knobs in SI, every figure with the ends of its interval, what transistors
+    give."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = [f"{name}{end}" for name in (*FIGURES, "fresh_yield") for end in ("", "_low", "_high")]
+    seen = ("transistors_accuracy", "transistors_state_agreement", "transistors_power", "transistors_yield")
+    knobs = [f"{knob.option}_{knob.unit}" if knob.unit else knob.option for knob in found.knobs]
+    writer.writerow(["trial", *knobs, *columns, *seen, "state"])
+    for one in found.trials:
+        figures: Sequence[Estimate | None] = [*(one.figures.get(name) for name in FIGURES), one.fresh]
+        ends = [end for each in figures for end in ((each.value, each.low, each.high) if each else (None, None, None))]
+        on = one.transistors.figures if one.transistors else {}
+        there = [on.get(name) for name in ("accuracy", "state_agreement", "power")]
+        there.append(one.transistors.yield_ if one.transistors else None)
+        values = [one.values[knob.option] for knob in found.knobs]
+        writer.writerow(
+            [one.number, *values, *ends, *(each.value if each else None for each in there), state_of(found, one)]
+        )
+    return text.getvalue().encode()
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _explained(column: str, found: Exploration) -> str:
+    if column == _OTHERS:
+        return (
+            f"{_OTHERS}: the yield of as many chips that were drawn after the search, which chose by its own, so that "
+            "the best of many look better than they are"
+        )
+    if column == _THERE:
+        return f"{_THERE}: accuracy and states of the circuit without mismatch in the batched engine"
+    chips = max(one.transistors.chips or 0 for one in found.on_front if one.transistors)
+    return f"{_COUNTED}: the yield of the first {chips} of the other chips on transistors"

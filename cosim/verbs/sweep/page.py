@@ -1,16 +1,26 @@
-"""The files of a sweep's folder: sweep.json, sweep.csv, the picture, and its page."""
+"""The files of a sweep's folder: sweep.json, sweep.csv, the picture, and its page.
 
+The picture has a panel for each figure: curves with interval bars over one axis, or a map over two.
+"""
+
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
+
+import numpy as np
 
 from cosim.base.seal import seal_json
 from cosim.base.write import write_together
-from cosim.results.figures import Figure, figure_bytes
+from cosim.results.figures import CYCLE, RED, Axes, Figure, figure_bytes, log_axis, plain, styled
 from cosim.results.html import Picture, show
 from cosim.results.kept_page import REPORT_FILE, write_page
+from cosim.results.metrics import PERCENT
 from cosim.results.page import Facts, Links, Page, PageSubject, Section, Table
-from cosim.verbs.sweep.figures import draw_sweep
-from cosim.verbs.sweep.study import SweepSummary, SweptPoint, extremes
-from cosim.verbs.sweep.table import (
+from cosim.verbs.sweep.study import (
+    SweepAxis,
+    SweepSummary,
+    SweptPoint,
+    extremes,
     format_figure_of,
     format_one,
     format_sweep_csv,
@@ -18,9 +28,18 @@ from cosim.verbs.sweep.table import (
     name_axis,
     name_figure,
     remarks,
+    scale_of,
 )
 
 _READABLE = 88  # pixels an inch under which a picture's words cannot be read
+_MOST_PANELS, _MOST_CURVES, _MOST_TICKS = 4, 4, 9
+_PANEL = (3.5, 3.0)
+_DARK = 0.45  # of the colours, from below: where numbers are white
+_SMALL = 7
+_LEAST_SPAN = 0.05  # of the colours, relative
+_APART = 0.012  # of the axis, between curves
+_DECADE = 10.0
+_ABOVE = 0.04  # of what is below 100 %
 
 
 def write_sweep(folder: Path, summary: SweepSummary) -> None:
@@ -91,3 +110,139 @@ def _row(summary: SweepSummary, point: SweptPoint) -> tuple[str, ...]:
     figures = (format_figure_of(name, point.figures.get(name)) for name in summary.figures)
     status = point.status if point.reason is None else f"{point.status}: {point.reason}"
     return (*labels(summary, point), *figures, status)
+
+
+@styled
+def draw_sweep(summary: SweepSummary) -> Figure:
+    """Draw the first four figures of a sweep. Over two axes they are curves, one for each value of the second, if those
+    are four at most; else maps."""
+    names = summary.figures[:_MOST_PANELS]
+    curves = len(summary.axes) == 1 or _draws_curves(*summary.axes)
+    columns = len(names) if len(names) < _MOST_PANELS else 2
+    rows = -(-len(names) // columns)
+    wide = _PANEL[0] if curves else max(_PANEL[0], 1.4 + 0.75 * len(summary.axes[0].values))
+    figure = Figure(figsize=(max(columns * wide, 4.2), rows * _PANEL[1]), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axis, name in zip(panels, names, strict=True):
+        if curves:
+            _draw_curves(axis, summary, name)
+        else:
+            _draw_map(axis, summary, name)
+    handles, words = panels[0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, words, loc="outside upper center", ncols=4, fontsize=8, frameon=False)
+    return figure
+
+
+def _draws_curves(first: SweepAxis, second: SweepAxis) -> bool:
+    return first.numbers is not None and len(second.values) <= _MOST_CURVES < len(first.values) + 2
+
+
+def _draw_curves(panel: Axes, summary: SweepSummary, name: str) -> None:
+    first, *others = summary.axes
+    numbers = first.numbers or tuple(float(k) for k in range(len(first.values)))
+    place = dict(zip(first.values, numbers, strict=True))
+    factor, unit = scale_of(name, _largest(summary.points, name))
+    groups = others[0].values if others else (None,)
+    for k, value in enumerate(groups):
+        points = [point for point in summary.points if value is None or point.values[others[0].option] == value]
+        color = CYCLE[k]
+        shift = (k - (len(groups) - 1) / 2) * _APART
+        label = None if value is None else f"{name_axis(others[0])} {others[0].label(value)}"
+        _draw_bars(
+            panel,
+            _moved(place, shift, log=first.geometric),
+            [(point, factor) for point in points],
+            (name, first.option),
+            (color, label),
+        )
+    failed = [place[point.values[first.option]] for point in summary.points if point.figures.get(name) is None]
+    if failed:
+        transform = panel.get_xaxis_transform()
+        panel.plot(failed, len(failed) * [0.03], "x", color=RED, ms=6, transform=transform, label="no figure")
+    _finish(panel, first, numbers, f"{name_figure(name)}{f' ({unit})' if unit else ''}")
+    _scale(panel, summary.points, name)
+
+
+def _moved(place: dict[float | str, float], share: float, *, log: bool) -> dict[float | str, float]:
+    """Return places moved by a share of their span, so that bars of several curves are beside each other."""
+    low, high = min(place.values()), max(place.values())
+    if log:
+        return {value: x * (high / low) ** share for value, x in place.items()}
+    return {value: x + (high - low) * share for value, x in place.items()}
+
+
+def _draw_bars(
+    panel: Axes,
+    place: dict[float | str, float],
+    points: Sequence[tuple[SweptPoint, float]],
+    names: tuple[str, str],
+    style: tuple[object, str | None],
+) -> None:
+    """Draw one curve with its intervals; names: of the figure and of the axis; style: colour and label."""
+    there = [(point, found, factor) for point, factor in points if (found := point.figures.get(names[0])) is not None]
+    if not there:
+        return
+    x = [place[point.values[names[1]]] for point, _, _ in there]
+    y = np.array([factor * found.value for _, found, factor in there])
+    ends = [(found.value if end is None else end) for _, found, _ in there for end in (found.low, found.high)]
+    bounds = there[0][2] * np.array(ends).reshape(-1, 2).T
+    errors = np.maximum(np.array([y - bounds[0], bounds[1] - y]), 0)
+    panel.errorbar(x, y, errors if errors.any() else None, marker="o", ms=3.5, lw=1.3, capsize=2.5, color=style[0],
+                   label=style[1])  # fmt: skip
+
+
+def _finish(panel: Axes, axis: SweepAxis, numbers: Sequence[float], label: str) -> None:
+    if axis.numbers is not None and axis.geometric:
+        panel.set_xscale("log")
+    every = -(-len(numbers) // _MOST_TICKS)
+    words = [axis.label(value) for value in axis.values][::every]
+    slant = {"rotation": 35, "ha": "right"} if sum(map(len, words)) > 36 else {}
+    panel.set_xticks(numbers[::every], words, **slant)
+    panel.minorticks_off()
+    panel.set_xlabel(name_axis(axis), fontsize=9)
+    panel.set_title(label, fontsize=9)
+    panel.grid(lw=0.3)
+    plain(panel)
+
+
+def _scale(panel: Axes, points: Sequence[SweptPoint], name: str) -> None:
+    """Scale an axis: logarithmic where values are positive and span a decade and are no fractions, otherwise from 0
+    where none is negative; fractions end a little above 100 % or at what they reach."""
+    values = [found.value for point in points if (found := point.figures.get(name)) is not None]
+    low, high = panel.get_ylim()
+    if scale_of(name, 1.0)[1] == PERCENT:
+        panel.set_ylim(top=min(high, 100 + _ABOVE * (100 - low)))
+    elif values and min(values) > 0 and max(values) >= _DECADE * min(values):
+        log_axis(panel, "y", min(values), max(values))
+    elif values and min(values) >= 0:
+        panel.set_ylim(bottom=0, top=high if any(values) else 1)
+
+
+def _largest(points: Sequence[SweptPoint], name: str) -> float:
+    return max((abs(found.value) for point in points if (found := point.figures.get(name)) is not None), default=0.0)
+
+
+def _draw_map(panel: Axes, summary: SweepSummary, name: str) -> None:
+    """Draw values in colours and as numbers, the first axis to the right and the second upwards."""
+    first, second = summary.axes
+    by_place = {(point.values[first.option], point.values[second.option]): point for point in summary.points}
+    values = np.full((len(second.values), len(first.values)), np.nan)
+    for (y, above), (x, right) in product(enumerate(second.values), enumerate(first.values)):
+        found = by_place[right, above].figures.get(name)
+        values[y, x] = np.nan if found is None else found.value
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    wider = max(_LEAST_SPAN * max(abs(low), abs(high)) - (high - low), 0.0) / 2  # what hardly differs looks alike
+    low, high = low - wider, high + wider
+    panel.imshow(values, cmap="viridis", vmin=low, vmax=high, origin="lower", aspect="auto")
+    for (y, x), value in np.ndenumerate(values):
+        dark = value < low + _DARK * (high - low)
+        text = format_one(name, float(value)) if np.isfinite(value) else "none"
+        panel.text(x, y, text, ha="center", va="center", fontsize=_SMALL, color="white" if dark else "black")
+    panel.set_xticks(range(len(first.values)), [first.label(value) for value in first.values])
+    panel.set_yticks(range(len(second.values)), [second.label(value) for value in second.values])
+    panel.set_xlabel(name_axis(first), fontsize=9)
+    panel.set_ylabel(name_axis(second), fontsize=9)
+    panel.set_title(name_figure(name), fontsize=9)
+    panel.tick_params(labelsize=_SMALL, length=0)

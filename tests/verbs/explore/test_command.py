@@ -9,8 +9,7 @@ import pytest
 
 from cosim.base.errors import InputError
 from cosim.base.resources import install_command
-from cosim.verbs.explore.circuits import derived_technology
-from cosim.verbs.explore.knobs import read_knobs
+from cosim.verbs.explore.circuits import derived_technology, read_knobs
 from cosim.verbs.inner import InnerVerb
 from cosim.verbs.montecarlo import command as montecarlo
 

@@ -17,9 +17,8 @@ from cosim.results.metrics import Estimate
 from cosim.results.text import WIDTH
 from cosim.verbs.montecarlo import command as montecarlo
 from cosim.verbs.montecarlo.store import unpack_draws
-from cosim.verbs.sweep.axes import read_axes
-from cosim.verbs.sweep.study import find_figures, pick_figure, spaced
-from cosim.verbs.sweep.table import format_one, unit_of
+from cosim.verbs.sweep.command import read_axes
+from cosim.verbs.sweep.study import find_figures, format_one, pick_figure, spaced, unit_of
 
 FILES = ("run.toml", "sweep.json", "sweep.csv", "sweep.png", "sweep.svg", "report.html")
 
