@@ -35,8 +35,7 @@ from cosim.verbs.compare.pvt import PvtGrid, Sweep, pvt_grid, summarize_pvt
 from cosim.verbs.compare.pvt_page import pvt_page
 from cosim.verbs.compare.transistor_noise import compare_noisy
 from cosim.verbs.compile.outputs import summarize
-from cosim.verbs.power.figure import draw_power
-from cosim.verbs.power.page import power_page
+from cosim.verbs.power.page import draw_power, power_page
 from cosim.verbs.power.study import PowerSummary, study_power, summarize_power, tabulate_power
 from cosim.verbs.simulate.page import SimulationSubject, simulation_page
 from cosim.verbs.simulate.sample_table import tabulate_samples

@@ -17,7 +17,7 @@ from cosim.verbs.compare.pvt import PvtCondition, Sweep
 from cosim.verbs.compare.pvt_page import pvt_page
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.trial import Trial
-from cosim.verbs.partitions.page import PartitionSubject, partitions_page
+from cosim.verbs.partitions.run import PartitionSubject, partitions_page
 from cosim.verbs.partitions.study import DeployedSummary, PartitionSummary
 from cosim.verbs.power.page import power_page
 from cosim.verbs.power.study import study_power, summarize_power

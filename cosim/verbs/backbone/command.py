@@ -28,7 +28,6 @@ from cosim.papers.shape import (
 from cosim.papers.shape import SHAPE_BOUNDS as _OF_SHAPE
 from cosim.papers.shape import TRAINING_BOUNDS as _OF_TRAINING
 from cosim.training.config import seed_path, state_path
-from cosim.verbs.train.beside import Heard, check_output, stopping_truthfully, write_beside
 from cosim.verbs.train.command import EXTRA, board_option, values_for
 
 if TYPE_CHECKING:
@@ -107,6 +106,7 @@ def run(options: BackboneOptions, session: VerbSession) -> Result:
     and model_curve.svg. The same command goes on with a training that stopped.
     """
     from cosim.papers.sources import load_source
+    from cosim.verbs.train.beside import Heard, check_output, stopping_truthfully, write_beside
 
     output = options.output
     if output.suffix != ".pt":

@@ -1,14 +1,91 @@
-"""Shared by `cosim train` and `cosim backbone`: the files beside a checkpoint, and the message after a stop."""
+"""The files beside a checkpoint, for `cosim train` and `cosim backbone`, and the message after a stop.
 
-from collections.abc import Generator, Mapping
+The curve of a training is model_curve.csv and model_curve.svg, both from the file's history.
+"""
+
+import csv
+import io
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from cosim.base.claim import check_replaceable
 from cosim.base.settings import settings_beside
+from cosim.base.write import write_together
 from cosim.cli.progress import Progress
 from cosim.cli.session import VerbSession
 from cosim.cli.stopping import StoppedError
+from cosim.results.figures import BLUE, GREY, RED, Figure, figure_bytes, plain
+
+Columns = Mapping[str, Sequence[float]]
+_WHOLE = ("seed", "iteration")
+_ORDER = (*_WHOLE, "loss", "validation_loss", "validation_accuracy", "validation_mae", "epsilon", "learning_rate")
+_NAMES = {"validation_accuracy": "held-out accuracy", "validation_mae": "held-out mean\nabsolute error"}
+
+
+@dataclass(frozen=True)
+class TrainingCurve:
+    """The part of a training's history that holds its curve: the points of all seeds, by column."""
+
+    curve: dict[str, list[float]]
+
+
+def curve_paths(checkpoint: Path) -> tuple[Path, Path]:
+    """Return the paths of table and picture of a checkpoint's training."""
+    beside = checkpoint.with_name(f"{checkpoint.stem}_curve")
+    return beside.with_suffix(".csv"), beside.with_suffix(".svg")
+
+
+def is_curve(table: Path) -> bool:
+    """Return whether a file is the table of a training's curve, by its first line."""
+    try:
+        with table.open("rb") as file:
+            return file.readline(1000).startswith(",".join(_ORDER[:3]).encode())
+    except OSError:
+        return False
+
+
+def write_curve(checkpoint: Path, columns: Columns) -> None:
+    """Write both, or none. columns: of `cosim.training.history.Recorder`; raises InputError when they cannot be."""
+    table, picture = curve_paths(checkpoint)
+    write_together({table: _format_csv(columns), picture: figure_bytes(draw_curve(columns), "svg")})
+
+
+def _format_csv(columns: Columns) -> bytes:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    names = [name for name in _ORDER if name in columns]
+    rows.writerow(names)
+    rows.writerows(zip(*(map(int, columns[name]) if name in _WHOLE else columns[name] for name in names), strict=True))
+    return text.getvalue().encode()
+
+
+def draw_curve(columns: Columns) -> Figure:
+    """Draw loss, score, epsilon and learning rate over the iterations; the first seed dark, the others pale."""
+    figure = Figure(figsize=(7.0, 6.4), layout="constrained")
+    loss, scored, annealed, rated = axes = figure.subplots(4, 1, sharex=True, height_ratios=(2, 2, 1, 1))
+    arrays = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+    score = next(name for name in columns if name in _NAMES)
+    for place, seed in enumerate(dict.fromkeys(columns["seed"])):
+        own = {name: values[arrays["seed"] == seed] for name, values in arrays.items()}
+        pale = {"alpha": 1.0 if place == 0 else 0.35, "lw": 1.0}
+        labels = ("training", "held out") if place == 0 else (None, None)
+        loss.plot(own["iteration"], own["loss"], color=GREY, label=labels[0], **pale)
+        loss.plot(own["iteration"], own["validation_loss"], color=BLUE, label=labels[1], **pale)
+        for axis, name, color in ((scored, score, BLUE), (annealed, "epsilon", RED), (rated, "learning_rate", RED)):
+            axis.plot(own["iteration"], own[name], color=color, **pale)
+    if score == "validation_accuracy":
+        scored.set_ylim(0, 1.02)
+    for axis, text in zip(axes, ("loss", _NAMES[score], "epsilon", "learning rate"), strict=True):
+        axis.set_ylabel(text, fontsize=8)
+        axis.set_xlim(0, arrays["iteration"].max())
+    loss.legend(fontsize=7, frameon=False)
+    rated.set_xlabel("iteration")
+    plain(*axes)
+    return figure
 
 
 class Heard:
@@ -27,7 +104,6 @@ def check_output(output: Path) -> None:
     there that cosim has not written."""
     from cosim.base.settings import is_settings
     from cosim.exchange.checkpoint import is_written_here
-    from cosim.verbs.train.curve import curve_paths, is_curve
 
     table, picture = curve_paths(output)
     settings = settings_beside(output)
@@ -40,7 +116,6 @@ def write_beside(output: Path, history: Mapping[str, object], session: VerbSessi
     """Write the curve and the settings of a training beside its checkpoint; says so where it was whole before, and
     writes what is missing then."""
     from cosim.base.text import shown_path, typed
-    from cosim.verbs.train.curve import TrainingCurve, curve_paths, write_curve
 
     if not trained:
         session.echo(f"{shown_path(output)} is there, trained so on this data; --fresh trains it again")

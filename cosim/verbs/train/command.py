@@ -28,7 +28,6 @@ from cosim.training.config import (
     seed_path,
     state_path,
 )
-from cosim.verbs.train.beside import Heard, check_output, stopping_truthfully, write_beside
 
 if TYPE_CHECKING:
     from cosim.network.types import Network
@@ -157,6 +156,7 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
     seeds keep the network with the smallest held-out loss. The same command goes on.
     """
     from cosim.tasks.load import check_task, load_task
+    from cosim.verbs.train.beside import check_output, stopping_truthfully
 
     name, config = check_task(options.task), complete_config(options)
     check_config(config)
@@ -187,6 +187,7 @@ def _train(job: "TrainingJob", seeds: range, output: Path, session: VerbSession)
     """Train by one seed or by several; return what is kept, with its curve and settings beside it, and what is said of
     several seeds."""
     from cosim.training.trainer import run_job, train_seeds
+    from cosim.verbs.train.beside import Heard, write_beside
 
     total, resume, lines = job.config.iterations, not session.fresh, list[str]()
     with progress_bar("training") as progress:

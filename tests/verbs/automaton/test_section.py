@@ -17,9 +17,15 @@ from cosim.results.figures import RED, figure_bytes
 from cosim.results.page import format_block, format_pages
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
-from cosim.verbs.automaton.figure import describe_automaton, draw_automaton, is_drawn, short_symbols, symbols_between
-from cosim.verbs.automaton.layout import place
-from cosim.verbs.automaton.section import format_automaton
+from cosim.verbs.automaton.section import (
+    describe_automaton,
+    draw_automaton,
+    format_automaton,
+    is_drawn,
+    place,
+    short_symbols,
+    symbols_between,
+)
 from cosim.verbs.automaton.structure import tour
 from cosim.verbs.compare.transitions import Transition, Transitions
 from cosim.verbs.montecarlo.page import chip_page

@@ -12,8 +12,7 @@ from cosim.base.store import settings_key
 from cosim.results.intervals import IntervalEnds
 from cosim.results.paired import tango_interval
 from cosim.results.text import format_text
-from cosim.verbs.diff.causes import units_of
-from cosim.verbs.diff.chips import ChipRequirements
+from cosim.verbs.diff.chips import ChipRequirements, units_of
 from cosim.verbs.diff.page import difference_page
 from cosim.verbs.diff.pair import PairOptions, diff_folders
 from cosim.verbs.montecarlo.store import read_sealed
