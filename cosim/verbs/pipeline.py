@@ -29,11 +29,10 @@ from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.bias import Bias, bias_words, biased
 from cosim.verbs.compare.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.verbs.compare.figures import draw_pvt
-from cosim.verbs.compare.noise import study_noise
+from cosim.verbs.compare.noise import compare_noisy, study_noise
 from cosim.verbs.compare.page import ComparisonSubject, Reported, write_comparison
 from cosim.verbs.compare.pvt import PvtGrid, Sweep, pvt_grid, summarize_pvt
 from cosim.verbs.compare.pvt_page import pvt_page
-from cosim.verbs.compare.transistor_noise import compare_noisy
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.power.page import draw_power, power_page
 from cosim.verbs.power.study import PowerSummary, study_power, summarize_power, tabulate_power

@@ -1,4 +1,4 @@
-"""Software against behavioral against a circuit simulator, on the same inputs."""
+"""Software against behavioral against a circuit simulator, on the same inputs, with the figures that a spec may use."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.blocks import outside_of
-from cosim.compiler.design import Design
+from cosim.compiler.design import Design, block_areas
 from cosim.engines.behavioral.evaluate import BehavioralTrace
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, Inference, Outcome, Run, decided_by
@@ -20,15 +20,46 @@ from cosim.network.late import padded
 from cosim.network.reference import Trace, pool_readout, run_reference
 from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.types import Network
-from cosim.results.intervals import IntervalEnds, interval
+from cosim.results.intervals import IntervalEnds, interval, mean_interval
 from cosim.results.metrics import Estimate
 from cosim.tasks.target import Answers, Classes, Target
 from cosim.tasks.testset import TestSet
 from cosim.units.shift import Shift
-from cosim.verbs.compare.judged import decision_margin, measure_cost
 from cosim.verbs.compare.noise import NoiseSummary
 from cosim.verbs.compare.transitions import Transitions, find_transitions
 from cosim.verbs.compare.value_errors import ValueErrors, measure_errors
+
+Figures = dict[str, Estimate]  # by metric
+
+
+def measure_cost(design: Design, watts: NDArray[np.float64], lengths: NDArray[np.int64], t_step: float) -> Figures:
+    """Compute power, energy of an inference, latency of the longest one and area of the gates. watts, lengths: (n,)."""
+    power, energy = (mean_interval(values) for values in (watts, watts * lengths * t_step))
+    return {
+        "power": Estimate(power.mean, power.low, power.high),
+        "energy": Estimate(energy.mean, energy.low, energy.high),
+        "latency": Estimate(latency(lengths, t_step)),
+        "area": Estimate(gate_area(design)),
+    }
+
+
+def latency(lengths: NDArray[np.int64], t_step: float) -> float:
+    """Return the time of the longest inference in a comparison, from the first frame to the end of the last, s."""
+    return float(lengths.max()) * t_step
+
+
+def gate_area(design: Design) -> float:
+    """Return the area that a comparison reports: transistors and capacitors as drawn, um2, without wells and wires."""
+    return 1e12 * sum(gates + capacitors for gates, capacitors in block_areas(design).values())
+
+
+def decision_margin(pooled: NDArray[np.float64], pooling: str) -> float | None:
+    """Return the smallest difference, over all samples, between the two largest of pooled readouts (n, outputs), in
+    their unit; None for votes, or one output."""
+    if pooling == "vote" or pooled.shape[1] < 2:
+        return None
+    top = np.sort(pooled, axis=1)
+    return float((top[:, -1] - top[:, -2]).min())
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from cosim.base.quantities import format_quantity
 from cosim.results.figures import (
     BLACK,
+    BLUE,
     BLUE_TO_RED,
     DOUBLE,
     FONT,
+    GREY,
     GREYS,
     INK,
     LIGHT,
@@ -265,3 +267,25 @@ def count_decisions(y: NDArray[np.int64], decisions: NDArray[np.int64], classes:
     counts = np.zeros((classes, classes), dtype=np.int64)
     np.add.at(counts, (y, decisions), 1)
     return counts
+
+
+def draw_values(comparison: Comparison) -> Figure:
+    """Draw answers over targets for each engine, all outputs, with the equal line and the tolerance on both sides of
+    it."""
+    figure, errors, y = Figure(figsize=(9.6, 3.5), layout="constrained"), comparison.errors(), comparison.y
+    assert errors is not None
+    answers = [one.decisions for one in comparison.engines.values()]
+    low, high = (float(end(np.stack([y, *answers]))) for end in (np.min, np.max))
+    ends = np.array([low, high]) + np.array([-0.04, 0.04]) * (high - low)
+    axes = figure.subplots(1, 3, sharex=True, sharey=True)
+    for axis, (engine, found) in zip(axes, comparison.engines.items(), strict=True):
+        axis.fill_between(ends, ends - errors.tolerance, ends + errors.tolerance, color=GREY, alpha=0.18, lw=0)
+        axis.plot(ends, ends, color=GREY, lw=0.9, ls="--")
+        axis.scatter(np.ravel(y), np.ravel(found.decisions), s=7, color=BLUE, alpha=0.5, lw=0)
+        axis.set_title(f"{engine}: rms error {errors.engines[engine].rmse:.3g}", fontsize=9)
+        axis.set_xlabel("target", fontsize=8)
+        axis.set_xlim(*ends)
+        axis.set_ylim(*ends)
+    axes[0].set_ylabel("answer", fontsize=8)
+    plain(*axes)
+    return figure

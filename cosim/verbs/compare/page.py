@@ -22,9 +22,9 @@ from cosim.tasks.testset import TestSet
 from cosim.verbs.answers import say_answer, say_target
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, summarize_comparison
-from cosim.verbs.compare.figures import draw_confusion
+from cosim.verbs.compare.figures import draw_confusion, draw_values
 from cosim.verbs.compare.noise_table import noise_section
-from cosim.verbs.compare.value_errors_section import draw_values, errors_section
+from cosim.verbs.compare.value_errors import errors_section
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.compile.page import format_inside
 from cosim.verbs.provenance import circuit_facts, origins, subject_of

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.results.intervals import CONFIDENCE, IntervalEnds
+from cosim.results.page import Blocks, Table
 from cosim.tasks.target import Answers, RealTargets
 
 DRAWS = 2000
 Array = NDArray[np.float64]
+_HEAD = ("rms error", "95 % interval", "NRMSE", "R2", "95 % interval")
 
 
 @dataclass(frozen=True)
@@ -77,3 +79,32 @@ def _measure(answers: Answers, y: Answers) -> EngineErrors:
 def _ends(values: Array) -> IntervalEnds:
     low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return IntervalEnds(float(low), float(high))
+
+
+def say_tolerance(errors: ValueErrors) -> str:
+    """Return the tolerance in words: within how much of a target, or of another answer, an answer counts as right."""
+    return f"within {errors.tolerance:.4g} of the target, of the other answer"
+
+
+def errors_section(errors: ValueErrors) -> Blocks:
+    """Return the blocks of a page on errors: a table by engine and a note on what its columns mean."""
+    rows = tuple((name, *_cells(found)) for name, found in errors.engines.items())
+    apart = ", ".join(f"{name} {value:.4g}" for name, value in errors.software_rmse.items())
+    notes = (
+        f"Right and same: {say_tolerance(errors)}. Rms distance from the software's answers: {apart}. NRMSE: rms error "
+        "over the standard deviation of the targets; R2 = 1 - NRMSE^2. Intervals: percentile bootstrap over samples."
+    )
+    return Table(("engine", *_HEAD), rows, tuple(range(1, 6))), notes
+
+
+def _cells(found: EngineErrors) -> tuple[str, ...]:
+    nrmse, r2 = (_number(value) for value in (found.nrmse, found.r2))
+    return f"{found.rmse:.4g}", _bounds(found.rmse_interval), nrmse, r2, _bounds(found.r2_interval)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}" if value < 0.995 else f"{value:.4f}"
+
+
+def _bounds(bounds: IntervalEnds | None) -> str:
+    return "-" if bounds is None else f"[{bounds.low:.4g}, {bounds.high:.4g}]"

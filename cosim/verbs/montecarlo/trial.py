@@ -29,8 +29,7 @@ from cosim.technology.types import Technology
 from cosim.variation.draws import Chip, VariationPlan, VaryingDevice, draw_chip, varying_devices
 from cosim.variation.gradient import Gradient, graded
 from cosim.variation.noise import NoiseSimulation
-from cosim.verbs.compare.agreement import count_elsewhere
-from cosim.verbs.compare.judged import decision_margin, gate_area, latency
+from cosim.verbs.compare.agreement import count_elsewhere, decision_margin, gate_area, latency
 from cosim.verbs.compare.value_errors import rms
 from cosim.verbs.montecarlo.chips import ChipRecord, Figures
 from cosim.verbs.montecarlo.store import pack_certainty, pack_draws

@@ -11,7 +11,7 @@ from cosim.variation.draws import VariationPlan, check_coefficients
 from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.bias import Bias, bias_words
 from cosim.verbs.calibrate.noise import find_noise
-from cosim.verbs.compare.judged import Figures
+from cosim.verbs.compare.agreement import Figures
 from cosim.verbs.compare.noise import study_noise
 from cosim.verbs.compare.pvt import PvtCondition, Sweep
 from cosim.verbs.montecarlo.execute import run_local

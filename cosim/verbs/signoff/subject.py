@@ -14,8 +14,7 @@ from cosim.results.metrics import METRICS
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
 from cosim.verbs.bias import Bias, bias_name, biased
-from cosim.verbs.compare.agreement import compare_engines, summarize_comparison
-from cosim.verbs.compare.judged import Figures
+from cosim.verbs.compare.agreement import Figures, compare_engines, summarize_comparison
 from cosim.verbs.montecarlo.spec import Spec
 from cosim.verbs.montecarlo.spec_file import judge
 from cosim.verbs.signoff.plan import SignoffPlan
