@@ -81,7 +81,7 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
     from cosim.exchange.checkpoint import stays_software
     from cosim.results.kept_page import page_lines
     from cosim.verbs.bias import biased
-    from cosim.verbs.simulate.probing import choose
+    from cosim.verbs.simulate.waveforms import choose
 
     software = stays_software(options.network_file)
     _check_asked(options, software=software)

@@ -1,24 +1,178 @@
-"""Whole waveforms of one sample, for the eye."""
+"""Signals of one inference: those to watch, by the names of graph and mapping, and their waveforms.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+A simulator saves only what it is asked for, so names of cells, rectifiers and weights, or all, are chosen before the
+run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.errors import InputError
+from cosim.base.text import shown
 from cosim.cells.assembly import Carried
+from cosim.cells.builder import instance, net
+from cosim.cells.schmitt import STATE_LEVEL
+from cosim.circuit.bench import Bench, DrainCurrent, Voltage
+from cosim.circuit.elements import Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.engines.engine import Run
-from cosim.network.ir.nodes import InputCurrent, Output
+from cosim.engines.engine import Run, Waveforms
+from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import drawn_power
+from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.testbench import encode_sample, inference_bench
+from cosim.engines.table import NGSPICE, engine_entry
+from cosim.network.ir.nodes import InputCurrent, Memory, Output, Rectifier
 from cosim.network.ir.states import States
 from cosim.network.reference import pool_readout, run_reference
 from cosim.network.types import InputEncoding, Network
 from cosim.tasks.testset import TestSet
-from cosim.verbs.simulate.probing import ProbedInference, record
 
+Array = NDArray[np.float64]
+Devices = Mapping[str, str]  # name of a vector -> the transistor whose drain current it is
+MOST = 400  # currents that one run saves: more would fill the memory with what nobody looks at
+_LISTED = 24
 Waves = Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class ProbedInference:
+    """One inference over `time`, s.
+
+    vectors: by name; currents in A, `power` in W; units: of each of them; states: memory -> its state, whole; logic:
+    clocks, decisions, pulses and reset, 0 or 1.
+    """
+
+    time: Array
+    vectors: Mapping[str, Array]
+    states: Mapping[str, NDArray[np.int16]]
+    logic: Mapping[str, NDArray[np.int16]]
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Return the unit of every vector by its name, W or A."""
+        return {name: "W" if name == "power" else "A" for name in self.vectors}
+
+
+def watchable(design: Design) -> dict[str, Devices]:
+    """Name -> what is saved of it: of a memory its candidate and its state, of a rectifier its current, of a learned
+    weight what its transistors carry. Inputs and outputs are saved in any case."""
+    roles = design.assembly.circuit.roles()
+    found: dict[str, Devices] = {}
+    for node in design.graph.of(InputCurrent, Rectifier, Memory, Output):
+        name, stem = node.name, net(node.name)
+        match node:
+            case Memory():
+                candidate, state = instance(f"cand_{stem}"), instance(f"cell_{stem}")
+                found[name] = {
+                    f"{name}.candidate": roles[candidate, "candidate"],
+                    f"{name}.state": roles[state, "output"],
+                }
+            case Rectifier():
+                found[name] = {name: instance(f"relu_{stem}.diode")}
+            case _:
+                found[name] = {}
+    for edge, element in design.assembly.weights.items():
+        origin, (first, *others) = design.graph.weights[edge].origin, map(_device, element.split(" and "))
+        found[origin] = {origin: first, **{f"{origin} {k}": device for k, device in enumerate(others, start=2)}}
+    return found
+
+
+def _device(element: str) -> str:
+    """Return a transistor's name from that of the netlist: `network.row.w2` for `xnetwork.xrow.mw2`."""
+    return ".".join(part[1:] for part in element.split("."))
+
+
+def choose(design: Design, patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the waveforms that patterns of --probe mean, each once.
+
+    A pattern is a name as it is, or with * and ? those of units that fit, and where none does those of weights.
+    Raises InputError for a pattern that means nothing.
+    """
+    names = tuple(watchable(design))
+    units = [name for name in names if name in design.graph.nodes]
+    chosen: dict[str, None] = {}
+    for pattern in patterns:
+        literal = pattern.replace("[", "[[]")  # brackets are part of the names of weights
+        found = [pattern] if pattern in names else [name for name in units if fnmatchcase(name, literal)]
+        found = found or [name for name in names if fnmatchcase(name, literal)]
+        if not found:
+            raise InputError(_unknown(pattern, names, units))
+        chosen |= dict.fromkeys(found)
+    if sum(len(devices) for name, devices in watchable(design).items() if name in chosen) > MOST:
+        raise InputError(
+            f"--probe: {len(chosen)} names are more than the {MOST} currents that a run saves; choose fewer"
+        )
+    return tuple(chosen)
+
+
+def _unknown(pattern: str, names: Sequence[str], units: Sequence[str]) -> str:
+    near = get_close_matches(pattern, names, n=3)
+    mean = f"; near it: {', '.join(near)}" if near else ""
+    more = f" and {len(units) - _LISTED} more" if len(units) > _LISTED else ""
+    return (
+        f"--probe {shown(pattern)}: no unit and no weight has this name{mean}; the units are "
+        f"{', '.join(units[:_LISTED])}{more}, the weights those of mapping.csv"
+    )
+
+
+def record(design: Design, x: Array, names: Sequence[str], run: Run, what: str = "") -> ProbedInference:
+    """Simulate one raw sample (time, features) and keep what is named, with inputs, outputs, power, states and clocks.
+
+    names: of `watchable`; what: begins the text of a failure. Raises SimulationError when the run fails.
+    """
+    there = watchable(design)
+    devices = {vector: device for name in names for vector, device in there[name].items()}
+    bench = inference_bench(design, x, run.timing, run.condition, run.chip)
+    added = tuple(dict.fromkeys(map(DrainCurrent, devices.values())))
+    bench = replace(bench, probes=(*bench.probes, *(probe for probe in added if probe not in bench.probes)))
+    engine = run.engine if engine_entry(run.engine).inside else NGSPICE
+    waves = run_bench(bench, what or f"waveforms of {', '.join(names[:3]) or 'a sample'}", engine)
+    power = drawn_power(waves, read_plan(design, len(x), run.timing, run.standing(design)).supplies)
+    vectors = {
+        **dict(_inputs(design, x, run, waves.time)),
+        **{vector: waves.drain(device) for vector, device in devices.items()},
+        **{node.name: waves.through(net(node.name)) for node in design.graph.of(Output)},
+        "power": power,
+    }
+    threshold = STATE_LEVEL * bench.technology.supply
+    return ProbedInference(
+        waves.time, vectors, dict(_states(design, waves, threshold)), dict(_logic(design, bench, waves.time))
+    )
+
+
+def _inputs(design: Design, x: Array, run: Run, time: Array) -> Iterator[tuple[str, Array]]:
+    """Yield (name, current in ampere over time) of each input: steps, without the pedestal."""
+    inputs, timing = encode_sample(design, x), run.timing
+    frames = np.clip(((time - timing.start) / timing.t_step).astype(int), 0, len(inputs) - 1)
+    for node in design.graph.of(InputCurrent):
+        yield node.name, design.i_unit * inputs[frames, node.index] * (time >= timing.start)
+
+
+def _states(design: Design, waves: Waveforms, threshold: float) -> Iterator[tuple[str, NDArray[np.int16]]]:
+    """Yield (memory, its whole states over time); an analog one is among the currents, where it is chosen."""
+    for name, nets in design.assembly.decisions.items():
+        if not isinstance(nets, Carried):
+            high = (waves.probes[Voltage(one)] > threshold for one in nets)
+            yield name, np.sum(np.stack(list(high)), axis=0).astype(np.int16)
+
+
+def _logic(design: Design, bench: Bench, time: Array) -> Iterator[tuple[str, NDArray[np.int16]]]:
+    """Yield name and logic levels (time,) of the reset and of the clocks as the testbench drives them, without
+    complements."""
+    assembly = design.assembly
+    pairs = (*assembly.clocks, *assembly.decides.values(), *assembly.pulses.values())
+    wanted = ("resetb", *(first for first, _ in pairs))
+    for source in bench.circuit.elements:
+        if isinstance(source, Source) and source.name in wanted and isinstance(source.value, tuple):
+            times, values = zip(*source.value, strict=True)
+            yield source.name, (np.interp(time, times, values) > bench.technology.supply / 2).astype(np.int16)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from cosim.base.errors import InputError
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Run
-from cosim.verbs.simulate import probing
-from cosim.verbs.simulate.probing import choose, record, watchable
+from cosim.verbs.simulate import waveforms as probing
+from cosim.verbs.simulate.waveforms import choose, record, watchable
 
 
 @pytest.fixture(scope="module")

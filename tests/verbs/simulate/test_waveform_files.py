@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from cosim.verbs.simulate.probing import ProbedInference
-from cosim.verbs.simulate.waveform_files import FILES, format_raw, format_vcd, format_waveforms, plain_names
+from cosim.verbs.simulate.samples import FILES, format_raw, format_vcd, format_waveforms, plain_names
+from cosim.verbs.simulate.waveforms import ProbedInference
 
 
 @pytest.fixture(scope="module")
