@@ -113,13 +113,14 @@ def _compare(
     options: CompareOptions, audit: int, what: "tuple[Design, TestSet, Run]", watched: tuple[str, ...]
 ) -> "ComparisonSummary | Sweep":
     """Run and write the comparison, in one condition or in all; return its figures."""
-    from cosim.verbs.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
+    from cosim.verbs.compare.page import ComparisonExtras, run_comparison
+    from cosim.verbs.compare.pvt_page import Conditions, Listener, run_pvt
 
     with progress_bar(options.engine) as progress:
         if options.pvt:
             return run_pvt(*what, Listener(progress, say), Conditions(options.bias, audit))
         noise = noise_of(what[0], options.running.seed, options.flicker) if options.noise else None
-        return run_comparison(*what, progress, Beside(audit, watched, noise))
+        return run_comparison(*what, progress, ComparisonExtras(audit, watched, noise))
 
 
 def _specs(texts: tuple[str, ...]) -> "Specs":

@@ -1,17 +1,20 @@
-"""The files of a comparison's folder: comparison.json, figures, and its page."""
+"""A comparison on a test set: its run, the files of its folder, comparison.json and figures, and its page."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cosim.base.errors import SimulationError
 from cosim.base.quantities import format_quantity
-from cosim.base.store import write_results
+from cosim.base.store import write_results, write_texts
 from cosim.circuit.elements import Capacitor
 from cosim.compiler.design import Design
-from cosim.engines.engine import Description, Run
-from cosim.engines.simulation.simulated import engine_named
+from cosim.engines.engine import Description, Progress, Run
+from cosim.engines.simulation.audit import AuditableRun, audit_samples
+from cosim.engines.simulation.simulated import engine_named, simulate_samples
+from cosim.engines.simulation.undecided import find_undecided
+from cosim.engines.table import BATCH, engine_entry
 from cosim.results.figures import Figure, figure_bytes, save_figure
 from cosim.results.html import Picture
 from cosim.results.kept_page import write_page
@@ -19,16 +22,25 @@ from cosim.results.metrics import percent, within
 from cosim.results.page import Blocks, Facts, Page, Section, Table
 from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet
+from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.answers import say_answer, say_target
 from cosim.verbs.automaton.section import format_automaton
-from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, summarize_comparison
+from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
 from cosim.verbs.compare.figures import draw_confusion, draw_values
+from cosim.verbs.compare.noise import compare_noisy, study_noise
 from cosim.verbs.compare.noise_table import noise_section
 from cosim.verbs.compare.value_errors import errors_section
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.compile.page import format_inside
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
-from cosim.verbs.simulate.samples import Watched, draw_sample
+from cosim.verbs.simulate.samples import (
+    Watched,
+    check_any,
+    clear_failures,
+    draw_sample,
+    simulate_test_set,
+    write_simulation,
+)
 from cosim.verbs.trust import format_elsewhere, say_audit, say_undecided
 from cosim.verbs.words import say_conditions, worded
 
@@ -263,3 +275,43 @@ def say_analog(summary: ComparisonSummary) -> list[str]:
     """Return a line on when analog states are equal; nothing for a network that has none."""
     tolerance = summary.analog_tolerance
     return [f"analog states are equal within {percent(tolerance, 0)} of full scale"] if tolerance else []
+
+
+@dataclass(frozen=True)
+class ComparisonExtras:
+    """Options of a comparison. audit: how many samples go through ngspice, too; watched: names of what its waveforms
+    show, none for the liveliest cell; noise: of the decisions of the behavioral model, and of the transistors in the
+    batched engine, None for none."""
+
+    audit: int = 0
+    watched: tuple[str, ...] = ()
+    noise: NoiseSimulation | None = None
+
+
+def run_comparison(
+    design: Design, test_set: TestSet, run: Run, progress: Progress, extras: ComparisonExtras = ComparisonExtras()
+) -> Reported:
+    """Simulate, compare and write comparison.json, the figures and the page; returns the content of the first.
+
+    Raises SimulationError when every simulation failed; what an earlier run wrote then stays as it is.
+    """
+    write_texts(run.place, {})
+    clear_failures(run.place)
+    outcomes = simulate_test_set(design, test_set, run, progress)
+    check_any(outcomes, run.place)
+    write_simulation(run.place, design, test_set, outcomes, run)
+    comparison = compare_engines(design, test_set, outcomes, run)
+    assert comparison is not None
+    if extras.noise is not None:
+        noise = study_noise(design, test_set, extras.noise, run)
+        if engine_entry(run.engine).name == BATCH:
+            noisy = simulate_samples(design, test_set, replace(run, noise=extras.noise), progress)
+            noise = replace(noise, transistors=compare_noisy(design, test_set, (outcomes, noisy), run))
+        comparison = replace(comparison, noise=noise)
+    ran = AuditableRun(design, test_set, outcomes, run)
+    if engine_entry(run.engine).quick:
+        comparison = replace(comparison, undecided=find_undecided(ran, lambda done, total: None))
+    if extras.audit:
+        found = audit_samples(ran, extras.audit, lambda done, total: None)
+        comparison = replace(comparison, audit=found)
+    return write_comparison(ComparisonSubject(design, test_set, comparison, run, extras.watched))

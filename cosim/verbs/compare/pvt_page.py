@@ -1,16 +1,43 @@
-"""The page of a sweep over process, supply and temperature."""
+"""A comparison over process, supply and temperature: its run, the files of its folder, and its page."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cosim.base.errors import SimulationError
 from cosim.base.quantities import format_quantity
+from cosim.base.seal import seal_npz
+from cosim.base.store import write_results, write_texts
+from cosim.base.write import write_atomically
+from cosim.cells.blocks import outside_of
+from cosim.circuit.deck import device_sizes
 from cosim.compiler.design import Design
-from cosim.results.figures import figure_bytes
+from cosim.engines.engine import Outcome, Progress, Run
+from cosim.engines.simulation.audit import AuditableRun, audit_conditions
+from cosim.engines.simulation.simulated import engine_named
+from cosim.engines.table import simulator_beside
+from cosim.results.figures import figure_bytes, save_figure
 from cosim.results.html import Picture
 from cosim.results.intervals import IntervalEnds
+from cosim.results.kept_page import write_page
 from cosim.results.metrics import percent, within
 from cosim.results.page import Facts, Page, Section, Table
-from cosim.verbs.bias import WORDS
+from cosim.tasks.clipping import find_clipping
+from cosim.tasks.testset import TestSet
+from cosim.technology.conditions import format_conditions
+from cosim.technology.devices import device_cards
+from cosim.verbs.bias import WORDS, Bias, bias_words, biased
+from cosim.verbs.compare.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.verbs.compare.figures import draw_pvt
-from cosim.verbs.compare.pvt import PvtCondition, Sweep
+from cosim.verbs.compare.pvt import PvtCondition, PvtGrid, Sweep, pvt_grid, summarize_pvt
+from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
+from cosim.verbs.simulate.sample_table import tabulate_samples
+from cosim.verbs.simulate.samples import (
+    clear_failures,
+    simulate_test_set,
+)
 from cosim.verbs.trust import say_audit
 from cosim.verbs.words import worded
 
@@ -91,3 +118,71 @@ def say_basis(sweep: Sweep) -> str:
     """Return what bias currents the figures of a sweep rest on; of ideal ones also how to see others."""
     ideal = sweep.stands_on == WORDS["constant"]
     return sweep.stands_on + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Functions that hear of a sweep's progress: within each run, and by a line after each condition and an audit."""
+
+    progress: Progress
+    finished: Callable[[str], None] = lambda line: None
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Conditions of a sweep: bias as in `biased`; audit: how many samples of all conditions together go through
+    ngspice, too."""
+
+    bias: Bias = "constant"
+    audit: int = 0
+    grid: PvtGrid = PvtGrid()
+
+
+def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, asked: Conditions = Conditions()) -> Sweep:
+    """Simulate the samples in every condition of `pvt_grid`; write pvt.json, whose content it returns, pvt.png and the
+    page.
+
+    The network is compiled once, at the nominal point.
+    """
+    bias, conditions = asked.bias, pvt_grid(design.technology, asked.grid)
+    sizes = device_sizes(design.assembly.circuit)
+    for technology in conditions:
+        device_cards(technology, sizes)  # what a library does not have is said before the first run
+    write_texts(run.place, {})
+    clear_failures(run.place)
+    summaries: list[ComparisonSummary | None] = []
+    runs: list[AuditableRun] = []
+    found: dict[str, list[Outcome] | None] = {}
+    count = len(test_set.y)
+    for k, technology in enumerate(conditions):
+        name = format_conditions(technology)
+        where = f"{k + 1}/{len(conditions)} {name}"
+        try:
+            there = replace(run, condition=biased(design, technology, bias, simulator_beside(run.engine)))
+        except SimulationError as error:
+            summaries.append(None)
+            found[name] = None
+            listener.finished(f"{where}: {error}")
+            continue
+
+        def overall(done: int, total: int, before: int = k * count) -> None:
+            listener.progress(before + done, len(conditions) * count)
+
+        found[name] = outcomes = simulate_test_set(design, test_set, there, overall)
+        runs.append(AuditableRun(design, test_set, outcomes, there))
+        comparison = compare_engines(design, test_set, outcomes, there)
+        summaries.append(None if comparison is None else summarize_comparison(comparison))
+        listener.finished(where)
+    sweep = summarize_pvt(conditions, summaries, count, bias, find_clipping(design.network.encoding, test_set))
+    outside = outside_of(design.assembly.blocks)
+    sweep = replace(sweep, power_outside=outside, stands_on=bias_words(design, bias))
+    if asked.audit:
+        sweep = replace(sweep, audit=audit_conditions(runs, asked.audit, lambda done, total: None))
+        listener.finished(f"audit of {asked.audit}")
+    write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
+    rows = tabulate_samples(design, test_set, found, run.engine)
+    write_atomically(run.place / "pvt.npz", seal_npz({**rows, "conditions": np.array(tuple(found))}))
+    save_figure(draw_pvt(sweep), run.place / "pvt.png")
+    version = engine_named(run.engine).describe(run.standing(design).technology).version
+    write_page(run.place, pvt_page(design, sweep, {run.engine: version}))
+    return sweep

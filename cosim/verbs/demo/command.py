@@ -46,10 +46,10 @@ def run(options: DemoOptions, session: VerbSession) -> Result:
     from cosim.results.kept_page import page_lines
     from cosim.tasks.testset import load_test_set
     from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
+    from cosim.verbs.compare.page import run_comparison
     from cosim.verbs.compile.outputs import summarize
     from cosim.verbs.compile.page import write_design
     from cosim.verbs.loading import compile_for
-    from cosim.verbs.pipeline import run_comparison
 
     output, seed, jobs = options.output, options.seed, options.jobs
     check_outputs("demo", output)

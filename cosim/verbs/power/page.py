@@ -1,17 +1,34 @@
-"""The page of a metering: power block by block, energies, areas, rails, and their figure."""
+"""A metering of supply power: its run and its page, with power block by block, energies, areas, rails, and a figure."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from cosim.base.quantities import format_quantity, parse_quantity
+from cosim.base.seal import seal_npz
+from cosim.base.store import write_results, write_texts
+from cosim.base.write import write_atomically
 from cosim.compiler.design import Design
-from cosim.results.figures import COLORS, DOUBLE, FONT, GREY, Axes, Figure, figure_bytes, plain, styled
+from cosim.engines.engine import Progress, Run
+from cosim.engines.simulation.simulated import engine_named, meter_samples
+from cosim.results.figures import COLORS, DOUBLE, FONT, GREY, Axes, Figure, figure_bytes, plain, save_figure, styled
 from cosim.results.html import Picture
 from cosim.results.intervals import MOST, Interval, samples_to_sign, shows_sign
+from cosim.results.kept_page import write_page
 from cosim.results.page import Block, Facts, Page, Section, Table
-from cosim.verbs.power.study import DRIVERS, PowerRow, PowerSummary, RailRow
+from cosim.tasks.testset import TestSet
+from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.power.study import (
+    DRIVERS,
+    PowerRow,
+    PowerSummary,
+    RailRow,
+    study_power,
+    summarize_power,
+    tabulate_power,
+)
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
+from cosim.verbs.simulate.samples import check_any, clear_failures, write_failures
 from cosim.verbs.trust import say_elsewhere
 from cosim.verbs.words import worded
 
@@ -202,3 +219,31 @@ def _draw_areas(axis: Axes, blocks: dict[str, PowerRow]) -> None:
     axis.set_xlim(0, 1.05 * float((gates + capacitors).max()))
     axis.set_xlabel("area of gates (mm²)")
     axis.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0))
+
+
+def run_power(
+    design: Design, test_set: TestSet, run: Run, progress: Progress, *, simulate: bool = True
+) -> PowerSummary:
+    """Meter the samples, compare them with the behavioral equations, and write power.png, the page and power.json,
+    whose content it returns.
+
+    Without `simulate` it has the behavioral side alone. Raises SimulationError when every simulation failed.
+    """
+    write_texts(run.place, {})
+    outcomes = None
+    if simulate:
+        clear_failures(run.place)
+        outcomes = meter_samples(design, test_set, run, progress)
+        write_failures(run.place, test_set, outcomes)
+        check_any(outcomes, run.place)
+    study = study_power(design, test_set, outcomes, run)
+    summary = summarize_power(design, study, run)
+    rows = tabulate_power(study, test_set, outcomes, run.engine)
+    write_results(run.place, {"design.json": summarize(design, run.condition), "power.json": summary})
+    write_atomically(run.place / "power.npz", seal_npz(rows))
+    save_figure(draw_power(summary), run.place / "power.png")
+    made_with = dict[str, str]()
+    if simulate:
+        made_with[run.engine] = engine_named(run.engine).describe(run.standing(design).technology).version
+    write_page(run.place, power_page(design, summary, made_with))
+    return summary

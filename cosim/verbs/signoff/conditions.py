@@ -13,14 +13,15 @@ from cosim.verbs.bias import Bias, bias_words
 from cosim.verbs.calibrate.noise import find_noise
 from cosim.verbs.compare.agreement import Figures
 from cosim.verbs.compare.noise import study_noise
+from cosim.verbs.compare.page import ComparisonExtras, run_comparison
 from cosim.verbs.compare.pvt import PvtCondition, Sweep
+from cosim.verbs.compare.pvt_page import Conditions, Listener, run_pvt
 from cosim.verbs.montecarlo.execute import run_local
 from cosim.verbs.montecarlo.keep import keep_trial
 from cosim.verbs.montecarlo.run import check_specs, default_spec, run_montecarlo, run_settings
 from cosim.verbs.montecarlo.spec import Spec
 from cosim.verbs.montecarlo.store import open_store
 from cosim.verbs.montecarlo.trial import Trial
-from cosim.verbs.pipeline import Beside, Conditions, Listener, run_comparison, run_pvt
 from cosim.verbs.signoff.study import Check, Finding
 from cosim.verbs.signoff.subject import SignoffSubject, findings, where_modelled
 
@@ -30,10 +31,10 @@ NOMINAL, CORNERS, CHIPS = "nominal", "corners", "chips"  # folders with pages of
 def check_nominal(subject: SignoffSubject) -> Check:
     """Check all samples on nominal devices, in the condition that was asked for."""
     run = subject.within(NOMINAL)
-    beside = Beside(subject.plan.settings.nominal.audit)
+    extras = ComparisonExtras(subject.plan.settings.nominal.audit)
     where = format_conditions(run.standing(subject.design).technology)
     with subject.bar("nominal") as progress:
-        found = run_comparison(subject.design, subject.test_set, run, progress, beside)
+        found = run_comparison(subject.design, subject.test_set, run, progress, extras)
     kept = findings(subject.plan.specs("nominal"), found.measured, where)
     return Check(
         "nominal",

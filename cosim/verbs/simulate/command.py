@@ -41,8 +41,7 @@ def run(options: SimulateOptions, session: VerbSession) -> Result:
     from cosim.engines.engine import Failure, Inference
     from cosim.engines.simulation.simulated import engine_named
     from cosim.results.kept_page import REPORT_FILE, page_lines
-    from cosim.verbs.pipeline import run_samples
-    from cosim.verbs.simulate.samples import FAILED
+    from cosim.verbs.simulate.samples import FAILED, run_samples
     from cosim.verbs.simulate.waveforms import choose
 
     output, running = options.output, replace(options.running, sample=options.sample)

@@ -1,4 +1,4 @@
-"""Files of simulated samples in a folder: all results in one file, the decks of those that failed, and waveforms.
+"""A simulation of samples and its folder: all results in one file, the decks of those that failed, and waveforms.
 
 waveforms.npz: `time_s`, every vector under its name, states and clocks likewise, and `units`, JSON. waveforms.raw: the
 binary format of SPICE 3 as ngspice writes and loads it, doubles point by point (ngspice manual, chapter "Binary raw
@@ -16,16 +16,19 @@ from numpy.typing import NDArray
 
 from cosim.base.errors import SimulationError
 from cosim.base.seal import seal_npz
-from cosim.base.store import write_texts
+from cosim.base.store import write_results, write_texts
 from cosim.base.write import write_atomically, write_together, writing_into
 from cosim.compiler.design import Design
-from cosim.engines.engine import Failure, Inference, Outcome, Run
+from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run
 from cosim.engines.simulation.inference import deck_hash
-from cosim.engines.simulation.simulated import engine_named
+from cosim.engines.simulation.simulated import engine_named, simulate_samples
 from cosim.engines.table import engine_entry
 from cosim.network.ir.states import States
-from cosim.results.figures import Figure, save_figure
+from cosim.results.figures import Figure, figure_bytes, save_figure
+from cosim.results.kept_page import write_page
 from cosim.tasks.testset import TestSet
+from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.simulate.page import SimulationSubject, simulation_page
 from cosim.verbs.simulate.sample_table import STACKED, tabulate_samples
 from cosim.verbs.simulate.waveform_figure import draw_units, draw_waveforms
 from cosim.verbs.simulate.waveforms import (
@@ -217,3 +220,32 @@ def write_waveforms(folder: Path, design: Design, index: int, drawn: tuple[Figur
     files = format_waveforms(recorded, title)
     write_together({folder / name: content for name, content in files.items()})
     save_figure(figure, folder / "waveforms.png")
+
+
+def run_samples(
+    design: Design, test_set: TestSet, run: Run, progress: Progress, watched: tuple[str, ...] | None = None
+) -> list[Outcome]:
+    """Simulate, keeping finished samples; write simulation.npz, the decks of failed runs, the page and, unless
+    `watched` is None, the waveforms of the first sample that did not fail, of these names or of its liveliest cell.
+
+    Raises SimulationError where waveforms cannot be had.
+    """
+    clear_failures(run.place)
+    outcomes = simulate_test_set(design, test_set, run, progress)
+    write_simulation(run.place, design, test_set, outcomes, run)
+    write_results(run.place, {"design.json": summarize(design, run.condition)})
+    first = next(((k, found) for k, found in enumerate(outcomes) if isinstance(found, Inference)), None)
+    picture = None
+    if watched is not None and first is not None:
+        drawn = draw_sample(design, test_set, Watched(first[0], first[1].states, watched), run)
+        write_waveforms(run.place, design, int(test_set.indices[first[0]]), drawn)
+        picture = figure_bytes(drawn[0], "png")
+    write_page(run.place, simulation_page(SimulationSubject(design, test_set, outcomes, run, picture)))
+    return outcomes
+
+
+def simulate_test_set(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
+    """Simulate the samples of a test set, keeping finished ones; write the decks of those that failed."""
+    outcomes = simulate_samples(design, test_set, run, progress)
+    write_failures(run.place, test_set, outcomes)
+    return outcomes

@@ -27,11 +27,11 @@ from cosim.verbs.automaton.section import (
     symbols_between,
 )
 from cosim.verbs.automaton.structure import tour
+from cosim.verbs.compare.page import run_comparison
 from cosim.verbs.compare.transitions import Transition, Transitions
 from cosim.verbs.montecarlo.page import chip_page
 from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.montecarlo.write import study_chips
-from cosim.verbs.pipeline import run_comparison
 from cosim.verbs.trust import say_transitions
 
 HOSTILE = "<script>$\\frac{$"

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-import cosim.verbs.pipeline
+import cosim.verbs.compare.pvt_page
 from cosim.base.errors import InputError, SimulationError
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
@@ -18,8 +18,7 @@ from cosim.verbs.bias import WORDS
 from cosim.verbs.compare.agreement import ComparisonSummary
 from cosim.verbs.compare.figures import draw_pvt
 from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES, nominal_condition, pvt_grid, summarize_pvt
-from cosim.verbs.compare.pvt_page import condition_table, say_basis, say_worst
-from cosim.verbs.pipeline import Conditions, Listener, run_pvt
+from cosim.verbs.compare.pvt_page import Conditions, Listener, condition_table, run_pvt, say_basis, say_worst
 
 
 def summary(states, decisions, samples=8):
@@ -133,7 +132,7 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     design = compile_network(network, technology, calibration)
     x = np.array([[[0.1, 0.9, 0.4], [0.8, 0.2, 0.6]]])
     conditions = (at(technology, "ss", 0.0, 1.71), at(technology, "ff", 60.0, 1.89))
-    monkeypatch.setattr(cosim.verbs.pipeline, "pvt_grid", lambda nominal, grid: conditions)
+    monkeypatch.setattr(cosim.verbs.compare.pvt_page, "pvt_grid", lambda nominal, grid: conditions)
     seen, lines = [], []
     test_set = TestSet(x, np.array([0]), np.array([2]), np.array([0]))
     run = Run(tmp_path)
@@ -163,7 +162,7 @@ def test_a_corner_without_models_is_said_before_the_first_run(
     library = replace(technology.library, file=file)
     design = compile_network(make_network(26, widths=(3,), outputs=2, alphas=(1.0,)), technology, calibration)
     design = replace(design, technology=replace(technology, library=library))
-    monkeypatch.setattr(cosim.verbs.pipeline, "simulate_samples", lambda *a: pytest.fail("a simulation began"))
+    monkeypatch.setattr("cosim.verbs.simulate.samples.simulate_samples", lambda *a: pytest.fail("a simulation began"))
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
     with pytest.raises(InputError, match="section ss.*mu_p"):
         run_pvt(design, test_set, Run(tmp_path / "out"), Listener(lambda done, total: None))
@@ -178,7 +177,7 @@ def test_a_condition_whose_reference_does_not_start_is_a_row(
     def refuse(technology, simulator):
         raise SimulationError("current reference: it does not start")
 
-    monkeypatch.setattr(cosim.verbs.pipeline, "pvt_grid", lambda nominal, grid: (at(technology, "ss"),))
+    monkeypatch.setattr(cosim.verbs.compare.pvt_page, "pvt_grid", lambda nominal, grid: (at(technology, "ss"),))
     monkeypatch.setattr(cosim.verbs.bias, "measure_reference", refuse)
     lines = []
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
