@@ -7,7 +7,6 @@ from cosim.base.quantities import format_quantity
 from cosim.engines.simulation.audit import LEAST, Audit
 from cosim.engines.simulation.undecided import Undecided, UndecidedChips
 from cosim.verbs.compare.agreement import ComparisonSummary
-from cosim.verbs.compare.transitions import Transitions
 from cosim.verbs.montecarlo.chips import ChipSummary
 
 _NAME, _WIDTH = 18, 79  # columns
@@ -17,18 +16,6 @@ def format_trust(summary: ComparisonSummary | ChipSummary) -> list[str]:
     """Return the lines on samples that another simulator ran, undecided ones and the audit, of those that there are."""
     elsewhere, undecided = format_elsewhere(summary.elsewhere), format_undecided(summary.undecided)
     return elsewhere + undecided + format_audit(summary.audit)
-
-
-def say_transitions(found: Transitions) -> str:
-    """Return a statement on how many transitions of an automaton were taken, and how near to a threshold."""
-    said = [f"{found.taken} of {len(found.rows)} taken"]
-    if found.margin_a is not None:
-        said.append(f"smallest margin {format_quantity(found.margin_a, 'A')}")
-    if found.wrong:
-        said.append(f"{found.wrong} led to a wrong state")
-    if found.astray:
-        said.append(f"{found.astray} frames astray")
-    return ", ".join(said)
 
 
 def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:

@@ -1,7 +1,10 @@
-"""Words for the keys of results on a page, and the units of their values: the one place that says so."""
+"""Words for the keys of results on a page, the units of their values, and answers and targets of a network in words."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from cosim.base.quantities import format_quantity
 from cosim.network.types import Network
@@ -159,3 +162,16 @@ def network_name(network: Network) -> str:
     """Return the name of a network on a page: its task and the widths of its recurrent layers, such as digits_d8."""
     widths = [str(layer.width) for layer in network.recurrent_layers]
     return f"{network.task or 'network'}_d{'-'.join(widths[:1] if len({*widths}) == 1 else widths)}"
+
+
+def say_answer(network: Network, answer: ArrayLike) -> str:
+    """Return the network's answer to one sample as text for a verb: the name of a class, or numbers (outputs,)."""
+    found = np.asarray(answer)
+    if found.ndim:
+        return ", ".join(f"{value:.4g}" for value in found)
+    return network.labels[int(found)] if network.labels else str(int(found))
+
+
+def say_target(network: Network, target: ArrayLike) -> str:
+    """Return one sample's target as text for a verb, with what it is."""
+    return f"{'target' if np.ndim(target) else 'class'} {say_answer(network, target)}"

@@ -23,7 +23,6 @@ from cosim.results.html import Picture
 from cosim.results.metrics import percent
 from cosim.results.page import Blocks, Grid, Table
 from cosim.verbs.compare.transitions import Transition, Transitions
-from cosim.verbs.trust import say_transitions
 
 Array = NDArray[np.float64]
 Pair = tuple[int, int]
@@ -396,3 +395,15 @@ def _row(row: Transition, *, wrong: bool, measured: bool) -> tuple[str, ...]:
     margin = "" if row.margin_a is None else format_quantity(row.margin_a, "A")
     named = row.state, row.symbol, row.next, str(row.taken or NEVER)
     return (*named, *((str(row.wrong),) if wrong else ()), *((margin,) if measured else ()))
+
+
+def say_transitions(found: Transitions) -> str:
+    """Return a statement on how many transitions of an automaton were taken, and how near to a threshold."""
+    said = [f"{found.taken} of {len(found.rows)} taken"]
+    if found.margin_a is not None:
+        said.append(f"smallest margin {format_quantity(found.margin_a, 'A')}")
+    if found.wrong:
+        said.append(f"{found.wrong} led to a wrong state")
+    if found.astray:
+        said.append(f"{found.astray} frames astray")
+    return ", ".join(said)

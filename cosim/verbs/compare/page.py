@@ -23,7 +23,6 @@ from cosim.results.page import Blocks, Facts, Page, Section, Table
 from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.variation.noise import NoiseSimulation
-from cosim.verbs.answers import say_answer, say_target
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
 from cosim.verbs.compare.figures import draw_confusion, draw_values
@@ -42,7 +41,7 @@ from cosim.verbs.simulate.samples import (
     write_simulation,
 )
 from cosim.verbs.trust import format_elsewhere, say_audit, say_undecided
-from cosim.verbs.words import say_conditions, worded
+from cosim.verbs.words import say_answer, say_conditions, say_target, worded
 
 LEAST = 672  # pixels, of seven inches, under which a picture's words cannot be read
 _STEPS = {

@@ -23,6 +23,7 @@ from cosim.verbs.automaton.section import (
     format_automaton,
     is_drawn,
     place,
+    say_transitions,
     short_symbols,
     symbols_between,
 )
@@ -32,7 +33,6 @@ from cosim.verbs.compare.transitions import Transition, Transitions
 from cosim.verbs.montecarlo.page import chip_page
 from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.montecarlo.write import study_chips
-from cosim.verbs.trust import say_transitions
 
 HOSTILE = "<script>$\\frac{$"
 

@@ -15,9 +15,9 @@ from cosim.engines.simulation.simulated import simulate_samples
 from cosim.network.automaton import modulo
 from cosim.network.automaton_in import Coded
 from cosim.tasks.testset import TestSet
+from cosim.verbs.automaton.section import say_transitions
 from cosim.verbs.automaton.structure import tour
 from cosim.verbs.compare.transitions import Frames, count_transitions, find_transitions
-from cosim.verbs.trust import say_transitions
 
 THREE, UNIT = modulo(3), 1e-9
 CODED = Coded(THREE, np.eye(3))
