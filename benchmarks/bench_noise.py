@@ -3,7 +3,7 @@
     python benchmarks/bench_noise.py TECHNOLOGY [NETWORK] [FRAMES] [--charge] [--json FILE]
 
 Of random frames of random test samples the whole circuit is simulated to the moment before its last stage closes, see
-cosim.verbs.compare.held_noise. `.noise` at each hold node, 1 Hz to 10 MHz, is a voltage; times the transconductance of
+cosim.engines.ngspice.noise. `.noise` at each hold node, 1 Hz to 10 MHz, is a voltage; times the transconductance of
 candidate's diode, it is what the model says with the thermal noise of the device cards (`NoiseSimulation.card`).
 Candidates below 20 pA are left out: they are far under any threshold.
 
@@ -24,13 +24,13 @@ import cosim.engines.ngspice.noise as small_signals
 from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_noisy
+from cosim.engines.ngspice.noise import held_noise
 from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.calibrate.find import find_calibration
 from cosim.verbs.calibrate.noise import find_noise, measure_noise
-from cosim.verbs.compare.held_noise import held_noise
 
 LEAST = 2e-11  # A
 

@@ -68,7 +68,7 @@ from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.spec_file import read_specs
 from cosim.verbs.montecarlo.store import open_store
 from cosim.verbs.montecarlo.trial import Trial, run_chips
-from cosim.verbs.power.page import run_power
+from cosim.verbs.power.study import run_power
 from cosim.verbs.signoff.plan import format_plan, read_plan
 from cosim.verbs.simulate.samples import run_samples
 from cosim.verbs.sweep.study import find_figures

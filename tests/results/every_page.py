@@ -19,8 +19,7 @@ from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.partitions.run import PartitionSubject, partitions_page
 from cosim.verbs.partitions.study import DeployedSummary, PartitionSummary
-from cosim.verbs.power.page import power_page
-from cosim.verbs.power.study import study_power, summarize_power
+from cosim.verbs.power.study import power_page, study_power, summarize_power
 from cosim.verbs.simulate.samples import SimulationSubject, simulation_page
 from cosim.verbs.trim.run import summarize_trim, trim_chip, trim_page
 

@@ -1,23 +1,33 @@
-"""Small signals and noise in ngspice: what `.ac` and `.noise` say of one transistor, and of any net of a circuit."""
+"""Small signals and noise in ngspice: of one transistor, of any net of a circuit, of a network at one moment.
+
+`.ac` and `.noise` say the first two. For `held_noise` an inference is simulated to the moment before its last stage
+closes. Sources are then constant, and every latch, which floats while its cell tracks, is held on its state by 1 TOhm:
+that gives a defined operating point, whose small signals and noise are those of the moment.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import SimulationError
-from cosim.circuit.bench import Tolerances
+from cosim.circuit.bench import Tolerances, started
 from cosim.circuit.deck import format_number
-from cosim.circuit.dialects.ngspice import format_deck, format_options
-from cosim.circuit.elements import Circuit
+from cosim.circuit.dialects.ngspice import format_bench, format_deck, format_options
+from cosim.circuit.elements import Circuit, Element, Mos, Source
+from cosim.circuit.waveforms import Timing
+from cosim.compiler.design import Design
 from cosim.engines.engine import Failure, Vectors
-from cosim.engines.ngspice.session import run_analyses
+from cosim.engines.ngspice.session import run_analyses, run_deck
+from cosim.engines.ngspice.simulator import resting_point
+from cosim.engines.simulation.testbench import inference_bench
 from cosim.technology.types import Technology
 
 Array = NDArray[np.float64]
 _TOLERANCES = Tolerances(gmin=1e-14)  # tighter ones end in no operating point where self-cascodes carry picoamperes
 _STIMULUS = "vstimulus stimulus 0 dc 0 ac 1\nrstimulus stimulus 0 1e3\n"  # `.noise` wants an input; it drives nothing
+BEFORE = 0.005  # of a frame, before the last stage closes
 
 
 @dataclass(frozen=True)
@@ -77,3 +87,50 @@ def net_noise(
         for net, found in zip(nets, spectra, strict=True)
     }
     return voltages, noises
+
+
+def held_noise(
+    design: Design, x: Array, frame: int, band: FrequencyBand = FrequencyBand()
+) -> tuple[dict[str, Spectrum], dict[str, float]]:
+    """Return memory -> noise of its hold node, before the last decision of a frame of a raw sample x (time, features);
+    and net -> V there. Raises SimulationError where ngspice fails, MissingToolError without it."""
+    circuit, voltages = held_circuit(design, x, frame)
+    latches = sorted({net for shown in design.assembly.decisions.values() if isinstance(shown, tuple) for net in shown})
+    rails = ["vdd" if voltages[net] > design.technology.supply / 2 else "0" for net in latches]
+    lines = [f"rlatch{k} {net} {rail} 1e12" for k, (net, rail) in enumerate(zip(latches, rails, strict=True))]
+    lines += [f".nodeset v({net})={volt:.9g}" for net, volt in voltages.items()]
+    holds = {cell: hold_net(circuit, candidate) for cell, candidate in design.assembly.candidates.items()}
+    point, noises = net_noise(circuit, design.technology, lines, list(holds.values()), band)
+    return {cell: noises[net] for cell, net in holds.items()}, point
+
+
+def held_circuit(design: Design, x: Array, frame: int) -> tuple[Circuit, dict[str, float]]:
+    """Return the flat circuit with its sources fixed just before a frame's last decision, and net -> V at that moment.
+    Raises SimulationError where it cannot be simulated."""
+    timing = Timing()
+    at = timing.start + (frame + timing.closes(len(design.assembly.clocks))[-1] - BEFORE) * timing.t_step
+    bench = inference_bench(design, x)
+    point = resting_point(bench)
+    if isinstance(point, Failure):
+        raise SimulationError(f"{bench.circuit.title}: {point.kind.value}: {point.detail}")
+    short = replace(bench, probes=(), analysis=replace(bench.transient, end=at))
+    vectors: Vectors | Failure = run_deck(format_bench(started(short, point)))
+    if isinstance(vectors, Failure):
+        raise SimulationError(f"{bench.circuit.title}: {vectors.kind.value}: {vectors.detail}")
+    elements = tuple(_still(element, at) for element in bench.circuit.elements)
+    voltages = {net: float(values[-1]) for net, values in vectors.items() if net != "time" and "#" not in net}
+    return replace(bench.circuit, elements=elements).flat(), voltages
+
+
+def _still(element: Element, at: float) -> Element:
+    """Return a source fixed at its value at a moment, s; other elements are returned as they are."""
+    if not (isinstance(element, Source) and isinstance(element.value, tuple)):
+        return element
+    points = np.array(element.value, dtype=np.float64)  # (count, 2): time and value
+    return replace(element, value=float(np.interp(at, points[:, 0], points[:, 1])))
+
+
+def hold_net(circuit: Circuit, candidate: str) -> str:
+    """Return the net behind the sample gate of a candidate's net."""
+    gates = (mos for mos in circuit.elements if isinstance(mos, Mos) and mos.role == "switch")
+    return next(mos.drain for mos in gates if mos.source == candidate)

@@ -32,9 +32,19 @@ from cosim.results.paired import (
 )
 from cosim.technology.types import Technology
 from cosim.variation.draws import Chip
-from cosim.verbs.diff.difference import Cause, Change, ChipFlip, ChipTurn, Moved, Pairing, Scatter, Verdict, rank
+from cosim.verbs.diff.difference import (
+    Cause,
+    Change,
+    ChipFlip,
+    ChipTurn,
+    Moved,
+    Pairing,
+    SampleDifferences,
+    Scatter,
+    Verdict,
+    rank,
+)
 from cosim.verbs.diff.runs import ChipRun
-from cosim.verbs.diff.samples import SampleDifferences
 from cosim.verbs.montecarlo.chips import ChipRecord, Figures
 from cosim.verbs.montecarlo.contributions import mixed_chip
 from cosim.verbs.montecarlo.keep import Places, load_trial

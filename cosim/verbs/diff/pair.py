@@ -12,9 +12,8 @@ from cosim.base.settings import RunSettings
 from cosim.base.text import shown_path
 from cosim.engines.engine import Progress
 from cosim.verbs.diff.chips import ChipRequirements, diff_drawn
-from cosim.verbs.diff.difference import Difference, Pairing, Setting
+from cosim.verbs.diff.difference import Difference, Pairing, SampleDifferences, Setting, diff_metered, diff_sampled
 from cosim.verbs.diff.runs import VERBS, ChipRun, Metered, Run, RunFacts, Sampled, read_run
-from cosim.verbs.diff.samples import SampleDifferences, diff_metered, diff_sampled
 
 SWEEP = "sweep"
 

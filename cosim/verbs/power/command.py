@@ -36,7 +36,7 @@ def run(options: PowerOptions, session: VerbSession) -> Result:
     """
     from cosim.engines.table import BATCH, engine_entry
     from cosim.results.kept_page import page_lines
-    from cosim.verbs.power.page import run_power
+    from cosim.verbs.power.study import run_power
 
     engine, output = options.engine, options.output
     if options.noise and not options.behavioral and engine_entry(engine).name != BATCH:

@@ -8,29 +8,49 @@
 A charged gate line costs no C V^2 here: the signal that charges it is drawn in any case, and only its copies lag, by
 the charge C dV each. So dynamic energy has either sign and belongs to the edge, not to the frame's length.
 Drivers of clocks, pulses and reset deliver from V_DD and take back to ground: V_DD times what flows out.
+
+`run_power` runs it; its page has power block by block, energies, areas, rails, and a figure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.quantities import format_quantity, parse_quantity
+from cosim.base.seal import seal_npz
+from cosim.base.store import write_results, write_texts
+from cosim.base.write import write_atomically
 from cosim.cells.blocks import outside_of
 from cosim.compiler.design import Design, block_areas
 from cosim.engines.behavioral.model import behavioral_power, run_samples
-from cosim.engines.engine import Inference, Outcome, Run
+from cosim.engines.engine import Inference, Outcome, Progress, Run
 from cosim.engines.simulation.metering import meters_of, pushed_by, settled_windows
+from cosim.engines.simulation.simulated import engine_named, meter_samples
 from cosim.engines.table import BEHAVIORAL
-from cosim.results.intervals import Interval, mean_interval
+from cosim.results.figures import COLORS, DOUBLE, FONT, GREY, Axes, Figure, figure_bytes, plain, save_figure, styled
+from cosim.results.html import Picture
+from cosim.results.intervals import MOST, Interval, mean_interval, samples_to_sign, shows_sign
+from cosim.results.kept_page import write_page
+from cosim.results.page import Block, Facts, Page, Section, Table
 from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.verbs.compare.agreement import count_elsewhere
+from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.provenance import circuit_facts, origins, subject_of
+from cosim.verbs.simulate.samples import check_any, clear_failures, write_failures
+from cosim.verbs.trust import say_elsewhere
+from cosim.verbs.words import worded
 
 TOTAL = "total"
 DRIVERS = ("clocks", "reset", "pulses")
 Array = NDArray[np.float64]
+TOO_FEW = "too few"
+_LEAST = 600  # pixels under which the picture's words cannot be read
+_NANO = 1e9
+_PICO, _MILLI2 = 1e12, 1e-6  # um2 in mm2
 
 
 @dataclass(frozen=True)
@@ -275,3 +295,214 @@ def _relative(behavioral: Array, measured: Array | None) -> Interval | None:
 
 def _interval(values: Array | None) -> Interval | None:
     return None if values is None else mean_interval(values)
+
+
+def power_page(design: Design, summary: PowerSummary, made_with: dict[str, str]) -> Page:
+    """Return the page of a power study. made_with: name of the simulator that ran -> its version, empty where none
+    ran."""
+    subject, total, first = subject_of(design), summary.total, summary.engines[0]
+    power, energy = _mean(total.power_w[first], "W"), _mean(total.energy_inference_j[first], "J")
+    frame = _mean(total.energy_frame_j[first], "J")
+    engines = " beside ".join(summary.engines)
+    noise = "" if summary.noise is None else f" Decisions have the noise of the devices, seed {summary.noise}."
+    corner = f"{summary.corner}, {summary.celsius:g} °C, {summary.supply_v:g} V"
+    differs = () if total.difference is None else ((f"{100 * total.difference.mean:+.2f} %", "behavioral beside it"),)
+    return Page(
+        verb="power",
+        subject=subject,
+        title=f"{subject.name} on {summary.technology}: {power}, {energy} an inference",
+        lead=f"Supply power of {summary.transistors} transistors of {summary.technology} ({corner}) on "
+        f"{summary.samples} test samples of {summary.frames:g} frames of {format_quantity(summary.t_step_s, 's')}: "
+        f"{engines}; {summary.failed} simulations failed. Means with 95 % intervals.{noise}",
+        cards=(
+            (power, f"mean supply power by {first}"),
+            (frame, "a frame"),
+            (energy, "an inference"),
+            *differs,
+            (f"{total.gate_area_um2:,.0f} um2", "gates as drawn"),
+        ),
+        notes=() if summary.clipped is None else (f"{summary.clipped}.",),
+        sections=(
+            Section("Power and area, block by block", (_picture(summary), _powers(summary))),
+            Section("Energy", (_energies(summary), *_few(summary))),
+            Section("Rails", _rail_table(summary)),
+            Section("Simulated elsewhere", say_elsewhere(summary.elsewhere)),
+            Section("What is not counted", (f"{', '.join(summary.power_outside)}.".capitalize(),)),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
+        ),
+        provenance=origins(design, made_with),
+    )
+
+
+def _picture(summary: PowerSummary) -> Picture:
+    caption = (
+        "Power by block and engine; what of a frame's energy is dynamic, where a simulator ran; areas as drawn, "
+        "without wiring."
+    )
+    return Picture("png", figure_bytes(draw_power(summary), "png"), caption, caption, _LEAST)
+
+
+def _powers(summary: PowerSummary) -> Table:
+    engines = summary.engines
+    differs = ("behavioral differs by",) if len(engines) > 1 else ()
+    rows: list[tuple[str, ...]] = []
+    for name, row in summary.rows.items():
+        powers = (_mean(row.power_w[engine], "W") for engine in engines)
+        other = (f"{100 * row.difference.mean:+.2f} %",) if row.difference else ("",) * len(differs)
+        areas = (f"{area:,.0f} um2" for area in (row.gate_area_um2, row.capacitor_area_um2))
+        rows.append((name, *powers, *other, *areas))
+    return _table(("block", *(f"power, {engine}" for engine in engines), *differs, "gates", "capacitors"), rows)
+
+
+def _energies(summary: PowerSummary) -> Table:
+    first, simulated = summary.engines[0], len(summary.engines) > 1
+    rows: list[tuple[str, ...]] = []
+    for name, row in summary.rows.items():
+        parts = (_mean(row.static_w, "W"), _signed(row.dynamic_frame_j, "J")) if simulated else ()
+        energies = (_mean(found[first], "J") for found in (row.energy_frame_j, row.energy_inference_j))
+        rows.append((name, *parts, *energies))
+    parts = ("static power", "dynamic, a frame") if simulated else ()
+    return _table(("block", *parts, "a frame", "an inference"), rows)
+
+
+def _few(summary: PowerSummary) -> tuple[str, ...]:
+    """Return what explains TOO_FEW, with how many samples would be enough; nothing where no figure is that."""
+    rows = [*summary.rows.values(), *summary.rails.values()]
+    unsure = [mean for row in rows for mean in _means(row) if not shows_sign(mean)]
+    if not any(TOO_FEW in cell for row in _energies(summary).rows for cell in row):
+        return ()
+    if summary.samples == 1:
+        return ("Too few: one sample has no interval, so an energy's sign is not known; give more --samples.",)
+    needed = [samples_to_sign(mean, summary.samples) for mean in unsure]
+    known = [count for count in needed if count is not None]
+    beyond = f", {len(needed) - len(known)} of {len(needed)} not even {MOST}" if len(known) < len(needed) else ""
+    most = f"; about --samples {max(known)} would show it{beyond}" if known else ""
+    return (f"Too few samples: the interval of the mean holds 0{most}.",)
+
+
+def _means(row: PowerRow | RailRow) -> Iterator[Interval]:
+    """Yield every mean of a row that a table shows."""
+    if isinstance(row, RailRow):
+        yield from (row.power_w, row.energy_frame_j)
+        return
+    engines = (row.power_w, row.energy_frame_j, row.energy_inference_j)
+    found = (row.static_w, row.dynamic_frame_j, *(mean for means in engines for mean in means.values()))
+    yield from (mean for mean in found if mean is not None)
+
+
+def _rail_table(summary: PowerSummary) -> tuple[Block, ...]:
+    rows = [(rail, _mean(row.power_w, "W"), _mean(row.energy_frame_j, "J")) for rail, row in summary.rails.items()]
+    return (_table(("rail", "power", "a frame"), rows),) if rows else ()
+
+
+def _signed(found: Interval | None, unit: str) -> str:
+    """Format a mean that may have either sign: without an interval it has none that is known."""
+    return _mean(found, unit) if found is not None and shows_sign(found) else TOO_FEW
+
+
+def _mean(found: Interval | None, unit: str) -> str:
+    """Format a mean as 8.58 ± 0.21 nW; TOO_FEW where the interval includes 0."""
+    assert found is not None
+    mean, high = found.mean, found.high
+    if high is not None and not shows_sign(found):
+        return TOO_FEW
+    number, prefixed = format_quantity(mean, unit).split(" ")
+    if high is None:
+        return f"{number} {prefixed}"
+    half = (high - mean) / parse_quantity(f"1 {prefixed}", unit)
+    return f"{number} ± {half:.{0 if half >= 10 else 1 if half >= 1 else 2}f} {prefixed}"
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    return Table(head, tuple(rows), tuple(range(1, len(head))))
+
+
+@styled
+def draw_power(summary: PowerSummary) -> Figure:
+    """Draw the figure of `summarize_power`; without a simulator it has no panel of dynamic energy."""
+    simulated = len(summary.engines) > 1
+    figure = Figure(figsize=(DOUBLE if simulated else 5.0, 3.0), layout="constrained")
+    panels = figure.subplots(1, 3 if simulated else 2, width_ratios=(1.3, 1, 1) if simulated else (1.3, 1))
+    _draw_stacks(panels[0], summary)
+    _draw_areas(panels[-1], summary.blocks)
+    if simulated:
+        _draw_dynamic(panels[1], summary)
+    plain(*panels)
+    return figure
+
+
+def _draw_stacks(axis: Axes, summary: PowerSummary) -> None:
+    engines = summary.engines
+    base = np.zeros(len(engines))
+    for block, row in summary.blocks.items():
+        powers = np.array([_NANO * found.mean for found in row.power_w.values() if found is not None])
+        axis.bar(engines, powers, 0.55, base, color=COLORS[block], edgecolor=GREY, lw=0.4, label=block)
+        base += powers
+    intervals = [found for found in summary.total.power_w.values() if found is not None]
+    halves = [_NANO * (found.high - found.mean) for found in intervals if found.high is not None]
+    if halves:
+        axis.errorbar(engines, base, halves, fmt="none", ecolor="black", elinewidth=0.9, capsize=3)
+    axis.set_ylabel("supply power (nW)")
+    handles, labels = axis.get_legend_handles_labels()
+    axis.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.0)
+
+
+def _draw_dynamic(axis: Axes, summary: PowerSummary) -> None:
+    """Draw the energy per frame beyond the static one: blocks, and the drivers of clocks and pulses."""
+    drivers = {rail: row.energy_frame_j for rail, row in summary.rails.items() if rail in DRIVERS}
+    lags = {block: row.dynamic_frame_j for block, row in summary.blocks.items() if row.dynamic_frame_j is not None}
+    parts = lags | drivers
+    names = [name for name in parts if name not in ("bias", "reset")]  # constant; once an inference
+    shown = [name in drivers or shows_sign(parts[name]) for name in names]
+    means = [_PICO * parts[name].mean * known for name, known in zip(names, shown, strict=True)]
+    highs = [parts[name].high if known else None for name, known in zip(names, shown, strict=True)]
+    halves = [0.0 if high is None else _PICO * high - mean for high, mean in zip(highs, means, strict=True)]
+    axis.barh(names, means, 0.6, xerr=halves, color=[COLORS.get(name, GREY) for name in names], error_kw={"lw": 0.9})
+    for place, known in enumerate(shown):
+        if not known:
+            axis.text(0, place, " too few samples", va="center", fontsize=FONT)
+    axis.axvline(0, color="black", lw=0.6)
+    axis.invert_yaxis()
+    axis.set_xlabel("dynamic energy a frame (pJ)")
+
+
+def _draw_areas(axis: Axes, blocks: dict[str, PowerRow]) -> None:
+    names = list(blocks)
+    gates = np.array([_MILLI2 * blocks[name].gate_area_um2 for name in names])
+    capacitors = np.array([_MILLI2 * blocks[name].capacitor_area_um2 for name in names])
+    axis.barh(names, gates, 0.6, color=[COLORS[name] for name in names], edgecolor=GREY, lw=0.4)
+    axis.barh(
+        names, capacitors, 0.6, gates, color="white", edgecolor="#555555", hatch="////", lw=0.6, label="capacitors"
+    )
+    axis.invert_yaxis()
+    axis.set_xlim(0, 1.05 * float((gates + capacitors).max()))
+    axis.set_xlabel("area of gates (mm²)")
+    axis.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0))
+
+
+def run_power(
+    design: Design, test_set: TestSet, run: Run, progress: Progress, *, simulate: bool = True
+) -> PowerSummary:
+    """Meter the samples, compare them with the behavioral equations, and write power.png, the page and power.json,
+    whose content it returns.
+
+    Without `simulate` it has the behavioral side alone. Raises SimulationError when every simulation failed.
+    """
+    write_texts(run.place, {})
+    outcomes = None
+    if simulate:
+        clear_failures(run.place)
+        outcomes = meter_samples(design, test_set, run, progress)
+        write_failures(run.place, test_set, outcomes)
+        check_any(outcomes, run.place)
+    study = study_power(design, test_set, outcomes, run)
+    summary = summarize_power(design, study, run)
+    rows = tabulate_power(study, test_set, outcomes, run.engine)
+    write_results(run.place, {"design.json": summarize(design, run.condition), "power.json": summary})
+    write_atomically(run.place / "power.npz", seal_npz(rows))
+    save_figure(draw_power(summary), run.place / "power.png")
+    made_with = dict[str, str]()
+    if simulate:
+        made_with[run.engine] = engine_named(run.engine).describe(run.standing(design).technology).version
+    write_page(run.place, power_page(design, summary, made_with))
+    return summary

@@ -10,10 +10,10 @@ from cosim.base.errors import InputError
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral, run_noisy
 from cosim.engines.behavioral.noise import CHARGE, Candidates, noise_model
+from cosim.engines.ngspice.noise import held_noise
 from cosim.network.layers import MinGruLayer
 from cosim.network.types import InputEncoding, Network, Readout
 from cosim.variation.noise import NoiseSimulation
-from cosim.verbs.compare.held_noise import held_noise
 
 
 def candidates_of(design, fit, trace):

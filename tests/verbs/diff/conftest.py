@@ -9,7 +9,7 @@ from cosim.engines.engine import Run
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo.trial import Trial
-from cosim.verbs.power.page import run_power
+from cosim.verbs.power.study import run_power
 from cosim.verbs.simulate.samples import run_samples
 
 

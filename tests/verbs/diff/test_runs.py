@@ -15,9 +15,9 @@ from cosim.compiler.design import Condition
 from cosim.results.paired import mcnemar
 from cosim.technology.conditions import at
 from cosim.variation.draws import Chip, VariationPlan
+from cosim.verbs.diff.difference import diff_sampled
 from cosim.verbs.diff.pair import diff_folders
 from cosim.verbs.diff.runs import Sampled, read_run
-from cosim.verbs.diff.samples import diff_sampled
 from cosim.verbs.montecarlo.trial import Trial
 
 

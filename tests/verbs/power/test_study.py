@@ -31,8 +31,7 @@ from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.calibrate.noise import find_noise
 from cosim.verbs.compile.outputs import summarize
-from cosim.verbs.power.page import draw_power, power_page
-from cosim.verbs.power.study import PowerSummary, study_power, summarize_power
+from cosim.verbs.power.study import PowerSummary, draw_power, power_page, study_power, summarize_power
 
 TRAINED = (
     "digits_d4",
