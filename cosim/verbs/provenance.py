@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from cosim.base.version import __version__
 from cosim.compiler.design import Design, network_hash
-from cosim.results.page import PageSubject
+from cosim.results.page import Facts, PageSubject, Section
 from cosim.verbs.compile.outputs import summarize
-from cosim.verbs.words import network_name
+from cosim.verbs.words import network_name, worded
 
 MOVED = ("network", "task", "calibration", "simulator_of_calibration", "technology", "corner", "celsius", "supply_v")
 
@@ -30,3 +30,8 @@ def origins(design: Design, made_with: Mapping[str, str] = {}) -> dict[str, str]
 def circuit_facts(design: Design) -> dict[str, object]:
     """Return the design in figures, without those in a page's first lines or in its provenance."""
     return {key: value for key, value in summarize(design).items() if key not in MOVED}
+
+
+def circuit_section(design: Design) -> Section:
+    """Return the section of a page with the design in figures, in words; a detail."""
+    return Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True)

@@ -31,7 +31,7 @@ from cosim.verbs.compare.noise_table import noise_section
 from cosim.verbs.compare.value_errors import errors_section
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.compile.page import format_inside
-from cosim.verbs.provenance import circuit_facts, origins, subject_of
+from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.samples import (
     Watched,
     check_any,
@@ -41,7 +41,7 @@ from cosim.verbs.simulate.samples import (
     write_simulation,
 )
 from cosim.verbs.trust import format_elsewhere, say_audit, say_undecided
-from cosim.verbs.words import say_answer, say_conditions, say_target, worded
+from cosim.verbs.words import say_answer, say_conditions, say_target
 
 LEAST = 672  # pixels, of seven inches, under which a picture's words cannot be read
 _STEPS = {
@@ -174,7 +174,7 @@ def comparison_page(compared: ComparisonSubject, found: Reported, pictures: Bloc
             Section("One inference, and all decisions", pictures, sheet=True),
             *(Section(name, blocks, detail=True) for name, blocks in format_inside(design).items()),
             Section("How far the engine can be trusted", _trust(found)),
-            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
+            circuit_section(design),
             Section("How it was run", (Facts(tuple(_run_facts(compared, found))),), detail=True),
         ),
         provenance=origins(design, {found.simulator: _describe(compared).version}),

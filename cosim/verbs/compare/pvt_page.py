@@ -22,7 +22,7 @@ from cosim.results.html import Picture
 from cosim.results.intervals import IntervalEnds
 from cosim.results.kept_page import write_page
 from cosim.results.metrics import percent, within
-from cosim.results.page import Facts, Page, Section, Table
+from cosim.results.page import Page, Section, Table
 from cosim.tasks.clipping import find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import format_conditions
@@ -32,14 +32,13 @@ from cosim.verbs.compare.agreement import ComparisonSummary, compare_engines, su
 from cosim.verbs.compare.figures import draw_pvt
 from cosim.verbs.compare.pvt import PvtCondition, PvtGrid, Sweep, pvt_grid, summarize_pvt
 from cosim.verbs.compile.outputs import summarize
-from cosim.verbs.provenance import circuit_facts, origins, subject_of
+from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.sample_table import tabulate_samples
 from cosim.verbs.simulate.samples import (
     clear_failures,
     simulate_test_set,
 )
 from cosim.verbs.trust import say_audit
-from cosim.verbs.words import worded
 
 CONDITIONS = 6  # that are named, where there are more
 _LEAST = 700  # pixels under which the picture's words cannot be read
@@ -72,7 +71,7 @@ def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
             Section("States and decisions equal to the software's", (_picture(sweep),)),
             Section("Every condition", (condition_table(sweep), f"Not in power: {', '.join(sweep.power_outside)}.")),
             Section("Audit", tuple(f"{line}." for line in say_audit(sweep.audit))),
-            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
+            circuit_section(design),
         ),
         provenance=origins(design, made_with),
     )

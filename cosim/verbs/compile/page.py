@@ -12,15 +12,15 @@ from cosim.circuit.dialects.ngspice import NGSPICE
 from cosim.compiler.design import Condition, Design, block_areas
 from cosim.compiler.mapping import CUT, ZERO, MappingRow, map_parameters
 from cosim.results.html import Picture
-from cosim.results.page import Blocks, Facts, Fold, Grid, Page, Section, Table
+from cosim.results.page import Blocks, Fold, Grid, Page, Section, Table
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compile.device_sizes import HEAD, device_rows
 from cosim.verbs.compile.margins import Margins, margins_section
 from cosim.verbs.compile.network_figure import draw_network
 from cosim.verbs.compile.outputs import Exercise, format_design, summarize
 from cosim.verbs.compile.schematics import schematics_of
-from cosim.verbs.provenance import circuit_facts, origins, subject_of
-from cosim.verbs.words import say_conditions, say_constant, worded
+from cosim.verbs.provenance import circuit_section, origins, subject_of
+from cosim.verbs.words import say_conditions, say_constant
 
 SCHEMATIC = "network.svg"
 _NAMED = 50  # lost parameters
@@ -70,11 +70,7 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
         "Area by block": (_areas(design),),
         "What was lost": (*_say_unbuilt(design, summary), *_format_lost(lost)),
     }
-    details = {
-        **inside,
-        "Cells": schematics_section(design),
-        "The circuit": (Facts(tuple(worded(circuit_facts(design)))),),
-    }
+    details = {**inside, "Cells": schematics_section(design)}
     kept = f"all {len(rows)} parameters kept" if not lost else f"{len(lost)} of {len(rows)} parameters lost or cut"
     return Page(
         verb="compile",
@@ -85,6 +81,7 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
         sections=(
             *(Section(name, blocks) for name, blocks in sections.items()),
             *(Section(name, blocks, detail=True) for name, blocks in details.items()),
+            circuit_section(design),
         ),
         provenance=origins(design),
     )

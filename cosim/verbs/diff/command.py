@@ -37,7 +37,7 @@ def run(options: DiffOptions, session: VerbSession) -> Result:
     from cosim.results.text import format_text
     from cosim.verbs.diff.chips import ChipRequirements
     from cosim.verbs.diff.page import difference_page
-    from cosim.verbs.diff.pair import PairOptions, diff_folders
+    from cosim.verbs.diff.pair import diff_folders
     from cosim.verbs.montecarlo.keep import Places
 
     output = options.output
@@ -47,7 +47,7 @@ def run(options: DiffOptions, session: VerbSession) -> Result:
         check_json(options.json_file)
     with progress_bar("causes") as progress:
         judging = ChipRequirements(options.specs, Places(options.pdk_root, options.technology))
-        difference = diff_folders(options.run_a, options.run_b, PairOptions(judging, progress))
+        difference = diff_folders(options.run_a, options.run_b, judging, progress)
     if output is not None:
         from cosim.base.store import write_results, write_texts
         from cosim.results.page import format_pages

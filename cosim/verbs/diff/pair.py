@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from cosim.base.claim import owner_of
@@ -18,27 +17,25 @@ from cosim.verbs.diff.runs import VERBS, ChipRun, Metered, Run, RunFacts, Sample
 SWEEP = "sweep"
 
 
-@dataclass(frozen=True)
-class PairOptions:
-    """Options of a comparison of two runs: how their chips are judged, and who hears of the progress."""
-
-    judging: ChipRequirements = ChipRequirements()
-    progress: Progress = lambda done, total: None
+def _unheard(done: int, total: int) -> None:
+    """Hear of progress and do nothing."""
 
 
-def diff_folders(a: Path, b: Path, asked: PairOptions = PairOptions()) -> Difference:
-    """Compare the runs in two folders.
+def diff_folders(
+    a: Path, b: Path, judging: ChipRequirements = ChipRequirements(), progress: Progress = _unheard
+) -> Difference:
+    """Compare the runs in two folders. judging: of their chips.
 
     Raises InputError for what is no finished run, or damaged, and for runs of two verbs.
     """
     if SWEEP in (owner_of(a), owner_of(b)):
-        return _diff_sweeps(a, b, asked)
-    return diff_runs(read_run(a), read_run(b), asked)
+        return _diff_sweeps(a, b, judging, progress)
+    return diff_runs(read_run(a), read_run(b), judging, progress)
 
 
-def diff_runs(a: Run, b: Run, asked: PairOptions = PairOptions()) -> Difference:
+def diff_runs(a: Run, b: Run, judging: ChipRequirements, progress: Progress) -> Difference:
     """Compare two runs that were read. Raises InputError where they have nothing in common."""
-    found = _found(a, b, asked)
+    found = _found(a, b, judging, progress)
     if isinstance(found, str):
         raise InputError(f"{a.facts.name} and {b.facts.name}: {found}; give two runs of the same kind")
     settings, notes = diff_settings(a.facts, b.facts)
@@ -57,19 +54,19 @@ def diff_runs(a: Run, b: Run, asked: PairOptions = PairOptions()) -> Difference:
     )
 
 
-def _found(a: Run, b: Run, asked: PairOptions) -> SampleDifferences | str:
+def _found(a: Run, b: Run, judging: ChipRequirements, progress: Progress) -> SampleDifferences | str:
     match a, b:
         case Sampled(), Sampled():
             return diff_sampled(a, b)
         case Metered(), Metered():
             return diff_metered(a, b)
         case ChipRun(), ChipRun():
-            return diff_drawn(a, b, asked.judging, asked.progress)
+            return diff_drawn(a, b, judging, progress)
         case _:
             return f"one is of cosim {a.facts.verb}, the other of cosim {b.facts.verb}"
 
 
-def _diff_sweeps(a: Path, b: Path, asked: PairOptions) -> Difference:
+def _diff_sweeps(a: Path, b: Path, judging: ChipRequirements, progress: Progress) -> Difference:
     """Compare every point that both sweeps have, by the name of its folder."""
     names = shown_path(a), shown_path(b)
     if owner_of(a) != owner_of(b):
@@ -79,7 +76,7 @@ def _diff_sweeps(a: Path, b: Path, asked: PairOptions) -> Difference:
     common = [name for name in first if name in second]
     if not common:
         raise InputError(f"{' and '.join(names)}: no point of one has a name of the other's; give two of one option")
-    points = {name: diff_folders(a / name, b / name, asked) for name in common}
+    points = {name: diff_folders(a / name, b / name, judging, progress) for name in common}
     only = len(first) - len(common), len(second) - len(common)
     pairing = Pairing("points", len(common), *only, apart="the sweeps have other values" if any(only) else "")
     return Difference(SWEEP, *names, settings=(), pairings=(pairing,), changes=(), points=points)

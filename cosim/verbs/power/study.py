@@ -34,15 +34,14 @@ from cosim.results.figures import COLORS, DOUBLE, FONT, GREY, Axes, Figure, figu
 from cosim.results.html import Picture
 from cosim.results.intervals import MOST, Interval, mean_interval, samples_to_sign, shows_sign
 from cosim.results.kept_page import write_page
-from cosim.results.page import Block, Facts, Page, Section, Table
+from cosim.results.page import Block, Page, Section, Table
 from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.verbs.compare.agreement import count_elsewhere
 from cosim.verbs.compile.outputs import summarize
-from cosim.verbs.provenance import circuit_facts, origins, subject_of
+from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.samples import check_any, clear_failures, write_failures
 from cosim.verbs.trust import say_elsewhere
-from cosim.verbs.words import worded
 
 TOTAL = "total"
 DRIVERS = ("clocks", "reset", "pulses")
@@ -328,7 +327,7 @@ def power_page(design: Design, summary: PowerSummary, made_with: dict[str, str])
             Section("Rails", _rail_table(summary)),
             Section("Simulated elsewhere", say_elsewhere(summary.elsewhere)),
             Section("What is not counted", (f"{', '.join(summary.power_outside)}.".capitalize(),)),
-            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
+            circuit_section(design),
         ),
         provenance=origins(design, made_with),
     )

@@ -31,12 +31,12 @@ from cosim.results.html import Picture
 from cosim.results.intervals import IntervalEnds, interval
 from cosim.results.kept_page import write_page
 from cosim.results.metrics import percent, within
-from cosim.results.page import Facts, Page, Section, Table
+from cosim.results.page import Page, Section, Table
 from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.verbs.compare.agreement import count_elsewhere
 from cosim.verbs.compile.outputs import summarize
-from cosim.verbs.provenance import circuit_facts, origins, subject_of
+from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.sample_table import STACKED, tabulate_samples
 from cosim.verbs.simulate.waveform_figure import draw_units, draw_waveforms
 from cosim.verbs.simulate.waveforms import (
@@ -49,7 +49,7 @@ from cosim.verbs.simulate.waveforms import (
     waves_of,
 )
 from cosim.verbs.trust import say_elsewhere
-from cosim.verbs.words import say_answer, say_conditions, say_target, worded
+from cosim.verbs.words import say_answer, say_conditions, say_target
 
 FILES = ("waveforms.npz", "waveforms.raw", "waveforms.vcd")
 _KINDS = {"A": "current", "W": "power", "1": "notype"}
@@ -312,7 +312,7 @@ def simulation_page(found: SimulationSubject) -> Page:
             Section("One inference", _waveforms(found)),
             Section("Every sample", _samples(found)),
             Section("Simulated elsewhere", say_elsewhere(count_elsewhere(found.outcomes))),
-            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
+            circuit_section(design),
         ),
         provenance=origins(design, {run.engine: made_with.version}),
     )
