@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cosim.base.bounds import AUDIT
+from cosim.base.errors import InputError, MissingToolError
 from cosim.cli.options import (
     SAMPLES,
     around_option,
@@ -28,7 +30,7 @@ from cosim.cli.options import (
     units_option,
 )
 from cosim.cli.progress import say
-from cosim.cli.types import EngineName
+from cosim.cli.types import EngineName, Integer
 from cosim.cli.verb import Declared, option
 from cosim.engines.table import NGSPICE, Entry, engine_entry, simulators
 
@@ -36,11 +38,14 @@ if TYPE_CHECKING:
     from cosim.compiler.design import Condition, Design
     from cosim.compiler.settings import CompilerSettings
     from cosim.engines.engine import Run
+    from cosim.engines.simulation.audit import Audit
     from cosim.tasks.testset import TestSet
     from cosim.technology.types import Flicker
     from cosim.units.epsilon import Circuit as Cell
     from cosim.variation.noise import NoiseSimulation
     from cosim.verbs.loading import TargetTechnology
+
+AUDITED = 20  # instances, where the engine has models of its own
 
 
 def engine_option(text: str, entries: Callable[[], tuple[Entry, ...]] = simulators, default: str = NGSPICE) -> Declared:
@@ -156,3 +161,37 @@ def check_json(path: Path | None) -> None:
 def describe_failed(failed: int, folder: Path) -> str | None:
     """Return the complaint about runs that have failed, with where their decks are; None where none has."""
     return f"{failed} runs failed; their decks are in {folder / 'failed'}" if failed else None
+
+
+def audit_option() -> Declared:
+    """Declare --audit of a verb: how many samples of an engine with models of its own ngspice runs as well."""
+    text = "How many samples of --engine batch run in ngspice, too, half of them the least certain; 0 for none "
+    return option(f"{text}[default: {AUDITED}].", Integer(AUDIT))
+
+
+def audit_count(audit: int | None, engine: str) -> int:
+    """Return how many samples to audit, before anything runs. Raises InputError for an engine that is not audited,
+    MissingToolError where ngspice is missing and the audit was asked for; else it is left out with a message."""
+    from cosim.engines.table import simulator_named
+
+    if not engine_entry(engine).quick:
+        if audit:
+            raise InputError(f"--audit is for --engine batch, not for {engine}; leave it out")
+        return 0
+    count = AUDITED if audit is None else audit
+    try:
+        if count:
+            simulator_named(NGSPICE).check()
+    except MissingToolError as error:
+        if audit is not None:
+            raise
+        say(f"no audit: {error}")
+        return 0
+    return count
+
+
+def describe_audit(audit: "Audit | None", place: Path) -> str | None:
+    """Return the complaint of a verb whose audit by ngspice refuses the run; None where it does not."""
+    from cosim.verbs.trust import format_refusal
+
+    return None if audit is None or audit.passed else f"cosim: {format_refusal(audit, str(place))}"

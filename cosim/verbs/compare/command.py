@@ -21,8 +21,18 @@ from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.verb import Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
-from cosim.verbs.audit import audit_count, audit_option, describe_audit
-from cosim.verbs.common import Compiling, Running, check_outputs, describe_failed, engine_option, load_run, noise_of
+from cosim.verbs.common import (
+    Compiling,
+    Running,
+    audit_count,
+    audit_option,
+    check_outputs,
+    describe_audit,
+    describe_failed,
+    engine_option,
+    load_run,
+    noise_of,
+)
 from cosim.verbs.partitions.command import bits_option, compare_backbone, conversion_option, refuse_converters
 
 if TYPE_CHECKING:

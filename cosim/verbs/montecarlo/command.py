@@ -25,8 +25,16 @@ from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer, Number, ShareType
 from cosim.cli.verb import FILE, Declared, Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
-from cosim.verbs.audit import audit_count, audit_option, describe_audit
-from cosim.verbs.common import Compiling, check_outputs, engine_option, load_design, noise_of
+from cosim.verbs.common import (
+    Compiling,
+    audit_count,
+    audit_option,
+    check_outputs,
+    describe_audit,
+    engine_option,
+    load_design,
+    noise_of,
+)
 from cosim.verbs.montecarlo.replay import replay
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from cosim.cli.session import VerbSession
 from cosim.cli.types import Integer, Quantity
 from cosim.cli.verb import Declared, Result, option
 from cosim.engines.table import engine_entry, simulator_beside
-from cosim.verbs.audit import audit_count, describe_audit
-from cosim.verbs.common import Compiling, check_outputs, describe_failed
+from cosim.verbs.common import Compiling, audit_count, check_outputs, describe_audit, describe_failed
 
 if TYPE_CHECKING:
     from cosim.verbs.compare.command import CompareOptions
