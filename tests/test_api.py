@@ -49,7 +49,8 @@ def test_load_compile_montecarlo(files):
     test_set = load_test_set(circuit.design.network, data)
     trial = Trial(circuit.design, test_set, VariationPlan("local", 0, 5))
     assert drawn.records == tuple(run_chip(trial, number) for number in range(5))
-    assert "5 chips, 0 failed; 9 samples each" in str(drawn)
+    text = " ".join(str(drawn).split())
+    assert "5 chips with mismatch of each transistor, each on 9 test samples. Engine: behavioral; none failed." in text
 
 
 def test_a_condition_is_another_object(files):

@@ -62,9 +62,12 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _facts(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield pairs of texts side by side, the second wrapped."""
+    """Yield pairs of texts side by side, the second wrapped; a command has a line of its own, to be copied from."""
     widest = max(len(name) for name, _ in rows)
     for name, value in rows:
+        if value.startswith("cosim "):
+            yield from (name, f"{2 * _GAP}{value}")
+            continue
         first, *others = wrap(value, WIDTH - widest - len(_GAP)) or [""]
         yield f"{name:{widest}}{_GAP}{first}"
         yield from (f"{'':{widest}}{_GAP}{other}" for other in others)

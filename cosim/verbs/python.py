@@ -39,10 +39,10 @@ from cosim.verbs.inspect.page import network_page
 from cosim.verbs.loading import TargetTechnology, compile_at, draw_samples, load_ranged
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary
 from cosim.verbs.montecarlo.execute import run_local
+from cosim.verbs.montecarlo.page import summary_page
 from cosim.verbs.montecarlo.run import default_spec, summarize_run
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.trial import BEHAVIORAL, Trial
-from cosim.verbs.tables import format_summary
 
 if TYPE_CHECKING:
     from cosim.cli.verb import Result
@@ -153,7 +153,8 @@ class Compiled(_Shown):
         wanted = [parse_spec(text) for text in specs] or [default_spec(trial)]
         limit = DEFAULT_TIMEOUT * len(test_set.y)
         records = sorted(run_local(trial, range(chips), jobs, limit), key=lambda record: record.chip)
-        return ChipsResult(tuple(records), summarize_run(trial, records, wanted))
+        summary = summarize_run(trial, records, wanted)
+        return ChipsResult(tuple(records), summary, summary_page(self.design, technology, summary))
 
     def _samples(self, data: Samples, count: int | None, seed: int) -> TestSet:
         if count is not None:
@@ -182,13 +183,14 @@ class ComparisonResult(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class ChipsResult(_Shown):
-    """Chips and what they did."""
+    """Chips and what they did. page: what `print` shows."""
 
     records: tuple[ChipRecord, ...]
     summary: ChipSummary
+    page: Page
 
     def lines(self) -> Sequence[str]:
-        return format_summary(self.summary)
+        return format_text(self.page)
 
 
 def load(path: str | PathLike[str], ranges_from: Data = None) -> TrainedNetwork:

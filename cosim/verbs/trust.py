@@ -1,21 +1,14 @@
 """Trust in a run, as text: what another simulator ran, how near to a threshold, what an audit found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from textwrap import wrap
 
 from cosim.base.quantities import format_quantity
 from cosim.engines.simulation.audit import LEAST, Audit
 from cosim.engines.simulation.undecided import Undecided, UndecidedChips
-from cosim.verbs.compare.agreement import ComparisonSummary
 from cosim.verbs.montecarlo.chips import ChipSummary
 
 _NAME, _WIDTH = 18, 79  # columns
-
-
-def format_trust(summary: ComparisonSummary | ChipSummary) -> list[str]:
-    """Return the lines on samples that another simulator ran, undecided ones and the audit, of those that there are."""
-    elsewhere, undecided = format_elsewhere(summary.elsewhere), format_undecided(summary.undecided)
-    return elsewhere + undecided + format_audit(summary.audit)
 
 
 def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:
@@ -32,11 +25,6 @@ def format_elsewhere(elsewhere: Mapping[str, int], what: str = "samples") -> lis
         if count:
             lines += _lines(f"by {other}", f"{count} {what}{f' ({reason})' if reason else ''}")
     return lines
-
-
-def format_undecided(found: Undecided | UndecidedChips | None) -> list[str]:
-    """Return the lines on how many decisions, or samples on chips, an engine's error could turn; none if unknown."""
-    return _block("undecided", say_undecided(found))
 
 
 def say_undecided(found: Undecided | UndecidedChips | None) -> list[str]:
@@ -58,11 +46,6 @@ def _of(count: int, whole: int, what: str) -> str:
     return f"{count} of {whole} {what} ({100 * count / whole:.2f} %)"
 
 
-def format_audit(audit: Audit | None) -> list[str]:
-    """Return the lines on what an audit found; none without an audit."""
-    return _block("audit", say_audit(audit))
-
-
 def say_audit(audit: Audit | None) -> list[str]:
     """Return statements on what an audit found; none without an audit."""
     if audit is None:
@@ -81,11 +64,6 @@ def say_audit(audit: Audit | None) -> list[str]:
         f"{100 * audit.agreement:.3f} % of {compared} states equal, {audit.wrong} wrong{worst}",
         f"ties: {ties}{audit.behind} states behind them",
     ]
-
-
-def _block(name: str, said: Sequence[str]) -> list[str]:
-    """Return statements as lines of the terminal, the name in front of the first."""
-    return [line for k, text in enumerate(said) for line in _lines("" if k else name, text)]
 
 
 def trust_rows(summary: ChipSummary) -> list[tuple[str, str]]:

@@ -6,28 +6,11 @@ from cosim.results.page import Blocks, Table
 from cosim.verbs.compare.noise import NoiseSummary
 from cosim.verbs.montecarlo.chips import ChipNoise
 
-_NAME, _WIDTH = 18, 79  # columns
 _SAID = (
     "Behavioral model: one seeded number a decision, with the noise that the devices of its row have at their currents "
     "then. Inputs, bias pins and the readout are without. Shares are means over runs, their intervals Student's t over "
     "samples."
 )
-
-
-def format_chip_noise(found: ChipNoise | None) -> list[str]:
-    """Return the noise of a run of chips as lines of the terminal; nothing without noise."""
-    if found is None:
-        return []
-    said = [f"{name} {_points(change)} points" for name, change in _changes(found)]
-    if found.decisions is not None:
-        said.insert(0, f"changes {_share(found.decisions, 2)} of decisions")
-    said.append(f"{found.passed} of {found.chips} chips meet the spec without it; seed {found.seed}")
-    return [f"{'' if k else 'noise':{_NAME}}{text}" for k, text in enumerate(said)]
-
-
-def format_gradient(found: tuple[float, float] | None) -> list[str]:
-    """Return the line of a run of chips with gradients across the die, S in V/m and 1/m; none without gradients."""
-    return [] if found is None else [f"{'gradient':{_NAME}}sigma {found[0]:g} uV/um, {found[1]:g} ppm/um"]
 
 
 def chip_noise_rows(found: ChipNoise | None) -> list[tuple[str, str]]:

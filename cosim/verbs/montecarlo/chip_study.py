@@ -13,7 +13,7 @@ from cosim.compiler.design import Design
 from cosim.results.metrics import RMSE
 from cosim.technology.types import Technology
 from cosim.verbs.montecarlo.cell_spread import CellSpread
-from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Contribution, Figures
+from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Figures
 from cosim.verbs.montecarlo.figures import YieldCurve
 from cosim.verbs.simulate.waveforms import WaveLabels, Waves
 
@@ -45,8 +45,8 @@ class ChipStudy:
 
     settings: what the run depends on, as its table shows it; origins: hashes and versions of the run; records, passes:
     of the chips that the summary counts;
-    limits: metric -> limit of the spec on it; blocks: power of the nominal circuit, W; contributions: by metric, None
-    without; failure: a text says why there is none; cells: of every chip, None where none has constant thresholds.
+    limits: metric -> limit of the spec on it; blocks: power of the nominal circuit, W; failure: a text says why there
+    is none; network: its file, as commands have it; cells: of every chip, None where none has constant thresholds.
     """
 
     design: Design
@@ -60,8 +60,8 @@ class ChipStudy:
     limits: Mapping[str, float]
     curve: YieldCurve
     blocks: dict[str, float]
-    contributions: Mapping[str, Contribution] | None
     failure: WrongSample | str
+    network: str
     cells: CellSpread | None = None
 
 

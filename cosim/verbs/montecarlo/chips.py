@@ -233,11 +233,24 @@ class ChipNoise:
     state_agreement: Interval
 
 
+@dataclass(frozen=True)
+class SpecVerdict:
+    """A spec with what was found. interval: at 95 %, None where there is none; sure: it leaves the limit out."""
+
+    spec: str
+    metric: str
+    value: float
+    low: float | None
+    high: float | None
+    met: bool
+    sure: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChipSummary(ChipCount):
     """The chips beside the trained network and the nominal circuit on the same samples; audit: of some of them;
     undecided: how many samples on chips an error of the engine could turn a decision of; noise: what it changes;
-    gradient: S of thresholds in V/m and of current factors in 1/m."""
+    gradient: S of thresholds in V/m and of current factors in 1/m; verdicts: on specs of all chips, where there are."""
 
     samples: int
     software_accuracy: float
@@ -252,6 +265,7 @@ class ChipSummary(ChipCount):
     undecided: UndecidedChips | None = None
     noise: ChipNoise | None = None
     gradient: tuple[float, float] | None = None
+    verdicts: tuple[SpecVerdict, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -147,12 +147,15 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
     The folder is a store: every finished chip is kept with its draws (chips.jsonl), the same command goes on with them,
     and report.html is its page. Chip k is the same whatever the number of chips, processes or machines.
     """
+    from cosim.base.store import write_results
+    from cosim.results.kept_page import REPORT_FILE
     from cosim.results.metrics import Estimate
-    from cosim.verbs.montecarlo.keep import keep_trial
-    from cosim.verbs.montecarlo.run import check_contributions, check_specs, default_spec, run_settings
-    from cosim.verbs.montecarlo.spec_file import format_verdicts, judge, read_specs, without_yield
+    from cosim.results.text import format_text
+    from cosim.verbs.montecarlo.keep import Places, keep_trial
+    from cosim.verbs.montecarlo.run import SUMMARY_FILE, check_contributions, check_specs, default_spec, run_settings
+    from cosim.verbs.montecarlo.spec_file import judge, read_specs, without_yield
     from cosim.verbs.montecarlo.store import VERB, open_store
-    from cosim.verbs.tables import format_summary
+    from cosim.verbs.montecarlo.write import write_report
 
     if options.transistors:
         options = replace(options, engine=_transistor_engine(options.engine))
@@ -175,14 +178,16 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
             return _run_shard(trial, store, options, options.shard)
         summary = _run_chips(trial, store, options, wanted, audit)
         verdicts = judge(of_all, {"yield": Estimate(summary.yield_.value, *summary.yield_.interval)})
-        session.echo("\n".join([*format_summary(summary, str(options.network_file)), *format_verdicts(verdicts)]))
+        if verdicts:
+            summary = replace(summary, verdicts=verdicts)
+            write_results(output, {SUMMARY_FILE: summary})
         if options.contributions:
-            found, lines = _contribute(trial, output, options.jobs)
-            summary = replace(summary, contributions=found)
-            session.echo("\n".join(lines))
-    report = _write_page(output, options.compiling.pdk_root)
+            summary = replace(summary, contributions=_contribute(trial, output, options.jobs))
+    page = write_report(output, output / REPORT_FILE, Places(options.compiling.pdk_root), waveforms=False)
+    report = f"report: {output / REPORT_FILE}; with the worst chip's waveforms: cosim report {output}"
     met = all(one.met for one in verdicts)
-    return Result(summary, report=report, fault=describe_audit(summary.audit, output) or (None if met else ""))
+    fault = describe_audit(summary.audit, output) or (None if met else "")
+    return Result(summary, format_text(page), report=report, fault=fault)
 
 
 def _run_chips(
@@ -199,16 +204,6 @@ def _run_chips(
         summary = replace(summary, undecided=undecided, audit=audited)
         write_results(store.folder, {SUMMARY_FILE: summary})
     return summary
-
-
-def _write_page(output: Path, pdk_root: Path | None) -> str:
-    """Write the page of a store, without simulating anything; return the line that says where it is."""
-    from cosim.results.kept_page import REPORT_FILE
-    from cosim.verbs.montecarlo.keep import Places
-    from cosim.verbs.montecarlo.write import write_report
-
-    write_report(output, output / REPORT_FILE, Places(pdk_root), waveforms=False)
-    return f"report: {output / REPORT_FILE}; with the worst chip's waveforms: cosim report {output}"
 
 
 def _run_shard(trial: "Trial", store: "ChipStore", options: MonteCarloOptions, shard: tuple[int, int]) -> Result:
@@ -235,16 +230,15 @@ def _check_shard(options: MonteCarloOptions) -> None:
         )
 
 
-def _contribute(trial: "Trial", output: Path, jobs: int) -> "tuple[dict[str, Contribution], list[str]]":
-    """Compute where the spread comes from, and write it; return it with the lines that show it."""
+def _contribute(trial: "Trial", output: Path, jobs: int) -> "dict[str, Contribution]":
+    """Compute where the spread comes from, and write it."""
     from cosim.base.store import write_results
     from cosim.verbs.montecarlo.run import CONTRIBUTIONS_FILE, KeptContributions, run_contributions
-    from cosim.verbs.tables import format_contributions
 
     with progress_bar("contributions") as progress:
         found = run_contributions(trial, jobs, progress)
     write_results(output, {CONTRIBUTIONS_FILE: KeptContributions(trial.plan.chips, found)})
-    return found, format_contributions(found)
+    return found
 
 
 def _transistor_engine(asked: str) -> str:

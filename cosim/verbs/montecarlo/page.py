@@ -1,11 +1,15 @@
 """The page of a run of chips: how many work, why the others do not, and what was built."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from cosim.base.quantities import format_quantity
-from cosim.cells.blocks import OUTSIDE
+from cosim.compiler.design import Design
 from cosim.results.figures import Figure, figure_bytes
 from cosim.results.html import Picture
 from cosim.results.metrics import CHIP_METRICS, METRICS, percent, within
-from cosim.results.page import Blocks, Facts, Grid, Page, Section, Table
+from cosim.results.page import Blocks, Facts, Fold, Grid, Page, Section, Table
+from cosim.technology.types import Technology
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compare.noise_table import chip_noise_rows
 from cosim.verbs.compile.page import format_inside, schematics_section
@@ -21,78 +25,117 @@ from cosim.verbs.montecarlo.chip_study import (
     software_of,
     watts_of,
 )
-from cosim.verbs.montecarlo.chips import ChipSummary
+from cosim.verbs.montecarlo.chips import LEAST_PAIRED, ChipSummary, Contribution, Pair
 from cosim.verbs.montecarlo.figures import draw_blocks, draw_failure, draw_pairs, draw_shares, draw_yield_curve
+from cosim.verbs.montecarlo.spec_file import verdict_table
 from cosim.verbs.montecarlo.spread_section import format_cells, format_spreads, picture_running_yield
 from cosim.verbs.provenance import origins, subject_of
-from cosim.verbs.tables import format_bias, format_correlation, why_no_correlation
 from cosim.verbs.trust import trust_rows
 from cosim.verbs.words import VARIATION, say_conditions, worded
 
+CELLS = 4  # that the note on those without a reset names
+FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
+_OTHERS = {"0": "lowest", "25": "25 %", "75": "75 %", "100": "highest"}  # quantiles that the table leaves out
+
 
 def chip_page(study: ChipStudy) -> Page:
-    """Return the page of a run of chips."""
-    summary, design = study.summary, study.design
+    """Return the page of a run of chips with its pictures and all that was built."""
+    page = summary_page(study.design, study.technology, study.summary, study.network, study)
+    return replace(page, provenance={**origins(study.design), **study.origins})
+
+
+def summary_page(
+    design: Design,
+    technology: Technology,
+    summary: ChipSummary,
+    network: str = "NETWORK",
+    study: ChipStudy | None = None,
+) -> Page:
+    """Return the page of a run of chips; without `study` it has no pictures, and no sections that the terminal leaves
+    out.
+
+    network: its file, as commands have it.
+    """
     found, subject = summary.yield_, subject_of(design)
-    title = f"{subject.name} on {summary.technology}: {_count(summary)} work {within(found.interval)}"
     answer = (
         f"Yield {percent(found.value)}, {percent(found.confidence, 0)} interval {percent(found.interval.low)} to "
-        f"{percent(found.interval.high)}: {_count(summary)} have {format_spec(found.spec)}. "
+        f"{percent(found.interval.high)} ({found.method}): {_count(summary)} have {format_spec(found.spec)}. "
         f"Accuracy of the nominal circuit {percent(summary.nominal.accuracy)}, of the software "
         f"{percent(summary.software_accuracy)}."
     )
-    said = [f"{what} ({command})" for what, command in advise(summary)]
-    helps = [f"What helps: {'; '.join(said)}."] if said else []
-    notes = (_unreset(summary), *helps, _failed(summary), f"{summary.clipped}." if summary.clipped else "")
+    notes = (
+        _unfaithful(summary),
+        _unreset(summary),
+        _failed(summary),
+        f"{summary.clipped}." if summary.clipped else "",
+    )
     return Page(
         verb="montecarlo",
         subject=subject,
-        title=title,
-        lead=_lead(study),
+        title=f"{subject.name} on {summary.technology}: {_count(summary)} work {within(found.interval)}",
+        lead=_lead(design, technology, summary),
         cards=_cards(summary),
-        sections=_sections(study),
-        provenance=_provenance(study),
+        sections=tuple(
+            Section(name, blocks, sheet=name in _OWN_SHEET, detail=name not in _IN_TERMINAL)
+            for name, blocks in _sections(summary, network, study).items()
+        ),
         answer=answer,
         notes=tuple(note for note in notes if note),
     )
 
 
-def _sections(study: ChipStudy) -> tuple[Section, ...]:
-    summary, trust = study.summary, tuple(trust_rows(study.summary))
-    sections = {
-        "The automaton": format_automaton(study.design.network),
-        "The chips": format_spreads(study),
-        "Yield": (Grid((_yield_curve(study), picture_running_yield(study))),),
-        "Noise": (Facts(noise),) if (noise := tuple(chip_noise_rows(summary.noise))) else (),
-        "The cells of all chips": format_cells(study),
-        "Both engines, chip by chip": _pairs(study),
+_IN_TERMINAL = (
+    "What helps", "Limits of all chips", "The chips", "Noise", "Both engines, chip by chip",
+    "How far the engine can be trusted", "Where the spread comes from",
+)  # fmt: skip
+_OWN_SHEET = ("The worst chip", "Every parameter and its transistor", "Cells", "How it was run")
+
+
+def _sections(summary: ChipSummary, network: str, study: ChipStudy | None) -> dict[str, Blocks]:
+    """Return the sections of the page, heading -> blocks; pictures and details only with a study."""
+
+    def drawn(blocks: Callable[[ChipStudy], Blocks]) -> Blocks:
+        return () if study is None else blocks(study)
+
+    advice, verdicts = tuple(advise(summary, network)), summary.verdicts
+    noise, trust = tuple(chip_noise_rows(summary.noise)), tuple(trust_rows(summary))
+    return {
+        "What helps": (Facts(advice),) if advice else (),
+        "Limits of all chips": (verdict_table(verdicts),) if verdicts else (),
+        "The chips": (*_figures(summary), *drawn(format_spreads)),
+        "Yield": drawn(lambda study: (Grid((_yield_curve(study), picture_running_yield(study))),)),
+        "Cells that do not reset": drawn(_unreset_cells),
+        "The automaton": drawn(lambda study: format_automaton(study.design.network)),
+        "Noise": (Facts(noise),) if noise else (),
+        "The cells of all chips": drawn(format_cells),
+        "Both engines, chip by chip": (*_pairs(summary), *drawn(_pair_pictures)),
         "How far the engine can be trusted": (Facts(trust),) if trust else (),
-        "Where the spread comes from": _contributions(study),
-        "The worst chip": _failure(study),
-        "Table of figures": _figures(summary),
-        "Power of the nominal circuit": _blocks(study),
-        **format_inside(study.design),
-        "Cells": schematics_section(study.design),
-        "How it was run": (Facts(tuple(worded(study.settings))),),
+        "Where the spread comes from": _contributions(summary, drawn=study is not None),
+        "The worst chip": drawn(_failure),
+        "Power of the nominal circuit": drawn(_blocks),
+        **({} if study is None else format_inside(study.design)),
+        "Cells": drawn(lambda study: schematics_section(study.design)),
+        "How it was run": drawn(lambda study: (Facts(tuple(worded(study.settings))),)),
     }
-    own_sheet = ("The worst chip", "Every parameter and its transistor", "Cells", "How it was run")
-    return tuple(Section(name, blocks, name in own_sheet) for name, blocks in sections.items())
 
 
 def _count(summary: ChipSummary) -> str:
     return f"{summary.yield_.passed} of {summary.chips} chips"
 
 
-def _lead(study: ChipStudy) -> str:
-    summary, design = study.summary, study.design
+def _lead(design: Design, technology: Technology, summary: ChipSummary) -> str:
     widths = [layer.width for layer in design.network.recurrent_layers]
     d = str(widths[0]) if len({*widths}) == 1 else ", ".join(map(str, widths))
     layers = f"{len(widths)} recurrent layer{'s' if len(widths) > 1 else ''}"
     variation = VARIATION.get(summary.variation.kind, summary.variation.kind)
+    graded = ""
+    if summary.gradient is not None:
+        s_vt, s_beta = summary.gradient
+        graded = f" and gradients across the die (sigma {s_vt:g} uV/um and {s_beta:g} ppm/um)"
     return (
         f"d = {d} in {layers}, {design.assembly.transistors} transistors of {summary.technology} "
-        f"({say_conditions(study.technology)}). {summary.chips} chips {variation}, each on {summary.samples} "
-        f"test samples. Engine: {summary.engine}."
+        f"({say_conditions(technology)}). {summary.chips} chips {variation}{graded}, each on {summary.samples} "
+        f"test samples. Engine: {summary.engine}; {summary.failed or 'none'} failed."
     )
 
 
@@ -107,21 +150,32 @@ def _cards(summary: ChipSummary) -> tuple[tuple[str, str], ...]:
     return tuple(cards)
 
 
-def _provenance(study: ChipStudy) -> dict[str, str]:
-    return {**origins(study.design), **study.origins}
+def _unfaithful(summary: ChipSummary) -> str:
+    """Return a warning about a nominal circuit that is not the trained network: its yield says nothing about that."""
+    kept = summary.nominal.task_agreement
+    if kept >= FAITHFUL:
+        return ""
+    return f"Only {percent(kept)} of the nominal circuit's decisions are the software's; cosim compare says why."
 
 
 def _unreset(summary: ChipSummary) -> str:
     found = summary.unreset
     if not found.chips:
         return ""
-    cells = ", ".join(f"{cell} in {count}" for cell, count in found.cells.items())
-    text = (
-        f"{found.chips} chips have a cell that the reset does not turn off ({cells}); {found.meet_spec} of them "
+    cells = ", ".join(f"{cell} in {count}" for cell, count in list(found.cells.items())[:CELLS])
+    more = f" and {len(found.cells) - CELLS} more" if len(found.cells) > CELLS else ""
+    return (
+        f"{found.chips} chips have a cell that the reset does not turn off ({cells}{more}); {found.meet_spec} of them "
         f"meet the spec. It does not reset: {UNRESET}. Their figures are those of a chip on which such a cell has once "
         "been on, and none counts as working."
     )
-    return text
+
+
+def _unreset_cells(study: ChipStudy) -> Blocks:
+    """Return the table of all cells that do not reset, where the note names only some of them."""
+    cells = study.summary.unreset.cells
+    rows = tuple((cell, str(count)) for cell, count in cells.items())
+    return (Table(("cell", "chips"), rows, (1,), tall=True),) if len(rows) > CELLS else ()
 
 
 def _failed(summary: ChipSummary) -> str:
@@ -135,21 +189,27 @@ def _failed(summary: ChipSummary) -> str:
 
 
 def _figures(summary: ChipSummary) -> Blocks:
-    if not summary.figures:
-        return ()
-    quantiles = next(iter(summary.figures.values())).quantiles
-    named = {"0": "lowest", "50": "median", "100": "highest"}
-    head = ("", "software", "nominal", "mean, 95 %", "sd", *(named.get(q, f"{q} %") for q in quantiles))
-    rows = []
+    """Return a table of the figures over chips, and behind a line the quantiles that it leaves out."""
+    rows, others = [], []
     for metric, found in summary.figures.items():
-        mean = METRICS[metric].format(found.mean)
+        known = METRICS[metric]
+        mean = known.format(found.mean)
         if found.mean_interval is not None:
-            mean += f" ± {METRICS[metric].format(found.mean_interval.high - found.mean)}"
-        software = "" if (own := software_of(summary, metric)) is None else METRICS[metric].format(own)
-        spread = (METRICS[metric].format(value) for value in (found.sd, *found.quantiles.values()))
-        rows.append((METRICS[metric].title, software, METRICS[metric].format(summary.nominal[metric]), mean, *spread))
-    note = "Nominal: the circuit without deviations, behavioral model. Quantiles over chips, failed ones left out."
-    return Table(head, tuple(rows), tuple(range(1, len(head)))), note
+            mean += f" ± {known.format(found.mean_interval.high - found.mean)}"
+        software = "" if (own := software_of(summary, metric)) is None else known.format(own)
+        shown = {q: known.format(value) for q, value in found.quantiles.items()}
+        nominal, middle = known.format(summary.nominal[metric]), (shown.pop(q, "") for q in ("5", "50", "95"))
+        rows.append((known.title, software, nominal, mean, known.format(found.sd), *middle))
+        others.append((known.title, *(shown.get(q, "") for q in _OTHERS)))
+    if not rows:
+        return ()
+    head = ("", "software", "nominal", "mean, 95 %", "sd", "5 %", "median", "95 %")
+    return (
+        Table(head, tuple(rows), tuple(range(1, len(head)))),
+        Fold("More quantiles", Table(("", *_OTHERS.values()), tuple(others), tuple(range(1, len(_OTHERS) + 1)))),
+        "Nominal: the circuit without deviations, behavioral model. Quantiles over chips, failed ones left out. Not in "
+        f"power: {', '.join(summary.power_outside)}.",
+    )
 
 
 def _yield_curve(study: ChipStudy) -> Picture:
@@ -169,51 +229,89 @@ def _yield_curve(study: ChipStudy) -> Picture:
     return _svg(draw_yield_curve(curve), alt, caption)
 
 
-def _pairs(study: ChipStudy) -> Blocks:
-    """Return the pictures and the table of both engines on the same chips; empty for a run of one engine."""
-    paired, engine = study.summary.paired, study.summary.engine
-    if not paired:
-        return ()
-    pictures, rows = [], []
-    for metric, pair in paired.items():
+def _pairs(summary: ChipSummary) -> Blocks:
+    """Return the table of both engines on the same chips; empty for a run of one engine."""
+    rows = tuple(
+        (METRICS[metric].title, str(pair.chips), _correlation(pair), _bias(metric, pair),
+         METRICS[metric].format(pair.difference_sd, 2))
+        for metric, pair in (summary.paired or {}).items()
+    )  # fmt: skip
+    head = ("figure", "chips", "correlation [95 %]", f"behavioral - {summary.engine} [95 %]", "sd of it")
+    return (Table(head, rows, (1, 2, 3, 4)),) if rows else ()
+
+
+def _pair_pictures(study: ChipStudy) -> Blocks:
+    pictures, engine = [], study.summary.engine
+    for metric, pair in (study.summary.paired or {}).items():
         factor, unit = scale_of(study, metric)
         behavioral, other = (factor * figures_of(study, metric, one)[0] for one in ("behavioral", engine))
-        bias, correlation = format_bias(metric, pair), format_correlation(pair) or f"none: {why_no_correlation(pair)}"
-        caption = f"{METRICS[metric].title.capitalize()}: correlation {correlation}, behavioral - {engine} {bias}."
+        caption = (
+            f"{METRICS[metric].title.capitalize()}: correlation {_correlation(pair)}, behavioral - {engine} "
+            f"{_bias(metric, pair)}."
+        )
         figure = draw_pairs(f"{METRICS[metric].title} ({unit})", behavioral, other, engine)
         pictures.append(_svg(figure, f"Behavioral against {engine}, {len(other)} chips. {caption}", caption))
-        spread = METRICS[metric].format(pair.difference_sd, 2)
-        rows.append((METRICS[metric].title, str(pair.chips), correlation, bias, spread))
-    head = ("figure", "chips", "correlation [95 %]", f"behavioral - {engine} [95 %]", "sd of it")
-    return Grid(tuple(pictures)), Table(head, tuple(rows), (1, 2, 3, 4))
+    return (Grid(tuple(pictures)),) if pictures else ()
 
 
-def _contributions(study: ChipStudy) -> Blocks:
-    """Return the shares of the variance as blocks; none where the store has none."""
-    if not study.contributions:
+def _bias(metric: str, pair: Pair) -> str:
+    """Format behavioral minus the other engine over chips, with its interval."""
+    mean, low, high = (METRICS[metric].format(value, 2) for value in (pair.bias, *pair.bias_interval))
+    return f"{mean} [{low}, {high}]"
+
+
+def _correlation(pair: Pair) -> str:
+    """Format the correlation of both engines over chips with its interval, or say why there is none."""
+    if pair.correlation is None or (bounds := pair.correlation_interval) is None:
+        return f"none: {f'only {pair.chips} chips' if pair.chips < LEAST_PAIRED else 'one engine sees no spread'}"
+    return f"{pair.correlation:.3f} [{bounds.low:.3f}, {bounds.high:.3f}]"
+
+
+def _contributions(summary: ChipSummary, *, drawn: bool) -> Blocks:
+    """Return the shares of the variance, of accuracy as a table and of all figures as pictures; none where they were
+    not computed."""
+    if not summary.contributions:
         return ()
-    pictures, few = [], []
-    for metric, found in study.contributions.items():
+    enough = dict[str, Contribution]()
+    few: list[str] = []
+    for metric, found in summary.contributions.items():
         if needed := max(division.chips_needed for division in found.divisions.values()):
-            few.append(f"{METRICS[metric].title} (about {needed})")
-            continue
-        texts = [
-            f"{name}: "
-            + ", ".join(f"{share.group} {percent(share.value)}" for share in division.shares)
-            + f"; R2 {percent(division.r2)}"
-            for name, division in found.divisions.items()
-        ]
-        caption = f"{METRICS[metric].title.capitalize()}: share of each group, transistors in brackets."
-        pictures.append(
-            _svg(draw_shares(found.divisions), f"Shares of the variance by {'. By '.join(texts)}.", caption)
-        )
+            few.append(f"{METRICS[metric].title} (about {needed} chips narrow them)")
+        else:
+            enough[metric] = found
     text = (
         "Share of the variance that a group's deviations explain alone, local mismatch only, behavioral model. R2 is "
         "the sum: what is left to 100 % is the interplay of groups, and the error of a small number of chips."
     )
     if few:
         text += f" Too few chips, with intervals wider than 0 to 100 %, and so not shown: {', '.join(few)}."
-    return (text, Grid(tuple(pictures))) if pictures else (text,)
+    table = tuple(_shares_table(metric, found) for metric, found in enough.items() if metric == "accuracy")
+    pictures = tuple(_shares_picture(metric, found) for metric, found in enough.items()) if drawn else ()
+    return text, *table, *((Grid(pictures),) if pictures else ())
+
+
+def _shares_table(metric: str, found: Contribution) -> Table:
+    """Return the shares of the variance of one figure, by block and by kind of transistor."""
+    rows: list[tuple[str, ...]] = []
+    for name, division in found.divisions.items():
+        rows += [
+            (name, share.group, str(share.transistors), percent(share.value), within((share.low, share.high)))
+            for share in division.shares
+        ]
+        rows.append((name, "R2", "", percent(division.r2), ""))
+    head = ("by", "group", "transistors", f"share of the variance of {METRICS[metric].title}", "95 % interval")
+    return Table(head, tuple(rows), (2, 3, 4))
+
+
+def _shares_picture(metric: str, found: Contribution) -> Picture:
+    texts = [
+        f"{name}: "
+        + ", ".join(f"{share.group} {percent(share.value)}" for share in division.shares)
+        + f"; R2 {percent(division.r2)}"
+        for name, division in found.divisions.items()
+    ]
+    caption = f"{METRICS[metric].title.capitalize()}: share of each group, transistors in brackets."
+    return _svg(draw_shares(found.divisions), f"Shares of the variance by {'. By '.join(texts)}.", caption)
 
 
 def _failure(study: ChipStudy) -> Blocks:
@@ -267,8 +365,7 @@ def _blocks(study: ChipStudy) -> Blocks:
     shares = ", ".join(f"{name} {value}" for name, value, _ in rows)
     caption = "Mean supply power per block over all samples, behavioral equations, without deviations."
     figure = _svg(draw_blocks(study.blocks, factor, unit), f"Power per block: {shares}.", caption)
-    outside = f"Not in power, here and above: {', '.join(OUTSIDE)}."
-    return figure, Table(("block", "power", "share"), tuple(rows), (1, 2)), outside
+    return figure, Table(("block", "power", "share"), tuple(rows), (1, 2))
 
 
 def _svg(figure: Figure, alt: str, caption: str) -> Picture:

@@ -17,7 +17,10 @@ from pathlib import Path
 from cosim.base.errors import InputError
 from cosim.base.text import read_toml, shown, shown_path
 from cosim.results.metrics import METRICS, Estimate
+from cosim.results.page import Table
+from cosim.results.text import format_columns
 from cosim.technology.types import Technology
+from cosim.verbs.montecarlo.chips import SpecVerdict
 from cosim.verbs.montecarlo.spec import Spec, parse_spec
 
 _REPAIR = 'write metric = ">= number", such as accuracy = ">= 0.8"'
@@ -57,19 +60,6 @@ class Specs:
     def all(self) -> tuple[Spec, ...]:
         """Every spec of every condition."""
         return (*self.common, *(spec for _, specs in self.places for spec in specs))
-
-
-@dataclass(frozen=True)
-class SpecVerdict:
-    """A spec with what was found. interval: at 95 %, None where there is none; sure: it leaves the limit out."""
-
-    spec: str
-    metric: str
-    value: float
-    low: float | None
-    high: float | None
-    met: bool
-    sure: bool
 
 
 def read_specs(texts: Sequence[str]) -> Specs:
@@ -147,19 +137,23 @@ def judge(specs: Sequence[Spec], measured: Mapping[str, Estimate]) -> tuple[Spec
     return tuple(verdicts)
 
 
+def verdict_table(verdicts: Sequence[SpecVerdict]) -> Table:
+    """Return a table with a row for each spec: what was measured, and whether it is met."""
+    return Table(("spec", "measured", "95 % interval", "verdict"), tuple(map(_verdict_row, verdicts)), (1, 2))
+
+
+def _verdict_row(one: SpecVerdict) -> tuple[str, ...]:
+    known, ends = METRICS[one.metric], "-"
+    if one.low is not None and one.high is not None:
+        ends = f"[{known.format(one.low)}, {known.format(one.high)}]"
+    said = ("met" if one.met else "missed") + ("" if one.sure else ", unsure")
+    return one.spec, known.format(one.value), ends, said
+
+
 def format_verdicts(verdicts: Sequence[SpecVerdict]) -> list[str]:
-    """Return a table with a line for each spec, under 80 columns; no lines without specs."""
-    if not verdicts:
-        return []
-    lines = ["", f"{'spec':28}  {'measured':>10}  {'95 % interval':>22}  verdict"]
-    for one in verdicts:
-        value = METRICS[one.metric].format(one.value)
-        ends = "-"
-        if one.low is not None and one.high is not None:
-            ends = f"[{METRICS[one.metric].format(one.low)}, {METRICS[one.metric].format(one.high)}]"
-        said = ("met" if one.met else "missed") + ("" if one.sure else ", unsure")
-        lines.append(f"{one.spec:28}  {value:>10}  {ends:>22}  {said}")
-    return lines
+    """Return a table with a line for each spec for the terminal; no lines without specs."""
+    table = verdict_table(verdicts)
+    return ["", *format_columns(table.head, table.rows, table.numbers)] if verdicts else []
 
 
 def without_yield(specs: Specs) -> tuple[Specs, tuple[Spec, ...]]:

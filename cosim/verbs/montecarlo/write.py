@@ -8,6 +8,7 @@ import numpy as np
 
 from cosim.base.claim import check_replaceable, owner_of, starts_with
 from cosim.base.errors import InputError, MissingToolError, SimulationError
+from cosim.base.settings import read_settings
 from cosim.base.store import MADE_WITH, Settings
 from cosim.base.text import check_plain, json_object, shown, typed
 from cosim.base.version import __version__
@@ -46,14 +47,16 @@ Say = Callable[[str], None]
 
 def write_report(
     folder: Path, output: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None
-) -> None:
-    """Write the page of a store's run to the file `output`.
+) -> Page:
+    """Write the page of a store's run to the file `output`, and return it.
 
     Without `waveforms` nothing is simulated. Raises InputError for a folder that is no finished run.
     """
     if output.parent != folder:
         check_page(output)
-    write_atomically(output, format_pages([read_run(folder, places, waveforms=waveforms, say=say)]).encode())
+    page = read_run(folder, places, waveforms=waveforms, say=say)
+    write_atomically(output, format_pages([page]).encode())
+    return page
 
 
 def read_run(folder: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None) -> Page:
@@ -76,6 +79,7 @@ def study_chips(
     """Gather everything that the page of a run shows; the same store gives the same study."""
     settings, found = read_store(folder)
     summary = read_summary(folder)
+    summary = replace(summary, contributions=_contributions(folder, summary.chips))
     if missing := [number for number in range(summary.chips) if number not in found]:
         raise InputError(
             f"{folder}: {SUMMARY_FILE} counts {summary.chips} chips, but chip {missing[0]} is not there; the same "
@@ -97,10 +101,16 @@ def study_chips(
         limits={spec.metric: spec.limit for spec in specs},
         curve=yield_curve(trial, records, specs),
         blocks=nominal_power(trial),
-        contributions=_contributions(folder, summary.chips),
         failure=find_failure(trial, records, say) if waveforms else NO_WAVES,
+        network=_network_file(folder),
         cells=spread_cells(trial, records),
     )
+
+
+def _network_file(folder: Path) -> str:
+    """Return the file of the network as the command of the run named it; NETWORK where that was not kept."""
+    settings = read_settings(folder)
+    return str(settings.arguments.get("network", "NETWORK")) if settings is not None else "NETWORK"
 
 
 def _settings(settings: Settings, summary: ChipSummary, kept: Mapping[str, object]) -> dict[str, object]:

@@ -128,6 +128,10 @@ def test_cells_that_do_not_reset_are_named(study, page):
         f"3 chips have a cell that the reset does not turn off (layer0.2 in 2, {HOSTILE} in 1); 1 of them meet the spec"
     )
     assert named in text
+    many = Unreset(9, meet_spec=0, cells={f"layer0.{k}": 9 - k for k in range(7)})
+    page = Page(format_chip_report(replace(study, summary=replace(study.summary, unreset=many))))
+    assert "layer0.3 in 6 and 3 more)" in page.text  # all of them are in a table
+    assert ["layer0.6", "3"] in page.rows
 
 
 def shown(metric, value):
@@ -140,7 +144,8 @@ def test_answer_is_that_of_the_summary(store, page):
     found = json.loads((store / "summary.json").read_text())["yield"]
     low, high = map(percent, found["interval"])
     sentence = (
-        f"Yield {percent(found['value'])}, 95 % interval {low} to {high}: {found['passed']} of 12 chips have "
+        f"Yield {percent(found['value'])}, 95 % interval {low} to {high} (Clopper-Pearson): {found['passed']} of 12 "
+        "chips have "
         "accuracy ≥ 80 % and power ≤ 1 uW."
     )
     assert sentence in page.text
@@ -155,11 +160,13 @@ def test_table_is_that_of_the_summary(store, page):
     summary = json.loads((store / "summary.json").read_text())
     for metric in CHIP_METRICS:
         found = summary[metric]
-        (row,) = (row for row in page.rows if row[0] == metric.replace("_", " ") and len(row) > 5)
+        row, more = (row for row in page.rows if row[0] == metric.replace("_", " "))
         half = found["mean_interval"][1] - found["mean"]
         assert row[2] == shown(metric, summary["nominal"][metric])
         assert row[3] == f"{shown(metric, found['mean'])} ± {shown(metric, half)}"
-        assert row[4:] == [shown(metric, value) for value in (found["sd"], *found["quantiles"].values())]
+        quantiles = {q: shown(metric, value) for q, value in found["quantiles"].items()}
+        assert row[4:] == [shown(metric, found["sd"]), *(quantiles.pop(q) for q in ("5", "50", "95"))]
+        assert more[1:] == list(quantiles.values())
         assert f"sd {shown(metric, found['sd'])}" in page.text
     assert percent(summary["software_accuracy"]) in page.text
 

@@ -11,10 +11,12 @@ from cosim.base.errors import InputError
 from cosim.base.text import json_object
 from cosim.engines.engine import FailureKind
 from cosim.engines.simulation import schedule
+from cosim.results.text import format_text
 from cosim.verbs.montecarlo.advice import advise
 from cosim.verbs.montecarlo.chips import Contribution, Division, Unreset, VarianceShare
 from cosim.verbs.montecarlo.contributions import DIVISIONS, chip_figures, share_variance
 from cosim.verbs.montecarlo.execute import run_local, run_on
+from cosim.verbs.montecarlo.page import summary_page
 from cosim.verbs.montecarlo.run import (
     SUMMARY_FILE,
     default_spec,
@@ -27,7 +29,6 @@ from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.statistics import describe
 from cosim.verbs.montecarlo.store import check_record, open_store, read_store, unpack_draws
 from cosim.verbs.montecarlo.trial import behavioral_record, failed, run_chip, run_chips
-from cosim.verbs.tables import format_contributions, format_summary
 
 SPECS = [parse_spec("accuracy>=0.9")]
 
@@ -301,13 +302,21 @@ def test_chips_that_make_intervals_of_shares_say_something(trial):
     assert width < 1 and none == 0
 
 
-def test_shares_of_too_few_chips_are_no_figures():
+def said(trial, summary):
+    """The words of the page in the terminal, one space between them."""
+    return " ".join(" ".join(format_text(summary_page(trial.design, trial.technology, summary))).split())
+
+
+def test_shares_of_too_few_chips_are_no_figures(trial):
     share = VarianceShare("cells", 40, value=0.4, low=-0.6, high=1.9)
     few = Division(1.3, (share,), chips_needed=400)
     enough = Division(0.9, (replace(share, low=0.1, high=0.7),), chips_needed=0)
-    lines = format_contributions({"accuracy": Contribution(describe([1.0]), few, enough)})
-    assert lines[2] == "  too few chips: intervals are wider than 0 to 100 %; about --chips 400 narrow them"
-    assert not any("190.0 %" in line for line in lines) and any("[10.0 %, 70.0 %]" in line for line in lines)
+    summary = summarize_run(trial, run_chips(trial, tuple(range(4))), [parse_spec("accuracy>=0.1")])
+    text = said(trial, replace(summary, contributions={"accuracy": Contribution(describe([1.0]), few, enough)}))
+    assert "Too few chips, with intervals wider than 0 to 100 %, and so not shown: accuracy (about 400 chips" in text
+    assert "190.0 %" not in text and "[10.0 %, 70.0 %]" not in text
+    text = said(trial, replace(summary, contributions={"accuracy": Contribution(describe([1.0]), enough, enough)}))
+    assert "block cells 40 40.0 % [10.0 %, 70.0 %] block R2 90.0 %" in text and "Too few" not in text
 
 
 def test_contributions_of_a_trial(trial):
@@ -342,11 +351,11 @@ def test_a_nominal_circuit_that_is_another_network_is_said(trial):
     records = run_chips(trial, tuple(range(20)))
     summary = summarize_run(trial, records, [parse_spec("accuracy>=0.1")])
     assert summary.nominal.task_agreement >= 0.9
-    assert not any(line.startswith("nominal circuit") for line in format_summary(summary))
-    lines = format_summary(replace(summary, nominal=replace(summary.nominal, task_agreement=1 / 3)))
-    start = lines.index("nominal circuit   only 33.3 % of its decisions are the software's;")
-    assert f"software accuracy {100 * summary.software_accuracy:.1f} %; cosim compare says why" in lines[start + 1]
-    assert max(map(len, lines)) < 80
+    warning = "of the nominal circuit's decisions are the software's"
+    assert warning not in said(trial, summary)
+    text = said(trial, replace(summary, nominal=replace(summary.nominal, task_agreement=1 / 3)))
+    assert f"Only 33.3 % {warning}; cosim compare says why." in text
+    assert f"of the software {100 * summary.software_accuracy:.1f} %." in text
 
 
 def test_a_low_yield_comes_with_what_helps_and_its_commands(trial):
@@ -354,19 +363,20 @@ def test_a_low_yield_comes_with_what_helps_and_its_commands(trial):
     records = run_chips(trial, tuple(range(20)))
     summary = summarize_run(trial, records, [parse_spec("accuracy>=0.1")])
     nominal, software = (f"{100 * one:.1f} %" for one in (summary.nominal.accuracy, summary.software_accuracy))
-    assert f"                  nominal circuit: accuracy {nominal}, software {software}" in format_summary(summary)
+    assert f"Accuracy of the nominal circuit {nominal}, of the software {software}." in said(trial, summary)
     low = replace(summary.yield_, value=0.37)
     stuck = Unreset(62, 3, {"layer0.1": 62})
-    lines = format_summary(replace(summary, yield_=low, unreset=stuck), "own.pt")
-    assert max(len(line) for line in lines if not line.lstrip().startswith("cosim ")) < 80  # a command is one line
+    page = summary_page(trial.design, trial.technology, replace(summary, yield_=low, unreset=stuck), "own.pt")
+    lines = format_text(page)
+    assert max(len(line) for line in lines if not line.lstrip().startswith("cosim ")) <= 100  # a command is one line
     text = " ".join(" ".join(lines).split())
     place = f"--technology {summary.technology}"
     for wanted in (
-        "does not reset 62 chips",
+        "62 chips have a cell that the reset does not turn off (layer0.1 in 62); 3 of them meet the spec",
         "a memory stays on through the reset, because mismatch has moved its lower threshold",
-        f"what helps 3 times the area of all devices: cosim montecarlo own.pt {place} --area",
-        f"chip by chip, of what does not reset, too: cosim trim own.pt {place}",
-        f"training with chips that vary: cosim train TASK --variation local {place}",
+        f"What helps 3 times the area of all devices cosim montecarlo own.pt {place} --area",
+        f"chip by chip, of what does not reset, too cosim trim own.pt {place}",
+        f"training with chips that vary cosim train TASK --variation local {place}",
     ):
         assert wanted in text, wanted
     assert ("the nominal circuit loses" in text) == (summary.software_accuracy - summary.nominal.accuracy > 0.05)

@@ -19,7 +19,6 @@ from cosim.verbs.montecarlo.statistics import (
     stop_confidence,
     summarize_chips,
 )
-from cosim.verbs.tables import format_unreset
 
 PLAN = VariationPlan("local", 0, 100)
 
@@ -92,13 +91,6 @@ def test_a_chip_whose_cell_does_not_reset_does_not_count():
     summary = summarize_chips(records, PLAN, "behavioral", [parse_spec("accuracy>=0.9")])
     assert (summary.yield_.passed, summary.failed) == (2, 0)
     assert json_object(summary.unreset) == {"chips": 2, "meet_spec": 1, "cells": {"layer0.2": 2, "layer0.1": 1}}
-    first, cells, *term = format_unreset(summary)
-    assert first == "does not reset    2 chips, which do not count; 1 of them meet the spec"
-    assert cells == "                  layer0.2 (2), layer0.1 (1)"
-    assert " ".join(line.strip() for line in term).startswith("a memory stays on through the reset, because mismatch")
-    many = replace(summary.unreset, cells={f"layer0.{k}": 9 - k for k in range(7)})
-    assert format_unreset(replace(summary, unreset=many))[1].endswith("layer0.3 (6) and 3 more")
-    assert format_unreset(summarize_chips(records[:1], PLAN, "behavioral", [])) == []
 
 
 def test_several_specs_must_all_hold():
