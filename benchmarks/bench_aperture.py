@@ -18,7 +18,7 @@ from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Voltage
 from cosim.circuit.elements import GROUND, Source
 from cosim.circuit.waveforms import Timing
-from cosim.engines.behavioral.aperture import Cells, apertures, turning_excess
+from cosim.engines.behavioral.noise import Cells, apertures, turning_excess
 from cosim.engines.engine import Failure
 from cosim.engines.table import simulator_named
 from cosim.technology.catalog import load_technology

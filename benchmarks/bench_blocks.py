@@ -15,10 +15,9 @@ import numpy as np
 from bench_automata import measure
 from smoke import shrink
 
-from cosim.automata.blocks import side_by_side
+from cosim.automata.blocks import StringTask, side_by_side, string_task
 from cosim.automata.learn import learn
 from cosim.automata.network import network_of, one_hot
-from cosim.automata.strings import StringTask, string_task
 from cosim.automata.train_blocks import (
     BlockRecurrence,
     BlockShape,

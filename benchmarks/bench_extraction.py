@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from smoke import shrink
 
 from cosim.layout.chip import drawing_of
-from cosim.layout.connect import ExtractedLayout
 from cosim.layout.extract import extract
+from cosim.layout.gds import ExtractedLayout
 from cosim.layout.tiles import Box
 from cosim.technology.catalog import load_technology
 

@@ -26,7 +26,7 @@ from cosim.cells.clocked import LATCH_NODE
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import TransientNoise, Voltage
 from cosim.circuit.waveforms import Timing
-from cosim.engines.behavioral.aperture import Cells, apertures, gate_lag
+from cosim.engines.behavioral.noise import Cells, apertures, gate_lag
 from cosim.engines.engine import Failure
 from cosim.engines.table import simulator_named
 from cosim.technology.catalog import load_technology

@@ -19,8 +19,8 @@ from cosim.base.resources import trained_network_path
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
-from cosim.engines.behavioral.loads import loads_of
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral, run_noisy
+from cosim.engines.behavioral.noise import loads_of
 from cosim.engines.engine import Run
 from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set

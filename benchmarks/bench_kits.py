@@ -22,7 +22,7 @@ ONE = """
 from time import perf_counter
 begin = perf_counter()
 from cosim.cells.benches import mirror_bench
-from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.process import run_bench
 from cosim.technology.catalog import load_technology
 technology = load_technology({name!r})
 start = perf_counter()

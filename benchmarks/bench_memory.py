@@ -9,7 +9,7 @@ from cosim.base.resources import trained_network_path
 from cosim.cells.benches import mirror_bench
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.process import run_bench
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set

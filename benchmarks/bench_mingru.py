@@ -10,7 +10,7 @@ import sys
 import numpy as np
 from smoke import shrink
 
-from cosim.cells.tau_bench import STATE_DIODE, TauDrive, tau_cell_bench
+from cosim.cells.benches import STATE_DIODE, TauDrive, tau_cell_bench
 from cosim.cells.tau_cell import gate_charge
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network

@@ -16,8 +16,8 @@ from cosim.circuit.dialects.ngspice import format_bench
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.library import find_ngspice_library
+from cosim.engines.ngspice.process import run_deck
 from cosim.engines.ngspice.server import Session
-from cosim.engines.ngspice.session import run_deck
 from cosim.engines.processor import processor_time
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import load_network

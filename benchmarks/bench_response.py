@@ -16,7 +16,7 @@ from cosim.circuit.bench import PRECISE
 from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import GROUND, Circuit, Source
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 from cosim.technology.catalog import load_technology
 
 DENSITIES = (1e-11, 5e-11, 2e-10, 1e-9, 2e-9, 4e-9, 8e-9)  # A of a device of W = L

@@ -10,7 +10,7 @@ from cosim.base.resources import trained_network_path
 from cosim.circuit.bench import PRECISE
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, Inference
-from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.process import run_bench
 from cosim.engines.simulation.inference import run_inference
 from cosim.engines.simulation.plans import read_plan
 from cosim.engines.simulation.read import read_inference

@@ -12,7 +12,7 @@ from smoke import shrink
 from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.process import run_bench
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import load_network
 from cosim.network.layers import FirstQuadrantLayer

@@ -27,7 +27,7 @@ from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import Capacitor, Circuit, Source
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.library import find_ngspice_library
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, Layer, ReluLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout

@@ -11,7 +11,7 @@ from cosim.circuit.bench import PRECISE
 from cosim.circuit.dialects.ngspice import format_devices, format_options
 from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 from cosim.network.reference import run_reference
 from cosim.verbs.compile.outputs import EXERCISE_FRAMES
 

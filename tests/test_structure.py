@@ -126,7 +126,7 @@ def test_wings_are_known_to_verbs_alone():
         ("torch", TORCH_LAZY),
         ("tqdm", TQDM),
         ("optuna", OPTUNA),
-        ("numba", NUMBA | {"engines/batch/installed.py"}),  # it looks for a device
+        ("numba", NUMBA | {"engines/table.py"}),  # it looks for a device
         ("llvmlite", NUMBA),
     ],
 )

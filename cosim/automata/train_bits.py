@@ -16,7 +16,7 @@ from cosim.automata.train_blocks import one_hot_columns
 from cosim.base.errors import InputError
 from cosim.training.hardware import GridLinear
 from cosim.training.loop import Descent, Measurement, Problem, Rank, TrainingLoop
-from cosim.training.surrogate import heaviside
+from cosim.training.scan import heaviside
 
 GRID = 1 / 2  # of weights: a candidate is then a quarter off its threshold at least
 Bits = tuple[np.ndarray, np.ndarray]  # x (n, time, M) and the answers y (n, time), at every step

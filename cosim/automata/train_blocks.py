@@ -18,10 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.automata.blocks import KEEP, BlockAutomata
+from cosim.automata.blocks import KEEP, BlockAutomata, Fewest, StringTask, fewest
 from cosim.automata.learn import Oracle, Word
-from cosim.automata.partial import Fewest, fewest
-from cosim.automata.strings import StringTask
 from cosim.base.errors import InputError
 from cosim.network.automaton import Whole
 from cosim.network.layers import Array

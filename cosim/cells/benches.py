@@ -5,25 +5,27 @@ diode holds it, V.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK, STRONG_DIODE, bias_diode, pedestal_sink
-from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
+from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK, STRENGTH, STRONG_DIODE, bias_diode, pedestal_sink, strong_diode
+from cosim.cells.clocked import CLOCKED, LATCH_NODE, RESET_INVERTER, clocked_schmitt, reset_inverter
 from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi
+from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, LadderBias, ladder, ladder_blocks
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
 from cosim.cells.quantiser import COMPARATOR, DRIVER, SAMPLER, comparator, driver, sampler
 from cosim.cells.ratio_gate import RATIO_GATE, ratio_gate
-from cosim.cells.rectifier import CANDIDATE, candidate_diode
+from cosim.cells.rectifier import CANDIDATE, RELU, candidate_diode, relu_diode
+from cosim.cells.register import REGISTER, register, register_blocks
 from cosim.cells.schmitt import DECISION_NODE, SCHMITT, schmitt
 from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR, steering_and, symbol_comparator
-from cosim.cells.tau_cell import TAU_LINE, tau_line
+from cosim.cells.tau_cell import TAU_CELL_GATED, TAU_LINE, tau_cell_gated, tau_line
 from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.cells.winner import winner
-from cosim.circuit.bench import PRECISE, Bench, Current, Dc, Op, Tran, Voltage
-from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Source, Subcircuit
+from cosim.circuit.bench import PRECISE, Bench, Current, Dc, DrainCurrent, Op, Tolerances, Tran, Voltage
+from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Mos, Source, Subcircuit
 from cosim.circuit.waveforms import LAST_CLOSE, Timing, Waveform, clock_waveforms, reset_waveform, square, staircase
 from cosim.technology.types import Technology
 
@@ -334,3 +336,211 @@ def _framed(technology: Technology, candidates: NDArray[np.float64], timing: Tim
 
 def _frames(candidates: NDArray[np.float64], timing: Timing) -> Tran:
     return Tran(timing.t_step / STEPS_A_FRAME, timing.start + len(candidates) * timing.t_step)
+
+
+LEVEL_STATE = "xregister.xlevel1.q"
+_CANDIDATE, _UPPER, _LOWER, _OTHER = 3e-9, 1e-9, 0.5e-9, 1e-9  # A; the other value is never switched through
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LevelDrive:
+    """Inputs of the bench of a register cell's level.
+
+    The current of a turn, what keeps a level and what ends a write, A, and a value for every frame, A; the pulse from
+    and to fractions of a frame.
+    """
+
+    i_turn: float
+    i_keep: float
+    i_release: float
+    values: Array
+    pulse: tuple[float, float]
+
+
+def level_bench(technology: Technology, units: int, drive: LevelDrive) -> Bench:
+    """Return a bench that tests a register cell of one level, which writes `values` frame by frame.
+
+    Its candidate is always above the window. Saves the state, LEVEL_STATE.
+    """
+    timing, frames = Timing(), len(drive.values)
+    high, low = clock_waveforms(technology.supply, LAST_CLOSE, frames, timing)
+    _, pulseb = square(technology.supply, 1.0, [0.4 * timing.start, *timing.moments(frames, *drive.pulse)], timing)
+    pins = {"upper": _UPPER, "lower": _LOWER, "keep": drive.i_keep, "release": drive.i_release}
+    pins |= {"gain": _OTHER, "turn": drive.i_turn}
+    elements: tuple[Element, ...] = (
+        supply_of(technology),
+        Source("in", "i", "cand", GROUND, _CANDIDATE),
+        Instance("cand", ("cand", "vdd"), CANDIDATE),
+        Source("pos", "i", "pos", GROUND, staircase(drive.values, 0.0, timing)),
+        Instance("pos", ("pos", "vdd"), RELU),
+        Source("neg", "i", "neg", GROUND, _OTHER),
+        Instance("neg", ("neg", "vdd"), RELU),
+        *bias_lines(pins),
+        Source("clk", "v", "clk", GROUND, high),
+        Source("clkb", "v", "clkb", GROUND, low),
+        Source("pulseb", "v", "pulseb", GROUND, pulseb),
+        Source("resetb", "v", "resetb", GROUND, reset_waveform(technology.supply, timing)),
+        Instance("reset", ("resetb", "reset", "vdd"), RESET_INVERTER),
+        Instance(
+            "register",
+            ("cand", "pos", "neg", *pins, "out", "clk", "clkb", "pulseb", "resetb", "reset", "vdd"),
+            f"{REGISTER}_1_0",
+        ),
+    )
+    blocks = (
+        *(block(technology) for block in (candidate_diode, bias_diode, reset_inverter, sampler)),
+        relu_diode(technology, units),
+        *register_blocks(technology, units),
+        register(technology, units, 1, 0),
+    )
+    run = Tran(timing.t_step / STEPS_A_FRAME, timing.start + frames * timing.t_step)
+    return Bench(Circuit("register bench", blocks, elements), technology, run, (Voltage(LEVEL_STATE),), PRECISE)
+
+
+STATE_DIODE = "cell.diode"
+TAU_STEPS_A_FRAME = 200
+_TOLERANCES = Tolerances(reltol=2e-5, trtol=5.0)
+
+
+@dataclass(frozen=True)
+class TauDrive:
+    """Inputs of a gated tau-cell's bench.
+
+    A cell of a capacitance in F and a trim, and what it gets: a candidate and a gate current in every frame, A, and a
+    pulse from and to fractions of it.
+    """
+
+    capacitance: float
+    trim: float
+    candidates: Array
+    gates: Array
+    pulse: tuple[float, float]
+    timing: Timing = Timing()
+
+
+def tau_cell_bench(technology: Technology, units: int, drive: TauDrive) -> Bench:
+    """Return a bench that tests a gated tau-cell in its frames. Saves the current of its state's diode."""
+    timing, frames = drive.timing, len(drive.candidates)
+    moments = [0.4 * timing.start, *timing.moments(frames, *drive.pulse)]
+    _, low = square(technology.supply, 1.0, moments, timing)
+    elements: tuple[Element, ...] = (
+        supply_of(technology),
+        Source("in", "i", "cand", GROUND, staircase(drive.candidates, 0.0, timing)),
+        Instance("cand", ("cand", "vdd"), CANDIDATE),
+        Source("gate", "i", "gate_p", GROUND, staircase(drive.gates, 0.0, timing)),
+        Instance("gate", ("gate_p", "vdd"), f"{INPUT_DIODE}_{units}"),
+        Source("pulseb", "v", "pulseb", GROUND, low),
+        Source("resetb", "v", "resetb", GROUND, reset_waveform(technology.supply, timing)),
+        Instance("cell", ("cand", "gate_p", "out", "pulseb", "resetb", "vdd"), TAU_CELL_GATED),
+    )
+    cell = tau_cell_gated(technology, units, drive.capacitance, drive.trim)
+    blocks = input_diode(technology, units), candidate_diode(technology), cell
+    run = Tran(timing.t_step / TAU_STEPS_A_FRAME, timing.start + frames * timing.t_step)
+    circuit = Circuit("tau-cell bench", blocks, elements)
+    return Bench(circuit, technology, run, (DrainCurrent(STATE_DIODE),), _TOLERANCES)
+
+
+LADDER_RAILS = {
+    "cells": "vdd",
+    "candidates": "vdd_cand",
+    "DPIs": "vdd_dpi",
+    "output": "vdd_out",
+    "bias": "vdd_bias",
+}  # block -> its supply net in a metered bench
+LADDER_SOURCES = {block: rail.removeprefix("v") for block, rail in LADDER_RAILS.items()}
+
+
+@dataclass(frozen=True)
+class LadderDrive:
+    """Inputs of a ladder cell's bench: its rungs and first level, `start`, and what it gets, in A and F; times in s.
+
+    It is reset until `release`, and run to `end` in steps of at most `step`.
+    """
+
+    rungs: int
+    start: int
+    bias: LadderBias
+    capacitance: float
+    i_in: Waveform
+    release: float
+    end: float
+    step: float = 2e-4
+
+
+def rung_nets(rungs: int) -> tuple[str, ...]:
+    """Return the decision nodes of every rung of a ladder cell."""
+    return tuple(f"xladder.xrung{k}.{DECISION_NODE}" for k in range(1, rungs + 1))
+
+
+def ladder_bench(technology: Technology, units: int, drive: LadderDrive, v_node: float) -> Bench:
+    """Return a bench that tests a ladder cell.
+
+    Saves `rung_nets`, and the currents through `out`, the output through weight -1, and the supply `dd`.
+    """
+    pins = {
+        "thresh_1": drive.bias.i_thresh_1,
+        "width_1": drive.bias.i_width_1,
+        "thresh": drive.bias.i_thresh,
+        "width": drive.bias.i_width,
+        "gain": drive.bias.i_gain,
+        "vg": STRENGTH * drive.bias.i_g,
+        "tau": STRENGTH * drive.bias.i_tau,
+    }
+    reset = (0.0, 0.0), (0.9 * drive.release, 0.0), (drive.release, technology.supply)
+    elements: tuple[Element, ...] = (
+        supply_of(technology),
+        Source("resetb", "v", "resetb", GROUND, reset),
+        *bias_lines({"in": drive.i_in}),
+        *bias_lines(pins, strong=("vg", "tau")),
+        Instance("ladder", ("in", *pins, "out", "resetb", "vdd"), f"{LADDER}_{drive.rungs}_{drive.start}"),
+        *output_load(technology, units, v_node),
+    )
+    blocks = (
+        candidate_diode(technology),
+        bias_diode(technology),
+        strong_diode(technology),
+        *ladder_blocks(technology, units, drive.capacitance),
+        ladder(technology, units, drive.rungs, drive.start),
+    )
+    circuit = Circuit("ladder bench", blocks, elements)
+    probes = (*map(Voltage, rung_nets(drive.rungs)), Current("out"), Current("dd"))
+    return Bench(circuit, technology, Tran(drive.step, drive.end), probes)
+
+
+def meter_ladder(bench: Bench) -> Bench:
+    """Return the ladder cell's bench with one supply for each block of LADDER_RAILS, each one's current saved."""
+    cand, dpis, out, bias = (LADDER_RAILS[block] for block in ("candidates", "DPIs", "output", "bias"))
+
+    def on_rail(element: Element) -> Element:
+        match element:
+            case Instance(subcircuit=name) if name in (RUNG_ON, RUNG_OFF):
+                return replace(element, nets=(*element.nets, cand))
+            case Instance(subcircuit=name) if name.startswith(DPI):
+                return replace(element, nets=(*element.nets[:-1], dpis))
+            case Instance(subcircuit=name) if name == CANDIDATE:
+                return replace(element, nets=(*element.nets[:-1], cand))
+            case Instance(subcircuit=name) if name.startswith(LADDER):
+                return replace(element, nets=(*element.nets, cand, dpis, out))
+            case Mos(role="output"):
+                return replace(element, source=out, bulk=out)
+            case Source(kind="i", a="vdd"):
+                return replace(element, a=bias)
+            case _:
+                return element
+
+    def rewired(block: Subcircuit) -> Subcircuit:
+        added = (cand,) if block.name in (RUNG_ON, RUNG_OFF) else (cand, dpis, out)
+        return replace(block, ports=(*block.ports, *added), elements=tuple(map(on_rail, block.elements)))
+
+    blocks = (
+        rewired(block) if block.name in (RUNG_ON, RUNG_OFF) or block.name.startswith(f"{LADDER}_") else block
+        for block in bench.circuit.subcircuits
+    )
+    supplies = (
+        Source(rail.removeprefix("v"), "v", rail, GROUND, bench.technology.supply) for rail in (cand, dpis, out, bias)
+    )
+    elements = (*map(on_rail, bench.circuit.elements), *supplies)
+    circuit = replace(bench.circuit, subcircuits=tuple(blocks), elements=elements)
+    probes = (*(probe for probe in bench.probes if probe != Current("dd")), *map(Current, LADDER_SOURCES.values()))
+    return replace(bench, circuit=circuit, probes=probes)

@@ -12,7 +12,7 @@ from cosim.base.errors import CosimError, printable
 from cosim.base.version import __version__
 from cosim.cli.help import CONTEXT, Verb
 from cosim.cli.option_names import spell_options
-from cosim.cli.stopping import StoppedError, stopping_on_signals
+from cosim.cli.session import StoppedError, stopping_on_signals
 
 VERBS = {
     "demo": "Train, compile, simulate and compare a small network on real data.",

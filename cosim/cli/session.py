@@ -1,10 +1,12 @@
 """A verb that runs: its folder, the settings that it writes there, and who hears of it."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
+import signal
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, FrameType, TracebackType
 
+from cosim.base.errors import CosimError
 from cosim.base.settings import RunSettings
 from cosim.cli.progress import say
 from cosim.cli.settings import keeping_settings
@@ -55,3 +57,84 @@ class VerbSession:
         self.keep_settings(folder)
         for text in describe_damaged_results(folder):
             say(text)
+
+
+_CONTINUES = "the same command continues where it stopped"
+_ANEW = "the same command begins anew"
+_DEAF = "/torch/"  # torch aborts while it is imported
+_LOCKING = ("/threading.py", "/concurrent/futures/_base.py")  # files of what takes a lock, or gives it for a wait
+_TAKING = ("__enter__", "__exit__", "_release_save", "_acquire_restore")
+_LATER = 1e-3  # s
+GO_ON = {
+    "demo": _CONTINUES,
+    "train": _CONTINUES,
+    "backbone": _CONTINUES,
+    "reproduce": _CONTINUES,
+    "simulate": _CONTINUES,
+    "compare": _CONTINUES,
+    "power": _CONTINUES,
+    "montecarlo": _CONTINUES,
+    "sweep": _CONTINUES,
+    "explore": _CONTINUES,
+    "signoff": _CONTINUES,
+    "trim": _CONTINUES,
+    "characterize": f"{_ANEW}, that of a ladder continues",
+}
+
+
+class Stop(KeyboardInterrupt):
+    """A signal that asks a verb to stop; what cleans up after Ctrl-C cleans up after it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class StoppedError(CosimError):
+    """A verb that was stopped. exit_code: 128 + the signal, as shells have it."""
+
+    def __init__(self, stop: KeyboardInterrupt, verb: str | None) -> None:
+        number = stop.number if isinstance(stop, Stop) else signal.SIGINT
+        self.exit_code = 128 + number
+        said = "terminated" if number == signal.SIGTERM else "interrupted"
+        super().__init__(f"{said}; {GO_ON.get(verb or '', _ANEW)}")
+
+
+@contextmanager
+def stopping_on_signals() -> Generator[None, None, None]:
+    """Make SIGINT and SIGTERM raise Stop; a second one ends the process at once. What is ignored, as by nohup, stays
+    so.
+
+    A Stop that has to wait, and finds the work done by then, is dropped.
+    """
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for each in heard:
+            signal.signal(each, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, lambda _, there: _raise_where_it_is_heard(number, there))
+        _raise_where_it_is_heard(number, frame)
+
+    for number in heard:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        if any(signal.getsignal(number) is not stop for number in heard):
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        for number in heard:
+            signal.signal(number, before[number])
+
+
+def _raise_where_it_is_heard(number: int, frame: FrameType | None) -> None:
+    """Raise Stop, later by SIGALRM where foreign code would abort on it, or a lock would stay taken, or be given up
+    twice."""
+    frames = list[CodeType]()
+    while frame is not None:
+        frames.append(frame.f_code)
+        frame = frame.f_back
+    locking = frames and frames[0].co_name in _TAKING and frames[0].co_filename.endswith(_LOCKING)
+    if locking or any(_DEAF in code.co_filename for code in frames):
+        signal.setitimer(signal.ITIMER_REAL, _LATER)
+        return
+    raise Stop(number)

@@ -7,10 +7,8 @@ from cosim.circuit.waveforms import LAST_CLOSE
 from cosim.compiler.settings import CompilationJob, Target
 from cosim.network.ir.graph import Lowered, Scaled
 from cosim.network.ir.nodes import PEDESTAL, And, Memory
-from cosim.units.limits import SetPoint
-from cosim.units.sizing import largest_count
+from cosim.units.sizing import PULSE_END, SetPoint, largest_count
 from cosim.units.table import UNITS, unit_of
-from cosim.units.timing import PULSE_END
 
 
 def check_weights(graph: Lowered, job: CompilationJob) -> None:

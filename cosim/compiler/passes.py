@@ -33,9 +33,8 @@ from cosim.compiler.checks import (
 from cosim.compiler.constant import leave_out_constants
 from cosim.compiler.design import Design
 from cosim.compiler.lower import lower
-from cosim.compiler.scale import scale
 from cosim.compiler.settings import CompilationJob, CompilerSettings, Target
-from cosim.compiler.size import size
+from cosim.compiler.size import scale, size
 from cosim.network.ir.graph import Lowered, Sized
 from cosim.network.ir.nodes import UNIT_CURRENT, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.network.types import Network

@@ -4,18 +4,20 @@ from dataclasses import replace
 
 from cosim.base.errors import MappingError, UnitCurrentError
 from cosim.compiler.steer import steer
-from cosim.network.ir.graph import Scaled, Sized
+from cosim.network.ir.graph import Lowered, Scaled, Sized
 from cosim.network.ir.nodes import (
     PEDESTAL,
     PEDESTAL_UNITS,
     And,
     InputCurrent,
     Memory,
+    MemoryCurrents,
     Mirror,
     Node,
     Output,
     Pedestal,
     Rectifier,
+    ThresholdUnit,
     Weight,
 )
 from cosim.technology.calibration import Calibration
@@ -85,3 +87,12 @@ def _with_pedestal(graph: Sized) -> Sized:
         edge, built = (PEDESTAL, node.name), Mirror(count, count / graph.units)
         weights[edge], mirrors[edge] = Weight(built.realised, f"{node.name}: pedestal of its sources"), built
     return replace(graph, nodes={**graph.nodes, PEDESTAL: Pedestal()}, weights=weights, mirrors=mirrors)
+
+
+def scale(graph: Lowered, i_unit: float) -> Scaled:
+    """Scale a graph to ampere, a pass of the compiler: i_unit per software 1.0, and set-points of its memories."""
+    currents: dict[str, MemoryCurrents] = {}
+    for node in graph.memories:
+        rise, fall = (node.rise, node.fall) if isinstance(node, ThresholdUnit) else (0.0, 0.0)
+        currents[node.name] = MemoryCurrents(rise * i_unit, fall * i_unit, node.level * i_unit)
+    return Scaled(graph.nodes, graph.weights, i_unit, currents, left_out=graph.left_out)

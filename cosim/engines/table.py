@@ -8,6 +8,34 @@ from cosim.base.errors import InputError
 
 if TYPE_CHECKING:
     from cosim.engines.engine import Simulator
+import importlib.util
+
+from cosim.base.errors import MissingToolError
+from cosim.base.resources import install_command
+
+INSTALL_NUMBA = install_command("batch")
+INSTALL_CUDA = install_command("cuda")
+
+
+def check_numba() -> None:
+    """Raise MissingToolError where numba, which the batched engine needs, is missing."""
+    if importlib.util.find_spec("numba") is None:
+        raise MissingToolError(
+            "numba is missing: the engines batch and cuda need it, nothing else does. Install it "
+            f"({INSTALL_NUMBA}), or choose --engine ngspice"
+        )
+
+
+def check_cuda() -> None:
+    """Raise MissingToolError where the batched engine lacks numba, or a GPU that numba can compile for."""
+    check_numba()
+    from numba import cuda
+
+    if not cuda.is_available():
+        raise MissingToolError(
+            "no CUDA device was found: --engine cuda needs one, its driver (530 or newer), and numba's compiler for it "
+            f"({INSTALL_CUDA}); choose --engine batch, which runs the same on the processor"
+        )
 
 
 @dataclass(frozen=True)
@@ -45,7 +73,6 @@ def _vacask() -> object:
 
 
 def _batch() -> object:
-    from cosim.engines.batch.installed import check_numba
 
     check_numba()  # before its modules, which are compiled with it
     from cosim.engines.batch.simulator import BatchSimulator
@@ -54,7 +81,6 @@ def _batch() -> object:
 
 
 def _cuda() -> object:
-    from cosim.engines.batch.installed import check_cuda
 
     check_cuda()
     from cosim.engines.batch.device.transient import run_transients_on_device

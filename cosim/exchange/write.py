@@ -7,7 +7,7 @@ three bits:
 
 because hi > lo, so r_t = 1 means k_t = 1. NIR's Threshold is on where x > theta, so r_t is one at the largest double
 below hi: nothing is rounded. The same with one Threshold is q_t = H(u_t + (hi - lo) q_{t-1} >= hi), which is read as
-well, see cosim.exchange.wiring; there u + (hi - lo) is rounded, and lo does not come back to the last bit.
+well, see cosim.exchange.read; there u + (hi - lo) is rounded, and lo does not come back to the last bit.
 
 The first-quadrant unit delivers alpha q, the signed one alpha (2 q - 1); q_{-1} = 0 is what a Delay begins with.
 """

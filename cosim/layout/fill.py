@@ -12,8 +12,7 @@ from typing import Any
 
 from cosim.circuit.elements import Circuit
 from cosim.layout.chip import DrawnChip
-from cosim.layout.connect import ExtractedLayout
-from cosim.layout.gds import geometry, label_of
+from cosim.layout.gds import ExtractedLayout, geometry, label_of
 from cosim.layout.sensitive import sensitive
 from cosim.layout.tiles import Box, Shape
 from cosim.technology.drawing import DrawingRules

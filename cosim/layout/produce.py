@@ -14,10 +14,9 @@ from cosim.compiler.design import Design
 from cosim.layout.blocks import nanometres
 from cosim.layout.checks import Checked, Checker, run_drc, run_lvs
 from cosim.layout.chip import DrawnChip, draw_chip, drawing_of
-from cosim.layout.connect import read_layout
 from cosim.layout.extract import extract
 from cosim.layout.fill import Filled, fill
-from cosim.layout.gds import gds_bytes, label_of, layout_of
+from cosim.layout.gds import gds_bytes, label_of, layout_of, read_layout
 from cosim.layout.plates import Plate
 from cosim.layout.record import (
     POSITIONS,

@@ -11,15 +11,21 @@ rail, and the netlist of LVS has them.
      ==== tap ====   rail
 """
 
+import math
 from bisect import insort
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median_low
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cosim.circuit.elements import Mos
 from cosim.layout.blocks import RAIL, TransistorBlock, nanometres
-from cosim.layout.floorplan import OWN, RAILS, BlockRow, PlacedTile
+from cosim.layout.floorplan import OWN, RAILS, BlockRow, PlacedTile, WellBand, piled, spaced, stack_rows
+from cosim.layout.route import terminals_of
 from cosim.layout.tiles import BOTTOM, STRIP, LayoutTile, close_diode, contacts, draw, head, head_width, heights, width
 from cosim.technology.drawing import DrawingRules
 from cosim.technology.types import Polarity
@@ -310,3 +316,123 @@ def draw_dummy(mos: Mos, x: int, drawing: DrawingRules) -> LayoutTile:
     for box in (*pads, (x, at.gate, x + STRIP, at.gate + STRIP)):
         tile.shapes += contacts(box, drawing)
     return tile
+
+
+Pile = tuple[BlockRow, ...]
+_URGENT = 20.0  # what a micrometre counts for of a net that should be short
+
+
+def shortest(piles: Sequence[Pile], ports: Sequence[str], urgent: Collection[str] = ()) -> list[Pile]:
+    """Return the rows of the layout's bands from bottom to top, in the order with the shortest trunks of metal.
+
+    ports: nets that reach down to the lower edge; urgent: nets that should be short.
+    """
+    inside = [
+        {one.net for row in pile for placed in row.placed for one in placed.tile.terminals} - {*RAILS} for pile in piles
+    ]
+    nets = sorted(set().union(*inside))
+    there = np.array([[net in one for one in inside] for net in nets])
+    pins = np.array([net in ports for net in nets])
+    worth = np.where([net in urgent for net in nets], _URGENT, 1.0)
+    highs = np.array([sum(row.top for row in pile) for pile in piles], dtype=float)
+    order = list(range(len(piles)))
+    best, found = np.inf, _trunk_length(order, there, highs, (pins, worth))
+    while found < best:
+        best = found
+        for band in range(len(piles)):
+            others = [one for one in order if one != band]
+            tried = [[*others[:k], band, *others[k:]] for k in range(len(piles))]
+            lengths = [_trunk_length(one, there, highs, (pins, worth)) for one in tried]
+            if min(lengths) < found:
+                found = min(lengths)
+                order = tried[lengths.index(found)]
+    return [piles[k] for k in order]
+
+
+def _trunk_length(
+    order: list[int],
+    there: NDArray[np.bool_],
+    highs: NDArray[np.float64],
+    nets: tuple[NDArray[np.bool_], NDArray[np.float64]],
+) -> float:
+    """Return the length of all trunks, from the middle of their lowest band, or the edge, to that of their highest one.
+
+    Each counts by its worth.
+    """
+    pins, worth = nets
+    top = np.cumsum(highs[order])
+    middle = top - highs[order] / 2
+    mine = there[:, order]
+    first = np.where(pins, 0.0, middle[mine.argmax(axis=1)])
+    last = middle[mine.shape[1] - 1 - mine[:, ::-1].argmax(axis=1)]
+    return float(((last - first) * worth).sum())
+
+
+PIN = 3000  # nm, from the lowest row to the edge
+_SQUARE = 0.15  # power of a macro's length over its height that its area is weighed with
+_SLOW = 1e6  # nm of the longest net that should be short, that count as much as twice the area
+
+
+@dataclass(frozen=True)
+class RowGoals:
+    """Criteria for the choice of rows: where nets belong from left to right, ports, which nets should be short, and the
+    area of capacitors, nm2."""
+
+    order: Mapping[str, float]
+    ports: tuple[str, ...]
+    urgent: frozenset[str]
+    beside: float
+
+
+def find_rows(blocks: Sequence[TransistorBlock], wanted: RowGoals, drawing: DrawingRules) -> int:
+    """Return how many rows make the macro the smallest; the squarer of two that are alike, and that with the shorter
+    nets."""
+    total = _length(blocks, drawing)
+    best: tuple[float, int] | None = None
+    for rows in range(max(round(math.sqrt(total / 16000)), 1), 2 + round(math.sqrt(total / 7000))):
+        bands = _arrange(blocks, wanted, rows, drawing)
+        high = bands[-1].high + PIN + 500
+        wide = max(row.right for band in bands for row in band.rows) + 9000 + 1.1 * wanted.beside / high
+        cost = wide * high * max(wide / high, high / wide) ** _SQUARE
+        if wanted.urgent:
+            cost *= 1 + _longest(_pile(bands, wanted, drawing), wanted.urgent) / _SLOW
+        if best is None or cost < best[0]:
+            best = cost, rows
+    assert best is not None
+    return best[1]
+
+
+def find_bands(blocks: Sequence[TransistorBlock], wanted: RowGoals, rows: int, drawing: DrawingRules) -> list[WellBand]:
+    """Return some `rows` rows of one length, piled in the order that makes trunks the shortest."""
+    return _pile(_arrange(blocks, wanted, rows, drawing), wanted, drawing)
+
+
+def _length(blocks: Sequence[TransistorBlock], drawing: DrawingRules) -> int:
+    """Return how long a single row of all blocks would be, nm."""
+    return sum(width(block, drawing) + 600 for block in blocks)
+
+
+def _arrange(blocks: Sequence[TransistorBlock], wanted: RowGoals, rows: int, drawing: DrawingRules) -> list[WellBand]:
+    limit = _length(blocks, drawing) // rows + 8000
+    return stack_rows(arrange(blocks, dict(wanted.order), limit, drawing), 0)
+
+
+def _pile(bands: Sequence[WellBand], wanted: RowGoals, drawing: DrawingRules) -> list[WellBand]:
+    piles = shortest([band.rows for band in bands], wanted.ports, wanted.urgent)
+    return piled(spaced(piles, drawing["well_space"]), 0)
+
+
+def _longest(bands: Sequence[WellBand], urgent: frozenset[str]) -> int:
+    """Return the length of the longest of the urgent nets, nm: its trunk, and its tracks from there to terminals."""
+    ends: dict[str, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+    for k, band in enumerate(bands):
+        for terminal in terminals_of(band):
+            if terminal.net in urgent:
+                ends[terminal.net][k].append((terminal.box[0], terminal.box[2]))
+    lengths = [0]
+    for found in ends.values():
+        trunk = int(median_low([(a + b) // 2 for each in found.values() for a, b in each]))
+        heights = [(bands[k].low + bands[k].high) // 2 for k in found]
+        tracks = [max(trunk, *(a for a, _ in each)) - min(trunk, *(b for _, b in each)) for each in found.values()]
+        lengths.append(max(heights) - min(heights) + sum(tracks))
+    return max(lengths)

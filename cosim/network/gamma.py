@@ -1,7 +1,7 @@
 """Dispersive delays as a layer: every unit is a line of equal first-order filters, whose mean delay is learned.
 
 What n filters of time constant tau do to a pulse is t^(n-1) e^(-t/tau) / ((n-1)! tau^n), p = n tau in the mean. Of an
-input that stands for a frame, and read at the end of frames, that is the kernel of `cosim.papers.delays`, exactly.
+input that stands for a frame, and read at the end of frames, that is the kernel of `cosim.papers.mgrade`, exactly.
 Source: J. C. Principe, B. de Vries, P. G. de Oliveira, IEEE Trans. Signal Processing 41 (1993) 649 (gamma memory); its
 filters here are continuous in time.
 """

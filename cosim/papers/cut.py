@@ -16,11 +16,10 @@ from torch import Tensor
 from cosim.base.errors import MappingError
 from cosim.exchange.software_only import why_software
 from cosim.network.layers import Array
-from cosim.papers.backbone import Backbone, record
+from cosim.papers.backbone import CHUNK, Backbone, record, to_tensors
 from cosim.papers.cells import Drive, HysteresisCell
 from cosim.papers.converter import BITS, Partition, calibrate, compared, steps_of
 from cosim.papers.file import Model
-from cosim.papers.measure import CHUNK, to_tensors
 from cosim.papers.sources import BackboneData, Samples
 
 SEEN = 256  # training samples that converters are calibrated with

@@ -11,8 +11,7 @@ from numpy.random import Generator, default_rng
 from cosim.base.errors import InputError
 from cosim.tasks.load import STEP_TASKS, check_task, is_published_copy, load_step_task, load_task
 from cosim.tasks.parity import PUBLISHED_TEST, PUBLISHED_TRAIN
-from cosim.tasks.steps import StepTargets, StepTask
-from cosim.tasks.task import Task, full_lengths, grouped_holdout, stratified_holdout
+from cosim.tasks.task import StepTargets, StepTask, Task, full_lengths, grouped_holdout, stratified_holdout
 
 HELD = 0.1  # of the training samples, for validation
 COPIES_HELD, MNIST_HELD = 2_000, 10_000  # of a copy task as published, 12,000, and of MNIST, as in the paper

@@ -18,9 +18,8 @@ from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, MissingToolError, naming_memory
 from cosim.base.text import typed
 from cosim.exchange.checkpoint import stays_software
-from cosim.papers.backbone import Backbone
+from cosim.papers.backbone import Backbone, loss_of, measure, rank_of, to_tensors
 from cosim.papers.file import Model, Plain, load_model, model_bytes, save_model
-from cosim.papers.measure import loss_of, measure, rank_of, to_tensors
 from cosim.papers.shape import BackboneShape, Training, check_shape, check_training, count_parameters
 from cosim.papers.sources import BackboneData, Samples, shifted
 from cosim.training.config import seed_path, state_path

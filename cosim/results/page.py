@@ -4,10 +4,11 @@ A verb gives a `Page`; `format_pages` makes one HTML file of it, or of several v
 `cosim.results.text.format_text` lines for the terminal. All of it is text that `format_pages` escapes.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cosim.base.settings import RunSettings
+from cosim.base.settings import SETTINGS_FILE, RunSettings, describe_version, format_settings
 from cosim.results.html import (
     Picture,
     escape,
@@ -20,7 +21,23 @@ from cosim.results.html import (
     format_table,
     hold,
 )
-from cosim.results.repeat import format_repeat
+
+REPEAT = "Repeat this run"
+
+
+def format_repeat(settings: RunSettings | None) -> str:
+    """Return HTML of a folded section that says how to repeat the run; empty where no settings are kept."""
+    if settings is None:
+        return ""
+    other = f"<p>This run was {escape(text)}.</p>" if (text := describe_version(settings)) else ""
+    again = shlex.join(["cosim", *settings.verb.split(), "--config", SETTINGS_FILE, "-o"]) + " FOLDER"
+    return format_fold(
+        f"{REPEAT} of cosim {settings.verb}, version {settings.version or 'not known'}",
+        f"{other}<pre>{escape(settings.command)}</pre>"
+        f"<p>Or, with every option as it was in effect, by {SETTINGS_FILE} of its folder:</p>"
+        f"<pre>{escape(again)}</pre><pre>{escape(format_settings(settings))}</pre>",
+    )
+
 
 PROVENANCE = "Where it comes from"
 

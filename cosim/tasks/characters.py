@@ -9,7 +9,7 @@ import numpy as np
 
 from cosim.base.errors import InputError
 from cosim.base.text import read_bytes, shown_path
-from cosim.tasks.steps import StepTargets, StepTask
+from cosim.tasks.task import StepTargets, StepTask
 
 WINDOW = 256
 SHARES = (90, 95)  # per cent of the text where training and validation end

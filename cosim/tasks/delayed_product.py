@@ -3,7 +3,7 @@
 import numpy as np
 
 from cosim.base.errors import InputError
-from cosim.tasks.steps import StepTargets, StepTask
+from cosim.tasks.task import StepTargets, StepTask
 
 STEPS = 60
 LAGS = (9, 17)

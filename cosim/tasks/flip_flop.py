@@ -8,8 +8,7 @@ written.
 import numpy as np
 
 from cosim.base.errors import InputError
-from cosim.tasks.steps import StepTargets, StepTask
-from cosim.tasks.task import Task
+from cosim.tasks.task import StepTargets, StepTask, Task
 
 SYMBOLS = ("w", "r", "i", "0", "1")
 WRITE, READ, IGNORE = range(3)

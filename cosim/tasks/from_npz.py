@@ -12,7 +12,7 @@ import numpy as np
 from cosim.base.arrays import read_arrays
 from cosim.base.errors import InputError
 from cosim.base.text import is_file, listed
-from cosim.network.labels import class_indices, is_one_hot, label_repair, whole_classes
+from cosim.tasks.target import class_indices, is_one_hot, label_repair, whole_classes
 from cosim.tasks.task import Task, full_lengths, percentile_range
 
 REQUIRED = ("x_train", "y_train", "x_test", "y_test")

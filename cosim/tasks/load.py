@@ -32,8 +32,7 @@ from cosim.tasks.parity import generate_parity_task, generate_published_parity_t
 from cosim.tasks.pathfinder import load_pathfinder_task
 from cosim.tasks.reviews import load_reviews_task
 from cosim.tasks.speech_commands import load_speech_commands_task
-from cosim.tasks.steps import StepTask
-from cosim.tasks.task import Task
+from cosim.tasks.task import StepTask, Task
 
 WITHOUT_DATA: dict[str, Callable[[], Task]] = {
     "digits": load_digits_task,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import InputError
-from cosim.tasks.steps import StepTargets, StepTask
+from cosim.tasks.task import StepTargets, StepTask
 
 TRAJECTORIES, STEPS, INTERVAL = 2000, 200, 0.05
 NOISE = 0.05  # of the standard deviation

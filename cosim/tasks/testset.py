@@ -11,10 +11,17 @@ from cosim.base.errors import InputError
 from cosim.base.seal import checksum
 from cosim.base.text import is_file, shown, shown_path
 from cosim.network.automaton_in import check_symbols
-from cosim.network.labels import class_indices, is_one_hot
 from cosim.network.reference import check_inputs
 from cosim.network.types import Network
-from cosim.tasks.target import Classes, RealTargets, Target, check_tolerance, default_tolerance
+from cosim.tasks.target import (
+    Classes,
+    RealTargets,
+    Target,
+    check_tolerance,
+    class_indices,
+    default_tolerance,
+    is_one_hot,
+)
 
 
 @dataclass(frozen=True)

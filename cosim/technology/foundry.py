@@ -9,20 +9,239 @@ that covers it becomes one card: expressions evaluated, statistics at their mean
 Left out, because nothing of it can be seen at nanoampere: diffusion and substrate resistances (`rbodymod`, below
 1 kohm, but three more nodes per transistor), and checks of parameters, which write files (`paramchk`).
 Held against the foundry's own library in tests/technology/test_kits.py.
+
+Arithmetic of SPICE parameters: `{0.7*par_k*1e-06/p}`, `'w*2'`, `10u`, `agauss(0,1,1)`, evaluated without `eval`.
+
+Random functions give their mean: what is left is the nominal device, and variation is drawn by cosim itself.
 """
 
+import ast
 import math
+import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from cosim.base.errors import InputError
-from cosim.base.text import listed
-from cosim.technology.expressions import Parameters
-from cosim.technology.lines import Taken, read_lines
+from cosim.base.text import is_file, listed, read_bytes, shown
 from cosim.technology.types import Polarity
+
+_SUFFIXES = {
+    "t": 1e12, "g": 1e9, "meg": 1e6, "x": 1e6, "k": 1e3, "mil": 25.4e-6, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12,
+    "f": 1e-15, "a": 1e-18,
+}  # fmt: skip
+LONGEST = 4000  # characters; those of the open kits have 205
+# `++` and the like give nothing back, so that a long row of digits takes linear time
+_NUMBER = re.compile(r"(?<![\w.])((?:\d++\.?+\d*+|\.\d++)(?:e[+-]?\d++)?+)(meg|mil|[tgxkmunpfa])?[a-z]*+(?![\w.])")
+_OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Pow: operator.pow, ast.USub: operator.neg, ast.UAdd: operator.pos,
+}  # fmt: skip
+_COMPARISONS: dict[type, Callable[..., bool]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+
+
+def _pwr(base: float, exponent: float) -> float:
+    """Simulators differ below 0: |x|^y in ngspice, -|x|^y in HSPICE."""
+    if base < 0:
+        raise ValueError("pwr of a negative number")
+    return math.pow(base, exponent)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sqrt": math.sqrt, "exp": math.exp, "ln": math.log, "log": math.log, "log10": math.log10, "abs": abs, "max": max,
+    "min": min, "pow": math.pow, "pwr": _pwr, "int": int, "floor": math.floor, "ceil": math.ceil,
+    "agauss": lambda mean, *_: mean, "gauss": lambda mean, *_: mean, "aunif": lambda mean, *_: mean,
+    "unif": lambda mean, *_: mean, "limit": lambda mean, *_: mean,
+}  # fmt: skip
+
+
+class Parameters:
+    """Parameters by lower-case name, evaluated when they are first asked for.
+
+    `outer` is looked at where a name is not here. Raises InputError for an unknown name, a circle or an expression that
+    is no arithmetic.
+    """
+
+    def __init__(self, texts: Mapping[str, str], outer: "Parameters | None" = None) -> None:
+        self.texts, self.outer = dict(texts), outer
+        self.values: dict[str, float] = {}
+        self.pending: set[str] = set()
+
+    def __getitem__(self, name: str) -> float:
+        if name in self.values:
+            return self.values[name]
+        if name not in self.texts:
+            if self.outer is None:
+                raise InputError(f"parameter {name!r} is used but not defined")
+            return self.outer[name]
+        if name in self.pending:
+            raise InputError(f"parameter {name!r} is defined by itself")
+        self.pending.add(name)
+        try:
+            self.values[name] = self.evaluate(self.texts[name])
+        finally:
+            self.pending.discard(name)
+        return self.values[name]
+
+    def evaluate(self, text: str) -> float:
+        """Evaluate an expression to a number. Raises InputError where it is no finite one."""
+        value = self._evaluate(text)
+        if isinstance(value, complex) or not math.isfinite(value):
+            raise InputError(f"cannot evaluate {shown(text.strip())}: {value} is no finite number")
+        return value
+
+    def _evaluate(self, text: str) -> float:
+        if len(text) > LONGEST:
+            raise InputError(f"an expression must have at most {LONGEST} characters, not {len(text)}: {shown(text)}")
+        try:
+            return float(text)
+        except ValueError:
+            pass
+        plain = text.lower().translate(str.maketrans("{}", "()", "'\"")).replace("^", "**")
+        plain = _NUMBER.sub(lambda found: repr(float(found[1]) * _SUFFIXES.get(found[2] or "", 1.0)), plain)
+        try:
+            tree = ast.parse(plain.strip(), mode="eval")
+            _check_powers(tree, plain.strip())
+            return self._reduce(tree.body)
+        except (SyntaxError, ValueError, ArithmeticError, TypeError, RecursionError, MemoryError) as error:
+            # the parser of Python answers what is nested too deeply for it with a MemoryError
+            raise InputError(f"cannot evaluate {shown(text.strip())}: {error or 'it is nested too deeply'}") from None
+
+    def _reduce(self, node: ast.expr) -> float:
+        match node:
+            case ast.Constant(value=int() | float() as value):
+                return float(value)
+            case ast.Name(id=name):
+                return self[name]
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                return _OPERATORS[type(op)](self._reduce(left), self._reduce(right))
+            case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
+                return _OPERATORS[type(op)](self._reduce(operand))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+                return float(_COMPARISONS[type(op)](self._reduce(left), self._reduce(right)))
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+                return float(_FUNCTIONS[name](*map(self._reduce, args)))
+        raise ValueError(f"{ast.unparse(node)!r} is not arithmetic")
+
+
+def _check_powers(tree: ast.AST, text: str) -> None:
+    """a^b^c is a^(b^c) to Python, (a^b)^c to ngspice, so it must have parentheses."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.BinOp(op=ast.Pow(), right=ast.BinOp(op=ast.Pow(), col_offset=start)):
+                if not text[:start].rstrip().endswith("("):
+                    raise ValueError("simulators differ in what a^b^c is; write (a^b)^c or a^(b^c)")
+
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\S+")  # words; what stands in quotes is one
+_DEPTH, _FILES = 20, 2000  # how deep files include each other, and how often in all; the open kits open 10
+_FILE_LIMIT = 16 << 20  # bytes; the largest file of the open kits has 2 MB
+_CHARACTERS = 40_000_000  # in all files of a section, as often as each is included; the open kits have 6 million
+_LINE = 100  # characters that a line counts for beside its own, as it takes time, too
+
+
+@dataclass
+class Taken:
+    """Count of the files and characters that a section has read so far; files that include others several times
+    multiply."""
+
+    files: int = 0
+    characters: int = 0
+
+    def add(self, path: Path, lines: tuple[str, ...]) -> None:
+        """Count a file's lines. Raises InputError for the file that exceeds a limit."""
+        self.files += 1
+        self.characters += sum(map(len, lines)) + _LINE * len(lines)
+        if self.files > _FILES or self.characters > _CHARACTERS:
+            raise InputError(
+                f"{path}: a section must include at most {_FILES} files with {_CHARACTERS // 10**6} million "
+                "characters; do files include each other many times?"
+            )
+
+
+def read_lines(path: Path, section: str | None, taken: Taken, depth: int = 0) -> Iterator[str]:
+    """Yield the logical lines of a file, or of one of its sections, in lower case, with what they include.
+
+    Raises InputError that names the file and what it lacks, or which limit it exceeds.
+    """
+    if depth > _DEPTH:
+        raise InputError(f"{path}: files include each other more than {_DEPTH} deep")
+    inside, seen = section is None, False
+    lines = read_file(path)
+    taken.add(path, lines)
+    for line in lines:
+        word, *rest = _QUOTED.findall(line) if line.lower().startswith((".lib ", ".inc")) else line.split()
+        match word.lower(), rest:
+            case ".lib", [name]:
+                if section is not None and _plain(name).lower() == section:
+                    inside = seen = True
+                elif section is None:
+                    inside = False
+            case ".endl", _:
+                inside = section is None
+            case ".lib", [file, name] if inside:
+                yield from read_lines(_beside(path, file), _plain(name).lower(), taken, depth + 1)
+            case ".include" | ".inc", [file, *_] if inside:
+                yield from read_lines(_beside(path, file), None, taken, depth + 1)
+            case ".include" | ".inc" | ".subckt", [] if inside:
+                raise InputError(f"{path}: {word} must be followed by a name")
+            case ".lib", [] | [_, _, _, *_] if inside:
+                raise InputError(
+                    f"{path}: .lib must be followed by a section, or by a file and a section: {line[:60]!r}"
+                )
+            case _ if inside:
+                yield line.lower()
+            case _:
+                pass
+    if section is not None and not seen:
+        words = (line.lower().split() for line in lines)
+        known = [_plain(found[1]) for found in words if found[0] == ".lib" and len(found) == 2]
+        raise InputError(f"{path} must have the section {section!r}; it has {listed(known)}")
+
+
+@lru_cache(maxsize=32)
+def read_file(path: Path) -> tuple[str, ...]:
+    """Read the lines of a file, joined at `+`, without comments."""
+    text = read_bytes(path, _FILE_LIMIT, "repair the device library").decode(errors="replace")
+    joined: list[list[str]] = []
+    for raw in text.splitlines():
+        line = " ".join(raw.partition(";")[0].partition("$")[0].split())
+        if not line or line.startswith("*"):
+            continue
+        if line.startswith("+") and joined:
+            joined[-1].append(line[1:])
+        else:
+            joined.append([line])
+    return tuple(" ".join(parts) for parts in joined)
+
+
+def _plain(word: str) -> str:
+    return word.strip("'\"")
+
+
+def _beside(path: Path, word: str) -> Path:
+    """Return the path of a file that a library includes; the file's name is found without regard to case.
+
+    Simulators ignore case there, too. Raises InputError for what cannot be the name of a file.
+    """
+    try:
+        wanted = (path.parent / _plain(word)).resolve()
+    except (ValueError, OSError, RuntimeError) as error:  # a null byte, links in a circle
+        raise InputError(f"{path}: {shown(word)} cannot be the name of a file: {error}") from None
+    if is_file(wanted) or not wanted.parent.is_dir():
+        return wanted
+    try:
+        entries = sorted(wanted.parent.iterdir())
+    except OSError as error:
+        raise InputError(f"{wanted.parent}: cannot be read: {error.strerror}") from None
+    return next((entry for entry in entries if entry.name.lower() == wanted.name.lower()), wanted)
+
 
 _ASSIGNMENT = re.compile(r"(?<!\w)([a-z_]\w*+)\s*+=(?!=)\s*+")  # `+`: nothing is given back, linear time
 _MODEL = re.compile(r"\s*(\S+)\s+(\w+)\s*(.*)")

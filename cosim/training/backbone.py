@@ -11,9 +11,8 @@ from cosim.exchange.checkpoint import layer_kinds
 from cosim.network.layers import Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Pooling, Readout, check_network
 from cosim.training.cells import GammaCell, RecurrentCell
-from cosim.training.chips import Chips, Lines
 from cosim.training.config import Architecture
-from cosim.training.hardware import GridLinear, LayerDevices
+from cosim.training.hardware import Chips, GridLinear, LayerDevices, Lines
 from cosim.variation.sigma import SigmaParts
 
 LINES = "delays"

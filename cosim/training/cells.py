@@ -22,7 +22,7 @@ Source of the unit: L. Feng et al., arXiv 2410.01201 (minGRU, with a logistic ga
 
 Dispersive delays in torch: rows of mirrors, rectified, each into a line whose mean delay is learned.
 
-Source: `cosim.network.gamma`; learned positions: mGRADE, whose taps are whole frames here (cosim.papers.delays).
+Source: `cosim.network.gamma`; learned positions: mGRADE, whose taps are whole frames here (cosim.papers.mgrade).
 """
 
 import math
@@ -34,13 +34,18 @@ import torch
 from torch import Tensor, nn
 
 from cosim.network.gamma import LEAST_RATE, MOST_RATE, GammaLayer
-from cosim.network.layers import FULL_SCALE, FirstQuadrantLayer, MinGruLayer, RecurrentLayer, SignedLayer
-from cosim.network.offset import common_mode_offset, largest_beta
-from cosim.training.chips import Lines
+from cosim.network.layers import (
+    FULL_SCALE,
+    FirstQuadrantLayer,
+    MinGruLayer,
+    RecurrentLayer,
+    SignedLayer,
+    common_mode_offset,
+    largest_beta,
+)
 from cosim.training.config import Architecture
-from cosim.training.hardware import GridLinear, LayerDevices, bound_excess, circuit_limits, perturb
-from cosim.training.scan import linear_scan
-from cosim.training.surrogate import heaviside, sign
+from cosim.training.hardware import GridLinear, LayerDevices, Lines, bound_excess, circuit_limits, perturb
+from cosim.training.scan import heaviside, linear_scan, sign
 from cosim.variation.sigma import WeightedRows
 
 EXTRA_GAIN = 3**-0.5  # initial standard deviation, times sqrt(inputs), of what moves thresholds and alpha

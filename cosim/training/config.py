@@ -11,8 +11,7 @@ from cosim.base.errors import InputError
 from cosim.network.layers import MOST_LEVELS
 from cosim.network.types import Pooling
 from cosim.technology.scale import I_UNIT, limits_at
-from cosim.variation.mismatch import MismatchModel
-from cosim.variation.sigma import SigmaParts
+from cosim.variation.sigma import MismatchModel, SigmaParts
 
 Beta = Literal["fixed", "input"]
 CellKind = Literal["bmru", "cmru", "alphacmru"]

@@ -1,13 +1,17 @@
 """The curve of a training in 200 points, which its checkpoint keeps."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from math import ceil, isfinite
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from cosim.base.errors import TrainingError
+from cosim.base.errors import TrainingError, importing
+from cosim.base.resources import install_command
+from cosim.base.write import writing_into
 
 POINTS = 200  # over the whole run
 Columns = dict[str, list[float]]
@@ -107,3 +111,35 @@ def history_of_seeds(
         for name, values in curve.items():
             joined.setdefault(name, []).extend(values)
     return {**history, "seeds": {str(seed): one for seed, one in figures.items()}, "curve": joined}
+
+
+EXTRA = install_command("tensorboard")
+
+
+@contextmanager
+def writing_board(folder: Path | None) -> Generator[Passing | None, None, None]:
+    """Yield a function that writes the points of training curves for TensorBoard, a subfolder per seed; None for None.
+
+    A training that is resumed adds the points from there on. The files hold times and are no results. Raises
+    MissingToolError where tensorboard is not installed, InputError where the folder cannot be written.
+    """
+    if folder is None:
+        yield None
+        return
+    with importing("--tensorboard", EXTRA):
+        from torch.utils.tensorboard import SummaryWriter
+    with writing_into(folder):
+        writers: dict[int, SummaryWriter] = {}
+
+        def write(seed: int, point: Point) -> None:
+            if seed not in writers:
+                writers[seed] = SummaryWriter(str(folder / f"seed{seed}"))
+            for name, value in point._asdict().items():
+                if name != "iteration":
+                    writers[seed].add_scalar(name, value, int(point.iteration))
+
+        try:
+            yield write
+        finally:
+            for writer in writers.values():
+                writer.close()

@@ -4,7 +4,14 @@ Composing two steps gives a step of the same form, (a, b) then (a', b') = (a' a,
 pairwise: log2(T) levels and O(T) work. The gradient is the same recurrence run backwards,
 g_t = dL/dh_t + a*_{t+1} g_{t+1}, dL/db_t = g_t, dL/da_t = g_t h*_{t-1}, and uses the same scan; * is the complex
 conjugate, which of real numbers is the number itself.
+
+Step functions that can be trained through.
+
+Forward they are exact steps; backward the derivative is replaced by 1 / (1 + (pi x)^2), the surrogate of the seed paper
+arXiv 2605.11855, appendix F.8 (alpha_surr = 1).
 """
+
+import math
 
 import torch
 from torch import Tensor
@@ -71,3 +78,39 @@ def scan_parallel(a: Tensor, b: Tensor) -> Tensor:
     h[:, 0] = b[:, 0]
     h[:, 2::2] = torch.addcmul(b[:, 2::2], a[:, 2::2], odd[:, : (steps - 1) // 2])
     return h
+
+
+def _surrogate_derivative(x: Tensor) -> Tensor:
+    return 1.0 / (1.0 + (math.pi * x) ** 2)
+
+
+class _Heaviside(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: torch.autograd.Function, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return (x >= 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx: torch.autograd.Function, *grads: Tensor) -> Tensor:
+        return grads[0] * _surrogate_derivative(ctx.saved_tensors[0])
+
+
+class _Sign(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: torch.autograd.Function, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return (x >= 0).to(x.dtype) * 2 - 1
+
+    @staticmethod
+    def backward(ctx: torch.autograd.Function, *grads: Tensor) -> Tensor:
+        return grads[0] * _surrogate_derivative(ctx.saved_tensors[0])
+
+
+def heaviside(x: Tensor) -> Tensor:
+    """Return 1 where x >= 0, else 0, with a surrogate gradient for training; any shape."""
+    return _Heaviside.apply(x)  # type: ignore[no-any-return]
+
+
+def sign(x: Tensor) -> Tensor:
+    """Return +1 where x >= 0, else -1 (never 0), with a surrogate gradient for training; any shape."""
+    return _Sign.apply(x)  # type: ignore[no-any-return]

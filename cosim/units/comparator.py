@@ -9,8 +9,7 @@ from cosim.cells.builder import Builder
 from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.technology.calibration import Calibration
 from cosim.units.kind import Array, CellEquations
-from cosim.units.limits import CLEARANCE, SetPoint, threshold_set_points
-from cosim.units.sizing import SizingInput
+from cosim.units.sizing import CLEARANCE, SetPoint, SizingInput, threshold_set_points
 
 
 def window_thresholds(cell: CellEquations[Any, Any, Any]) -> tuple[Array, Array]:

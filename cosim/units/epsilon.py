@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cosim.base.errors import MappingError
-from cosim.network.layers import EpsilonLayer, FirstQuadrantLayer, SignedLayer
-from cosim.network.offset import OFFSET_MARGIN, common_mode_offset
+from cosim.network.layers import OFFSET_MARGIN, EpsilonLayer, FirstQuadrantLayer, SignedLayer, common_mode_offset
 from cosim.network.types import LARGEST
 from cosim.units.placement import LayerPlacement
 

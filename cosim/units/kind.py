@@ -24,9 +24,8 @@ from cosim.network.ir.states import States
 from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
-from cosim.units.limits import SetPoint
 from cosim.units.placement import LayerPlacement
-from cosim.units.sizing import SizingInput
+from cosim.units.sizing import SetPoint, SizingInput
 
 Array = NDArray[np.float64]
 Key = str | tuple[str, str]

@@ -56,8 +56,7 @@ from cosim.units.kind import (
     select_levels,
 )
 from cosim.units.placement import LayerPlacement, Parameter
-from cosim.units.sizing import SizingInput
-from cosim.units.timing import PULSE_BEGIN, PULSE_END, TAU_FRAMES
+from cosim.units.sizing import PULSE_BEGIN, PULSE_END, TAU_FRAMES, SizingInput
 
 # In units of i_unit. The windows are those of arXiv 2605.11855, Fig. 4, at 1 nA.
 RISE, FALL, RETAIN, ALPHA = 0.35, 0.15, 0.25, 0.5

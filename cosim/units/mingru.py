@@ -37,8 +37,7 @@ from cosim.units.kind import (
     effect,
 )
 from cosim.units.placement import LayerPlacement, Parameter
-from cosim.units.sizing import SizingInput
-from cosim.units.timing import PULSE_BEGIN, PULSE_END, TAU_FRAMES
+from cosim.units.sizing import PULSE_BEGIN, PULSE_END, TAU_FRAMES, SizingInput
 
 GATED_SHARE = PULSE_END - PULSE_BEGIN  # of a frame, in which the state moves
 LEAST, MOST = 0.5e-12, 20e-12  # F: below, charge sharing is more than 1 % a frame; above, it is larger than the cells

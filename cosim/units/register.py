@@ -24,8 +24,7 @@ from cosim.cells.quantiser import sampler
 from cosim.cells.register import GATES, register, register_blocks
 from cosim.network.ir.nodes import Rectifier, Storing, Weight
 from cosim.network.ir.states import States
-from cosim.network.layers import FULL_SCALE, RecurrentLayer, SignedLayer
-from cosim.network.offset import common_mode_offset
+from cosim.network.layers import FULL_SCALE, RecurrentLayer, SignedLayer, common_mode_offset
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import MIN_FALL
 from cosim.units.comparator import (
@@ -50,9 +49,8 @@ from cosim.units.kind import (
     iterate_states,
     select_levels,
 )
-from cosim.units.limits import SetPoint
 from cosim.units.placement import LayerPlacement, Parameter
-from cosim.units.sizing import SizingInput
+from cosim.units.sizing import SetPoint, SizingInput
 
 KEEP = 0.04  # of i_unit: what a level sinks to stay off; twice that keeps it on
 RELEASE = 0.5  # of i_unit: what ends a write; the keepers then have a part of the frame before it is read

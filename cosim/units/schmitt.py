@@ -10,7 +10,7 @@ positive there, and rectifying c + h_hat changes no decision: where it is negati
 beta = |W_b x + b_b| = max(v, 0) + max(-v, 0): two rectifiers per unit.
 
 Its supply current is min(g_push (u + I_w s), g_n I_thresh) + I_w s + I_high s with I_w = i_high(I_width): decision
-branch, feedback and output, see cosim.engines.behavioral.supply.
+branch, feedback and output, see cosim.engines.behavioral.model.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,8 +28,7 @@ from cosim.cells.linear import Term, linear_row
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.network.ir.nodes import MemoryCurrents, Rectifier, ThresholdUnit, Weight
 from cosim.network.ir.states import States
-from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer
-from cosim.network.offset import common_mode_offset
+from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer, common_mode_offset
 from cosim.technology.scale import MIN_WIDTH
 from cosim.units.comparator import memory_current
 from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer
@@ -46,9 +45,8 @@ from cosim.units.kind import (
     effect,
     select_levels,
 )
-from cosim.units.limits import CLEARANCE, SetPoint, threshold_set_points
 from cosim.units.placement import LayerPlacement, Parameter
-from cosim.units.sizing import SizingInput
+from cosim.units.sizing import CLEARANCE, SetPoint, SizingInput, threshold_set_points
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
     u = s of what it reads;  set where u >= RISE level, reset where u <= FALL level
 
 It regenerates: what it passes on has its own level, whatever arrived, so no error adds up along a chain. No layer
-becomes a shift cell: the compiler puts them where a source is late (cosim.compiler.late).
+becomes a shift cell: the compiler puts them where a source is late (cosim.compiler.lower).
 """
 
 from dataclasses import dataclass, replace

@@ -1,5 +1,6 @@
 """Sizing of a unit's bias currents: the current that arrives at a candidate, and how many unit devices weights have."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,8 +8,52 @@ import numpy as np
 from cosim.network.ir.graph import Scaled
 from cosim.network.ir.nodes import UNIT_CURRENT, Memory, MemoryCurrents, UnitCurrent
 from cosim.technology.calibration import Calibration
-from cosim.technology.scale import MAX_COUNT
-from cosim.units.limits import MAX_BIAS_COUNT
+from cosim.technology.scale import MAX_COUNT, MAX_RISE, MIN_FALL
+
+CLEARANCE = 1e-6  # units; what a constant candidate must be away from a threshold for its decision to be certain
+MAX_BIAS_COUNT = 256  # of one bias, which may carry a common-mode offset and the offsets of the states it reads, too
+
+
+@dataclass(frozen=True)
+class SetPoint:
+    """A current of a recurrent unit, ampere, and from where to where it can be built.
+
+    what: its name, for messages; repair: of one that is not positive, which no unit current helps.
+    """
+
+    what: str
+    current: float
+    least: float = 0.0
+    most: float = math.inf
+    repair: str = ""
+
+    @property
+    def excess(self) -> float:
+        """Return the factor by which the unit's current is out of its range: above 1 if it is, inf if not positive."""
+        if self.current <= 0:
+            return math.inf
+        return max(self.least / self.current, self.current / self.most)
+
+    @property
+    def limit(self) -> float:
+        """Return the limit that the unit's current is beyond, ampere: the lower one if there is one, 0 below 0."""
+        return self.least or (self.most if self.current > 0 else 0.0)
+
+    def __str__(self) -> str:
+        if self.least:
+            return f"{self.what} must be at least {self.least * 1e12:g} pA, not {self.current * 1e12:.3g} pA"
+        positive = "" if self.current > 0 else "positive and "
+        return f"{self.what} must be {positive}at most {self.most * 1e9:g} nA, not {self.current * 1e9:.3g} nA"
+
+
+def threshold_set_points(lower: float, upper: float, level: float) -> tuple[SetPoint, ...]:
+    """Return the set-points of any recurrent unit with thresholds: lower and upper threshold and level, ampere."""
+    return (
+        SetPoint("lower threshold", lower, least=MIN_FALL, repair="raise beta_lo in training"),
+        SetPoint("upper threshold", upper, most=MAX_RISE),
+        SetPoint("state level", level, most=MAX_RISE, repair="flip the sign of what reads it instead"),
+    )
+
 
 TYPICAL_ACTIVITY = 0.4  # mean of inputs and states over their range, for second-order corrections only
 
@@ -65,3 +110,8 @@ def candidate_gain(calibration: Calibration) -> float:
     """Return the gain of a weighted current at a unit's candidate node, common to both signs: of line p at 1 nA."""
     mirror = calibration.mirror
     return float(mirror.interpolate(mirror.gain_p, np.float64(1e-9)))
+
+
+# of a frame, after its stage's decision begins: the pulse of units whose state follows in a second step
+PULSE_BEGIN, PULSE_END = 0.08, 0.23
+TAU_FRAMES = 0.25  # time constant of slow units over the frame, where it is not given

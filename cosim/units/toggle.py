@@ -46,9 +46,8 @@ from cosim.units.kind import (
     select_levels,
 )
 from cosim.units.ladder import ladder_currents
-from cosim.units.limits import SetPoint, threshold_set_points
 from cosim.units.placement import LayerPlacement, Parameter
-from cosim.units.sizing import SizingInput
+from cosim.units.sizing import SetPoint, SizingInput, threshold_set_points
 
 
 @dataclass(frozen=True)

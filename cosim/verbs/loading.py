@@ -34,7 +34,7 @@ from cosim.compiler.passes import check_mapping, compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.exchange.checkpoint import load_network
 from cosim.network.ir.nodes import InputCurrent, Memory
-from cosim.network.ranges import measure_state_ranges
+from cosim.network.reference import measure_state_ranges
 from cosim.network.types import Network
 from cosim.tasks.clipping import find_clipping
 from cosim.tasks.testset import TestSet, load_test_set

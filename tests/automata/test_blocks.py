@@ -5,9 +5,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cosim.automata.blocks import Alphabet, BlockAutomata, side_by_side
+from cosim.automata.blocks import Alphabet, BlockAutomata, fewest, side_by_side
 from cosim.automata.network import network_of, one_hot
-from cosim.automata.partial import fewest
 from cosim.base.errors import InputError
 from cosim.network.reference import run_reference
 

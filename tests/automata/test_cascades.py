@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cosim.automata.cascade import BITS, network_of_cascade
-from cosim.automata.chains import MOST_CASCADED, cascades
+from cosim.automata.chains import BITS, MOST_CASCADED, cascades, network_of_cascade
 from cosim.automata.network import one_hot
 from cosim.automata.regex import automaton_of as automaton_of_regex
 from cosim.automata.rows import cheapest_row, terms_of

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cosim.automata.partial import OPEN, Partial, fewest
+from cosim.automata.blocks import OPEN, Partial, fewest
 from cosim.network.automaton import Automaton, minimise, modulo
 
 

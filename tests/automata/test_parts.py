@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cosim.automata.compose import network_of_product
 from cosim.automata.network import one_hot
-from cosim.automata.parts import MOST_SEARCHED, describe, products
+from cosim.automata.parts import MOST_SEARCHED, describe, network_of_product, products
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.network.automaton import Automaton, minimise, modulo

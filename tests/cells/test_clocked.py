@@ -12,7 +12,7 @@ from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Circuit, Instance, Source
 from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_bench as run_once
+from cosim.engines.ngspice.process import run_bench as run_once
 from cosim.verbs.calibrate.fingerprint import POINTS
 
 pytestmark = pytest.mark.ngspice

@@ -9,7 +9,7 @@ from cosim.cells.benches import DpiDrive, dpi_bench
 from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi, dpi_capacitance, dpi_fall_time
 from cosim.circuit.elements import Capacitor, Mos
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.process import run_bench
 from cosim.units.ladder import TAU_SHARE
 from cosim.verbs.calibrate.native import measure_dpi_output, measure_dpi_times
 

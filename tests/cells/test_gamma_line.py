@@ -8,7 +8,7 @@ import pytest
 from cosim.cells.gamma_line import BEFORE, gamma_bench, gamma_line, line_bias, step_moments
 from cosim.circuit.elements import Capacitor
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.process import run_bench
 
 UNITS, ORDER, CAPACITANCE = 8, 4, 3e-12
 

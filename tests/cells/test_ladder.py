@@ -5,17 +5,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from cosim.cells.benches import LadderDrive, ladder_bench, rung_nets
 from cosim.cells.bias import STRENGTH, strong_diode
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, ladder, ladder_blocks, rung
-from cosim.cells.ladder_bench import LadderDrive, ladder_bench, rung_nets
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_bench as run_once
+from cosim.engines.ngspice.process import run_bench as run_once
 from cosim.units.ladder import ladder_currents, ladder_timing, solve_ladder
-from cosim.units.timing import PULSE_BEGIN
+from cosim.units.sizing import PULSE_BEGIN
 
 UNITS = 8
 CURRENTS = ladder_currents(1e-9)

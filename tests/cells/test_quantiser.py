@@ -12,7 +12,7 @@ from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos, So
 from cosim.circuit.waveforms import DECIDE, Timing, clock_waveforms, reset_waveform, staircase
 from cosim.engines.simulation.testbench import pulse_waveforms
 from cosim.units.ladder import ladder_currents
-from cosim.units.timing import PULSE_BEGIN, PULSE_END
+from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 
 TIMING = Timing()
 CLOSE = TIMING.closes(2)[0]  # the first of two stages: the shorter track phase

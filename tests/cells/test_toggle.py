@@ -14,7 +14,7 @@ from cosim.circuit.elements import GROUND, Circuit, Instance, Mos, Source
 from cosim.circuit.waveforms import Timing, clock_waveforms, reset_waveform, staircase
 from cosim.engines.simulation.testbench import pulse_waveforms
 from cosim.units.ladder import ladder_currents
-from cosim.units.timing import PULSE_BEGIN
+from cosim.units.sizing import PULSE_BEGIN
 
 UNITS = 8
 TIMING = Timing()

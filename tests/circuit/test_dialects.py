@@ -21,7 +21,7 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.simulation.testbench import control_elements, input_elements, saved_probes
-from cosim.network.ranges import measure_state_ranges
+from cosim.network.reference import measure_state_ranges
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.devices import card_name, device_cards

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from cosim.cli import VERBS
-from cosim.cli.stopping import GO_ON, Stop, StoppedError, stopping_on_signals
-from cosim.engines.ngspice.session import run_deck
+from cosim.cli.session import GO_ON, Stop, StoppedError, stopping_on_signals
+from cosim.engines.ngspice.process import run_deck
 
 CONTINUES = "the same command continues where it stopped"
 ANEW = "the same command begins anew"
@@ -120,7 +120,7 @@ def test_a_deck_that_runs_does_not_hold_it_up(capfd):
 
 
 def test_what_had_to_wait_does_not_come_after_the_work(monkeypatch):
-    monkeypatch.setattr("cosim.cli.stopping._LATER", 60.0)
+    monkeypatch.setattr("cosim.cli.session._LATER", 60.0)
     lock = SimpleNamespace(acquire=None, release=None, __enter__=partial(signal.raise_signal, signal.SIGINT))
     lock.__exit__ = lambda *_: None
     before = signal.getsignal(signal.SIGINT)

@@ -7,8 +7,7 @@ import pytest
 
 from cosim.compiler.centre import centre
 from cosim.compiler.lower import lower
-from cosim.compiler.scale import scale
-from cosim.compiler.size import size
+from cosim.compiler.size import scale, size
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.network.ir.graph import GraphBuilder
 from cosim.network.ir.nodes import UNIT_CURRENT, InputCurrent, Rectifier, UnitCurrent, Weight

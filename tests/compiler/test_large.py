@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cosim.base.arrays import read_arrays
-from cosim.compiler import fold, lower, mapping
+from cosim.compiler import lower, mapping
 from cosim.compiler.design import once_per_design
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
@@ -82,11 +82,11 @@ def test_a_compile_maps_its_parameters_once(cosim_main, sparse, tmp_path, monkey
     from cosim.exchange.checkpoint import save_checkpoint
 
     save_checkpoint(tmp_path / "net.npz", sparse)
-    calls = []
+    calls, learned_arrays = [], mapping.learned_arrays
 
     def counted(network):
         calls.append(network)
-        return fold.learned_arrays(network)
+        return learned_arrays(network)
 
     monkeypatch.setattr(mapping, "learned_arrays", counted)
     monkeypatch.setattr(outputs, "find_start", lambda *given: None)

@@ -10,9 +10,8 @@ from cosim.base.errors import MappingError
 from cosim.circuit.deck import format_circuit
 from cosim.compiler.lower import lower
 from cosim.compiler.passes import assemble, compile_network
-from cosim.compiler.scale import scale
 from cosim.compiler.settings import CompilerSettings
-from cosim.compiler.size import size
+from cosim.compiler.size import scale, size
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.network.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier
 from cosim.network.ir.states import software_states

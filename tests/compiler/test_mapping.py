@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.compiler.fold import learned_arrays
-from cosim.compiler.mapping import CUT, EXACT, ROUNDED, ZERO, map_parameters
+from cosim.compiler.mapping import CUT, EXACT, ROUNDED, ZERO, learned_arrays, map_parameters
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer

@@ -14,16 +14,14 @@ from cosim.cells.dpi import dpi_fall_time, dpi_rise_time
 from cosim.compiler.checks import check_set_points
 from cosim.compiler.lower import lower
 from cosim.compiler.passes import compile_network
-from cosim.compiler.scale import scale
 from cosim.compiler.settings import CompilerSettings, Target
-from cosim.compiler.size import size
+from cosim.compiler.size import scale, size
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.engine import Inference
 from cosim.network.ir.nodes import UNIT_CURRENT
 from cosim.network.ir.states import software_states
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
-from cosim.network.ranges import measure_state_ranges
-from cosim.network.reference import run_reference
+from cosim.network.reference import measure_state_ranges, run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.tasks.testset import TestSet
 from cosim.units.ladder import (

@@ -8,9 +8,8 @@ import pytest
 from cosim.base.errors import MappingError
 from cosim.compiler.checks import check_set_points, check_signals, check_weights
 from cosim.compiler.lower import lower
-from cosim.compiler.scale import scale
 from cosim.compiler.settings import CompilerSettings, Target
-from cosim.compiler.size import PEDESTAL_UNITS
+from cosim.compiler.size import PEDESTAL_UNITS, scale
 from cosim.compiler.size import size as size_alone
 from cosim.network.ir.graph import GraphBuilder
 from cosim.network.ir.nodes import (
@@ -25,8 +24,8 @@ from cosim.network.ir.nodes import (
 )
 from cosim.technology.scale import MAX_COUNT, MAX_RISE, MIN_FALL, MIN_WIDTH
 from cosim.units.ladder import Ladder, ladder_currents, solve_ladder
-from cosim.units.limits import MAX_BIAS_COUNT
 from cosim.units.schmitt import Schmitt
+from cosim.units.sizing import MAX_BIAS_COUNT
 from cosim.units.toggle import Toggle
 
 

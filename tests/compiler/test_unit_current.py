@@ -11,8 +11,8 @@ from cosim.base.quantities import parse_quantity
 from cosim.compiler.checks import set_points
 from cosim.compiler.lower import lower
 from cosim.compiler.passes import check_sizes, compile_network
-from cosim.compiler.scale import scale
 from cosim.compiler.settings import CompilerSettings
+from cosim.compiler.size import scale
 
 
 def with_thresholds(network, **found):

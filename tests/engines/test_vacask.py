@@ -27,12 +27,11 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run, Waveforms
 from cosim.engines.simulation.inference import run_inference, run_inferences
-from cosim.engines.simulation.metering import meter
-from cosim.engines.simulation.plans import metered_plan, read_plan
+from cosim.engines.simulation.plans import meter, metered_plan, read_plan
 from cosim.engines.simulation.simulated import sample_benches
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.engines.table import cell_simulators, simulator_named
-from cosim.engines.vacask import program as programs
+from cosim.engines.vacask import simulator as programs
 from cosim.engines.vacask import simulator as vacask
 from cosim.engines.vacask.simulator import Vacask
 from cosim.exchange.checkpoint import load_network
@@ -40,7 +39,7 @@ from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
 from cosim.units.ladder import ladder_currents
-from cosim.units.timing import PULSE_BEGIN, PULSE_END
+from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.bias import measure_reference
 from cosim.verbs.calibrate.find import shipped_path

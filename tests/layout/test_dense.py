@@ -8,13 +8,13 @@ from cosim.base.errors import MappingError
 from cosim.cells.mirror import signal_rails
 from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos
-from cosim.layout.bands import find_bands
 from cosim.layout.blocks import VDD, TransistorBlock, stack
 from cosim.layout.chip import MOST, draw_chip, drawing_of
 from cosim.layout.floorplan import OWN, BlockRow, piled, spaced
 from cosim.layout.plates import place
 from cosim.layout.produce import format_schematic
 from cosim.layout.route import NoRoomError, RoutingLanes, RoutingPlan, _place_trunk, _Span
+from cosim.layout.rows import find_bands
 from cosim.layout.sensitive import CLOCK, DECISION, HELD, LOAD, Manners, manners, unclocked
 
 
@@ -177,9 +177,8 @@ def test_a_single_transistor_stands_on_its_own():
 def test_fill_covers_what_the_foundry_asks_and_keeps_its_distance(gf180mcu):
     """30 % of each metal; wires of the same metal are 0.5 um away or more."""
     db = pytest.importorskip("klayout.db")
-    from cosim.layout.connect import read_layout
     from cosim.layout.fill import METALS, fill
-    from cosim.layout.gds import layout_of
+    from cosim.layout.gds import layout_of, read_layout
 
     circuit, ports = flat(schmitt(gf180mcu, 8))
     drawing = drawing_of(gf180mcu)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cosim.layout.chip import drawing_of
-from cosim.layout.connect import ExtractedLayout
 from cosim.layout.extract import extract
+from cosim.layout.gds import ExtractedLayout
 from cosim.technology.catalog import load_technology
 
 KEPT = json.loads((Path(__file__).parent / "field_solver.json").read_text())["structures"]

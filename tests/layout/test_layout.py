@@ -20,9 +20,8 @@ from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import GROUND, Circuit, Instance, Mos
 from cosim.layout.checks import Checker, find_application, find_checker, read_violations, run_drc, run_lvs
 from cosim.layout.chip import draw_chip, drawing_of
-from cosim.layout.connect import _connect, read_layout
 from cosim.layout.extract import by_net, extract
-from cosim.layout.gds import gds_bytes, geometry, label_of, layout_of
+from cosim.layout.gds import _connect, gds_bytes, geometry, label_of, layout_of, read_layout
 from cosim.layout.produce import format_schematic
 from cosim.layout.record import check_units
 from cosim.technology.catalog import load_technology

@@ -9,8 +9,8 @@ from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.layout.blocks import TransistorBlock
 from cosim.layout.chip import draw_chip, drawing_of
 from cosim.layout.floorplan import BlockRow, PlacedTile
-from cosim.layout.order import shortest
 from cosim.layout.plates import WIRE, bottoms, place
+from cosim.layout.rows import shortest
 from cosim.layout.tiles import LayoutTile, Terminal
 
 

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from cosim.network.offset import OFFSET_MARGIN, OFFSET_STEP, common_mode_offset
+from cosim.network.layers import OFFSET_MARGIN, OFFSET_STEP, common_mode_offset
 
 RANDOM = np.random.default_rng(0).uniform(0, 40, 20_000)
 LATTICE = np.arange(0, 40, 1 / 16)  # of mirror weights times levels of inputs: where rounding up jumps

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cosim.network.scores import balanced_accuracy, is_unbalanced
+from cosim.tasks.target import balanced_accuracy, is_unbalanced
 
 
 def test_balanced_accuracy_weighs_classes_equally() -> None:

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.base.errors import InputError  # noqa: E402
-from cosim.papers.delays import GammaDelays, gamma_kernel, order_of  # noqa: E402
+from cosim.papers.mgrade import GammaDelays, gamma_kernel, order_of  # noqa: E402
 
 
 @pytest.mark.parametrize(("position", "order"), [(4.0, 1), (6.0, 4), (10.0, 9)])

@@ -8,15 +8,17 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.base.errors import InputError  # noqa: E402
-from cosim.papers.delays import FixedDelays, LearnedDelays, sigma_at  # noqa: E402
-from cosim.papers.mgrade import (  # noqa: E402
+from cosim.papers.mgrade import (  # noqa: E402  # noqa: E402
     Convolving,
+    FixedDelays,
+    LearnedDelays,
     Mgrade,
     MgradeShape,
     dilation_of,
     memory_footprint,
     parameters_by_part,
     receptive_field,
+    sigma_at,
     silicon_footprint,
 )
 from cosim.technology.types import HOLD_CAPACITANCE  # noqa: E402

@@ -9,7 +9,7 @@ from cosim.base.errors import InputError  # noqa: E402
 from cosim.papers.mgrade import Convolving, Fit, Mgrade, MgradeShape, accuracy_of, loss_of, reconstruct, train_mgrade  # noqa: E402
 from cosim.tasks.flip_flop import SYMBOLS, generate_flip_flop_steps  # noqa: E402
 from cosim.tasks.lorenz import generate_lorenz  # noqa: E402
-from cosim.tasks.steps import StepTargets  # noqa: E402
+from cosim.tasks.task import StepTargets  # noqa: E402
 
 TWO_TAPS = Convolving("learned", 2, reach=2)
 BISTABLE = MgradeShape(5, 2, 16, 1, TWO_TAPS, "bmru", deep=False, grid=0.125)

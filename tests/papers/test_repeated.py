@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 
 from cosim.papers import backbone as backbones  # noqa: E402
 from cosim.papers.backbone import Backbone  # noqa: E402
-from cosim.papers.repeated import Repeated, each, repeated, take_step, whole  # noqa: E402
+from cosim.papers.cells import Repeated, each, repeated, take_step, whole  # noqa: E402
 from cosim.papers.shape import CELLS, HYBRIDS, BackboneShape  # noqa: E402
 
 N, TIME = 6, 30
@@ -62,7 +62,7 @@ def test_steps_that_are_not_themselves_stay_as_they_are():
 
 
 def test_different_steps_of_one_sum_are_told_apart(monkeypatch):
-    monkeypatch.setattr("cosim.papers.repeated._mixture", lambda steps: torch.ones_like(steps[0]))
+    monkeypatch.setattr("cosim.papers.cells._mixture", lambda steps: torch.ones_like(steps[0]))
     x = items()  # sums 1 and 0
     assert repeated(x) is None
 

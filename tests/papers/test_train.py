@@ -10,15 +10,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.base.errors import InputError, MissingToolError  # noqa: E402
-from cosim.papers.backbone import Backbone  # noqa: E402
+from cosim.papers.backbone import Backbone, measure  # noqa: E402
 from cosim.papers.file import load_model  # noqa: E402
-from cosim.papers.measure import measure  # noqa: E402
 from cosim.papers.shape import BackboneShape, Training  # noqa: E402
 from cosim.papers.sources import ParitySource, StepSource, TaskSource, load_source  # noqa: E402
 from cosim.papers.train import BackboneProblem, Setup, train_backbone  # noqa: E402
 from cosim.tasks.load import load_task  # noqa: E402
-from cosim.tasks.steps import StepTargets, StepTask  # noqa: E402
-from cosim.tasks.task import Task, full_lengths  # noqa: E402
+from cosim.tasks.task import StepTargets, StepTask, Task, full_lengths  # noqa: E402  # noqa: E402
 from cosim.training.config import seed_path, state_path  # noqa: E402
 from cosim.training.loop import TrainingLoop  # noqa: E402
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from cosim.cells.ladder_bench import LADDER_RAILS
+from cosim.cells.benches import LADDER_RAILS
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.results.intervals import IntervalEnds
 from cosim.technology.conditions import at

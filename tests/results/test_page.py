@@ -14,8 +14,7 @@ from cosim.base.settings import RunSettings, write_settings
 from cosim.compiler.passes import compile_network
 from cosim.results.html import Picture
 from cosim.results.kept_page import check_same, has_page, read_page, write_page
-from cosim.results.page import PROVENANCE, Facts, Fold, Grid, Page, PageSubject, Section, Table, format_pages
-from cosim.results.repeat import REPEAT
+from cosim.results.page import PROVENANCE, REPEAT, Facts, Fold, Grid, Page, PageSubject, Section, Table, format_pages
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.montecarlo.chip_study import format_spec
 from cosim.verbs.words import WORDS, network_name, worded

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cosim.automata.strings import string_task
+from cosim.automata.blocks import string_task
 from cosim.base.errors import InputError
 
 NAMES = "sum", "even-pair", "mod-arith"

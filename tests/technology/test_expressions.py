@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from cosim.base.errors import InputError
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_deck
-from cosim.technology.expressions import _NUMBER, Parameters
+from cosim.engines.ngspice.process import run_deck
+from cosim.technology.foundry import _NUMBER, Parameters
 
 
 def evaluate(text, **names):

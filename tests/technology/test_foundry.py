@@ -9,11 +9,10 @@ import pytest
 
 from cosim.base.errors import InputError
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
-from cosim.technology.foundry import DrawnTransistor, is_sized, model_card, read_section
-from cosim.technology.lines import read_file
+from cosim.technology.foundry import DrawnTransistor, is_sized, model_card, read_file, read_section
 
 MICRO = 1e-6
 

@@ -20,12 +20,11 @@ from cosim.circuit.dialects.ngspice import format_bench, format_deck, format_opt
 from cosim.circuit.elements import Circuit, Source
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_bench, run_deck
+from cosim.engines.ngspice.process import run_bench, run_deck
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.technology.calibration import load_calibration
-from cosim.technology.catalog import load_technology
+from cosim.technology.catalog import CORNERS, load_technology
 from cosim.technology.conditions import at
-from cosim.technology.description import CORNERS
 from cosim.technology.types import Geometry
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
@@ -46,7 +45,7 @@ RUN = """
 import sys
 import numpy as np
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 waves = run_deck(open("library.sp").read())
 if isinstance(waves, Failure):
     sys.exit(f"{waves.kind.value}: {waves.detail}")

@@ -13,7 +13,7 @@ from cosim.circuit.dialects.ngspice import format_bench, format_devices
 from cosim.cli import main
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.process import run_bench
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import save_checkpoint
 from cosim.technology.calibration import write_calibration

@@ -30,8 +30,7 @@ from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
 from cosim.units.kind import CellDevices, CellEquations, CellSignals, Effect, LearnedParameters, PinRow, UnitKind
 from cosim.units.placement import LayerPlacement, Parameter
-from cosim.units.sizing import SizingInput
-from cosim.units.timing import TAU_FRAMES
+from cosim.units.sizing import TAU_FRAMES, SizingInput
 
 FLOOR = PEDESTAL_UNITS
 READ = 0.95  # of a frame, when states are read

@@ -5,10 +5,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.automata.blocks import KEEP  # noqa: E402
+from cosim.automata.blocks import KEEP, string_task  # noqa: E402
 from cosim.automata.learn import learn  # noqa: E402
 from cosim.automata.network import network_of, one_hot  # noqa: E402
-from cosim.automata.strings import string_task  # noqa: E402
 from cosim.automata.train_blocks import (  # noqa: E402
     P_NORM,
     BlockRecurrence,

@@ -18,8 +18,11 @@ from cosim.papers.tables.run import _outcome  # noqa: E402
 from cosim.papers.train import Setup, train_backbone  # noqa: E402
 from cosim.tasks.from_npz import load_npz_task  # noqa: E402
 from cosim.tasks.parity import generate_parity_task  # noqa: E402
-from cosim.tasks.steps import StepTargets  # noqa: E402
-from cosim.tasks.task import Task, full_lengths  # noqa: E402
+from cosim.tasks.task import (  # noqa: E402
+    StepTargets,
+    Task,
+    full_lengths,
+)
 from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig  # noqa: E402
 from cosim.training.hardware import GridLinear  # noqa: E402

@@ -13,8 +13,7 @@ torch = pytest.importorskip("torch")
 from cosim.base.errors import InputError  # noqa: E402
 from cosim.compiler.lower import lower  # noqa: E402
 from cosim.exchange.checkpoint import load_network  # noqa: E402
-from cosim.network.layers import SignedLayer  # noqa: E402
-from cosim.network.offset import common_mode_offset  # noqa: E402
+from cosim.network.layers import SignedLayer, common_mode_offset  # noqa: E402
 from cosim.network.types import InputEncoding, Network  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.technology.catalog import load_technology  # noqa: E402
@@ -22,11 +21,11 @@ from cosim.technology.scale import units_for  # noqa: E402
 from cosim.technology.types import Geometry  # noqa: E402
 from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.cells import FirstQuadrantCell, SignedCell  # noqa: E402
-from cosim.training.chips import Chips, Lines  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, describe_config, state_path  # noqa: E402
+from cosim.training.hardware import Chips, Lines  # noqa: E402
 from cosim.training.trainer import train  # noqa: E402
 from cosim.units.schmitt import Schmitt  # noqa: E402
-from cosim.variation.mismatch import MismatchModel, derive_mismatch  # noqa: E402
+from cosim.variation.sigma import MismatchModel, derive_mismatch  # noqa: E402
 
 GENERIC = load_technology("generic180")
 COUNT = 20011  # chips of a statistical test

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.training.surrogate import heaviside, sign  # noqa: E402
+from cosim.training.scan import heaviside, sign  # noqa: E402
 
 POINTS = [-3.0, -0.2, 0.0, 0.1, 5.0]
 

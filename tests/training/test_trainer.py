@@ -22,9 +22,8 @@ from cosim.tasks.copy_first import generate_copy_first_task  # noqa: E402
 from cosim.tasks.parity import generate_parity_task  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, state_path  # noqa: E402
-from cosim.training.curves import measure_figures  # noqa: E402
 from cosim.training.state import write_state  # noqa: E402
-from cosim.training.trainer import train  # noqa: E402
+from cosim.training.trainer import measure_figures, train  # noqa: E402
 from cosim.verbs.inspect.page import network_page  # noqa: E402
 
 CONFIG = TrainingConfig(Architecture(cells=5, layers=1), iterations=60, batch=17, seed=3)
@@ -232,7 +231,7 @@ def test_state_ranges_hold_every_state_of_the_training_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit, epsilon
 ) -> None:
     """Against a loop over samples; the start counts, what lies beyond a sample's length does not."""
-    monkeypatch.setattr("cosim.network.ranges.BATCH", 23)  # several, the last one smaller
+    monkeypatch.setattr("cosim.network.reference.BATCH", 23)  # several, the last one smaller
     task = make_task()
     lengths = np.random.default_rng(2).integers(1, 6, len(task.x_train))  # of 7 steps
     task = dataclasses.replace(task, len_train=lengths)

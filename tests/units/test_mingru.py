@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import MappingError, NetworkError
-from cosim.cells.tau_bench import STATE_DIODE, TauDrive, tau_cell_bench
+from cosim.cells.benches import STATE_DIODE, TauDrive, tau_cell_bench
 from cosim.cells.tau_cell import STATE_NODE
 from cosim.circuit.elements import Capacitor, Source
 from cosim.circuit.waveforms import Timing
@@ -18,7 +18,7 @@ from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 from cosim.engines.simulation.inference import run_inference
 from cosim.engines.simulation.plans import read_plan
 from cosim.engines.simulation.single import run_bench
@@ -125,7 +125,7 @@ def test_inspect_says_what_gate_it_has(top, words):
 
 def test_no_figure_says_how_near_to_a_threshold_it_is():
     pytest.importorskip("torch")
-    from cosim.training.curves import measure_figures
+    from cosim.training.trainer import measure_figures
 
     x = sequences(4, 3).astype(np.float32)
     targets, lengths = np.zeros((4, 2), np.float32), np.full(4, 3)

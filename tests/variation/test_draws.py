@@ -20,7 +20,7 @@ from cosim.variation.draws import (
     uniforms,
     varying_devices,
 )
-from cosim.variation.mismatch import derive_mismatch
+from cosim.variation.sigma import derive_mismatch
 
 PLAN = VariationPlan("local", 3, 64)
 

@@ -8,8 +8,7 @@ import pytest
 
 from cosim.base.errors import InputError
 from cosim.tasks.testset import TestSet
-from cosim.variation.draws import VariationPlan, VaryingDevice, draw_chip
-from cosim.variation.gradient import Gradient, graded
+from cosim.variation.draws import Gradient, VariationPlan, VaryingDevice, draw_chip, graded
 from cosim.verbs.montecarlo.run import check_contributions, nominal_chip, run_settings
 from cosim.verbs.montecarlo.trial import Trial
 

@@ -9,7 +9,7 @@ from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
-from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.process import run_bench
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.verbs.loading import RESIDUE, gate_loads, slowest_line
 

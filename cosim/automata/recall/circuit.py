@@ -5,8 +5,8 @@
     matched filter  one readout row for each pattern behind a register: how many of the last bits are as in it
 
 A number would lose its digits from cell to cell; a bit is restored by each cell, so recall is exact at any age, for one
-cell a bit. What goes round in a ring: cosim.automata.lines. Before the first frame all cells hold 0. The compiler
-refuses more than 256 cells (cosim.compiler.late).
+cell a bit. What goes round in a ring: cosim.automata.steered. Before the first frame all cells hold 0. The compiler
+refuses more than 256 cells (cosim.compiler.lower).
 """
 
 from collections.abc import Mapping, Sequence

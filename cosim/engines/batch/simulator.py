@@ -19,13 +19,12 @@ from cosim.engines.batch.circuit import (
     split_sources,
 )
 from cosim.engines.batch.device_cache import FORMAT, device_tables
-from cosim.engines.batch.installed import check_numba
 from cosim.engines.batch.lanes import LANES
 from cosim.engines.batch.operating_point import ACCURACY
 from cosim.engines.batch.transient_noise import add_noise_sources
 from cosim.engines.batch.transient_run import SimulationTimeout, TransientRunner, run_transients, solve_benches
 from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
-from cosim.engines.table import NGSPICE, simulator_named
+from cosim.engines.table import NGSPICE, check_numba, simulator_named
 from cosim.technology.types import Technology
 
 REVISION = 7  # raised whenever the same bench comes out differently

@@ -1,30 +1,201 @@
-"""A design's equations as an engine: every sample at once, and power from its currents."""
+"""A design's equations as an engine: every sample at once, and power from its currents.
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+Supply power of a compiled network from its currents: V_DD times every branch that starts at the supply.
+
+    input and unit diodes        I
+    symbol comparator            the less of g_push I and its threshold
+    line n of a signal           g_push I                      (the p copy into the n diode)
+    summing node                 sum of its positive terms     (what is pulled comes from V_DD, through the diode or
+                                                                as push)
+    output                       the same, or what is pushed if that is more: the readout stage delivers what an output
+                                 pulls, and sinks to ground what it pushes
+    memory                       the equations of its kind, cosim.units
+    bias pins                    each once
+    decision on the chip         what outputs pull; the idle current of each average and of their replica; four times
+                                 its bias: followers, their copies, winner-take-all, its line
+
+g_push: a p copy into an nMOS diode; g_sink: an n copy onto a pMOS diode; g_n = g_sink + slope_n v_node: an n copy with
+its drain at V_DD. The decision branch of a memory or comparator carries the less of what M1 and M9 source and M2 sinks,
+because the other side leaves saturation; v0 is then at a rail. Feedback and output branch of the 9T cell are alike (M6,
+M8, M7 and M3, M5, M4 in cosim.cells.schmitt), so the calibrated level i_high serves both, as alpha in a rung.
+
+A frame has a span from each moment at which something decides to the next: a stage at its close, its ladders and
+toggles in their pulse. In each span the circuit stands still, with the states as they are by then (`evaluate_held`).
+Static: the lag of currents behind their edges is left to ngspice (cosim.engines.simulation.plans).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.version import __version__
 from cosim.cells.assembly import Assembly
+from cosim.cells.blocks import BLOCKS
 from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
-from cosim.engines.behavioral.evaluate import BehavioralTrace, evaluate, evaluate_noisy, unreset_cells
+from cosim.engines.behavioral.effects import Deviations
+from cosim.engines.behavioral.evaluate import (
+    BehavioralTrace,
+    cell_of,
+    evaluate,
+    evaluate_held,
+    evaluate_noisy,
+    unreset_cells,
+)
 from cosim.engines.behavioral.noise import noise_model
-from cosim.engines.behavioral.supply import Feed, estimate_power
 from cosim.engines.chip import deviations_of, standing
 from cosim.engines.engine import Description, Inference, Progress, Run
-from cosim.network.ir.nodes import PEDESTAL
+from cosim.network.ir.graph import Sized
+from cosim.network.ir.nodes import PEDESTAL, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.network.ir.states import States
+from cosim.network.late import later
 from cosim.network.reference import encode_inputs
 from cosim.tasks.testset import TestSet
+from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
+from cosim.units.kind import Array, CellSignals
+from cosim.units.sizing import PULSE_BEGIN
+from cosim.units.table import unit_of
 from cosim.variation.draws import Chip
 from cosim.variation.noise import NoiseSimulation
 
-Array = NDArray[np.float64]
+
+@dataclass(frozen=True)
+class Feed:
+    """Supply of a circuit, from which the behavioral engine computes power.
+
+    supply: V; bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame; rails:
+    the signals that have a line n; strength: signal -> how much stronger its own diodes are built, if not 1; around:
+    blocks around the network -> their constant current, A.
+    """
+
+    supply: float
+    bias_total: float
+    closes: Sequence[float]
+    rails: frozenset[str]
+    strength: Mapping[str, float]
+    around: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+def estimate_power(
+    graph: Sized,
+    calibration: Calibration,
+    trace: BehavioralTrace,
+    feed: Feed,
+    deviations: Deviations = Deviations(),
+) -> dict[str, Array]:
+    """Compute each block's mean power per frame from behavioral currents, watt, (n, time).
+
+    deviations: those of the trace.
+    """
+    constant = dict.fromkeys(BLOCKS, 0.0) | dict(feed.around)
+    total = {block: np.full(trace.readout.shape[:2], feed.supply * amp) for block, amp in constant.items()}
+    total["bias"] += feed.supply * feed.bias_total
+    decides, changes = _moments(graph, feed.closes)
+    begins = sorted({0.0, *decides.values(), *changes.values()})
+    for begin, duration in zip(begins, np.diff([*begins, 1.0]), strict=True):
+        standing = trace
+        if begin < begins[-1]:
+            states = {
+                node.name: _at(trace.states[node.name], node.start, arrived=changes[node.name] <= begin)
+                for node in graph.memories
+            }
+            standing = evaluate_held(graph, calibration, trace, states, deviations)
+        decided = {name: moment <= begin for name, moment in decides.items()}
+        cells = [
+            _cell_current(graph, calibration, node, standing, partial(_update, trace, node, decided=decided[node.name]))
+            for node in graph.memories
+        ]
+        currents = _block_currents(graph, standing, calibration.mirror.push, feed)
+        currents["cells"] = sum(cells, np.zeros(trace.readout.shape[:2]))
+        for block, current in currents.items():
+            total[block] = total[block] + feed.supply * duration * current
+    return total
+
+
+def _at(now: States, first: int, *, arrived: bool) -> States:
+    """Values (n, time) as they stand: this frame's where their moment has come, else those of the frame before."""
+    return now if arrived else later(now, 1, first)
+
+
+def _update(trace: BehavioralTrace, node: Memory, *, decided: bool) -> NDArray[np.int16]:
+    """Return 1 where the last decision of a memory changed its state, else 0: (n, time)."""
+    now = trace.states[node.name]
+    changed = (now != _at(now, node.start, arrived=False)).astype(np.int16)
+    return changed if decided else later(changed, 1, 0)
+
+
+def _moments(graph: Sized, closes: Sequence[float]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return when each memory decides and when its state changes, fraction of a frame: a pulsed one's in its pulse."""
+    memories = list(graph.memories)
+    decides = {node.name: closes[node.stage] for node in memories}
+    waits = {node.name: PULSE_BEGIN if unit_of(node).updates_in_pulse else 0.0 for node in memories}
+    return decides, {name: decides[name] + waits[name] for name in decides}
+
+
+def _cell_current(
+    graph: Sized,
+    calibration: Calibration,
+    node: Memory,
+    trace: BehavioralTrace,
+    updated: Callable[[], NDArray[np.int16]],
+) -> Array:
+    """Supply current of a memory's cell, (n, time) in ampere."""
+    name = node.name
+    moving = [*graph.into(name, "beta"), *graph.into(name, "rate")]
+    beta = sum((trace.currents[source] for source, _ in moving), np.float64(0.0))
+    signals = CellSignals(trace.candidates[name], trace.states[name], trace.currents[name], updated, beta)
+    values = tuple(trace.currents[source] for source, _ in graph.into(name, "value"))
+    return unit_of(node).supply_current(replace(cell_of(graph, node, calibration), values=values), signals)
+
+
+def _block_currents(graph: Sized, trace: BehavioralTrace, push: float, feed: Feed) -> dict[str, Array]:
+    """Supply current, (n, time) in ampere, of every block but bias and cells."""
+    current, strength, nothing = trace.currents, feed.strength, np.zeros(trace.readout.shape[:2])
+    sources = graph.of(InputCurrent, UnitCurrent, Pedestal)
+    rows = (_pulled(graph, node.name, trace) for node in graph.of(Rectifier, Memory))
+    outputs = [node.name for node in graph.of(Output)]
+    readout = sum((_output_current(graph, name, trace) for name in outputs), nothing)
+    decision = {}
+    if "decision" in feed.around:
+        decision = {"decision": sum((np.maximum(current[name], 0.0) for name in outputs), nothing)}
+        readout = readout - decision["decision"]
+    return decision | {
+        "inputs": sum((strength.get(node.name, 1) * current[node.name] for node in sources), nothing),
+        "rails": sum(
+            (strength.get(name, 1) * push * current[name] for name in sorted(feed.rails)), _compared(graph, trace, push)
+        ),
+        "rows": sum(rows, nothing),
+        "readout": readout,
+    }
+
+
+def _compared(graph: Sized, trace: BehavioralTrace, push: float) -> Array:
+    """Return the supply current of the symbol comparators, ampere, (n, time)."""
+    total = np.zeros(trace.readout.shape[:2])
+    for name in graph.nodes:
+        if (half := graph.half(name)) is not None:
+            total = total + np.minimum(push * trace.currents[name], half)
+    return total
+
+
+def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
+    """Return the sum of the positive terms of a row, ampere, (n, time)."""
+    total = np.zeros(trace.readout.shape[:2])
+    for source, _ in graph.into(name):
+        mirror = graph.mirrors[source, name]
+        if mirror.realised > 0:
+            total = total + mirror.realised * trace.currents[source]
+    return total
+
+
+def _output_current(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
+    """Return the current that an output pulls, or the one that it pushes if that is more, ampere, (n, time)."""
+    return _pulled(graph, name, trace) + np.maximum(-trace.currents[name], 0.0)
 
 
 def run_behavioral(

@@ -14,30 +14,319 @@ resistance much smaller than 1/g_m, adds g_m^2 k T C_c / (C_h (C_h + C_c)) betwe
 Flicker is what its density gives from 1 Hz to the pole of the candidate: what is slower is the same in all frames of an
 inference, as mismatch is. Inputs and bias pins are ideal; the hold capacitor keeps the sum, one number a decision.
 
-The gate averages over the time in which it closes (`aperture.gate_lag`); of other lines that is left out. A clocked
+The gate averages over the time in which it closes (`gate_lag`); of other lines that is left out. A clocked
 9T cell decides by a share of that and by what its decision node remembers of the candidate, one line more, whose own
-noise is that of M1, M2 and the feedback, their diodes' included (`aperture.Aperture`).
+noise is that of M1, M2 and the feedback, their diodes' included (`Aperture`).
+
+Aperture of a clocked 9T cell, for a candidate's noise: what is frozen, and what its decision node remembers.
+
+    track    C_0 dv/dt = I_1 - I_2 + J - g_0 (v - V_DD/2)
+    decide   C dV/dt = I_1 - I_2 + J - g_0 (V - V_DD/2) - g_x (V - v_f),   V = (C_0 v + (C - C_0) V_latch) / C at first
+             (n U_T C_f) dJ/dt = J (S(V) - J),   1/S = 1/I_width + 1/I_6(V)
+
+I_1 is what M1 makes of the candidate, I_2 the threshold, both less by exp(-V_DS / U_T) at the rails;
+g_0 = g_ds1 + g_ds2; J what M7 and M9 bring back, S what M6 and M8 let them; C_0, C and C_f the capacitances of decision
+node, of it with the latch, and of the feedback's line. When the sample gate has closed, the hold node follows the
+decision node through M1's gate, by `kick` volt a volt: g_x = kick g_m1. So the cell compares what is frozen with where
+the decision node stood at that moment, v_f: a candidate that was low for long must be that much higher at last.
+
+The threshold is the candidate from which on J regenerates. With a candidate that moves it is linear in it: `frozen` of
+what is frozen, the rest of what the node tracked, which follows the candidate with C_0 / g, g = -C_0 d(dv/dt)/dv where
+it stands. That is the impulse sensitivity of a clocked comparator: J. Kim, B. S. Leibowitz, J. Ren and C. J. Madden,
+IEEE Trans. Circuits Syst. I 56 (2009) 1844. Where regeneration has time, frozen = g_0 / (g_0 + g_x).
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.builder import PEDESTAL_STRENGTH, net
-from cosim.circuit.waveforms import Timing
+from cosim.base.errors import InputError
+from cosim.cells.builder import PEDESTAL_STRENGTH, instance, net
+from cosim.circuit.elements import GROUND, Capacitor, Mos
+from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.compiler.design import Design
-from cosim.engines.behavioral.aperture import Aperture, Cells, apertures, gate_lag
-from cosim.engines.behavioral.loads import Loads, loads_of
 from cosim.network.ir.nodes import And, Memory, Pedestal, Rectifier
-from cosim.technology.noise import NoiseFit
+from cosim.technology.noise import DeviceNoise, NoiseFit
+from cosim.technology.types import Geometry, Polarity, Technology
 from cosim.units.schmitt import Schmitt, SchmittBias
+from cosim.units.table import unit_of
 from cosim.variation.noise import NoiseSimulation
 
 Array = NDArray[np.float64]
+_TRACK_STEPS, _DECIDE_STEPS, _SHORTEST = 100, 200, 2e-4  # of both parts; the first step of the second over its length
+_SPAN, _TRIED, _ROUNDS = 0.4, 33, 4  # of the threshold: where it is looked for, by so many at once, so often
+_LEAST_CURRENT = 1e-18  # A, far below any leakage: a cell whose width is all in its rows has none of its own
+_MOVED = 2e-3  # of the threshold, what the frozen candidate is moved by
+
+
+def gate_lag(fit: NoiseFit, timing: Timing, supply: float, u_t: float) -> float:
+    """Return the time in which the conductance of a closing sample gate falls to 1/e, s: n U_T over its clock's slope.
+
+    While it closes, the hold node follows the candidate's current ever more slowly, by 1 / (lag (1 + exp(t / gate))),
+    so what white noise leaves on it is S / (4 lag) / (1 + 2 gate / lag): the integral of that squared, times what is
+    not forgotten.
+    """
+    return float(fit.devices["cell_p"].slopes[0]) * u_t * timing.clock_edge * timing.t_step / supply
+
+
+@dataclass(frozen=True)
+class Aperture:
+    """Behavioral noise of a clocked cell at one edge, as weights.
+
+    frozen: share of the frozen candidate; tracked: share of the candidate as a line with `lag`, s, follows it, at rest;
+    ran: share of the variance of such a line that is reached while the cell tracks; after: variance added after the
+    freeze, over the one-sided density of noise into the decision node, Hz.
+    """
+
+    frozen: float
+    tracked: float
+    lag: float
+    ran: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Clocked cells in frames, whose apertures the behavioral engine computes.
+
+    thresh, width: (cells,) A; on: (cells,), the edge that turns them off; stages: of the clock; supply and u_t: V.
+    """
+
+    thresh: Array
+    width: Array
+    on: NDArray[np.bool_]
+    stages: int
+    timing: Timing
+    supply: float
+    u_t: float
+
+
+def apertures(cells: Cells, fit: NoiseFit) -> list[Aperture]:
+    """Return the behavioral aperture of each clocked cell.
+
+    All of it is frozen where no candidate within 40 % of the threshold turns the cell.
+    """
+    model = _Model(cells, fit)
+    base = model.threshold(np.zeros(len(cells.thresh)))
+    step = _MOVED * cells.thresh
+    frozen = (model.threshold(-step) - model.threshold(step)) / (2 * step)
+    frozen = np.where(np.isfinite(frozen) & np.isfinite(base), np.clip(frozen, 0.0, 1.0), 1.0)
+    at = np.where(np.isfinite(base), base, 0.0)
+    (low, _), (high, _), (_, g) = (model.track((at + move)[:, None]) for move in (-step, step, 0 * step))
+    moved = (high - low)[:, 0] / (2 * step) * g[:, 0]  # 1 where it has come to rest
+    lag = model.node.tracking / g[:, 0]
+    tracked = np.where(frozen < 1, (1 - frozen) / np.maximum(moved, 1e-9), 0.0)
+    ran = -np.expm1(-2 * model.window / lag)
+    settles = model.node.joined / model.held[:, 0]
+    part = settles / model.decide_time
+    mean = 2 * part * (1 + part * np.expm1(-1 / part))  # variance of a mean over the time to decide
+    after = (frozen**2 * model.held[:, 0] / (4 * model.node.joined)) * mean
+    columns = zip(*(x.tolist() for x in (frozen, tracked, lag, ran, after)), strict=True)
+    return [Aperture(*column) for column in columns]
+
+
+def turning_excess(cells: Cells, fit: NoiseFit) -> Array:
+    """Return the current beyond the threshold's that turns each cell in the behavioral engine, A.
+
+    It is less the width's for edges that reset.
+    """
+    model = _Model(cells, fit)
+    return model.threshold(np.zeros(len(cells.thresh)))
+
+
+class _Model:
+    """The equations for (cells, candidates) at once; candidates as their excess over the threshold's current, A."""
+
+    def __init__(self, cells: Cells, fit: NoiseFit) -> None:
+        self.cells, self.node = cells, fit.decision
+        self.i_thresh, self.i_width = cells.thresh[:, None], cells.width[:, None]
+        self.back = np.where(cells.on[:, None], self.i_width, 0.0)  # J while it tracks
+        self.output = self.node.output(self.i_thresh)
+        first = np.maximum(self.i_thresh - self.back, 1e-13)
+        slope = fit.devices["cell_p"].slope(first)
+        siemens = first / (slope * cells.u_t)
+        self.kicked, self.left = self.node.kick * siemens, self.node.pedestal * siemens
+        self.held = self.output + self.kicked
+        self.charge = slope * cells.u_t * self.node.loop
+        close = cells.timing.closes(cells.stages)[0]
+        self.window, self.decide_time = close * cells.timing.t_step, DECIDE * cells.timing.t_step
+
+    def threshold(self, more: Array) -> Array:
+        """Return the excess (cells,) above which cells are on, A; nan where none is found.
+
+        more: (cells,), by how much the frozen part of the candidate is higher, A.
+        """
+        low, high = -_SPAN * self.i_thresh[:, 0], _SPAN * self.i_thresh[:, 0]
+        rows, found = np.arange(len(low)), np.ones(len(low), dtype=np.bool_)
+        for _ in range(_ROUNDS):
+            tried = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, _TRIED)
+            on = self.decide(tried, more[:, None]) > self.i_width / 2
+            first = np.argmax(on, axis=1)
+            found &= (first > 0) & on[rows, first]
+            first = np.maximum(first, 1)
+            low, high = tried[rows, first - 1], tried[rows, first]
+        return np.where(found, (low + high) / 2, np.nan)
+
+    def net(self, volt: Array, first: Array, back: Array) -> tuple[Array, Array]:
+        """Return the current into the decision node, A, and by how much it falls with the node's voltage, S."""
+        supply, u_t = self.cells.supply, self.cells.u_t
+        lower, upper = np.exp(-volt / u_t), np.exp((volt - supply) / u_t)
+        current = (first + back) * (1 - upper) - self.i_thresh * (1 - lower) - self.output * (volt - supply / 2)
+        return current, self.output + ((first + back) * upper + self.i_thresh * lower) / u_t
+
+    def track(self, excess: Array) -> tuple[Array, Array]:
+        """Return the decision node's voltage when the sample gate closes, V, and its conductance there, S."""
+        supply, first = self.cells.supply, self.i_thresh - self.back + excess
+        volt = np.broadcast_to(np.where(self.cells.on[:, None], supply, 0.0), excess.shape)
+        step = self.window / _TRACK_STEPS
+        for _ in range(_TRACK_STEPS):
+            current, falls = self.net(volt, first, self.back)
+            volt = np.clip(volt + current / (self.node.tracking / step + falls), 0.0, supply)
+        return volt, self.net(volt, first, self.back)[1]
+
+    def decide(self, excess: Array, more: Array) -> Array:
+        """J at the end, A."""
+        supply, node = self.cells.supply, self.node
+        track, _ = self.track(excess)
+        share, latch = node.tracking / node.joined, np.where(self.cells.on[:, None], supply, 0.0)
+        volt = share * track + (1 - share) * latch
+        met = np.where(self.cells.on[:, None], 0.0, volt / supply)  # the latch follows the gate until they are one
+        stood = np.where(node.freezes < node.joins + met, track, volt)
+        first = self.i_thresh - self.back + excess + more - self.left
+        rest = np.maximum(self.charge / self.cells.timing.t_step, 0.0)  # of J, a frame after it was on
+        start = np.where(self.cells.on[:, None], self.i_width, rest)
+        back = np.broadcast_to(np.maximum(start, _LEAST_CURRENT), excess.shape)
+        for step in _steps(self.decide_time):
+            current, falls = self.net(volt, first, back)
+            current = current - self.kicked * (volt - stood)
+            volt = np.clip(volt + current / (node.joined / step + falls + self.kicked), 0.0, supply)
+            switched = node.switched(volt)
+            let = np.maximum(self.i_width * switched / (self.i_width + switched), _LEAST_CURRENT)
+            back = let / (1 + np.expm1(np.log(let / back)) * np.exp(-let * step / self.charge))
+        return back
+
+
+def _steps(length: float) -> Sequence[float]:
+    """Steps that grow."""
+    return np.diff(np.geomspace(_SHORTEST, 1 + _SHORTEST, _DECIDE_STEPS + 1) * length).tolist()
+
+
+_RAILS = (GROUND, "vdd")
+_TRIMMED = 2.0  # largest ratio of a trimmed length to the nominal one
+
+
+@dataclass(frozen=True)
+class CandidateLoad:
+    """Loads of a sampled candidate, for behavioral noise.
+
+    They are the capacitance of its diode's net, and of that behind its sample gate, farad.
+    """
+
+    candidate: float
+    hold: float
+
+
+@dataclass(frozen=True)
+class Loads:
+    """Loads of a design's nets, from which behavioral noise follows.
+
+    farads: net -> capacitance; held: memory -> its candidate; diodes: bias pin -> devices of its diode; levels, sinks:
+    memory -> the pin of its level and of its pedestal, where it has them.
+    """
+
+    farads: Mapping[str, float]
+    held: Mapping[str, CandidateLoad]
+    diodes: Mapping[str, int]
+    levels: Mapping[str, str]
+    sinks: Mapping[str, str]
+
+    def of(self, name: str) -> float:
+        """Return the capacitance of a net of the network for behavioral noise, F, by its own name, port or not."""
+        return self.farads[name] if name in self.farads else self.farads[f"xnetwork.{name}"]
+
+
+@lru_cache(maxsize=4)
+def loads_of(design: Design, fit: NoiseFit) -> Loads:
+    """Compute the loads of a design's nets for behavioral noise.
+
+    Raises InputError that names a unit whose candidate is never frozen.
+    """
+    devices = [element for element in design.flat.elements if isinstance(element, Mos)]
+    carriers, farads, kinds = _carriers(devices), defaultdict[str, float](float), _kinds(design.technology)
+    for mos in carriers:
+        if (kind := _kind(mos, kinds)) is not None:
+            for end, farad in _ends(mos, fit.devices[kind]):
+                farads[end] += mos.m * farad
+    for element in design.flat.elements:
+        if isinstance(element, Capacitor):
+            for end in {element.a, element.b} - set(_RAILS):
+                farads[end] += element.value
+    memories = tuple(design.graph.memories)
+    return Loads(
+        dict(farads),
+        {node.name: _held(design, node, devices, farads) for node in memories},
+        {mos.gate: mos.m for mos in carriers if mos.role == "bias"},
+        _pins(carriers, {node.name: instance(f"cell_{net(node.name)}") for node in memories}, "level"),
+        _pins(carriers, {node.name: instance(f"pedestal_{net(node.name)}") for node in memories}, "sink"),
+    )
+
+
+def _carriers(devices: Sequence[Mos]) -> list[Mos]:
+    """Return the transistors that make a current, a self-cascode as one."""
+    uppers = {mos.name: mos for mos in devices if mos.match.endswith(".upper")}
+    return [
+        replace(mos, drain=uppers[f"{mos.name}c"].drain) if f"{mos.name}c" in uppers else mos
+        for mos in devices
+        if mos.role != "switch" and mos.name not in uppers
+    ]
+
+
+def _kinds(technology: Technology) -> dict[tuple[Polarity, float], tuple[str, float]]:
+    """Return (polarity, width) of a device that carries a current -> its kind and length; metre."""
+    sizing = technology.sizing
+    drawn: dict[Polarity, dict[str, Geometry]] = {
+        "n": {"mirror_n": sizing.mirror_n, "cell_n": sizing.cell_n},
+        "p": {"mirror_p": sizing.mirror_p, "cell_p": sizing.cell_p},
+    }
+    return {(polarity, size.w): (kind, size.l) for polarity, sizes in drawn.items() for kind, size in sizes.items()}
+
+
+def _kind(mos: Mos, kinds: Mapping[tuple[Polarity, float], tuple[str, float]]) -> str | None:
+    found, length = kinds.get((mos.polarity, mos.w), (None, 0.0))
+    return found if found is not None and length / _TRIMMED < mos.l < length * _TRIMMED else None
+
+
+def _ends(mos: Mos, device: DeviceNoise) -> list[tuple[str, float]]:
+    """Return the nets that a device loads, and each one's load, F; a diode's net has the load of gate and drain."""
+    return [(mos.gate, device.diode)] if mos.gate == mos.drain else [(mos.gate, device.gate), (mos.drain, device.drain)]
+
+
+def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[str, float]) -> CandidateLoad:
+    if not unit_of(node).samples_candidate:
+        raise InputError(
+            f"{node.name} holds an analog state, and noise is modelled where a sample gate "
+            "freezes a candidate that is compared; leave --noise and --margins out for this network"
+        )
+    candidate = design.assembly.candidates[node.name]
+    hold = next(mos.drain for mos in devices if mos.role == "switch" and mos.source == candidate)
+    return CandidateLoad(farads[candidate], farads[hold])
+
+
+def _pins(carriers: Sequence[Mos], instances: Mapping[str, str], role: str) -> dict[str, str]:
+    """Memory -> the gate line of the first device of a role in its instance, where there is one."""
+    lines = [(mos.name, mos.gate) for mos in carriers if mos.role == role]
+    found = {
+        name: next((gate for device, gate in lines if device.startswith(f"{path}.")), None)
+        for name, path in instances.items()
+    }
+    return {name: gate for name, gate in found.items() if gate is not None}
+
+
 CHARGE = 1.602176634e-19  # C
 FLICKER_FROM = 1.0  # Hz
 _LEAST = 1e-13  # A; a diode that carries less is taken to be as slow as this one

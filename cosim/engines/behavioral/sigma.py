@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
-from cosim.engines.behavioral.aperture import Cells, apertures, gate_lag
 from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of
-from cosim.engines.behavioral.noise import Candidates, noise_model
+from cosim.engines.behavioral.noise import Candidates, Cells, apertures, gate_lag, noise_model
 from cosim.network.ir.nodes import Memory, Rectifier, ThresholdUnit
 from cosim.network.late import later
 from cosim.technology.noise import NoiseFit
@@ -23,13 +22,13 @@ from cosim.technology.types import Technology
 from cosim.units.kind import SwitchingThresholds
 from cosim.units.schmitt import SchmittBias
 from cosim.units.table import unit_of
-from cosim.variation.mismatch import derive_mismatch
 from cosim.variation.noise import NoiseSimulation
 from cosim.variation.sigma import (
     RowNoise,
     SigmaParts,
     WeightedRows,
     candidate_variance,
+    derive_mismatch,
     left_by,
     row_noise,
     threshold_variance,

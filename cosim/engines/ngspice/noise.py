@@ -19,7 +19,7 @@ from cosim.circuit.elements import Circuit, Element, Mos, Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Design
 from cosim.engines.engine import Failure, Vectors
-from cosim.engines.ngspice.session import run_analyses, run_deck
+from cosim.engines.ngspice.process import run_analyses, run_deck
 from cosim.engines.ngspice.simulator import resting_point
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.technology.types import Technology

@@ -17,7 +17,7 @@ from cosim.circuit.bench import Bench, Tolerances, relaxed, resting, started
 from cosim.circuit.dialects.ngspice import format_bench, format_options
 from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
 from cosim.engines.ngspice.library import effective_options, find_ngspice_library, ngspice_version
-from cosim.engines.ngspice.session import run_bench, run_deck
+from cosim.engines.ngspice.process import run_bench, run_deck
 from cosim.technology.types import Technology
 
 Point = tuple[tuple[str, float], ...]  # (net, V)

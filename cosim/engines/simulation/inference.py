@@ -33,9 +33,8 @@ from cosim.engines.engine import (
     Simulator,
 )
 from cosim.engines.simulation.read import ReadPlan, find_stop, read_inference
-from cosim.engines.simulation.schedule import Lost, run_tasks
 from cosim.engines.simulation.single import SimulationResult, beyond_it, fallback_of, run_alone, run_benches
-from cosim.engines.simulation.workers import WorkerPool
+from cosim.engines.simulation.workers import Lost, WorkerPool, run_tasks
 from cosim.engines.table import simulator_named
 
 Array = NDArray[np.float64]

@@ -20,10 +20,9 @@ from cosim.engines.engine import (
     Simulator,
     Starting,
 )
-from cosim.engines.simulation.certainty import decision_margins, with_candidates, with_margins
 from cosim.engines.simulation.inference import infer_tile, run_inferences, split_tiles
-from cosim.engines.simulation.metering import meter
-from cosim.engines.simulation.plans import metered_plan, read_plan
+from cosim.engines.simulation.plans import meter, metered_plan, read_plan
+from cosim.engines.simulation.read import decision_margins, with_candidates, with_margins
 from cosim.engines.simulation.single import run_benches
 from cosim.engines.simulation.testbench import inference_bench, inference_benches, saved_probes
 from cosim.engines.table import engine_entry

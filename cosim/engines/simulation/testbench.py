@@ -34,7 +34,7 @@ from cosim.circuit.waveforms import (
 from cosim.compiler.design import Condition, Design
 from cosim.engines.chip import chip_circuit, standing
 from cosim.network.reference import encode_inputs
-from cosim.units.timing import PULSE_BEGIN, PULSE_END
+from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.variation.draws import Chip
 
 LONGEST_HIGH = 0.8  # of a tick, that ck is high

@@ -15,10 +15,9 @@ from cosim.circuit.bench import Bench
 from cosim.compiler.design import Design
 from cosim.engines.engine import Inference, Outcome, Progress, Run
 from cosim.engines.simulation.audit import TIE, AuditableRun, choose
-from cosim.engines.simulation.certainty import decision_margins, with_candidates, with_margins
 from cosim.engines.simulation.inference import run_inferences
 from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import ReadPlan
+from cosim.engines.simulation.read import ReadPlan, decision_margins, with_candidates, with_margins
 from cosim.engines.simulation.simulated import sample_benches
 from cosim.tasks.testset import TestSet
 

@@ -29,7 +29,7 @@ from cosim.papers.tables.catalog import Experiment, Outcome, PaperFigure, Progre
 from cosim.tasks.delayed_product import generate_delayed_product
 from cosim.tasks.flip_flop import DENSE, SPARSE, generate_flip_flop_steps
 from cosim.tasks.lorenz import generate_lorenz
-from cosim.tasks.steps import StepTargets
+from cosim.tasks.task import StepTargets
 from cosim.training.config import state_path
 
 Draw = Callable[[np.random.Generator], StepTargets]

@@ -168,7 +168,7 @@ def _short(pattern: str) -> str:
 
 def _train(options: AutomatonOptions, session: VerbSession, kind: str) -> "tuple[str, Automaton]":
     """Train blocks on a kind of strings and return its name and the automaton that they learned; print the progress."""
-    from cosim.automata.strings import string_task
+    from cosim.automata.blocks import string_task
 
     digits = options.modulo or DIGITS
     task = string_task(kind, digits)

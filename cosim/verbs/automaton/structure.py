@@ -6,11 +6,9 @@ from itertools import chain
 
 import numpy as np
 
-from cosim.automata.cascade import network_of_cascade
-from cosim.automata.chains import cascades
-from cosim.automata.compose import network_of_product
+from cosim.automata.chains import cascades, network_of_cascade
 from cosim.automata.network import network_of
-from cosim.automata.parts import describe, products
+from cosim.automata.parts import describe, network_of_product, products
 from cosim.compiler.design import block_areas
 from cosim.compiler.passes import compile_network
 from cosim.network.automaton import Automaton, Whole

@@ -120,7 +120,7 @@ def run(options: BackboneOptions, session: VerbSession) -> Result:
         with importing("training", EXTRA):
             from cosim.papers.file import load_model
             from cosim.papers.train import Setup, train_backbone
-            from cosim.training.board import writing_board
+            from cosim.training.history import writing_board
         parts = values_for(BackboneShape, options)
         parts["pooling"] = options.pooling or ("none" if source.stepwise else _S.pooling)
         shape = BackboneShape(1, 1, **parts)

@@ -18,7 +18,7 @@ from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.engines.engine import Failure, Vectors
 from cosim.engines.ngspice.noise import analyse
 from cosim.engines.table import NGSPICE, simulator_named
-from cosim.technology.decision import DECISION_CURRENTS, DecisionNode
+from cosim.technology.noise import DECISION_CURRENTS, DecisionNode
 from cosim.technology.types import Technology
 
 _V0, _LATCH, _HOLD, _LOOP = (f"xcell.{net}" for net in (DECISION_NODE, LATCH_NODE, "hold", "fb"))

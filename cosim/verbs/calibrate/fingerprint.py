@@ -10,15 +10,17 @@ from cosim.base.seal import checksum
 from cosim.cells.benches import (
     ComparatorDrive,
     DpiDrive,
+    LevelDrive,
+    TauDrive,
     clocked_bench,
     comparator_bench,
     dpi_bench,
+    level_bench,
     mirror_bench,
     schmitt_bench,
     sink_bench,
+    tau_cell_bench,
 )
-from cosim.cells.register_bench import LevelDrive, level_bench
-from cosim.cells.tau_bench import TauDrive, tau_cell_bench
 from cosim.circuit.bench import Bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.waveforms import Timing
@@ -26,8 +28,8 @@ from cosim.technology.devices import device_cards
 from cosim.technology.foundry import ModelCard
 from cosim.technology.types import Technology
 from cosim.units.ladder import TAU_SHARE, ladder_currents
+from cosim.units.sizing import PULSE_END
 from cosim.units.table import fit_measurements
-from cosim.units.timing import PULSE_END
 
 # Fields that change no current; noise, without which all is measured; a technology, of which what it decides counts.
 _LEFT_OUT = {"technology", "title", "summary", "origin", "notes", "role", "match", "part", "noise"}

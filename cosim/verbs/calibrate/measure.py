@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 
 from cosim.base.errors import InputError, SimulationError
 from cosim.cells.benches import (
+    LEVEL_STATE,
     RAMP,
+    LevelDrive,
     Pins,
     clocked_bench,
+    level_bench,
     mirror_bench,
     schmitt_bench,
     sink_bench,
 )
 from cosim.cells.clocked import LATCH_NODE
-from cosim.cells.register_bench import LEVEL_STATE, LevelDrive, level_bench
 from cosim.cells.schmitt import DECISION_NODE, STATE_LEVEL
 from cosim.circuit.bench import Bench
 from cosim.circuit.elements import Circuit
@@ -31,8 +33,8 @@ from cosim.technology.calibration import Calibration, MirrorFit, Own, SchmittFit
 from cosim.technology.types import Technology
 from cosim.units.mingru import MinGru
 from cosim.units.register import KEEP, RELEASE, Register
+from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.units.table import fit_measurements
-from cosim.units.timing import PULSE_BEGIN, PULSE_END
 from cosim.verbs.calibrate.fingerprint import POINTS, calibration_fingerprint
 from cosim.verbs.calibrate.fit import find_crossings, fit_relative
 from cosim.verbs.calibrate.native import BENCH, fit_comparator, fit_dpi

@@ -14,7 +14,7 @@ from cosim.engines.table import NGSPICE
 from cosim.technology.calibration import ComparatorFit, DpiFit
 from cosim.technology.types import Technology
 from cosim.units.ladder import TAU_SHARE, ladder_currents
-from cosim.units.timing import PULSE_BEGIN, PULSE_END
+from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.verbs.calibrate.fingerprint import POINTS
 from cosim.verbs.calibrate.fit import find_crossings
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.tau_bench import STATE_DIODE, TauDrive, tau_cell_bench
+from cosim.cells.benches import STATE_DIODE, TauDrive, tau_cell_bench
 from cosim.cells.tau_cell import gate_charge
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
 from cosim.engines.engine import Waveforms
@@ -13,7 +13,7 @@ from cosim.engines.simulation.single import run_bench
 from cosim.technology.calibration import Own
 from cosim.technology.types import Technology
 from cosim.units.mingru import GATED_SHARE
-from cosim.units.timing import PULSE_BEGIN, PULSE_END
+from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.verbs.calibrate.fingerprint import POINTS
 
 PULSE = LAST_CLOSE + PULSE_BEGIN, LAST_CLOSE + PULSE_END

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from cosim.base.bounds import check_memory
 from cosim.base.errors import SimulationError
 from cosim.base.store import write_texts
+from cosim.cells.benches import LADDER_RAILS, LADDER_SOURCES, LadderDrive, ladder_bench, meter_ladder, rung_nets
 from cosim.cells.dpi import dpi_capacitance
 from cosim.cells.ladder import LadderBias
-from cosim.cells.ladder_bench import LADDER_RAILS, LADDER_SOURCES, LadderDrive, ladder_bench, meter_ladder, rung_nets
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench
 from cosim.circuit.waveforms import Waveform

@@ -18,11 +18,10 @@ from cosim.engines.simulation.undecided import Undecided
 from cosim.network.ir.states import States, differ, software_states, tolerances
 from cosim.network.late import padded
 from cosim.network.reference import Trace, pool_readout, run_reference
-from cosim.network.scores import balanced_accuracy, is_unbalanced
 from cosim.network.types import Network
 from cosim.results.intervals import IntervalEnds, interval, mean_interval
 from cosim.results.metrics import Estimate
-from cosim.tasks.target import Answers, Classes, Target
+from cosim.tasks.target import Answers, Classes, Target, balanced_accuracy, is_unbalanced
 from cosim.tasks.testset import TestSet
 from cosim.units.shift import Shift
 from cosim.verbs.compare.noise import NoiseSummary

@@ -160,7 +160,7 @@ def _check_asked(options: CompareOptions, *, software: bool) -> None:
 
 def _with_wires(design: "Design", folder: Path | None) -> "Design":
     """Return the design with the wires of its layout, where there is one."""
-    from cosim.layout.backannotate import extracted
+    from cosim.layout.record import extracted
 
     return design if folder is None else extracted(design, folder)
 

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from cosim.compiler.design import Design
     from cosim.engines.simulation.audit import Audit
     from cosim.engines.simulation.undecided import UndecidedChips
-    from cosim.variation.draws import Kind, Sampling
-    from cosim.variation.gradient import Gradient
+    from cosim.variation.draws import Gradient, Kind, Sampling
     from cosim.verbs.montecarlo.chips import ChipSummary, Contribution
     from cosim.verbs.montecarlo.run import Execute
     from cosim.verbs.montecarlo.spec import Spec
@@ -300,7 +299,7 @@ def load_trial(options: MonteCarloOptions) -> "Trial":
 
 def _gradient(design: "Design", folder: Path) -> "Gradient":
     from cosim.layout.record import read_positions
-    from cosim.variation.gradient import Gradient
+    from cosim.variation.draws import Gradient
 
     technology = design.technology
     if technology.drawing is None:

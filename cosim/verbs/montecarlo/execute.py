@@ -11,9 +11,8 @@ from typing import TypeVar
 
 from cosim.base.errors import SimulationError
 from cosim.engines.engine import Engine
-from cosim.engines.simulation.schedule import Lost, run_tasks
 from cosim.engines.simulation.simulated import engine_named
-from cosim.engines.simulation.workers import WorkerPool
+from cosim.engines.simulation.workers import Lost, WorkerPool, run_tasks
 from cosim.engines.table import BEHAVIORAL
 from cosim.verbs.montecarlo.chips import ChipRecord
 from cosim.verbs.montecarlo.trial import Trial, behavioral_record, drawn_record, failed, run_chips

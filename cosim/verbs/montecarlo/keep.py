@@ -40,8 +40,7 @@ from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.types import Technology
 from cosim.units.epsilon import Circuit as Cell
-from cosim.variation.draws import VariationPlan
-from cosim.variation.gradient import Gradient
+from cosim.variation.draws import Gradient, VariationPlan
 from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.calibrate.chip import find_chip
 from cosim.verbs.calibrate.fingerprint import calibration_fingerprint

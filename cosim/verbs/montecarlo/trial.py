@@ -26,8 +26,7 @@ from cosim.network.reference import pool_readout, run_reference
 from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
-from cosim.variation.draws import Chip, VariationPlan, VaryingDevice, draw_chip, varying_devices
-from cosim.variation.gradient import Gradient, graded
+from cosim.variation.draws import Chip, Gradient, VariationPlan, VaryingDevice, draw_chip, graded, varying_devices
 from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.compare.agreement import count_elsewhere, decision_margin, gate_area, latency
 from cosim.verbs.compare.value_errors import rms

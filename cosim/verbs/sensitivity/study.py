@@ -29,9 +29,8 @@ from cosim.circuit.bench import Current, DrainCurrent
 from cosim.circuit.elements import Role, block_of
 from cosim.compiler.design import Design
 from cosim.engines.engine import Run, Waveforms
-from cosim.engines.simulation.certainty import decision_margins, with_candidates, with_margins
 from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import read_inference
+from cosim.engines.simulation.read import decision_margins, read_inference, with_candidates, with_margins
 from cosim.engines.simulation.testbench import inference_benches
 from cosim.engines.table import BATCH, simulator_named
 from cosim.network.reference import pool_readout

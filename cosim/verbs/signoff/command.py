@@ -47,7 +47,7 @@ def run(options: SignoffOptions, session: VerbSession) -> Result:
     continues an interrupted run. Exit status 1 on FAIL.
     """
     from cosim.engines.simulation.simulated import engine_named
-    from cosim.layout.backannotate import extracted
+    from cosim.layout.record import extracted
     from cosim.verbs.signoff.plan import read_plan
     from cosim.verbs.signoff.run import sign_off, write_signoff
     from cosim.verbs.signoff.subject import SignoffSubject

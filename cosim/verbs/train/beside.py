@@ -16,8 +16,7 @@ from cosim.base.claim import check_replaceable
 from cosim.base.settings import settings_beside
 from cosim.base.write import write_together
 from cosim.cli.progress import Progress
-from cosim.cli.session import VerbSession
-from cosim.cli.stopping import StoppedError
+from cosim.cli.session import StoppedError, VerbSession
 from cosim.results.figures import BLUE, GREY, RED, Figure, figure_bytes, plain
 
 Columns = Mapping[str, Sequence[float]]

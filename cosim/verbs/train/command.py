@@ -169,7 +169,7 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
     kept = [output] if options.seeds == 1 else [seed_path(output, seed) for seed in seeds]
     with stopping_truthfully(*(kept if options.seeds > 1 else ()), *map(state_path, kept)):
         with importing("training", EXTRA):
-            from cosim.training.board import writing_board
+            from cosim.training.history import writing_board
             from cosim.training.trainer import TrainingJob, initial_network
 
         loaded = load_task(name, options.data)
@@ -281,7 +281,7 @@ def _format_chips(chips: dict[str, float]) -> str:
 def complete_config(options: TrainOptions) -> TrainingConfig:
     """Return the configuration with what the options leave open: the BMRU's epsilon, the mismatch of a technology."""
     from cosim.technology.catalog import load_technology
-    from cosim.variation.mismatch import derive_mismatch
+    from cosim.variation.sigma import derive_mismatch
 
     config = options.config
     mismatch, spread, counted = None, None, config.margin_sigma > 0 or config.device_noise

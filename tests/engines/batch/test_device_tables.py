@@ -21,7 +21,7 @@ from cosim.engines.batch.device_tables import (
     three_terminal_current,
 )
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 from cosim.engines.table import simulator_named
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at

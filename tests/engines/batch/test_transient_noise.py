@@ -12,7 +12,7 @@ from cosim.circuit.bench import Bench, Tran, TransientNoise, Voltage
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Source
 from cosim.circuit.waveforms import Timing
-from cosim.engines.behavioral.aperture import Cells, apertures
+from cosim.engines.behavioral.noise import Cells, apertures
 from cosim.engines.engine import Failure
 from cosim.technology.types import HOLD_CAPACITANCE
 from cosim.verbs.calibrate.noise import find_noise

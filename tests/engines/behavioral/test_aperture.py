@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cosim.circuit.waveforms import Timing
-from cosim.engines.behavioral.aperture import Cells, apertures, gate_lag
-from cosim.technology.decision import DECISION_CURRENTS
+from cosim.engines.behavioral.noise import Cells, apertures, gate_lag
+from cosim.technology.noise import DECISION_CURRENTS
 from cosim.verbs.calibrate.decision import measure_decision
 from cosim.verbs.calibrate.noise import find_noise
 

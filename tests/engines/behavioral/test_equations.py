@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cosim.compiler.scale import scale
-from cosim.compiler.size import size
+from cosim.compiler.size import scale, size
 from cosim.engines.behavioral.effects import Deviations
 from cosim.engines.behavioral.evaluate import evaluate, evaluate_held
 from cosim.network.ir.graph import GraphBuilder

@@ -14,7 +14,7 @@ from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.effects import Deviations
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.engines.simulation.metering import meter
+from cosim.engines.simulation.plans import meter
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding

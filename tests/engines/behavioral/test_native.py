@@ -13,8 +13,7 @@ from cosim.engines.simulation.inference import run_inference
 from cosim.engines.simulation.plans import read_plan
 from cosim.engines.simulation.simulated import sample_benches
 from cosim.network.layers import SignedLayer
-from cosim.network.ranges import measure_state_ranges
-from cosim.network.reference import run_reference
+from cosim.network.reference import measure_state_ranges, run_reference
 from cosim.network.types import check_network
 from cosim.tasks.testset import TestSet
 from cosim.units.ladder import Ladder

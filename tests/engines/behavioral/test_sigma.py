@@ -16,7 +16,6 @@ from cosim.network.late import later
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.units.table import unit_of
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
-from cosim.variation.mismatch import derive_mismatch
 from cosim.variation.noise import NoiseSimulation
 from cosim.variation.sigma import (
     LEFT,
@@ -24,6 +23,7 @@ from cosim.variation.sigma import (
     SigmaParts,
     WeightedRows,
     candidate_variance,
+    derive_mismatch,
     left_by,
     noise_variance,
     threshold_variance,

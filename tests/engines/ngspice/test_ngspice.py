@@ -11,7 +11,7 @@ import pytest
 from cosim.circuit.bench import PRECISE, Tolerances
 from cosim.circuit.dialects.ngspice import format_options
 from cosim.engines.engine import Failure, FailureKind
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 
 pytestmark = pytest.mark.ngspice
 
@@ -120,7 +120,7 @@ def test_options_reach_ngspice(technology):
 
 MEMORY = """
 import sys
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 
 def resident():
     with open("/proc/self/statm") as file:
@@ -162,7 +162,7 @@ def test_memory_stays_flat_over_1000_runs():
 def test_too_old_ngspice_is_named(tmp_path):
     script = (
         "import cosim.engines.ngspice.library as library; library.MINIMUM_NGSPICE = 999\n"
-        "import cosim.engines.ngspice.session as ngspice; ngspice.MINIMUM_NGSPICE = 999\n"
+        "import cosim.engines.ngspice.process as ngspice; ngspice.MINIMUM_NGSPICE = 999\n"
         "ngspice.run_deck('* any\\n.end\\n')\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -11,8 +11,7 @@ import pytest
 
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice import process
-from cosim.engines.ngspice.process import NgspiceProcess, format_status
-from cosim.engines.ngspice.session import run_analyses, run_deck
+from cosim.engines.ngspice.process import NgspiceProcess, format_status, run_analyses, run_deck
 
 pytestmark = pytest.mark.ngspice
 
@@ -115,7 +114,7 @@ def test_analyses_come_back_complex_as_they_are():
 PARENT = """
 import sys
 from cosim.engines.ngspice import process
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 run_deck(sys.argv[1])
 assert "PySpice" not in sys.modules
 print(process._process._process.pid, flush=True)

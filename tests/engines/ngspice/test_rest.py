@@ -11,7 +11,7 @@ from cosim.circuit.elements import Circuit, Instance, Source
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice import simulator as rest
-from cosim.engines.ngspice.session import run_bench, run_deck
+from cosim.engines.ngspice.process import run_bench, run_deck
 from cosim.engines.simulation.inference import run_inference
 from cosim.engines.simulation.plans import read_plan
 from cosim.engines.simulation.read import read_inference

@@ -30,7 +30,7 @@ import hashlib, json, os, sys
 from pathlib import Path
 from cosim.verbs.doctor.command import diagnose
 from cosim.engines.ngspice.library import find_ngspice_library, ngspice_version
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 here, variables = Path.cwd(), dict(os.environ)
 assert diagnose().ngspice.problem is None
 found = run_deck(sys.argv[1])

@@ -10,7 +10,7 @@ from cosim.base.errors import MissingToolError
 from cosim.circuit.dialects.table import dialect_named
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 from cosim.verbs.compile import outputs
 from cosim.verbs.compile.outputs import Exercise, made_up_stimulus
 from cosim.verbs.compile.page import write_design

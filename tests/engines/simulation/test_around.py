@@ -15,8 +15,7 @@ from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import AROUND, CompilerSettings, parse_around
 from cosim.engines.engine import NO_CLASS, Inference, Run, decided_by
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.metering import meter
-from cosim.engines.simulation.plans import metered_plan, read_plan
+from cosim.engines.simulation.plans import meter, metered_plan, read_plan
 from cosim.engines.simulation.simulated import meter_samples, simulate_samples
 from cosim.engines.simulation.testbench import control_elements, inference_bench
 from cosim.exchange.checkpoint import load_network

@@ -7,9 +7,8 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.engines.engine import FailureKind
 from cosim.engines.processor import WAIT
-from cosim.engines.simulation import schedule
-from cosim.engines.simulation.schedule import Lost, run_tasks
-from cosim.engines.simulation.workers import PoolFuture, WorkerDied
+from cosim.engines.simulation import workers
+from cosim.engines.simulation.workers import Lost, PoolFuture, WorkerDied, run_tasks
 
 
 class Scripted:
@@ -36,8 +35,8 @@ class Scripted:
 def clock(monkeypatch):
     """A monotonic clock that moves on by a second with each look."""
     seconds = iter(range(1000))
-    monkeypatch.setattr(schedule, "monotonic", lambda: next(seconds))
-    monkeypatch.setattr(schedule, "_POLL", 0.0)
+    monkeypatch.setattr(workers, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(workers, "_POLL", 0.0)
     return seconds
 
 

@@ -13,7 +13,7 @@ from cosim.circuit.bench import Current, Tolerances, Voltage
 from cosim.circuit.elements import Circuit
 from cosim.engines import table
 from cosim.engines.engine import Failure, FailureKind, Waveforms
-from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.process import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.technology.calibration import load_calibration, write_calibration
 from cosim.units.register import level_fit

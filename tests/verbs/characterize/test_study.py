@@ -8,7 +8,7 @@ import pytest
 from cosim.base.errors import InputError, MappingError, SimulationError
 from cosim.cells.bias import STRENGTH
 from cosim.engines.engine import Failure, FailureKind, Run
-from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.process import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
 from cosim.units.ladder import ladder_currents, ladder_timing, solve_ladder
 from cosim.verbs.characterize import ladder as ladder_study

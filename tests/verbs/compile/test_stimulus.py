@@ -11,10 +11,9 @@ import pytest
 
 from cosim.circuit.dialects.table import DIALECTS
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_deck
+from cosim.engines.ngspice.process import run_deck
 from cosim.exchange.checkpoint import load_network, save_checkpoint
-from cosim.network.ranges import measure_state_ranges
-from cosim.network.reference import run_reference
+from cosim.network.reference import measure_state_ranges, run_reference
 
 LENGTHS = [3, 2, 3, 1, 3]
 

@@ -16,8 +16,7 @@ from cosim.base.seal import checksum, seal_json, unseal_json
 from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import format_calibration, load_calibration
-from cosim.variation.draws import VariationPlan
-from cosim.variation.gradient import Gradient
+from cosim.variation.draws import Gradient, VariationPlan
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.common import Compiling, load_design
 from cosim.verbs.montecarlo.keep import Places, keep_trial, load_trial

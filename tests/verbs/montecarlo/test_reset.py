@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cosim.engines.engine import Failure
-from cosim.engines.ngspice.session import run_bench
+from cosim.engines.ngspice.process import run_bench
 from cosim.engines.simulation.plans import read_plan
 from cosim.engines.simulation.read import read_inference
 from cosim.engines.simulation.simulated import engine_named

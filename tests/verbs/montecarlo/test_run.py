@@ -10,7 +10,7 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.base.text import json_object
 from cosim.engines.engine import FailureKind
-from cosim.engines.simulation import schedule
+from cosim.engines.simulation import workers
 from cosim.results.text import format_text
 from cosim.verbs.montecarlo.advice import advise
 from cosim.verbs.montecarlo.chips import Contribution, Division, Unreset, VarianceShare
@@ -160,7 +160,7 @@ class Deaf:
 
 
 def test_an_executor_that_never_answers_times_out(trial, monkeypatch):
-    monkeypatch.setattr(schedule, "_POLL", 0.01)
+    monkeypatch.setattr(workers, "_POLL", 0.01)
     found = list(run_on(Deaf(), trial, range(3), 1, 0.02))
     assert {record.reason for record in found} == {FailureKind.TIMEOUT.value}
 

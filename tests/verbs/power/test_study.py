@@ -17,8 +17,7 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_noisy
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.metering import meter, meters_of, settled_windows
-from cosim.engines.simulation.plans import metered_plan, read_plan
+from cosim.engines.simulation.plans import meter, metered_plan, meters_of, read_plan, settled_windows
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import load_network
 from cosim.results.figures import save_figure

@@ -16,12 +16,12 @@ from click.testing import CliRunner
 from cosim.base.claim import own_file
 from cosim.base.errors import InputError, MissingToolError, OutOfMemoryError
 from cosim.base.resources import trained_network_path
-from cosim.cli.stopping import StoppedError
+from cosim.cli.session import StoppedError
 from cosim.cli.verb import parse as parse_options
 from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.technology.catalog import load_technology
 from cosim.training.config import TrainingConfig, state_path
-from cosim.variation.mismatch import derive_mismatch
+from cosim.variation.sigma import derive_mismatch
 from cosim.verbs.inspect.command import command as inspect_command
 from cosim.verbs.train.command import command as train_command
 from cosim.verbs.train.command import complete_config
