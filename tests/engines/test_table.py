@@ -116,7 +116,7 @@ def test_montecarlo_runs_an_engine_of_designs(with_toy, make_network, tmp_path, 
         monkeypatch, "montecarlo", tmp_path / "net.npz", *data, "--chips", 4, "--engine", "halved", "-j", 2, "-o", out
     )
     said = capsys.readouterr().out
-    assert "engine halved" in said and "behavioral - halved" in said and "ngspice" not in said
+    assert "Engine: halved; none failed." in said and "behavioral - halved" in said and "ngspice" not in said
     records = [json.loads(line) for line in (out / "chips.jsonl").read_text().splitlines()]
     assert sorted(record["chip"] for record in records) == [0, 1, 2, 3]
     for record in records:

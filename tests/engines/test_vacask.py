@@ -31,7 +31,7 @@ from cosim.engines.simulation.plans import meter, metered_plan, read_plan
 from cosim.engines.simulation.simulated import sample_benches
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.engines.table import cell_simulators, simulator_named
-from cosim.engines.vacask import simulator as programs
+from cosim.engines.vacask import program as programs
 from cosim.engines.vacask import simulator as vacask
 from cosim.engines.vacask.simulator import Vacask
 from cosim.exchange.checkpoint import load_network

@@ -11,7 +11,7 @@ import pytest
 
 from cosim.base.errors import SimulationError
 from cosim.circuit.bench import Tolerances
-from cosim.engines.vacask import simulator as programs
+from cosim.engines.vacask import program as programs
 from cosim.exchange.checkpoint import load_network
 from cosim.results.text import WIDTH
 from cosim.tasks.testset import load_test_set

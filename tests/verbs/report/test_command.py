@@ -148,7 +148,7 @@ def test_several_verbs_on_one_page(cosim_main, store, beside, tmp_path):
     code, out, err = cosim_main("report", store, power, "--no-waveforms", "-o", page)
     assert (code, out, err) == (0, f"report: {page}\n", "")
     text = page.read_text()
-    assert text.count("<article") == 2 and "made up: 12 nW" in text and "Table of figures" in text
+    assert text.count("<article") == 2 and "made up: 12 nW" in text and "<h3>The chips" in text
     assert text.count(read_page(power).subject.hash) == 1
     assert cosim_main("report", power)[0] == 0  # alone: as it was written
     assert (power / "report.html").read_text().count("<h1>made up: 12 nW</h1>") == 1
