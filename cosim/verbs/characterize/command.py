@@ -98,8 +98,7 @@ def _swept(cell: str) -> Verb:
 
     def run(options: CellOptions, session: VerbSession) -> Result:
         from cosim.results.figures import save_figure
-        from cosim.results.kept_page import REPORT_FILE, write_page
-        from cosim.technology.conditions import format_conditions
+        from cosim.results.kept_page import page_lines, write_page
         from cosim.verbs.characterize import study as characterize
         from cosim.verbs.characterize.figures import draw_characterisation
         from cosim.verbs.characterize.page import cell_page
@@ -109,18 +108,15 @@ def _swept(cell: str) -> Verb:
         technologies, calibration = _conditions(where)
         measure = characterize.MEASURES[cell]
         session.take_folder("characterize", output)
-        found = []
+        found, pictures = [], []
         for technology in technologies:
             one = measure(technology, calibration, where.engine)
             found.append(one)
-            session.echo(f"{cell}, {technology.name}, {format_conditions(technology)}")
-            session.echo("\n".join(characterize.format_rows(one.rows)))
-            path = output / f"{cell}_{_stem(technology)}.png"
-            save_figure(draw_characterisation(cell, one), path)
-            session.echo(f"figure: {path}\n")
+            pictures.append(output / f"{cell}_{_stem(technology)}.png")
+            save_figure(draw_characterisation(cell, one), pictures[-1])
         write_page(output, cell_page(cell, found, _origin(where, technologies[0], calibration)))
-        session.echo(f"report: {output / REPORT_FILE}")
-        return Result(characterize.summarize_cell(cell, technologies[0].name, found))
+        figures = characterize.summarize_cell(cell, technologies[0].name, found)
+        return Result(figures, page_lines(output), report=_written(pictures, output))
 
     return verb(CellOptions, run, RunVerb, words=f"characterize {cell}", help=SWEPT[cell])
 
@@ -138,14 +134,12 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
     """
     from cosim.engines.engine import Run
     from cosim.results.figures import save_figure
-    from cosim.results.kept_page import REPORT_FILE, write_page
+    from cosim.results.kept_page import page_lines, write_page
     from cosim.technology.conditions import format_conditions
     from cosim.units.ladder import ladder_currents, ladder_timing
     from cosim.verbs.characterize import ladder as ladder_study
     from cosim.verbs.characterize.figures import draw_staircase
     from cosim.verbs.characterize.page import LadderCondition, ladder_page
-    from cosim.verbs.characterize.study import format_rows
-    from cosim.verbs.tables import format_ladder
 
     output, where, rungs = options.output, options.where, options.rungs
     currents, timing = ladder_currents(I_UNIT), ladder_timing(options.t_step, options.tau)
@@ -158,20 +152,16 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
     with progress_bar(where.engine) as progress:
         found = ladder_study.run_ladder(study, technologies, calibration, run, progress)
     conditions: list[LadderCondition] = []
+    pictures: list[Path] = []
     for technology, traces in zip(technologies, found, strict=True):
         summary = ladder_study.summarize_ladder(study, technology, traces)
         conditions.append(LadderCondition(technology, traces, summary))
         title = f"ladder of {rungs} rungs, {technology.name}, {format_conditions(technology)}"
-        session.echo(title)
-        session.echo("\n".join(format_ladder(summary)))
-        session.echo("\n".join(format_rows(ladder_study.level_rows(study, traces))))
-        path = output / f"ladder_{_stem(technology)}.png"
-        save_figure(draw_staircase(study, traces, title), path)
-        session.echo(f"figure: {path}\n")
+        pictures.append(output / f"ladder_{_stem(technology)}.png")
+        save_figure(draw_staircase(study, traces, title), pictures[-1])
     write_page(output, ladder_page(study, conditions, _origin(where, technologies[0], calibration)))
-    session.echo(f"report: {output / REPORT_FILE}")
-    summaries = [one.summary for one in conditions]
-    return Result(ladder_study.summarize_study(study, technologies[0].name, summaries))
+    figures = ladder_study.summarize_study(study, technologies[0].name, [one.summary for one in conditions])
+    return Result(figures, page_lines(output), report=_written(pictures, output))
 
 
 command.add_command(verb(LadderOptions, run_ladder, KeepingVerb, words="characterize ladder"))
@@ -194,6 +184,13 @@ def _origin(where: CharacterizeConditions, technology: "Technology", calibration
     from cosim.verbs.characterize.page import Origin
 
     return Origin(calibration, where.engine, engine_named(where.engine).describe(technology).version)
+
+
+def _written(pictures: list[Path], folder: Path) -> str:
+    """Return the lines that name the pictures of the conditions and the page that has them all."""
+    from cosim.results.kept_page import REPORT_FILE
+
+    return "\n".join([*(f"figure: {path}" for path in pictures), f"report: {folder / REPORT_FILE}"])
 
 
 def _stem(technology: "Technology") -> str:

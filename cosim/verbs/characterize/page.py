@@ -58,7 +58,7 @@ def cell_page(cell: str, found: Sequence[Characterisation], origin: Origin) -> P
             *(((str(lost), "figures not found"),) if lost else ()),
         ),
         sections=tuple(
-            Section(say_conditions(one.technology), (_picture(cell, one), _table(one.rows))) for one in found
+            Section(say_conditions(one.technology), (_picture(cell, one), figures_table(one.rows))) for one in found
         ),
         provenance=origin.lines,
     )
@@ -85,7 +85,8 @@ def ladder_page(study: LadderStudy, found: Sequence[LadderCondition], origin: Or
         verb="characterize ladder",
         subject=PageSubject(f"ladder of {study.rungs} rungs"),
         title=f"ladder of {study.rungs} rungs on {name}: {wrong} of {checked} levels wrong",
-        lead=f"{study.sequences} random sequences of {study.steps} updates in {conditions}, a frame of "
+        lead=f"{study.sequences} random sequence{'s' * (study.sequences > 1)} of {study.steps} updates in "
+        f"{conditions}, a frame of "
         f"{format_quantity(study.timing.step, 's')} each, by {origin.simulator} against software.",
         cards=(
             (f"{wrong} of {checked}", f"levels wrong, after {updates} wrong updates"),
@@ -100,7 +101,7 @@ def ladder_page(study: LadderStudy, found: Sequence[LadderCondition], origin: Or
 def _ladder_section(study: LadderStudy, one: LadderCondition) -> Section:
     title = say_conditions(one.technology)
     picture = Picture("png", figure_bytes(draw_staircase(study, one.traces, title), "png"), _STAIRS, _STAIRS, _LEAST)
-    return Section(title, (picture, Facts(_facts(one.summary)), _table(level_rows(study, one.traces))))
+    return Section(title, (picture, Facts(_facts(one.summary)), figures_table(level_rows(study, one.traces))))
 
 
 def _facts(summary: LadderSummary) -> tuple[tuple[str, str], ...]:
@@ -127,7 +128,8 @@ def _picture(cell: str, one: Characterisation) -> Picture:
     return Picture("png", figure_bytes(figure, "png"), alt, _CAPTION, _LEAST)
 
 
-def _table(rows: Sequence[CellFigure]) -> Table:
+def figures_table(rows: Sequence[CellFigure]) -> Table:
+    """Return the table of a cell's figures: ideal, as drawn and calibrated, each of the two with its error."""
     head = ("set-point", "figure", "ideal", "as drawn", "error", "calibrated", "error")
     return Table(head, tuple(map(_row, rows)), tuple(range(2, len(head))))
 

@@ -326,29 +326,5 @@ def row_json(row: CellFigure) -> dict[str, str | float | None]:
     return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in values.items()}
 
 
-def format_rows(rows: Sequence[CellFigure]) -> list[str]:
-    """Return the table of `cosim characterize` under 80 columns: what was asked, what came, how far it is off."""
-    lines = [f"  {'set-point':14}{'figure':16}{'ideal':>9}{'measured':>10}{'error':>8}{'calibrated':>11}{'error':>8}"]
-    previous = ""
-    for row in rows:
-        measured, calibrated = row.errors
-        values = (_quantity(value, row.unit) for value in (row.ideal, row.measured, row.calibrated))
-        ideal, found, corrected = values
-        lines.append(
-            f"  {'' if row.set_point == previous else row.set_point:14}{row.quantity:16}{ideal:>9}{found:>10}"
-            f"{_percent(measured):>8}{corrected:>11}{_percent(calibrated):>8}"
-        )
-        previous = row.set_point
-    return lines
-
-
-def _quantity(value: float, unit: str) -> str:
-    return "-" if np.isnan(value) else format_quantity(value, unit, 4)
-
-
-def _percent(error: float) -> str:
-    return "-" if np.isnan(error) else f"{100 * error:+.2f}%"
-
-
 def _run(bench: Bench, simulator: str) -> Waveforms:
     return run_bench(bench, "characterisation bench", simulator)

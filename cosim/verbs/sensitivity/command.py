@@ -39,10 +39,11 @@ def run(options: SensitivityOptions, _session: VerbSession) -> Result:
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.engines.table import BATCH, engine_entry
+    from cosim.results.text import format_text
     from cosim.tasks.testset import load_test_set
     from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
+    from cosim.verbs.sensitivity.page import sensitivity_page
     from cosim.verbs.sensitivity.study import SensitivityTarget, sensitivities
-    from cosim.verbs.sensitivity.table import format_sensitivities
 
     check_json(options.json_file)
     engine_entry(BATCH).load()
@@ -56,7 +57,7 @@ def run(options: SensitivityOptions, _session: VerbSession) -> Result:
     timing = Timing(t_step=options.compiling.t_step)
     run = Run(None, 0, options.timeout, timing, BATCH, condition, chip)
     found = sensitivities(design, x, run, SensitivityTarget(options.frame, options.readout, options.area))
-    return Result(found, format_sensitivities(found, options.top))
+    return Result(found, format_text(sensitivity_page(design, options.sample, found, options.top)))
 
 
 command = verb(SensitivityOptions, run)

@@ -48,10 +48,11 @@ def run(options: SignoffOptions, session: VerbSession) -> Result:
     """
     from cosim.engines.simulation.simulated import engine_named
     from cosim.layout.record import extracted
+    from cosim.results.kept_page import page_lines
     from cosim.verbs.signoff.plan import read_plan
     from cosim.verbs.signoff.run import sign_off, write_signoff
+    from cosim.verbs.signoff.study import verdict_of
     from cosim.verbs.signoff.subject import SignoffSubject
-    from cosim.verbs.signoff.table import format_check, format_signoff
 
     plan, output = read_plan(options.plan), options.output
     check_outputs("signoff", output, options.json_file)
@@ -73,10 +74,10 @@ def run(options: SignoffOptions, session: VerbSession) -> Result:
         biases=biases,
         no_more_biases=why,
     )
-    found = sign_off(subject, lambda check: session.echo("\n".join(format_check(check))))
-    session.echo("\n".join(format_signoff(found)))
+    found = sign_off(subject, lambda check: session.echo(f"{check.name:11}{verdict_of(check)}"))
+    session.echo("")
     report = write_signoff(subject, found)
-    return Result(found, report=f"report: {report}", fault=None if found.passed else "")
+    return Result(found, page_lines(output), report=f"report: {report}", fault=None if found.passed else "")
 
 
 def _with_bias(design: "Design", run: "Run", bias: "Bias | Literal['all']") -> "tuple[Run, tuple[Bias, ...], str]":

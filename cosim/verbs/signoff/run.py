@@ -26,9 +26,17 @@ from cosim.verbs.signoff.conditions import (
 )
 from cosim.verbs.signoff.plan import NAMES, format_plan
 from cosim.verbs.signoff.stresses import check_clocks, check_frame, check_start, check_supply
-from cosim.verbs.signoff.study import Check, Finding, SignOff, find_basis
+from cosim.verbs.signoff.study import (
+    Check,
+    Finding,
+    SignOff,
+    find_basis,
+    say_basis,
+    say_finding,
+    say_whole,
+    verdict_of,
+)
 from cosim.verbs.signoff.subject import NotModelledError, SignoffSubject
-from cosim.verbs.signoff.table import say_basis, say_finding, say_whole, verdict_of
 from cosim.verbs.signoff.weakest import check_decisions, check_limits
 from cosim.verbs.words import worded
 
@@ -146,7 +154,7 @@ def signoff_page(design: Design, found: SignOff, plan: str, made_with: dict[str,
             *(_section(one) for one in found.checks if not one.skipped),
             Section("Not checked", (Table(("what",), tuple((one,) for one in found.unchecked)),)),
             Section("The plan", (Fold("As TOML", Table(("plan.toml",), tuple((line,) for line in plan.split("\n")))),)),
-            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),)),
+            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
         ),
         provenance=origins(design, made_with),
     )
@@ -170,6 +178,7 @@ def _section(check: Check) -> Section:
     return Section(
         f"{check.name[:1].upper()}{check.name[1:]}: {verdict_of(check)}",
         (f"{check.question} {check.looked[:1].upper()}{check.looked[1:]}.", _table(first), *folded, *check.notes),
+        detail=check.passed,
     )
 
 

@@ -101,3 +101,44 @@ def find_basis(checks: Sequence[Check], words: Mapping[str, str]) -> tuple[Basis
         )
 
     return tuple(Basis(bias, text, failed(bias)) for bias, text in words.items())
+
+
+def verdict_of(check: Check) -> str:
+    """Return PASS, FAIL, or that the check was not made; unsure where an interval includes the limit on which it
+    depends."""
+    if check.skipped:
+        return "not made"
+    if check.passed:
+        return "PASS" if all(one.sure for one in check.judged) else "PASS, unsure"
+    return "FAIL" if any(one.sure for one in check.missed) else "FAIL, unsure"
+
+
+def say_whole(found: SignOff) -> str:
+    """Return the verdict on the whole sign-off."""
+    made, failed = found.made, found.failed
+    if not made:
+        return "FAIL, nothing was checked"
+    left = [one.name for one in found.checks if one.skipped]
+    besides = f"; not made: {', '.join(left)}" if left else ""
+    if not failed:
+        return f"PASS in {len(made)} of {len(found.checks)} checks{besides}"
+    return f"FAIL in {len(failed)} of {len(made)} checks: {', '.join(one.name for one in failed)}{besides}"
+
+
+def say_basis(found: SignOff) -> list[str]:
+    """Return a statement for each assumption on bias currents: its verdict, and where the currents come from."""
+    said = []
+    for one in found.stands_on:
+        verdict = f"FAIL in {', '.join(one.failed)}" if one.failed else "PASS"
+        said.append(f"{verdict} with {one.words} ({one.bias})")
+    if len({one.failed for one in found.stands_on}) > 1:
+        said.append("where the chip is made for one of them, ask for that one: --bias NAME")
+    return said
+
+
+def say_finding(one: Finding) -> str:
+    """Return a finding on a line: its figure, interval, limit and place."""
+    interval = f" {one.interval}" if one.interval else ""
+    limit = f", must be {one.limit}" if one.limit else ""
+    where = f" ({one.where})" if one.where else ""
+    return f"{one.figure} {one.shown}{interval}{limit}{where}"

@@ -10,6 +10,7 @@ from cosim.cells.bias import STRENGTH
 from cosim.engines.engine import Failure, FailureKind, Run
 from cosim.engines.ngspice.process import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
+from cosim.results.text import format_columns
 from cosim.units.ladder import ladder_currents, ladder_timing, solve_ladder
 from cosim.verbs.characterize import ladder as ladder_study
 from cosim.verbs.characterize import study as characterize
@@ -28,6 +29,7 @@ from cosim.verbs.characterize.ladder import (
     summarize_ladder,
     summarize_study,
 )
+from cosim.verbs.characterize.page import figures_table
 from cosim.verbs.characterize.study import (
     CellFigure,
     at_conditions,
@@ -36,10 +38,8 @@ from cosim.verbs.characterize.study import (
     characterize_rectifier,
     characterize_schmitt,
     characterize_steering,
-    format_rows,
     summarize_cell,
 )
-from cosim.verbs.tables import format_ladder
 
 CURRENTS = ladder_currents(1e-9)
 STUDY = LadderStudy(3, 2, 12, 5, CURRENTS, ladder_timing(10e-3))
@@ -141,10 +141,11 @@ def test_rows_fit_a_terminal():
         CellFigure("push 100 pA", "pull = push", "A", 0.0, 4.73e-12, 1.392e-12, 1e-10),
         CellFigure("push 100 pA", "rise to 63 %", "s", 12.39e-3, float("nan"), 12.82e-3, 12.39e-3),
     ]
-    first, second, third = format_rows(rows)
+    table = figures_table(rows)
+    first, second, third = format_columns(table.head, table.rows, table.numbers)
     assert max(map(len, (first, second, third))) < 80
-    assert " ".join(second.split()) == "push 100 pA pull = push 0 A 4.73 pA +4.73% 1.392 pA +1.39%"
-    assert " ".join(third.split()) == "rise to 63 % 12.39 ms - - 12.82 ms +3.47%"
+    assert " ".join(second.split()) == "push 100 pA pull = push 0 A 4.73 pA +4.73 % 1.392 pA +1.39 %"
+    assert " ".join(third.split()) == "push 100 pA rise to 63 % 12.39 ms not found 12.82 ms +3.47 %"
 
 
 # One set-point of each cell in ngspice.
@@ -259,8 +260,8 @@ def test_three_rungs_count(technology, calibration, traces, ladder_folder):
     whole = summarize_study(STUDY, technology.name, [summary, summary])
     assert (whole["steps_checked"], whole["wrong_levels"]) == (48, 0)
     assert whole["power_w"] == summary.power_w
-    lines = format_ladder(summary) + format_rows(level_rows(STUDY, traces))
-    assert max(map(len, lines)) < 80
+    table = figures_table(level_rows(STUDY, traces))
+    assert len(table.rows) == (STUDY.rungs + 1) and all("not found" not in row for row in table.rows)
     assert len(list((ladder_folder / "inferences").iterdir())) == len(traces)
 
 

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from cosim.results.text import WIDTH
+
 
 @pytest.mark.ngspice
 def test_sensitivity(batch, cosim_main, tiny, tmp_path):
@@ -11,12 +13,13 @@ def test_sensitivity(batch, cosim_main, tiny, tmp_path):
     options = ["--data", tiny / "data.npz", "--sample", 2, "--top", 3, "--chip", 1, "--json", file]
     code, out, err = cosim_main("sensitivity", tiny / "net.npz", *options)
     assert (code, err) == (0, "")
-    assert max(map(len, out.splitlines())) < 80
+    assert max(map(len, out.splitlines())) <= WIDTH
     found = json.loads(file.read_text())
     assert found["value_a"] > 0
     assert sum(device["share"] for device in found["devices"]) == pytest.approx(1.0)
     for device in found["devices"][:3]:
         assert device["device"].removeprefix("network.") in out
+    assert "test sample 2: output" in out and "which mismatch moves by" in " ".join(out.split())
     assert {"unit", "bias_gain_0"} <= set(found["pins"])
     assert all(0 <= decision["flips"] <= 0.5 for decision in found["decisions"])
 
