@@ -26,7 +26,7 @@ from cosim.tasks.digits import load_digits_task
 from cosim.technology.catalog import load_technology
 from cosim.units.mingru import GATED_SHARE, tau_cell_fit
 from cosim.verbs.calibrate.find import find_calibration
-from cosim.verbs.calibrate.tau_cell import PULSE
+from cosim.verbs.calibrate.native import PULSE
 
 CELLS, CANDIDATES, GATES, FRAMES = 4, 3, 2, 50
 

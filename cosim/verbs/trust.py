@@ -1,30 +1,17 @@
 """Trust in a run, as text: what another simulator ran, how near to a threshold, what an audit found."""
 
 from collections.abc import Mapping
-from textwrap import wrap
 
 from cosim.base.quantities import format_quantity
 from cosim.engines.simulation.audit import LEAST, Audit
 from cosim.engines.simulation.undecided import Undecided, UndecidedChips
-from cosim.verbs.montecarlo.chips import ChipSummary
-
-_NAME, _WIDTH = 18, 79  # columns
 
 
 def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:
-    """Return paragraphs on how many samples another simulator ran, and why; none where there are none."""
-    return tuple(" ".join(line.split()) for line in format_elsewhere(elsewhere))
-
-
-def format_elsewhere(elsewhere: Mapping[str, int], what: str = "samples") -> list[str]:
-    """Return the lines on how many samples another simulator ran, and why, by `Inference.elsewhere`; none if it ran
-    none."""
-    lines: list[str] = []
-    for text, count in elsewhere.items():
-        other, _, reason = text.partition(": ")
-        if count:
-            lines += _lines(f"by {other}", f"{count} {what}{f' ({reason})' if reason else ''}")
-    return lines
+    """Return a statement for each simulator, and reason, that ran samples in place of the engine, by
+    `Inference.elsewhere`; none where there are none."""
+    parts = ((*text.partition(": "), count) for text, count in elsewhere.items() if count)
+    return tuple(f"by {other} {count} samples{f' ({reason})' if reason else ''}" for other, _, reason, count in parts)
 
 
 def say_undecided(found: Undecided | UndecidedChips | None) -> list[str]:
@@ -66,15 +53,17 @@ def say_audit(audit: Audit | None) -> list[str]:
     ]
 
 
-def trust_rows(summary: ChipSummary) -> list[tuple[str, str]]:
-    """Return rows, (name, value), on samples that another simulator ran, undecided inferences and the audit, where
-    present."""
+def trust_rows(
+    elsewhere: Mapping[str, int], undecided: Undecided | UndecidedChips | None, audit: Audit | None
+) -> tuple[tuple[str, str], ...]:
+    """Return rows, (name, value), on samples that another simulator ran, what an error of the engine could turn, and
+    the audit; without those on which there is nothing to say."""
     found = {
-        "simulated elsewhere": format_elsewhere(summary.elsewhere),
-        "undecided": say_undecided(summary.undecided),
-        "audit": say_audit(summary.audit),
+        "simulated elsewhere": say_elsewhere(elsewhere),
+        "undecided": say_undecided(undecided),
+        "audit": say_audit(audit),
     }
-    return [(name, "; ".join(said)) for name, said in found.items() if said]
+    return tuple((name, "; ".join(said)) for name, said in found.items() if said)
 
 
 def format_refusal(audit: Audit, place: str) -> str:
@@ -91,7 +80,3 @@ def format_refusal(audit: Audit, place: str) -> str:
         f"{audit.simulator}, and {100 * LEAST:g} % must be. The results are in {place}, marked as refused; run it with "
         f"--engine {audit.simulator}, or, where {audit.instances} are not all samples, audit more of them with --audit"
     )
-
-
-def _lines(name: str, text: str) -> list[str]:
-    return wrap(text, _WIDTH, initial_indent=f"{name:{_NAME}}", subsequent_indent=" " * _NAME)

@@ -63,8 +63,7 @@ from cosim.verbs.explore.search import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, Ch
 from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, violation, worth
 from cosim.verbs.montecarlo.keep import keep_trial
 from cosim.verbs.montecarlo.run import run_montecarlo, run_settings
-from cosim.verbs.montecarlo.spec import parse_spec
-from cosim.verbs.montecarlo.spec_file import read_specs
+from cosim.verbs.montecarlo.spec import parse_spec, read_specs
 from cosim.verbs.montecarlo.store import open_store
 from cosim.verbs.montecarlo.trial import Trial, run_chips
 from cosim.verbs.power.study import run_power

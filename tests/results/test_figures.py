@@ -17,23 +17,20 @@ from cosim.verbs.characterize.figures import draw_characterisation
 from cosim.verbs.characterize.study import CellFigure, Characterisation, FigureLine
 from cosim.verbs.compare.agreement import Comparison, EngineResult
 from cosim.verbs.compare.figures import draw_confusion
-from cosim.verbs.montecarlo.cell_spread import CellSpread, rank_weak
 from cosim.verbs.montecarlo.figures import (
     ChipDistribution,
     YieldCurve,
     draw_failure,
-    draw_pairs,
-    draw_spread,
-    draw_yield_curve,
-)
-from cosim.verbs.montecarlo.spread import normal_quantiles
-from cosim.verbs.montecarlo.spread_figures import (
     draw_levels,
+    draw_pairs,
     draw_quantiles,
     draw_running_yield,
+    draw_spread,
     draw_thresholds,
     draw_weak,
+    draw_yield_curve,
 )
+from cosim.verbs.montecarlo.spread import CellSpread, normal_quantiles, rank_weak
 from cosim.verbs.simulate.waveform_figure import draw_waveforms
 from cosim.verbs.simulate.waveforms import SampleDecisions, WaveLabels
 

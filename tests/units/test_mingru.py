@@ -32,7 +32,7 @@ from cosim.tasks.task import Task
 from cosim.tasks.testset import TestSet
 from cosim.units.mingru import tau_cell_fit
 from cosim.variation.draws import VariationPlan
-from cosim.verbs.calibrate.tau_cell import PULSE
+from cosim.verbs.calibrate.native import PULSE
 from cosim.verbs.compare.agreement import compare_engines
 from cosim.verbs.compile.schematics import RATIO, schematics_of
 from cosim.verbs.inspect.page import network_page

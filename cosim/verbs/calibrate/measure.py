@@ -37,8 +37,7 @@ from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.units.table import fit_measurements
 from cosim.verbs.calibrate.fingerprint import POINTS, calibration_fingerprint
 from cosim.verbs.calibrate.fit import find_crossings, fit_relative
-from cosim.verbs.calibrate.native import BENCH, fit_comparator, fit_dpi
-from cosim.verbs.calibrate.tau_cell import fit_tau_cell
+from cosim.verbs.calibrate.native import BENCH, fit_comparator, fit_dpi, fit_tau_cell
 
 Progress = Callable[[str], None]
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cosim.verbs.bias import Bias
     from cosim.verbs.compare.agreement import ComparisonSummary
     from cosim.verbs.compare.pvt import Sweep
-    from cosim.verbs.montecarlo.spec_file import Specs
+    from cosim.verbs.montecarlo.spec import Specs
 
 
 def _compared() -> tuple[Entry, ...]:
@@ -135,7 +135,7 @@ def _compare(
 
 def _specs(texts: tuple[str, ...]) -> "Specs":
     """Parse the specs of a comparison. Raises InputError for a spec on yield, which only chips have."""
-    from cosim.verbs.montecarlo.spec_file import read_specs, without_yield
+    from cosim.verbs.montecarlo.spec import read_specs, without_yield
 
     specs, of_all = without_yield(read_specs(texts))
     if of_all:
@@ -168,7 +168,7 @@ def _with_wires(design: "Design", folder: Path | None) -> "Design":
 def judge_specs(specs: "Specs", summary: "ComparisonSummary | Sweep", there: "Technology") -> tuple[bool, list[str]]:
     """Tell whether all specs are met, in every condition of a sweep, and return the lines that say so."""
     from cosim.verbs.compare.pvt import Sweep
-    from cosim.verbs.montecarlo.spec_file import format_verdicts, judge
+    from cosim.verbs.montecarlo.spec import format_verdicts, judge
 
     if not isinstance(summary, Sweep):
         verdicts = judge(specs.at(there), summary.measured)

@@ -26,8 +26,7 @@ from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
 from cosim.verbs.compare.figures import draw_confusion, draw_values
-from cosim.verbs.compare.noise import compare_noisy, study_noise
-from cosim.verbs.compare.noise_table import noise_section
+from cosim.verbs.compare.noise import compare_noisy, noise_section, study_noise
 from cosim.verbs.compare.value_errors import errors_section
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.compile.page import format_inside
@@ -40,7 +39,7 @@ from cosim.verbs.simulate.samples import (
     simulate_test_set,
     write_simulation,
 )
-from cosim.verbs.trust import format_elsewhere, say_audit, say_undecided
+from cosim.verbs.trust import trust_rows
 from cosim.verbs.words import say_answer, say_conditions, say_target
 
 LEAST = 672  # pixels, of seven inches, under which a picture's words cannot be read
@@ -154,6 +153,7 @@ def comparison_page(compared: ComparisonSubject, found: Reported, pictures: Bloc
     subject, technology = subject_of(design), there.technology
     answers = "decisions" if found.errors is None else "answers"
     verdict = f"{percent(found.task_agreement)} of {found.samples} {answers} as software"
+    trust = trust_rows(found.elsewhere, found.undecided, found.audit)
     changed = f"Most of what differs comes from: {found.dominant_error_source}."
     return Page(
         verb="compare",
@@ -173,7 +173,7 @@ def comparison_page(compared: ComparisonSubject, found: Reported, pictures: Bloc
             Section("The automaton", format_automaton(design.network, found.transitions)),
             Section("One inference, and all decisions", pictures, sheet=True),
             *(Section(name, blocks, detail=True) for name, blocks in format_inside(design).items()),
-            Section("How far the engine can be trusted", _trust(found)),
+            Section("How far the engine can be trusted", (Facts(trust),) if trust else ()),
             circuit_section(design),
             Section("How it was run", (Facts(tuple(_run_facts(compared, found))),), detail=True),
         ),
@@ -203,16 +203,6 @@ def wire_facts(design: Design) -> tuple[tuple[str, str], ...]:
     """Return the number and the sum of the wires' capacitors that compare --extracted adds; nothing without it."""
     found = [one.value for one in design.flat.elements if isinstance(one, Capacitor) and one.part is None]
     return (("wires", f"{len(found)} capacitors of the layout, {format_quantity(sum(found), 'F')}"),) if found else ()
-
-
-def _trust(found: ComparisonSummary) -> Blocks:
-    said = {
-        "simulated elsewhere": format_elsewhere(found.elsewhere),
-        "undecided": say_undecided(found.undecided),
-        "audit": say_audit(found.audit),
-    }
-    rows = tuple((name, "; ".join(" ".join(line.split()) for line in lines)) for name, lines in said.items() if lines)
-    return (Facts(rows),) if rows else ()
 
 
 def comparison_cards(summary: ComparisonSummary) -> tuple[tuple[str, str], ...]:

@@ -28,7 +28,7 @@ def run(options: MergeOptions, session: VerbSession) -> Result:
     """
     from cosim.base.settings import SETTINGS_FILE
     from cosim.verbs.montecarlo.command import command as montecarlo
-    from cosim.verbs.montecarlo.merge import merge_stores
+    from cosim.verbs.montecarlo.keep import merge_stores
     from cosim.verbs.montecarlo.store import VERB
 
     folders, output = options.folders, options.output

@@ -12,9 +12,9 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Design
 from cosim.results.metrics import RMSE
 from cosim.technology.types import Technology
-from cosim.verbs.montecarlo.cell_spread import CellSpread
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Figures
 from cosim.verbs.montecarlo.figures import YieldCurve
+from cosim.verbs.montecarlo.spread import CellSpread
 from cosim.verbs.simulate.waveforms import WaveLabels, Waves
 
 POWER = "power"

@@ -35,7 +35,6 @@ from cosim.verbs.common import (
     load_design,
     noise_of,
 )
-from cosim.verbs.montecarlo.replay import replay
 
 if TYPE_CHECKING:
     from cosim.compiler.design import Design
@@ -152,7 +151,7 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
     from cosim.results.text import format_text
     from cosim.verbs.montecarlo.keep import Places, keep_trial
     from cosim.verbs.montecarlo.run import SUMMARY_FILE, check_contributions, check_specs, default_spec, run_settings
-    from cosim.verbs.montecarlo.spec_file import judge, read_specs, without_yield
+    from cosim.verbs.montecarlo.spec import judge, read_specs, without_yield
     from cosim.verbs.montecarlo.store import VERB, open_store
     from cosim.verbs.montecarlo.write import write_report
 
@@ -167,7 +166,7 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
         check_contributions(trial)
     check_specs(trial, wanted := specs.at(trial.technology) or (default_spec(trial),))
     if options.replay is not None:
-        return Result(lines=replay(trial, options.replay, output))
+        return Result(lines=_replay(trial, options.replay, output))
     with open_store(output, run_settings(trial), fresh=session.fresh) as store:
         if store.damage:
             say(store.damage)
@@ -257,7 +256,7 @@ def _trust(
 ) -> "tuple[UndecidedChips | None, Audit]":
     """Run some of a store's samples on chips again with smaller steps, and some in ngspice."""
     from cosim.engines.engine import Run
-    from cosim.verbs.montecarlo.audit import audit_chips, find_undecided_chips
+    from cosim.verbs.montecarlo.run import audit_chips, find_undecided_chips
 
     where = Run(store.folder, options.jobs, options.timeout)
     with progress_bar("undecided") as progress:
@@ -319,10 +318,34 @@ def _executing(trial: "Trial", options: MonteCarloOptions) -> "Generator[Execute
     if options.dask is None:
         yield lambda numbers: run_local(trial, numbers, options.jobs, timeout)
         return
-    from cosim.verbs.montecarlo.cluster import dask_cluster
+    from cosim.verbs.montecarlo.execute import dask_cluster
 
     with dask_cluster(options.dask) as cluster:
         yield lambda numbers: run_on(cluster, trial, numbers, cluster.slots, timeout)
+
+
+def _replay(trial: "Trial", number: int, store: Path) -> list[str]:
+    """Simulate one chip of a Monte Carlo run on transistors; return lines that show it beside what the store says."""
+    from cosim.base.store import check_settings
+    from cosim.results.metrics import percent
+    from cosim.verbs.montecarlo.run import replay_chip, run_settings
+    from cosim.verbs.montecarlo.store import read_store
+
+    if number >= trial.plan.chips:
+        raise InputError(f"--replay must be below --chips ({trial.plan.chips}), not {number}")
+    known, records = read_store(store)
+    check_settings(store, known, run_settings(trial))
+    folder = store / f"chip_{number}"
+    record = replay_chip(trial, number, folder)
+    simulator = NGSPICE if trial.engine == BEHAVIORAL else trial.engine
+    lines = [f"chip {number}: {record.status}{f' {record.detail}' if record.status != 'ok' else ''}"]
+    for engine, figures in ((BEHAVIORAL, record.behavioral), (simulator, record.simulated)):
+        if figures is not None:
+            lines.append(f"{engine:12} accuracy {percent(figures.accuracy)}")
+    if number in records and records[number].simulated is not None:
+        same = records[number].simulated == record.simulated
+        lines.append(f"the store says {'the same' if same else 'something else'} about its transistors")
+    return [*lines, f"decks: {folder}"]
 
 
 command = verb(MonteCarloOptions, run, KeepingVerb)

@@ -4,12 +4,15 @@ Nothing depends on where or in which order: a record is a function of trial and 
 here, and travels.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from math import inf
-from typing import TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from cosim.base.errors import SimulationError
+from cosim.base.errors import InputError, MissingToolError, SimulationError
+from cosim.base.resources import install_command
 from cosim.engines.engine import Engine
 from cosim.engines.simulation.simulated import engine_named
 from cosim.engines.simulation.workers import Lost, WorkerPool, run_tasks
@@ -17,9 +20,14 @@ from cosim.engines.table import BEHAVIORAL
 from cosim.verbs.montecarlo.chips import ChipRecord
 from cosim.verbs.montecarlo.trial import Trial, behavioral_record, drawn_record, failed, run_chips
 
-BEHAVIORAL_CHUNK = 8  # chips of a task: 0.1 s of work
+if TYPE_CHECKING:
+    from distributed import Client
 
+BEHAVIORAL_CHUNK = 8  # chips of a task: 0.1 s of work
 Result = TypeVar("Result")
+_trial: Trial | None = None  # of a local worker process; its first call sets it
+P = ParamSpec("P")
+CONNECT = 10.0  # s
 
 
 class Chunk(tuple[int, ...]):
@@ -29,9 +37,6 @@ class Chunk(tuple[int, ...]):
 
     def __str__(self) -> str:
         return f"chip{'s' if len(self) > 1 else ''} {', '.join(map(str, self))}"
-
-
-_trial: Trial | None = None  # of a local worker process; its first call sets it
 
 
 def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -> Iterator[ChipRecord]:
@@ -126,3 +131,56 @@ def _work_here(work: Callable[[Trial, int], Result], numbers: Chunk) -> list[Res
 def _chunks(trial: Trial, numbers: Sequence[int]) -> list[Chunk]:
     size = BEHAVIORAL_CHUNK if trial.engine == BEHAVIORAL else 1
     return [Chunk(numbers[k : k + size]) for k in range(0, len(numbers), size)]
+
+
+@contextmanager
+def dask_cluster(address: str) -> Iterator["Cluster"]:
+    """Connect `cosim montecarlo` to the dask scheduler at tcp://host:port, and yield its workers as a `Cluster`.
+
+    Raises MissingToolError without dask, InputError when no scheduler answers or it has no workers.
+    """
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise MissingToolError(f"--dask needs dask.distributed; {install_command('dask')}") from None
+    _mute()
+    try:
+        client = Client(address, timeout=CONNECT)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:  # the last two by its TLS settings
+        raise InputError(
+            f"--dask {address}: no scheduler answers there ({error}); start one with 'dask scheduler', and workers "
+            "with 'dask worker ADDRESS --nthreads 1'"
+        ) from None
+    with client:
+        slots = sum(dict(client.nthreads()).values())  # pyright: ignore - a dict, in a client that is not asynchronous
+        if not slots:
+            raise InputError(
+                f"--dask {address}: the scheduler has no workers; start some with 'dask worker {address} --nthreads 1'"
+            )
+        yield Cluster(address, client, slots)
+
+
+class Cluster(Executor):
+    """An executor on a connected dask client, with `slots` tasks at a time."""
+
+    def __init__(self, address: str, client: "Client", slots: int) -> None:
+        self.slots = slots
+        self._address, self._client = address, client
+        self._executor = client.get_executor(pure=False)
+
+    def submit(self, fn: Callable[P, Result], /, *args: P.args, **kwargs: P.kwargs) -> Future[Result]:
+        """Submit a call to one of the workers. Raises SimulationError when the scheduler is gone; what ran there is
+        lost."""
+        if self._client.status != "running":
+            raise SimulationError(
+                f"--dask {self._address}: the scheduler does not answer any more; every chip that was finished is "
+                "kept: start a scheduler and workers again, then the same command goes on"
+            )
+        return self._executor.submit(fn, *args, **kwargs)
+
+
+def _mute() -> None:
+    """Silence the loggers of distributed: our one line says what happened and what to do, and theirs would bury it."""
+    for name in ("distributed", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -10,7 +10,7 @@ is compared with run.json: it is the same trial, or refused.
 """
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from cosim.base.arrays import read_arrays
 from cosim.base.bounds import AREA, I_UNIT, TAU
 from cosim.base.errors import InputError
 from cosim.base.seal import checksum, seal_json
-from cosim.base.store import find_difference
-from cosim.base.text import JSON_LIMIT, check_known, check_plain, is_file, open_file, read_bytes, typed
+from cosim.base.store import check_settings, find_difference
+from cosim.base.text import JSON_LIMIT, check_known, check_plain, is_file, open_file, read_bytes, shown_path, typed
 from cosim.base.version import __version__
 from cosim.base.write import write_together
 from cosim.circuit.elements import Mos
@@ -45,8 +45,9 @@ from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.calibrate.chip import find_chip
 from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
 from cosim.verbs.calibrate.noise import find_noise
+from cosim.verbs.montecarlo.chips import ChipRecord
 from cosim.verbs.montecarlo.run import run_settings
-from cosim.verbs.montecarlo.store import check_run, read_sealed, read_store
+from cosim.verbs.montecarlo.store import RUN_FILE, check_run, open_store, read_sealed, read_store
 from cosim.verbs.montecarlo.trial import Trial
 
 TRIAL_FILE, NETWORK_FILE, SAMPLES_FILE = "trial.json", "network.npz", "samples.npz"
@@ -275,3 +276,43 @@ def _samples(folder: Path, network: Network) -> TestSet:
     samples = replace(samples, tolerance=None if real is None else check_tolerance(float(real), f"{path}: tolerance"))
     check_test_set(samples, network, str(path))
     return samples
+
+
+_SHOWN = 6
+
+
+def merge_stores(folders: Sequence[Path], output: Path) -> int:
+    """Put the chips of all folders into the store `output`; returns how many there are. Nothing is run.
+
+    Raises InputError where they are of different runs, hold different records of one chip, or lack a chip.
+    """
+    first, *others = folders
+    settings, records = read_store(first)
+    chips = read_kept(first).plan.chips
+    for folder in others:
+        known, more = read_store(folder)
+        check_settings(folder, known, settings)
+        _check_same(folder, records, more)
+        records |= more
+        chips = max(chips, read_kept(folder).plan.chips)
+    if missing := [number for number in range(chips) if number not in records]:
+        some = ", ".join(map(str, missing[:_SHOWN])) + (", ..." if len(missing) > _SHOWN else "")
+        raise InputError(
+            f"{len(missing)} of {chips} chips are in none of the folders: {some}; run their --shard to its end, or "
+            "name its folder, too"
+        )
+    with open_store(output, settings) as store:
+        for number in sorted(records.keys() - store.records.keys()):
+            store.append(records[number])
+        store.tidy()
+    return chips
+
+
+def _check_same(folder: Path, records: dict[int, ChipRecord], more: dict[int, ChipRecord]) -> None:
+    """Raise InputError where a chip of a folder is another one in those before it."""
+    twice = [number for number in records.keys() & more.keys() if records[number] != more[number]]
+    if twice:
+        raise InputError(
+            f"{shown_path(folder / RUN_FILE)}: chip {min(twice)} is another one than in the folders before it; leave "
+            "one of them out"
+        )

@@ -1,21 +1,25 @@
-"""The page of a run of chips: how many work, why the others do not, and what was built."""
+"""The page of a run of chips: how many work, why the others do not, what helps, and what was built."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Design
 from cosim.results.figures import Figure, figure_bytes
 from cosim.results.html import Picture
+from cosim.results.intervals import running_intervals
 from cosim.results.metrics import CHIP_METRICS, METRICS, percent, within
 from cosim.results.page import Blocks, Facts, Fold, Grid, Page, Section, Table
 from cosim.technology.types import Technology
 from cosim.verbs.automaton.section import format_automaton
-from cosim.verbs.compare.noise_table import chip_noise_rows
+from cosim.verbs.compare.noise import chip_noise_rows
 from cosim.verbs.compile.page import format_inside, schematics_section
-from cosim.verbs.montecarlo.advice import UNRESET, advise
 from cosim.verbs.montecarlo.chip_study import (
     BEHAVIORAL,
+    POWER,
     TRANSISTORS,
     ChipStudy,
     WrongSample,
@@ -26,16 +30,46 @@ from cosim.verbs.montecarlo.chip_study import (
     watts_of,
 )
 from cosim.verbs.montecarlo.chips import LEAST_PAIRED, ChipSummary, Contribution, Pair
-from cosim.verbs.montecarlo.figures import draw_blocks, draw_failure, draw_pairs, draw_shares, draw_yield_curve
-from cosim.verbs.montecarlo.spec_file import verdict_table
-from cosim.verbs.montecarlo.spread_section import format_cells, format_spreads, picture_running_yield
+from cosim.verbs.montecarlo.figures import (
+    MOST_CELLS,
+    ChipDistribution,
+    draw_blocks,
+    draw_failure,
+    draw_levels,
+    draw_pairs,
+    draw_quantiles,
+    draw_running_yield,
+    draw_shares,
+    draw_spread,
+    draw_thresholds,
+    draw_weak,
+    draw_yield_curve,
+)
+from cosim.verbs.montecarlo.spec import verdict_table
+from cosim.verbs.montecarlo.spread import CellSpread, Weak, normal_quantiles, rank_weak
 from cosim.verbs.provenance import origins, subject_of
 from cosim.verbs.trust import trust_rows
 from cosim.verbs.words import VARIATION, say_conditions, worded
 
+ENOUGH = 0.9  # of the chips: from there on nothing is advised
+LOST = 5.0  # points of accuracy
+_SPENT = 3.0  # times the area of the devices, at which mismatch is 0.58 of what it was
+UNRESET = (
+    "a memory stays on through the reset, because mismatch has moved its lower threshold under the current that the "
+    "reset leaves; such a chip begins every sample with a wrong state"
+)
+NORMAL = ("accuracy", POWER)  # whose quantiles are held against a normal distribution
+LEAST = 8  # chips that show a distribution at all
+_WEAK, _CLEAR = 3, 0.05
+_LEAST_WIDE = 672  # pixels of seven inches, under which a wide picture's words cannot be read
 CELLS = 4  # that the note on those without a reset names
 FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
 _OTHERS = {"0": "lowest", "25": "25 %", "75": "75 %", "100": "highest"}  # quantiles that the table leaves out
+_IN_TERMINAL = (
+    "What helps", "Limits of all chips", "The chips", "Noise", "Both engines, chip by chip",
+    "How far the engine can be trusted", "Where the spread comes from",
+)  # fmt: skip
+_OWN_SHEET = ("The worst chip", "Every parameter and its transistor", "Cells", "How it was run")
 
 
 def chip_page(study: ChipStudy) -> Page:
@@ -84,13 +118,6 @@ def summary_page(
     )
 
 
-_IN_TERMINAL = (
-    "What helps", "Limits of all chips", "The chips", "Noise", "Both engines, chip by chip",
-    "How far the engine can be trusted", "Where the spread comes from",
-)  # fmt: skip
-_OWN_SHEET = ("The worst chip", "Every parameter and its transistor", "Cells", "How it was run")
-
-
 def _sections(summary: ChipSummary, network: str, study: ChipStudy | None) -> dict[str, Blocks]:
     """Return the sections of the page, heading -> blocks; pictures and details only with a study."""
 
@@ -98,7 +125,10 @@ def _sections(summary: ChipSummary, network: str, study: ChipStudy | None) -> di
         return () if study is None else blocks(study)
 
     advice, verdicts = tuple(advise(summary, network)), summary.verdicts
-    noise, trust = tuple(chip_noise_rows(summary.noise)), tuple(trust_rows(summary))
+    noise, trust = (
+        tuple(chip_noise_rows(summary.noise)),
+        trust_rows(summary.elsewhere, summary.undecided, summary.audit),
+    )
     return {
         "What helps": (Facts(advice),) if advice else (),
         "Limits of all chips": (verdict_table(verdicts),) if verdicts else (),
@@ -370,3 +400,145 @@ def _blocks(study: ChipStudy) -> Blocks:
 
 def _svg(figure: Figure, alt: str, caption: str) -> Picture:
     return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption)
+
+
+def advise(summary: ChipSummary, network: str = "NETWORK") -> list[tuple[str, str]]:
+    """Return what helps a Monte Carlo run of low yield, with its command; none where the yield is high.
+
+    network: its file, as a command has it.
+
+    The nominal circuit comes first where it is worse than the software: nothing that is done about chips repairs that.
+    """
+    kind, technology = summary.variation.kind, f"--technology {summary.technology}"
+    if summary.yield_.value >= ENOUGH or kind == "none":
+        return []
+    found: list[tuple[str, str]] = []
+    lost = 100 * (summary.software_accuracy - summary.nominal.accuracy)
+    if lost > LOST:
+        found.append((f"the nominal circuit loses {lost:.1f} points; why", f"cosim compare {network} {technology}"))
+    if kind in ("local", "all"):
+        area = f"--area {_SPENT * summary.variation.area:g}"
+        found.append(
+            (f"{_SPENT:g} times the area of all devices", f"cosim montecarlo {network} {technology} {area} -o larger")
+        )
+    reset = ", of what does not reset, too" if summary.unreset.chips else ""
+    found.append((f"converters set chip by chip{reset}", f"cosim trim {network} {technology}"))
+    found.append(("training with chips that vary", f"cosim train TASK --variation {kind} {technology}"))
+    return found
+
+
+def format_spreads(study: ChipStudy) -> Blocks:
+    """Return histograms over chips, and how far accuracy and power are from a normal distribution."""
+    found = study.summary.figures
+    pictures = [_spread(study, metric) for metric in found]
+    pictures += [_quantiles(study, metric) for metric in NORMAL if metric in found and study.summary.chips >= LEAST]
+    return (Grid(tuple(pictures)),) if pictures else ()
+
+
+def _spread(study: ChipStudy, metric: str) -> Picture:
+    summary, engine = study.summary, study.summary.engine
+    values, passes = figures_of(study, metric, engine)
+    factor, unit = scale_of(study, metric)
+    marks = {"nominal": factor * summary.nominal[metric]}
+    if (own := software_of(summary, metric)) is not None:
+        marks["software"] = factor * own
+    if metric in study.limits:
+        marks["spec"] = factor * study.limits[metric]
+    quantum = factor / summary.samples if metric in ("accuracy", "task_agreement") else 0.0
+    spread = ChipDistribution(
+        f"{METRICS[metric].title} ({unit})", factor * values[passes], factor * values[~passes], marks, quantum
+    )
+    found, known = summary.figures[metric], METRICS[metric]
+    low, high = (known.format(found.quantiles[q]) for q in ("5", "95"))
+    caption = (
+        f"{known.title.capitalize()}: {known.meaning}. Mean {known.format(found.mean)}, sd "
+        f"{known.format(found.sd)}, 5 to 95 % of chips {low} to {high}."
+    )
+    return vector(
+        draw_spread(spread), f"Histogram of {METRICS[metric].title} over {len(values)} chips. {caption}", caption
+    )
+
+
+def _quantiles(study: ChipStudy, metric: str) -> Picture:
+    values, _ = figures_of(study, metric, study.summary.engine)
+    factor, unit = scale_of(study, metric)
+    found = normal_quantiles(factor * values)
+    caption = (
+        f"{METRICS[metric].title.capitalize()}, Q-Q: sorted values against quantiles of a normal distribution. Dashed: "
+        f"one of the same mean and standard deviation; band: 95 % at each point by itself, {percent(found.outside, 0)} "
+        "of the chips are outside of it."
+    )
+    figure = draw_quantiles(f"{METRICS[metric].title} ({unit})", found)
+    return vector(figure, f"Quantiles of {METRICS[metric].title} over {len(values)} chips. {caption}", caption)
+
+
+def picture_running_yield(study: ChipStudy) -> Picture:
+    """Yield of the first chips, of more and of all."""
+    found = study.summary.yield_
+    running = running_intervals(study.passes, found.confidence)
+    caption = (
+        f"Yield of the first chips, by their numbers, with the {percent(found.confidence, 0)} interval of Clopper and "
+        "Pearson at each number of chips by itself: how many chips it takes to know it."
+    )
+    alt = f"Yield against the number of chips, at the end {percent(found.value)} {within(tuple(running[-1, 1:]))}."
+    return vector(draw_running_yield(running, found.confidence), alt, caption)
+
+
+def format_cells(study: ChipStudy) -> Blocks:
+    """Return thresholds and levels of each cell over chips, and those that the accuracy goes with; empty without
+    such."""
+    spread = study.cells
+    if spread is None or len(spread.measured) < LEAST or not spread.deviations().any():
+        return ()
+    accuracy, passes = figures_of(study, "accuracy", study.summary.engine)
+    good = np.array([record.status == "ok" for record in study.records])
+    ranked = rank_weak(CellSpread(spread.cells, spread.asked, spread.measured[good]), accuracy)
+    shown = _shown_cells(spread, ranked)
+    left_out = (
+        f" The {len(shown)} of {len(spread.cells)} that matter most to accuracy."
+        if len(shown) < len(spread.cells)
+        else ""
+    )
+    thresholds = (
+        "Thresholds of each cell over all chips, by the behavioral model from what the chips drew; dashed: as asked "
+        f"for; sd: of the lower and of the upper one. Grey: below 0, where a cell does not reset.{left_out}"
+    )
+    levels = f"The level of each cell's state over all chips; dashed: as asked for.{left_out}"
+    pictures = [
+        _wide(
+            draw_thresholds(spread, shown), f"Histograms of thresholds of {len(shown)} cells. {thresholds}", thresholds
+        ),
+        _wide(draw_levels(spread, shown), f"Histograms of levels of {len(shown)} cells. {levels}", levels),
+    ]
+    clear = [one for one in ranked if one.p < _CLEAR][:_WEAK]
+    if not clear:
+        text = f"The accuracy of these {len(accuracy)} chips goes clearly with no single threshold or level."
+        return text, *pictures
+    return _weak(clear, accuracy, passes), *pictures
+
+
+def _shown_cells(spread: CellSpread, ranked: tuple[Weak, ...]) -> list[int]:
+    """Return the places of the cells that are drawn: all, or of many those that accuracy goes with most."""
+    names = list(dict.fromkeys([*(one.cell for one in ranked), *spread.cells]))[:MOST_CELLS]
+    return [place for place, cell in enumerate(spread.cells) if cell in names]
+
+
+def _weak(weak: Sequence[Weak], accuracy: NDArray[np.float64], passes: NDArray[np.bool_]) -> Picture:
+    named = "; ".join(f"{one.cell}, {one.quantity}: {percent(max(one.share, 0.0), 0)}" for one in weak)
+    caption = (
+        "The weakest cells: accuracy of each chip against what its cell deviates. Share of the variance of accuracy "
+        f"between fifths of the chips, without what chance gives: {named}. Shown is what chance would not give one of "
+        "all thresholds and levels in 20 runs (Kruskal-Wallis)."
+    )
+    figure = draw_weak(weak, accuracy, passes)
+    alt = f"Accuracy against deviations of cells. {caption}"
+    return vector(figure, alt, caption) if len(weak) == 1 else _wide(figure, alt, caption)
+
+
+def vector(figure: Figure, alt: str, caption: str) -> Picture:
+    """Return a figure as a picture in SVG."""
+    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption)
+
+
+def _wide(figure: Figure, alt: str, caption: str) -> Picture:
+    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption, _LEAST_WIDE)

@@ -1,18 +1,37 @@
-"""Specs: the limits that a chip's figures must keep for the chip to count; all of its cells must reset as well."""
+"""Specs: the limits that a chip's figures must keep for the chip to count; all of its cells must reset as well.
+
+A TOML file gives them for all conditions and for some:
+
+[spec]
+accuracy = ">= 80 %"
+power = "<= 500 nW"
+
+[[at]]            # in these conditions these limits take the place of those above
+corner = "ff"
+temp = 60
+power = "<= 600 nW"
+"""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from cosim.base.errors import InputError
 from cosim.base.quantities import parse_quantity
-from cosim.results.metrics import AREA_UNIT, METRICS
-from cosim.verbs.montecarlo.chips import Figures, NominalFigures
+from cosim.base.text import read_toml, shown, shown_path
+from cosim.results.metrics import AREA_UNIT, METRICS, Estimate
+from cosim.results.page import Table
+from cosim.results.text import format_columns
+from cosim.technology.types import Technology
+from cosim.verbs.montecarlo.chips import Figures, NominalFigures, SpecVerdict
 
 TOLERATED = 0.05
 _ALIASES = {"agreement": "task_agreement"}
 _SPEC = re.compile(r"\s*(\w+)\s*(>=|<=)\s*(.+?)\s*")
 _AREA = re.compile(r"(.+?)\s*(um2|mm2)?")
+_REPAIR = 'write metric = ">= number", such as accuracy = ">= 0.8"'
+_PLACES = ("corner", "temp", "supply")
 
 
 @dataclass(frozen=True)
@@ -97,3 +116,142 @@ def _limit(metric: str, number: str, where: str) -> float:
         raise InputError(f"{where} is in {known.unit or 'the unit of the targets'} and must be positive and at most "
                          f"{known.most:g} {known.unit}, not {number}{hint}")  # fmt: skip
     return limit
+
+
+@dataclass(frozen=True)
+class SpecCondition:
+    """Conditions under which some specs hold; None is every one."""
+
+    corner: str | None = None
+    temp: float | None = None
+    supply: float | None = None
+
+    def holds_at(self, there: Technology) -> bool:
+        """Tell whether the place's corner, temperature and supply, where it names them, are those of a technology."""
+        pairs = ((self.corner, there.corner), (self.temp, there.celsius), (self.supply, there.supply))
+        return all(wanted is None or wanted == found for wanted, found in pairs)
+
+
+@dataclass(frozen=True)
+class Specs:
+    """Specs that hold everywhere, and those that take their place somewhere, later ones first."""
+
+    common: tuple[Spec, ...] = ()
+    places: tuple[tuple[SpecCondition, tuple[Spec, ...]], ...] = ()
+
+    def at(self, there: Technology) -> tuple[Spec, ...]:
+        """Return the specs that hold in one condition."""
+        found = {(spec.metric, spec.at_least): spec for spec in self.common}
+        for place, specs in self.places:
+            if place.holds_at(there):
+                found |= {(spec.metric, spec.at_least): spec for spec in specs}
+        return tuple(found.values())
+
+    @property
+    def all(self) -> tuple[Spec, ...]:
+        """Every spec of every condition."""
+        return (*self.common, *(spec for _, specs in self.places for spec in specs))
+
+
+def read_specs(texts: Sequence[str]) -> Specs:
+    """Read the specs of a command line: specs, and names of .toml files; of two for a metric the tighter holds.
+
+    Raises InputError that names file, field, value and repair.
+    """
+    own = [parse_spec(text) for text in texts if not text.endswith(".toml")]
+    files = [_read(Path(text)) for text in texts if text.endswith(".toml")]
+    common = _tightest([spec for file in files for spec in file.common] + own)
+    return Specs(common, tuple(place for file in files for place in file.places))
+
+
+def _tightest(specs: Sequence[Spec]) -> tuple[Spec, ...]:
+    found: dict[tuple[str, bool], Spec] = {}
+    for spec in specs:
+        key = spec.metric, spec.at_least
+        if key not in found or not spec.met_by(found[key].limit) or spec.limit == found[key].limit:
+            found[key] = spec
+    return tuple(found.values())
+
+
+def _read(path: Path) -> Specs:
+    where = shown_path(path)
+    content = read_toml(path, "write [spec] with a line for each metric")
+    if strange := [name for name in content if name not in ("spec", "at")]:
+        raise InputError(f"{where}: {shown(strange[0])} must be [spec] or [[at]]; {_REPAIR} below one of them")
+    common, places = content.get("spec", {}), content.get("at", [])
+    if not isinstance(common, dict) or not isinstance(places, list) or not all(isinstance(one, dict) for one in places):
+        raise InputError(f"{where}: spec must be a table [spec], at a list of tables [[at]]; {_REPAIR}")
+    found = Specs(
+        _specs(common, f"{where}: spec"), tuple(_place(one, f"{where}: at[{k}]") for k, one in enumerate(places))
+    )
+    if not found.all:
+        raise InputError(f"{where}: must hold at least one spec; {_REPAIR}")
+    return found
+
+
+def _place(table: Mapping[str, object], where: str) -> tuple[SpecCondition, tuple[Spec, ...]]:
+    corner, temp, supply = (table.get(name) for name in _PLACES)
+    if corner is not None and not isinstance(corner, str):
+        raise InputError(f'{where}.corner must be the name of a corner, such as "ff", not {shown(corner)}')
+    numbers: list[float | None] = []
+    for name, value in (("temp", temp), ("supply", supply)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise InputError(f"{where}.{name} must be a number, not {shown(value)}; write {name} = 60 or 1.71")
+        numbers.append(None if value is None else float(value))
+    if corner is None and numbers == [None, None]:
+        raise InputError(f"{where} must say where it holds, by corner, temp or supply; for all conditions use [spec]")
+    others = {name: value for name, value in table.items() if name not in _PLACES}
+    return SpecCondition(corner, *numbers), _specs(others, where)
+
+
+def _specs(table: Mapping[str, object], where: str) -> tuple[Spec, ...]:
+    found: list[Spec] = []
+    for name, value in table.items():
+        if not isinstance(value, str) or not value.strip().startswith((">=", "<=")):
+            raise InputError(f"{where}.{name} must be a text that begins with >= or <=, not {shown(value)}; {_REPAIR}")
+        found.append(parse_spec(f"{name} {value}", f"{where}.{name}:"))
+    return tuple(found)
+
+
+def judge(specs: Sequence[Spec], measured: Mapping[str, Estimate]) -> tuple[SpecVerdict, ...]:
+    """Judge every spec by what was measured. Raises InputError where its metric was not."""
+    verdicts: list[SpecVerdict] = []
+    for spec in specs:
+        found = measured.get(spec.metric)
+        if found is None:
+            there = ", ".join(metric for metric in METRICS if metric in measured)
+            raise InputError(f"--spec {spec.metric}: not a figure of this run; take one of {there}")
+        ends = () if found.low is None or found.high is None else (found.low, found.high)
+        met = spec.met_by(found.value)
+        sure = all(spec.met_by(end) == met for end in ends)
+        verdicts.append(SpecVerdict(spec.text, spec.metric, found.value, found.low, found.high, met, sure))
+    return tuple(verdicts)
+
+
+def verdict_table(verdicts: Sequence[SpecVerdict]) -> Table:
+    """Return a table with a row for each spec: what was measured, and whether it is met."""
+    return Table(("spec", "measured", "95 % interval", "verdict"), tuple(map(_verdict_row, verdicts)), (1, 2))
+
+
+def _verdict_row(one: SpecVerdict) -> tuple[str, ...]:
+    known, ends = METRICS[one.metric], "-"
+    if one.low is not None and one.high is not None:
+        ends = f"[{known.format(one.low)}, {known.format(one.high)}]"
+    said = ("met" if one.met else "missed") + ("" if one.sure else ", unsure")
+    return one.spec, known.format(one.value), ends, said
+
+
+def format_verdicts(verdicts: Sequence[SpecVerdict]) -> list[str]:
+    """Return a table with a line for each spec for the terminal; no lines without specs."""
+    table = verdict_table(verdicts)
+    return ["", *format_columns(table.head, table.rows, table.numbers)] if verdicts else []
+
+
+def without_yield(specs: Specs) -> tuple[Specs, tuple[Spec, ...]]:
+    """Split specs into those of one chip, and those on the yield of all chips."""
+    own = replace(
+        specs,
+        common=tuple(spec for spec in specs.common if spec.metric != "yield"),
+        places=tuple((place, tuple(s for s in found if s.metric != "yield")) for place, found in specs.places),
+    )
+    return own, tuple(spec for spec in specs.all if spec.metric == "yield")

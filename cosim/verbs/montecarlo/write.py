@@ -19,7 +19,6 @@ from cosim.results.kept_page import repeatable
 from cosim.results.page import Page, format_pages
 from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import Chip
-from cosim.verbs.montecarlo.cell_spread import CellSpread
 from cosim.verbs.montecarlo.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, WrongSample
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Contribution
 from cosim.verbs.montecarlo.figures import YieldCurve
@@ -27,6 +26,7 @@ from cosim.verbs.montecarlo.keep import Places, load_trial, read_kept
 from cosim.verbs.montecarlo.page import chip_page
 from cosim.verbs.montecarlo.run import CONTRIBUTIONS_FILE, SUMMARY_FILE, KeptContributions, nominal_chip
 from cosim.verbs.montecarlo.spec import Spec, parse_spec, passes_specs
+from cosim.verbs.montecarlo.spread import CellSpread
 from cosim.verbs.montecarlo.statistics import count_yield
 from cosim.verbs.montecarlo.store import RUN_FILE, VERB, read_sealed, read_store, unpack_draws
 from cosim.verbs.montecarlo.trial import Trial

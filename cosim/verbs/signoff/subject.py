@@ -15,8 +15,7 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
 from cosim.verbs.bias import Bias, bias_name, biased
 from cosim.verbs.compare.agreement import Figures, compare_engines, summarize_comparison
-from cosim.verbs.montecarlo.spec import Spec
-from cosim.verbs.montecarlo.spec_file import judge
+from cosim.verbs.montecarlo.spec import Spec, judge
 from cosim.verbs.signoff.plan import SignoffPlan
 from cosim.verbs.signoff.study import Finding
 

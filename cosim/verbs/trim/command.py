@@ -68,7 +68,7 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
     from cosim.results.kept_page import REPORT_FILE, page_lines, write_page
     from cosim.verbs.montecarlo.figures import draw_trim
     from cosim.verbs.montecarlo.run import default_spec, run_settings
-    from cosim.verbs.montecarlo.spec_file import read_specs, without_yield
+    from cosim.verbs.montecarlo.spec import read_specs, without_yield
     from cosim.verbs.montecarlo.store import open_records
     from cosim.verbs.trim.run import run_trim, summarize_trim, trim_page, trimmed_format
     from cosim.verbs.trim.trim import check_trimmable

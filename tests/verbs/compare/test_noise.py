@@ -16,8 +16,7 @@ from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import VariationPlan
 from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.calibrate.noise import find_noise
-from cosim.verbs.compare.noise import decision_sigmas, study_noise
-from cosim.verbs.compare.noise_table import noise_section
+from cosim.verbs.compare.noise import decision_sigmas, noise_section, study_noise
 from cosim.verbs.montecarlo.trial import Trial, run_chip
 
 NETWORK = trained_network_path("digits_d4")

@@ -13,8 +13,7 @@ from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.calibrate.noise import find_noise
-from cosim.verbs.compare.noise import compare_noisy, study_noise
-from cosim.verbs.compare.noise_table import noise_section
+from cosim.verbs.compare.noise import compare_noisy, noise_section, study_noise
 
 NETWORK = trained_network_path("digits_d4")
 

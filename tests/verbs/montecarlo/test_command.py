@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from cosim.verbs.montecarlo import cluster
+from cosim.verbs.montecarlo import execute as cluster
 
 COMMAND = [sys.executable, "-c", "from cosim.cli import main; main()", "montecarlo"]
 

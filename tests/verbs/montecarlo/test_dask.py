@@ -11,8 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from cosim.base.errors import SimulationError
-from cosim.verbs.montecarlo.cluster import dask_cluster
-from cosim.verbs.montecarlo.execute import BEHAVIORAL_CHUNK, run_on
+from cosim.verbs.montecarlo.execute import BEHAVIORAL_CHUNK, dask_cluster, run_on
 from cosim.verbs.montecarlo.trial import run_chips
 
 distributed = pytest.importorskip("distributed", reason="pip install 'cosim-analog[dask]'")

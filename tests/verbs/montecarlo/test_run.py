@@ -12,11 +12,10 @@ from cosim.base.text import json_object
 from cosim.engines.engine import FailureKind
 from cosim.engines.simulation import workers
 from cosim.results.text import format_text
-from cosim.verbs.montecarlo.advice import advise
 from cosim.verbs.montecarlo.chips import Contribution, Division, Unreset, VarianceShare
 from cosim.verbs.montecarlo.contributions import DIVISIONS, chip_figures, share_variance
 from cosim.verbs.montecarlo.execute import run_local, run_on
-from cosim.verbs.montecarlo.page import summary_page
+from cosim.verbs.montecarlo.page import advise, summary_page
 from cosim.verbs.montecarlo.run import (
     SUMMARY_FILE,
     default_spec,

@@ -12,7 +12,7 @@ import pytest
 
 from cosim.base.errors import InputError
 from cosim.cli.types import ShareType
-from cosim.verbs.montecarlo.merge import merge_stores
+from cosim.verbs.montecarlo.keep import merge_stores
 from cosim.verbs.montecarlo.run import shard_of
 
 DOCS = Path(__file__).parents[3] / "docs" / "montecarlo.md"

@@ -7,8 +7,7 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.results.metrics import Estimate
 from cosim.technology.catalog import load_technology
-from cosim.verbs.montecarlo.spec import parse_spec
-from cosim.verbs.montecarlo.spec_file import format_verdicts, judge, read_specs, without_yield
+from cosim.verbs.montecarlo.spec import format_verdicts, judge, parse_spec, read_specs, without_yield
 
 FILE = """
 [spec]
