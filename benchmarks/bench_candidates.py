@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from smoke import few, shrink
 
 from cosim.base.resources import trained_network_path
-from cosim.cells.builder import NETWORK, net
 from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Design
@@ -30,6 +29,7 @@ from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import units_for
+from cosim.units.builder import NETWORK, net
 from cosim.units.schmitt import Schmitt
 from cosim.verbs.calibrate.find import find_calibration
 

@@ -15,7 +15,6 @@ from cosim.cells.assembly import Assembly
 from cosim.cells.average import RATIO, average, average_bias
 from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK, bias_diode, pedestal_sink
 from cosim.cells.blocks import BIAS_TREE, CLOCK_GENERATOR, CONVERTERS, DECISION
-from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.cells.clock import CLOCK, DRIVER, SAMPLE_NETS, Phase, clock, flip_flops, ticks_of
 from cosim.cells.converter import converter, level_diode
 from cosim.cells.decision import DECIDE_PIN, IDLE_PIN, decision
@@ -28,6 +27,7 @@ from cosim.circuit.waveforms import Timing, sampled_time
 from cosim.compiler.settings import Target
 from cosim.network.ir.graph import Sized
 from cosim.network.ir.nodes import InputCurrent, Memory, Output
+from cosim.units.builder import PEDESTAL_STRENGTH
 
 SWING = 4 / 3  # of V_DD, what the mean of an output moves by that is the sum of its weights' sizes
 IDLE = 0.1e-9  # A

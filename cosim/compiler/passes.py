@@ -14,7 +14,6 @@ from typing import Any
 from cosim.base.errors import MappingError, UnitCurrentError
 from cosim.cells.assembly import Assembly
 from cosim.cells.blocks import INPUT_DIODES, RECTIFIERS
-from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.mirror import input_diode
 from cosim.cells.rectifier import relu_diode
 from cosim.circuit.elements import Circuit, Instance, Subcircuit
@@ -41,6 +40,7 @@ from cosim.network.types import Network
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import check_units, units_for
 from cosim.technology.types import Technology
+from cosim.units.builder import NETWORK, Builder, net
 from cosim.units.table import unit_of
 
 Pass = tuple[str, Callable[[Any, Any], Any], tuple[Callable[[Any, Any], None], ...]]

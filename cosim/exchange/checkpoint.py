@@ -20,10 +20,10 @@ from cosim.base.arrays import memory_limit, memory_of, read_arrays, read_torch, 
 from cosim.base.errors import InputError, NetworkError
 from cosim.base.text import check_plain, is_file, listed, parse_json, shown, shown_name, shown_path, typed
 from cosim.base.write import write_atomically
-from cosim.exchange.software_only import SOFTWARE_FORMAT, refusal
 from cosim.exchange.state_dict import check_is_network, network_from_state_dict, unwrapped
 from cosim.network.arrays import FORMAT, RANGES, format_version, network_to_arrays
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, ReluLayer, SignedLayer
+from cosim.network.software_only import SOFTWARE_FORMAT, file_format, refusal
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 from cosim.units.table import recurrent_kinds
 
@@ -87,35 +87,12 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     return network_from_arrays(arrays, meta, origin)
 
 
-def stays_software(path: Path) -> bool:
-    """Tell whether a file holds a backbone of `cosim backbone`, a model that has no circuit.
-
-    It is False, too, for a file that `load_network` refuses.
-    """
-    return path.suffix != ".npz" and _format_of(path) == SOFTWARE_FORMAT
-
-
 def is_written_here(path: Path) -> bool:
     """Tell whether a file is a checkpoint or a backbone that cosim has written, not a state dict of other software.
 
     Raises MissingToolError for a .pt without torch.
     """
-    return _format_of(path) in (FORMAT, SOFTWARE_FORMAT)
-
-
-def _format_of(path: Path) -> object:
-    """Return the format that a file says it has; None where it says none."""
-    if not is_file(path) or path.stat().st_size == 0:
-        return None
-    try:
-        if path.suffix == ".npz":
-            meta = parse_json(str(read_arrays(path, "", ("meta",)).get("meta", "")), "", "", finite=False)
-        else:
-            found = read_torch(path, _NOT_A_CHECKPOINT)
-            meta = found.get("meta") if isinstance(found, dict) else None
-    except InputError:
-        return None
-    return meta.get("format") if isinstance(meta, dict) else None
+    return file_format(path) in (FORMAT, SOFTWARE_FORMAT)
 
 
 def save_checkpoint(path: str | os.PathLike[str], network: Network, extra: Mapping[str, Any] | None = None) -> None:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cosim.base.errors import MappingError
-from cosim.exchange.software_only import why_software
 from cosim.network.layers import Array
+from cosim.network.software_only import why_software
 from cosim.papers.backbone import CHUNK, Backbone, record, to_tensors
 from cosim.papers.cells import Drive, HysteresisCell
 from cosim.papers.converter import BITS, Partition, calibrate, compared, steps_of

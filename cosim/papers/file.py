@@ -16,7 +16,7 @@ from cosim.base.arrays import read_torch
 from cosim.base.errors import InputError
 from cosim.base.text import check_plain, listed, shown, shown_path, typed
 from cosim.base.write import write_atomically
-from cosim.exchange.software_only import SOFTWARE_FORMAT
+from cosim.network.software_only import SOFTWARE_FORMAT
 from cosim.papers.backbone import Backbone
 from cosim.papers.shape import BackboneShape, check_shape, count_parameters
 

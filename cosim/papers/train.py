@@ -17,7 +17,7 @@ from cosim.base.bounds import SEED, check_memory
 from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, MissingToolError, naming_memory
 from cosim.base.text import typed
-from cosim.exchange.checkpoint import stays_software
+from cosim.network.software_only import stays_software
 from cosim.papers.backbone import Backbone, loss_of, measure, rank_of, to_tensors
 from cosim.papers.file import Model, Plain, load_model, model_bytes, save_model
 from cosim.papers.shape import BackboneShape, Training, check_shape, check_training, count_parameters

@@ -17,9 +17,10 @@ from torch import Tensor
 from cosim.base.bounds import SEED, Bounds, check_memory
 from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, MappingError, naming_memory
-from cosim.exchange.checkpoint import is_written_here, load_network, save_checkpoint, stays_software
+from cosim.exchange.checkpoint import is_written_here, load_network, save_checkpoint
 from cosim.network.layers import EpsilonLayer, FirstQuadrantLayer, RecurrentLayer, SignedLayer
 from cosim.network.reference import Trace, measure_state_ranges, read_sources, run_reference
+from cosim.network.software_only import stays_software
 from cosim.network.types import Network
 from cosim.tasks.target import balanced_accuracy
 from cosim.tasks.task import Task, grouped_holdout, stratified_holdout

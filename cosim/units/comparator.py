@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.builder import Builder
 from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.technology.calibration import Calibration
+from cosim.units.builder import Builder
 from cosim.units.kind import Array, CellEquations
 from cosim.units.sizing import CLEARANCE, SetPoint, SizingInput, threshold_set_points
 

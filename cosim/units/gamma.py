@@ -17,12 +17,12 @@ import numpy as np
 from cosim.base.errors import MappingError
 from cosim.cells.assembly import Carried
 from cosim.cells.blocks import CELLS
-from cosim.cells.builder import NETWORK, Builder, instance, net
 from cosim.cells.tau_cell import REST_STRENGTH, gate_charge, tau_cell_gated
 from cosim.network.gamma import GammaLayer, line_step
 from cosim.network.ir.nodes import PEDESTAL_UNITS, Memory, Rectifier
 from cosim.network.ir.states import States
 from cosim.network.layers import RecurrentLayer
+from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.kind import (
     Array,
     CellDevices,

@@ -17,13 +17,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.builder import Builder, instance, net
 from cosim.circuit.elements import Role
 from cosim.network.ir.nodes import Memory, MemoryCurrents
 from cosim.network.ir.states import States
 from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
+from cosim.units.builder import Builder, instance, net
 from cosim.units.placement import LayerPlacement
 from cosim.units.sizing import SetPoint, SizingInput
 

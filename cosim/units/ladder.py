@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from cosim.base.errors import MappingError
 from cosim.cells.assembly import Carried
 from cosim.cells.blocks import CELLS, QUANTISERS
-from cosim.cells.builder import NETWORK, Builder, instance, net
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.ladder import LadderBias, ladder, ladder_blocks
 from cosim.cells.quantiser import QUANTISER, quantiser, quantiser_blocks
@@ -30,6 +29,7 @@ from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer
 from cosim.technology.calibration import Calibration
+from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.comparator import (
     clock_pins,
     comparator_bias,

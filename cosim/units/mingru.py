@@ -18,13 +18,13 @@ import numpy as np
 from cosim.base.errors import MappingError
 from cosim.cells.assembly import Carried
 from cosim.cells.blocks import CELLS
-from cosim.cells.builder import NETWORK, Builder, instance, net
 from cosim.cells.ratio_gate import ratio_gate
 from cosim.cells.tau_cell import gate_charge, tau_cell_gated
 from cosim.network.ir.nodes import Memory, Rectifier, Weight
 from cosim.network.ir.states import States
 from cosim.network.layers import MinGruLayer, RecurrentLayer
 from cosim.technology.calibration import Calibration
+from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.kind import (
     Array,
     CellDevices,

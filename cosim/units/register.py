@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from cosim.base.errors import MappingError, UnitCurrentError
 from cosim.cells.blocks import CELLS
-from cosim.cells.builder import NETWORK, Builder, instance, net
 from cosim.cells.quantiser import sampler
 from cosim.cells.register import GATES, register, register_blocks
 from cosim.network.ir.nodes import Rectifier, Storing, Weight
@@ -27,6 +26,7 @@ from cosim.network.ir.states import States
 from cosim.network.layers import FULL_SCALE, RecurrentLayer, SignedLayer, common_mode_offset
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import MIN_FALL
+from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.comparator import (
     clock_pins,
     comparator_bias,

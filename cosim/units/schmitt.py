@@ -22,7 +22,6 @@ from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType,
 
 from cosim.base.errors import MappingError
 from cosim.cells.blocks import BETAS, CELLS
-from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.linear import Term, linear_row
 from cosim.cells.schmitt import DECISION_NODE
@@ -30,6 +29,7 @@ from cosim.network.ir.nodes import MemoryCurrents, Rectifier, ThresholdUnit, Wei
 from cosim.network.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer, common_mode_offset
 from cosim.technology.scale import MIN_WIDTH
+from cosim.units.builder import NETWORK, Builder, net
 from cosim.units.comparator import memory_current
 from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer
 from cosim.units.kind import (

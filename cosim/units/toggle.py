@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from cosim.base.errors import MappingError
 from cosim.cells.blocks import CELLS
-from cosim.cells.builder import NETWORK, Builder, instance, net
 from cosim.cells.clocked import clocked_schmitt
 from cosim.cells.quantiser import quantiser_blocks
 from cosim.cells.toggle import toggle
 from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.network.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer
+from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.comparator import (
     clock_pins,
     comparator_bias,

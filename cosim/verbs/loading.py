@@ -26,7 +26,6 @@ import numpy as np
 
 from cosim.base.errors import InputError
 from cosim.base.quantities import format_quantity
-from cosim.cells.builder import NETWORK, net
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import LAST_CLOSE
 from cosim.compiler.design import Condition, Design
@@ -43,6 +42,7 @@ from cosim.technology.conditions import at
 from cosim.technology.devices import oxide_thickness
 from cosim.technology.scale import units_for
 from cosim.technology.types import POLARITIES, Technology
+from cosim.units.builder import NETWORK, net
 from cosim.verbs.calibrate.chip import find_chip
 from cosim.verbs.calibrate.find import find_calibration
 

@@ -11,10 +11,11 @@ from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
 from cosim.base.errors import InputError
 from cosim.base.resources import models_path
-from cosim.exchange.checkpoint import load_network, stays_software
+from cosim.exchange.checkpoint import load_network
 from cosim.network.automaton import Automaton, modulo
 from cosim.network.automaton_in import automaton_in, coded_in, symbols_in
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer
+from cosim.network.software_only import stays_software
 from cosim.network.types import DelayedSignal
 from cosim.tasks.testset import load_test_set
 from cosim.verbs.automaton.structure import forms

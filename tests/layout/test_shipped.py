@@ -10,7 +10,7 @@ import pytest
 
 from cosim.base.errors import MissingToolError
 from cosim.base.resources import models_path
-from cosim.exchange.checkpoint import stays_software
+from cosim.network.software_only import stays_software
 from cosim.technology.catalog import load_technology
 
 pytest.importorskip("klayout.db")

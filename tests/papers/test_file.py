@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from cosim.base.errors import InputError, MappingError  # noqa: E402
 from cosim.exchange.checkpoint import load_network  # noqa: E402
-from cosim.exchange.software_only import SOFTWARE_FORMAT, unmapped_parts  # noqa: E402
+from cosim.network.software_only import SOFTWARE_FORMAT, unmapped_parts  # noqa: E402
 from cosim.papers.backbone import Backbone  # noqa: E402
 from cosim.papers.file import Model, load_model, model_bytes, save_model  # noqa: E402
 from cosim.papers.shape import CELLS, BackboneShape  # noqa: E402

@@ -17,7 +17,6 @@ import numpy as np
 
 from cosim.cells.assembly import Carried
 from cosim.cells.blocks import CELLS
-from cosim.cells.builder import NETWORK, Builder, net
 from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE, Bench, Op, Voltage
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos, Source, Subcircuit
@@ -28,6 +27,7 @@ from cosim.network.ir.states import States
 from cosim.network.layers import Array, LayerTrace, RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
+from cosim.units.builder import NETWORK, Builder, net
 from cosim.units.kind import CellDevices, CellEquations, CellSignals, Effect, LearnedParameters, PinRow, UnitKind
 from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import TAU_FRAMES, SizingInput

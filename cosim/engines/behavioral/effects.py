@@ -31,7 +31,12 @@ from typing import Any
 
 import numpy as np
 
-from cosim.cells.builder import (
+from cosim.circuit.elements import Mos, Role
+from cosim.compiler.design import Design
+from cosim.network.ir.graph import Edge
+from cosim.network.ir.nodes import And, Memory, Node, Output, Pedestal, Rectifier
+from cosim.technology.types import Technology
+from cosim.units.builder import (
     PEDESTAL_STRENGTH,
     instance,
     net,
@@ -39,11 +44,6 @@ from cosim.cells.builder import (
     symbol_instance,
     weight_device,
 )
-from cosim.circuit.elements import Mos, Role
-from cosim.compiler.design import Design
-from cosim.network.ir.graph import Edge
-from cosim.network.ir.nodes import And, Memory, Node, Output, Pedestal, Rectifier
-from cosim.technology.types import Technology
 from cosim.units.kind import CellDevices, Effect, Key, effect
 from cosim.units.table import unit_of
 from cosim.variation.draws import Chip

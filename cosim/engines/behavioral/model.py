@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 from cosim.base.version import __version__
 from cosim.cells.assembly import Assembly
 from cosim.cells.blocks import BLOCKS
-from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.effects import Deviations
@@ -57,6 +56,7 @@ from cosim.network.reference import encode_inputs
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
+from cosim.units.builder import PEDESTAL_STRENGTH
 from cosim.units.kind import Array, CellSignals
 from cosim.units.sizing import PULSE_BEGIN
 from cosim.units.table import unit_of

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.assembly import Carried, Shown
-from cosim.cells.builder import instance, net
 from cosim.circuit.bench import Bench, DrainCurrent
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.evaluate import cell_of
@@ -24,6 +23,7 @@ from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Inference, Run, Waveforms
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States
+from cosim.units.builder import instance, net
 from cosim.units.kind import CellEquations, SwitchingThresholds
 from cosim.units.sizing import PULSE_END
 from cosim.units.table import unit_of

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.assembly import Assembly, Carried, Shown
-from cosim.cells.builder import PEDESTAL_STRENGTH
 from cosim.cells.clock import CK, RESET_STEPS, RUN, TAKE
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Voltage
 from cosim.circuit.elements import GROUND, Element, Source
@@ -34,6 +33,7 @@ from cosim.circuit.waveforms import (
 from cosim.compiler.design import Condition, Design
 from cosim.engines.chip import chip_circuit, standing
 from cosim.network.reference import encode_inputs
+from cosim.units.builder import PEDESTAL_STRENGTH
 from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.variation.draws import Chip
 

@@ -88,7 +88,7 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
     receives partitions.json. --data is then the folder of its task.
     """
     from cosim.engines.simulation.simulated import engine_named
-    from cosim.exchange.checkpoint import stays_software
+    from cosim.network.software_only import stays_software
     from cosim.results.kept_page import page_lines
     from cosim.verbs.bias import biased
     from cosim.verbs.simulate.waveforms import choose

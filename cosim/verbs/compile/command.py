@@ -60,7 +60,7 @@ def run(options: CompileOptions, session: VerbSession) -> Result:
     A backbone of cosim backbone is cut: its cells are compiled, a folder for each, and partitions.json says what stays
     software and what the converters between them are. --data is then the folder of its task.
     """
-    from cosim.exchange.checkpoint import stays_software
+    from cosim.network.software_only import stays_software
 
     data, stimulus = options.data, options.stimulus
     if stays_software(options.network_file):

@@ -6,7 +6,6 @@ from types import MappingProxyType
 
 from cosim.base.quantities import format_quantity
 from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK
-from cosim.cells.builder import NETWORK
 from cosim.cells.clocked import CLOCKED
 from cosim.cells.dpi import DPI
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON
@@ -19,6 +18,7 @@ from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR
 from cosim.cells.tau_cell import TAU_CELL_GATED
 from cosim.cells.toggle import TOGGLE
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Subcircuit
+from cosim.units.builder import NETWORK
 
 Sizes = Mapping[str, tuple[str, ...]]  # name in a drawing -> W/L in um: one, or a self-cascode's from the source on
 NO_SIZES: Sizes = MappingProxyType({})

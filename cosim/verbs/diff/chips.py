@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import InputError
-from cosim.cells.builder import instance, net
 from cosim.compiler.design import Design
 from cosim.engines.engine import Progress
 from cosim.results.metrics import CHIP_METRICS, METRICS
@@ -31,6 +30,7 @@ from cosim.results.paired import (
     contrast_shares,
 )
 from cosim.technology.types import Technology
+from cosim.units.builder import instance, net
 from cosim.variation.draws import Chip
 from cosim.verbs.diff.difference import (
     Cause,

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from cosim.base.errors import InputError
 from cosim.base.text import shown
 from cosim.cells.assembly import Carried
-from cosim.cells.builder import instance, net
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, DrainCurrent, Voltage
 from cosim.circuit.elements import Source
@@ -33,6 +32,7 @@ from cosim.network.ir.states import States
 from cosim.network.reference import pool_readout, run_reference
 from cosim.network.types import InputEncoding, Network
 from cosim.tasks.testset import TestSet
+from cosim.units.builder import instance, net
 
 Array = NDArray[np.float64]
 Devices = Mapping[str, str]  # name of a vector -> the transistor whose drain current it is

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cosim.base.errors import InputError, SimulationError
-from cosim.cells.builder import instance, net
 from cosim.circuit.elements import Circuit
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.effects import Key, effects_of
 from cosim.engines.chip import deviations_of, drawn_values, standing, vary
 from cosim.engines.table import simulator_beside
+from cosim.units.builder import instance, net
 from cosim.units.kind import Array
 from cosim.units.schmitt import Schmitt, SchmittBias, SchmittFactors
 from cosim.variation.draws import Chip

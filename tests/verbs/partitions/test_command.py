@@ -8,8 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cosim.exchange.checkpoint import load_network, stays_software  # noqa: E402
+from cosim.exchange.checkpoint import load_network  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
+from cosim.network.software_only import stays_software  # noqa: E402
 from cosim.papers.backbone import Backbone  # noqa: E402
 from cosim.papers.file import Model, save_model  # noqa: E402
 from cosim.papers.shape import BackboneShape  # noqa: E402

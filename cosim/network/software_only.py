@@ -1,13 +1,15 @@
-"""Files of models that stay software, and why they do: the parts of a backbone that have no circuit.
+"""Files of models that stay software, how they are told, and why they do: the parts of a backbone without a circuit.
 
 The verdicts and the nearest forms are those of docs/backbone.md. Free of torch.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from cosim.base.errors import MappingError
-from cosim.base.text import shown, typed
+from cosim.base.arrays import read_arrays, read_torch
+from cosim.base.errors import InputError, MappingError
+from cosim.base.text import is_file, parse_json, shown, typed
 
 SOFTWARE_FORMAT = "cosim-software"
 _REPAIR = "train it again with cosim backbone"
@@ -92,3 +94,26 @@ class _File:
     """For the names of fields in messages."""
 
     meta: _Meta
+
+
+def stays_software(path: Path) -> bool:
+    """Tell whether a file holds a backbone of `cosim backbone`, a model that has no circuit.
+
+    It is False, too, for a file that `load_network` refuses.
+    """
+    return path.suffix != ".npz" and file_format(path) == SOFTWARE_FORMAT
+
+
+def file_format(path: Path) -> object:
+    """Return the format that a file says it has; None where it says none."""
+    if not is_file(path) or path.stat().st_size == 0:
+        return None
+    try:
+        if path.suffix == ".npz":
+            meta = parse_json(str(read_arrays(path, "", ("meta",)).get("meta", "")), "", "", finite=False)
+        else:
+            found = read_torch(path, "")
+            meta = found.get("meta") if isinstance(found, dict) else None
+    except InputError:
+        return None
+    return meta.get("format") if isinstance(meta, dict) else None
