@@ -133,7 +133,7 @@ def test_bits_are_trimmed(cosim_main, tiny, tmp_path):
     assert trimmed["rows"][-1]["bits"] == 3 and not (tmp_path / f"{bits[0]['folder']}-trim").exists()
     summary = json.loads((tmp_path / "trial-000" / "summary.json").read_text())
     assert found["spec"] == [f"accuracy>={summary['software_accuracy'] - 0.05:.3f}"]  # the default one
-    assert "trim converters are in neither power nor area" in " ".join(text.split())
+    assert "Trim converters are in neither power nor area" in " ".join(text.split())
 
 
 def test_drawn_sizes_are_technologies():
