@@ -23,7 +23,8 @@ def test_demo_trains_compiles_simulates_and_compares(tmp_path):
     assert done.returncode == 0, done.stderr
     summary = json.loads((tmp_path / "comparison.json").read_text())
     assert summary["samples"] == 2
-    assert summary["state_bits"] == 2 * 8 * 16  # digits, frames, cells
+    built = 16 - len(json.loads((tmp_path / "design.json").read_text())["left_out"])  # cells that some input can change
+    assert built >= 14 and summary["state_bits"] == 2 * 8 * built  # digits, frames, cells
     # Shipped networks of this size agree in more than 99.5 % of the bits; one knock-on in two digits is 4 bits of 256.
     assert summary["state_agreement"] > 0.95
     for name in ("model.pt", "netlist/network.sp", "netlist/mapping.csv", "waveforms.png", "report.html"):
