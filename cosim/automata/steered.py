@@ -151,7 +151,7 @@ class SteeredTrace:
 
 
 def run_steered(unit: SteeredLine, x: Array) -> SteeredTrace:
-    """Run the equations of a steered delay line frame by frame on bits x (n, time, M)."""
+    """Run the equations of an automaton's steered delay line frame by frame on bits x (n, time, M)."""
     line = np.zeros((len(x), unit.units, unit.delays))
     h, gate = np.zeros((len(x), unit.units)), np.zeros((len(x), unit.delays))
     states, arrivals, gates = list[Array](), list[Array](), list[NDArray[np.int64]]()

@@ -138,8 +138,9 @@ def _is_kept(path: Path) -> bool:
 
 
 def check_replaceable(files: Mapping[Path, Callable[[Path], bool]], option: str = "-o") -> None:
-    """Raises InputError where one of the files cannot be written, or is there and cosim has not written it, which its
-    function says; option: names the files in the message."""
+    """Check that files can be written, and that cosim has written those that are there, which each function says.
+
+    Raises InputError; option: names the files in its message."""
     for path, is_own in files.items():
         check_writable(path)
         if is_replaced(path) and not is_own(path):
@@ -164,8 +165,9 @@ def starts_with(*starts: bytes) -> Callable[[Path], bool]:
 
 
 def check_owner(folder: Path, verb: str) -> None:
-    """Raises InputError where another verb made the folder, where files of a user may be replaced, or where it
-    cannot be written; makes nothing."""
+    """Check that a folder can be written, is of no other verb, and has no files of a user that could be replaced.
+
+    Makes nothing. Raises InputError."""
     check_folder(folder)
     owner = owner_of(folder)
     if owner not in (None, verb):

@@ -106,7 +106,7 @@ def seal_zip(archive: bytes, key: str = "") -> bytes:
 
 
 def check_zip(content: bytes, key: str = "") -> None:
-    """Raises ValueError when the checksum of a zip archive does not fit."""
+    """Check that the checksum of a zip archive fits; raises ValueError where it does not."""
     body = content[:-DIGITS]
     if not body.endswith(_COMMENT) or content[-DIGITS:] != checksum(key.encode(), body).encode():
         raise ValueError(_MISFIT)

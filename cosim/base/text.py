@@ -139,7 +139,7 @@ def typed(content: object, cls: type[T], where: str, repair: str) -> T:
 
 
 def check_known(content: Mapping[str, object], cls: type[Any], where: str, repair: str, inside: str = "") -> None:
-    """Raises InputError for a name that is no field of a dataclass, or of one that it holds: a misspelt one."""
+    """Check that names are fields of a dataclass, or of one that it holds; raises InputError for a misspelt one."""
     types = {field.name: field.type for field in fields(cls)}
     for name, value in content.items():
         if name not in types:

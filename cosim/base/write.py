@@ -80,7 +80,7 @@ def is_replaced(path: Path) -> bool:
 
 
 def check_writable(path: Path, size: int = 1) -> None:
-    """Raises InputError where a file of `size` bytes could not be written; nothing stays of the attempt."""
+    """Check that a file of `size` bytes can be written; raises InputError. Nothing stays of the attempt."""
     with _naming(path):
         if (target := _replaceable(path)) is not None:
             with _staging([target]):
@@ -103,7 +103,7 @@ def make_folder(folder: Path) -> list[Path]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raises InputError where a folder could not be made or written into; nothing stays of the attempt."""
+    """Check that a folder can be made or written into; raises InputError. Nothing stays of the attempt."""
     with writing_into(folder):
         with suppress(FileNotFoundError, NotADirectoryError):
             folder.stat()

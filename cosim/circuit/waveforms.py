@@ -43,7 +43,7 @@ class Timing:
     reset: float = RESET_FRAMES
 
     def __post_init__(self) -> None:
-        """Raises InputError for a frame that no circuit of nanoamperes could follow, or nobody would wait for."""
+        """Check that circuits of nanoamperes can follow a frame, and that one can wait for it; raises InputError."""
         T_STEP.check("t_step", self.t_step, "choose another `t_step`")
 
     def closes(self, stages: int) -> tuple[float, ...]:

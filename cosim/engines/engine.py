@@ -3,6 +3,7 @@
 Either may have a reason why there is no result. cosim.engines.simulation.simulated makes an engine of a simulator.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -152,8 +153,16 @@ class Description:
         return {simulator: self.version, "options": dict(self.options)}
 
 
+def count_elsewhere(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """Count the samples that an engine gave to another simulator, by which one and why."""
+    return dict(Counter(found.elsewhere for found in outcomes if isinstance(found, Inference) and found.elsewhere))
+
+
 def decided_by(inferences: Sequence[Inference], answers: Answers) -> Answers:
-    """Return the classes (n,) that simulated chips' lines decided, or `answers` where a sample has no such lines."""
+    """Return the classes (n,) that a chip's own decision lines showed when an engine simulated it.
+
+    `answers` stand for all where a sample has no such lines.
+    """
     chosen = [one.chosen for one in inferences]
     return answers if None in chosen else np.array(chosen, dtype=np.int64)
 

@@ -88,7 +88,7 @@ def check_is_network(arrays: Mapping[Any, Any], origin: str) -> None:
 
 
 def _check_has_layers(arrays: Arrays, origin: str) -> None:
-    """Raises NetworkError for a network that has no key of ours, such as a feed-forward one."""
+    """Check that a state dict has a key of a network's layers; raises NetworkError, such as for a feed-forward one."""
     if not arrays or any(_KEY.fullmatch(name) or name in _OTHER for name in arrays):
         return
     forward = all(name.rpartition(".")[2] in ("weight", "bias") for name in arrays)

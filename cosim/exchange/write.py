@@ -136,7 +136,7 @@ def _window(layer: Layer) -> tuple[Array, Array]:
 
 
 def _check_layer(network: Network, layer: Layer, origin: str) -> None:
-    """Raises MappingError for what NIR's nodes cannot say exactly."""
+    """Check that NIR's nodes can say a network exactly; raises MappingError for what they cannot."""
     why = ""
     if isinstance(layer, AndLayer):
         analog = next((source for source in layer.sources if not _is_bits(network, source)), None)

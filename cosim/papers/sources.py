@@ -61,7 +61,7 @@ class BackboneData(Protocol):
     scale: np.ndarray
 
     def batch(self, rng: Generator, count: int) -> Samples:
-        """Draw samples to train a backbone with."""
+        """Draw samples to train one of the papers' backbones with."""
         ...
 
     def validation(self, count: int, seed: int) -> Samples:
@@ -69,7 +69,7 @@ class BackboneData(Protocol):
         ...
 
     def test(self) -> Samples:
-        """Return the samples that a backbone is tested with, which are always the same."""
+        """Return the samples that one of the papers' backbones is tested with, which are always the same."""
         ...
 
     def fingerprint(self) -> str:

@@ -265,7 +265,7 @@ _FREE = ("outputs", "pooling", "dropout", "start")  # of the shape, which no oth
 
 
 def check_start(start: Model, shape: BackboneShape) -> None:
-    """Raises InputError naming the first part of a shape that the backbone to start from has otherwise."""
+    """Check that the backbone to start from has this shape; raises InputError naming the first part that differs."""
     mine, its = asdict(shape), asdict(start.backbone.shape)
     for name, value in its.items():
         if name not in _FREE and value != mine[name]:

@@ -72,7 +72,7 @@ def varied_copies(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def check_words(folder: Path, words: tuple[str, ...]) -> None:
-    """Raises InputError naming the first word that has no folder, and those that have one."""
+    """Check that each word has a folder; raises InputError naming the first without, and those that have one."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give the folder of <word>/*.wav with --data")
     there = sorted(path.name for path in folder.iterdir() if path.is_dir())

@@ -119,7 +119,10 @@ _NAME = re.compile(r"\w[\w-]*", re.ASCII)  # it becomes part of a file name
 
 
 def read_technology(path: Path, pdk_root: Path | None) -> Technology:
-    """Raises InputError that names the file, the field and what it must be; as `find_kit` where a kit is asked for."""
+    """Read a technology from a TOML file, with its foundry kit if it asks for one.
+
+    Raises InputError that names the file, the field and what it must be, and MissingToolError without the kit.
+    """
     content = read_toml(path, "docs/technologies.md says what a technology is")
     table = _Table(path, "", content)
     grid, supply, supply_max, density = (table.number(key) for key in _NUMBERS)
@@ -377,7 +380,7 @@ class _Table:
         return _Table(self.path, self._full(key), value)
 
     def finish(self) -> None:
-        """Raises InputError for a field that is not known, a typing error most of the time."""
+        """Check that all fields are known; raises InputError for one that is not, a typing error most of the time."""
         if unknown := sorted(set(self.content) - self.asked):
             raise InputError(
                 f"{self.path}: {self._full(unknown[0])} is no field; known are {', '.join(sorted(self.asked))}"

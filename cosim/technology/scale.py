@@ -22,7 +22,7 @@ def units_for(grid: float | None) -> int:
 
 
 def check_units(grid: float | None, units: int, origin: str) -> None:
-    """Raises MappingError where weights k grid, k whole, are no whole numbers of unit devices, though they could be.
+    """Check that weights k grid, k whole, are whole numbers of unit devices where they could be; raises MappingError.
 
     A weight is k grid units devices, so with 1 / grid whole, units must be a multiple of it.
     """

@@ -55,7 +55,10 @@ class Recorder:
         self.rows[self._place(iteration), 1] += loss
 
     def add_point(self, iteration: int, validation: tuple[float, float], epsilon: float, rate: float) -> None:
-        """Add the point after an iteration, with loss and score of the held-out samples. Raises as `add_loss`."""
+        """Add the point after an iteration, with loss and score of the held-out samples.
+
+        Raises TrainingError for a loss that is not finite.
+        """
         check_loss(validation[0], iteration, f"seed {self._seed}: the loss of held-out samples")
         place = self._place(iteration)
         mean = float(self.rows[place, 1]) / (iteration - place * self.every)

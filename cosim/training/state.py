@@ -28,7 +28,7 @@ def write_state(path: Path, state: State) -> None:
 
 
 def check_state(path: Path, state: State) -> None:
-    """Raises InputError where the state of a training could not be written; `state` is that of its beginning."""
+    """Check that the state of a training can be written, with `state`, that of its beginning; raises InputError."""
     check_writable(path, _GROWTH * len(_state_bytes(state)))
 
 

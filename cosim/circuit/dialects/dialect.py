@@ -48,7 +48,7 @@ class Dialect:
 
 
 def tolerance_texts(tolerances: Tolerances) -> dict[str, str]:
-    """Return a netlist's simulator tolerances as texts, by name."""
+    """Return a bench's tolerances as a netlist has their values, by name."""
     return {name: format_number(value) for name, value in asdict(tolerances).items()}
 
 

@@ -79,9 +79,8 @@ jit: Any = numba.njit(**_OPTIONS)
 
 
 def cached_jit(function: Callable[..., T]) -> Callable[..., T]:
-    """Compile a kernel of the batched engine, with all that it calls, once where the cache can be written.
-
-    It is one that Python calls.
+    """Compile a kernel of the batched engine that Python calls, with all that it calls; once where the cache can be
+    written.
     """
     before = _CONFIG.CACHE_DIR
     try:

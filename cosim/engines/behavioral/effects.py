@@ -120,7 +120,10 @@ def _typical(node: Node, design: Design) -> float:
 
 
 def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technology) -> Deviations:
-    """Return one drawn chip's factors of currents; `technology` must have the chip's temperature."""
+    """Return what one drawn chip's deviations make of currents in the behavioral equations, as factors.
+
+    `technology` must have the chip's temperature.
+    """
     names = [device.name for device in chip.devices]
     factors = dict(zip(names, np.log(chip.beta_factor).tolist(), strict=True))
     shifts = dict(zip(names, (chip.vt_shift / technology.thermal_voltage).tolist(), strict=True))

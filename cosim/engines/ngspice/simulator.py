@@ -51,7 +51,7 @@ class Ngspice:
         return run_from_rest(bench, timeout) if bench.from_rest else run_bench(bench, timeout)
 
     def check(self) -> None:
-        """Raises MissingToolError without libngspice."""
+        """Check that libngspice is installed; raises MissingToolError."""
         find_ngspice_library()
 
     def describe(self, technology: Technology) -> Description:

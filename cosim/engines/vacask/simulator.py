@@ -59,7 +59,7 @@ class Vacask:
         return Waveforms(axis, {one: parallel.get(one, 1) * vectors[printed(one)] for one in bench.probes})
 
     def check(self) -> None:
-        """Raises MissingToolError without VACASK."""
+        """Check that VACASK is installed; raises MissingToolError."""
         find_vacask()
 
     def describe(self, technology: Technology) -> Description:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cosim.base.bounds import Bounds
-from cosim.cli.options import pdk_root_option, technology_option
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import RunVerb
@@ -12,7 +11,7 @@ from cosim.cli.types import Integer
 from cosim.cli.verb import FILE, Result, option, verb
 from cosim.engines.table import cell_simulators
 from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
-from cosim.verbs.common import engine_option
+from cosim.verbs.common import engine_option, pdk_root_option, technology_option
 
 
 @dataclass(frozen=True, kw_only=True)

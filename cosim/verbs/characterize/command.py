@@ -8,7 +8,16 @@ import click
 
 from cosim.base.bounds import CELSIUS, SEED, SEQUENCES, STEPS, SUPPLY, Bounds
 from cosim.cli.help import Verb
-from cosim.cli.options import (
+from cosim.cli.progress import progress_bar, say
+from cosim.cli.session import VerbSession
+from cosim.cli.settings import KeepingVerb, RunVerb
+from cosim.cli.types import Integer, QuantityList
+from cosim.cli.verb import Result, group_of, option, verb
+from cosim.engines.table import cell_simulators
+from cosim.technology.scale import DEFAULT_UNITS
+from cosim.verbs.common import (
+    check_outputs,
+    engine_option,
     jobs_option,
     json_option,
     output_option,
@@ -18,14 +27,6 @@ from cosim.cli.options import (
     technology_option,
     timeout_option,
 )
-from cosim.cli.progress import progress_bar, say
-from cosim.cli.session import VerbSession
-from cosim.cli.settings import KeepingVerb, RunVerb
-from cosim.cli.types import Integer, QuantityList
-from cosim.cli.verb import Result, group_of, option, verb
-from cosim.engines.table import cell_simulators
-from cosim.technology.scale import DEFAULT_UNITS
-from cosim.verbs.common import check_outputs, engine_option
 
 if TYPE_CHECKING:
     from cosim.technology.calibration import Calibration

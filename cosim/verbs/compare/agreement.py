@@ -1,6 +1,5 @@
 """Software against behavioral against a circuit simulator, on the same inputs, with the figures that a spec may use."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -12,7 +11,7 @@ from cosim.cells.blocks import outside_of
 from cosim.compiler.design import Design, block_areas
 from cosim.engines.behavioral.evaluate import BehavioralTrace
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
-from cosim.engines.engine import Failure, Inference, Outcome, Run, decided_by
+from cosim.engines.engine import Failure, Inference, Outcome, Run, count_elsewhere, decided_by
 from cosim.engines.simulation.audit import Audit
 from cosim.engines.simulation.undecided import Undecided
 from cosim.network.ir.states import States, differ, software_states, tolerances
@@ -353,11 +352,6 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         noise=comparison.noise,
         analog_tolerance=float(comparison.tolerances.max()),
     )
-
-
-def count_elsewhere(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """Count the samples that something else ran in the simulator's place, by what and why."""
-    return dict(Counter(found.elsewhere for found in outcomes if isinstance(found, Inference) and found.elsewhere))
 
 
 def threshold_distances(network: Network, reference: Trace) -> NDArray[np.float64]:

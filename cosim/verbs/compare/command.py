@@ -5,17 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cosim.base.errors import InputError
-from cosim.cli.options import (
-    RunningOption,
-    bias_option,
-    extracted_option,
-    json_option,
-    network_argument,
-    noise_option,
-    output_option,
-    probe_option,
-    tolerance_option,
-)
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
@@ -24,14 +13,23 @@ from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
 from cosim.verbs.common import (
     Compiling,
     Running,
+    RunningOption,
     audit_count,
     audit_option,
+    bias_option,
     check_outputs,
     describe_audit,
     describe_failed,
     engine_option,
+    extracted_option,
+    json_option,
     load_run,
+    network_argument,
     noise_of,
+    noise_option,
+    output_option,
+    probe_option,
+    tolerance_option,
 )
 from cosim.verbs.partitions.command import bits_option, compare_backbone, conversion_option, refuse_converters
 

@@ -10,13 +10,12 @@ import click
 from cosim.base.bounds import NUMBER
 from cosim.base.errors import InputError
 from cosim.circuit.dialects.table import DIALECTS, dialect_named
-from cosim.cli.options import data_option, network_argument, output_option
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import RunVerb
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, group_of, one_of, option, switch, verb
-from cosim.verbs.common import Compiling, check_outputs, load_design
+from cosim.verbs.common import Compiling, check_outputs, data_option, load_design, network_argument, output_option
 from cosim.verbs.partitions.command import bits_option, compile_backbone, refuse_converters
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ class Sheet:
         self.drawing.config(fontsize=_SIZE, lw=_WIDTH, font=_FONT, color=_INK, margin=0.3)
 
     def mos(self, polarity: Polarity, at: Point, name: str, gate: Side = "left", key: str = "") -> TransistorEnds:
-        """Draw a transistor below `at`, or with its gate at top or bottom to the right of that point.
+        """Draw a schematic's transistor below `at`, or with its gate at top or bottom to the right of that point.
 
         The source of an upright p transistor is its upper end, that of an n transistor its lower one. key: its name in
         `sizes` where that is another one.
@@ -86,7 +86,7 @@ class Sheet:
         return TransistorEnds(at, (x, y - HEIGHT), (x + end * REACH, y - HALF))
 
     def _lying(self, polarity: Polarity, at: Point, name: str, gate: Side, sizes: tuple[str, ...]) -> TransistorEnds:
-        """Draw a transistor to the right of `at`."""
+        """Draw a schematic's transistor to the right of `at`."""
         x, y = at
         end = 1 if gate == "top" else -1
         self._symbol(polarity, at, gate)
@@ -96,7 +96,7 @@ class Sheet:
         return TransistorEnds(at, (x + HEIGHT, y), (x + HALF, y + end * REACH))
 
     def _symbol(self, polarity: Polarity, at: Point, gate: Side, scale: float = 1.0) -> None:
-        """Draw a transistor's symbol alone."""
+        """Draw a schematic's transistor alone."""
         kind = parts.AnalogNFet if polarity == "n" else parts.AnalogPFet
         element = kind(offset_gate=False).theta(90 if gate in ("top", "bottom") else 0).at(at).scale(scale)
         if gate in ("left", "bottom"):
@@ -104,7 +104,7 @@ class Sheet:
         self.drawing.add(element)
 
     def diode(self, polarity: Polarity, at: Point, name: str, gate: Side = "left") -> TransistorEnds:
-        """Draw a transistor whose gate is wired to its drain; the wire leaves it by 0.4."""
+        """Draw a schematic's transistor whose gate is wired to its drain; the wire leaves it by 0.4."""
         drawn = self.mos(polarity, at, name, gate)
         drain = drawn.last if polarity == "p" else drawn.first
         y = drain[1] + (-0.4 if polarity == "p" else 0.4)
@@ -143,13 +143,13 @@ class Sheet:
         self.text((top[0] + 0.3, (top[1] + bottom[1]) / 2), name, "right")
 
     def arrow(self, start: Point, end: Point, name: str = "", side: Side = "right") -> None:
-        """Draw an arrow for a current, or for where a signal goes."""
+        """Draw a schematic's arrow for a current, or for where a signal goes."""
         self.drawing.add(parts.Arrow(headwidth=0.18, headlength=0.25).endpoints(start, end))
         if name:
             self.text(((start[0] + end[0]) / 2, (start[1] + end[1]) / 2), name, side)
 
     def box(self, centre: Point, width: float, height: float, *lines: str, key: str = "") -> None:
-        """Draw a block with its name in lines, and below them what `sizes` has for `key`."""
+        """Draw a schematic's block with its name in lines, and below them what `sizes` has for `key`."""
         lines = (*lines, *self.sizes.get(key, ()))
         x, y = centre
         self.drawing.add(
@@ -172,7 +172,7 @@ class Sheet:
 
 
 def draw_mirror(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw a signal diode, its copy into gate line n, and a weight of either sign, as SVG."""
+    """Draw the schematic of a signal diode, its copy into gate line n, and a weight of either sign, as SVG."""
     sheet = Sheet(sizes)
     low, node = -2.9, -2.5
     diode = sheet.mos("p", (0, 0), "diode", "right", "diode p")
@@ -205,7 +205,7 @@ def draw_mirror(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_rectifier(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw a row of weights on its summing node, and the diode that makes max(I, 0) of it, as SVG."""
+    """Draw the schematic of a row of weights on its summing node, and the diode that makes max(I, 0) of it, as SVG."""
     sheet = Sheet(sizes)
     node = -2.07
     diode = sheet.diode("p", (0, 0), "diode")
@@ -227,7 +227,7 @@ def draw_rectifier(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_schmitt(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw the nine transistors of the Schmitt cell as SVG."""
+    """Draw the schematic of the Schmitt cell, nine transistors, as SVG."""
     sheet = Sheet(sizes)
     mid, low = -2.7, -4.75
     v0 = mid - HALF
@@ -258,7 +258,8 @@ def draw_schmitt(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_clocked(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw, as SVG, the gates that make the cell a clocked one: sample gate, reset, hold capacitor; decision gate."""
+    """Draw the schematic of the gates that make the Schmitt cell a clocked one, as SVG: sample gate, reset, hold
+    capacitor; decision gate."""
     sheet = Sheet(sizes)
     _draw_gate(sheet, (0, 0), "sn", "sp", "clk", "clkb", "cand", "hold")
     reset = sheet.mos("p", (5.0, 2.3), "reset")
@@ -277,7 +278,7 @@ def draw_clocked(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str, source: str, target: str) -> None:
-    """Draw a transmission gate from a port at x - 1.2 to x + 2.7."""
+    """Draw the symbols of a transmission gate from a port at x - 1.2 to x + 2.7."""
     x, y = at
     upper = sheet.mos("n", (x, y + 0.6), n, "top")
     lower = sheet.mos("p", (x, y - 0.6), p, "bottom")
@@ -293,8 +294,8 @@ def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str
 
 
 def draw_bias(sizes: Sizes = NO_SIZES, *, pedestal: bool = True) -> bytes:
-    """Draw a bias diode, and the cells' transistors that it leads, as SVG; with a pedestal the sink on a state's line,
-    too."""
+    """Draw the schematic of a bias diode, and the cells' transistors that it leads, as SVG; with a pedestal the sink on
+    a state's line, too."""
     sheet = Sheet(sizes)
     diode = sheet.diode("n", (0, 0), "diode", "right")
     sheet.arrow((0, 1.6), (0, 0.4), "bias current", "left")
@@ -315,7 +316,7 @@ def draw_bias(sizes: Sizes = NO_SIZES, *, pedestal: bool = True) -> bytes:
 
 
 def draw_dpi(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw the differential pair integrator as SVG."""
+    """Draw the schematic of the differential pair integrator as SVG."""
     sheet = Sheet(sizes)
     pair, vc = -2.4, -5.0
     feed = sheet.mos("p", (1.5, 0), "in")
@@ -344,7 +345,7 @@ def draw_dpi(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_quantiser(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw the three-level quantiser in blocks, as SVG."""
+    """Draw the schematic of the three-level quantiser in blocks, as SVG."""
     sheet = Sheet(sizes)
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.wire((3.0, 0), (4.4, 0))
@@ -368,7 +369,8 @@ def draw_quantiser(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_ladder(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw three rungs of a ladder in blocks, as SVG: low-passed states open the windows of both neighbours."""
+    """Draw the schematic of three rungs of a ladder in blocks, as SVG: low-passed states open the windows of both
+    neighbours."""
     sheet = Sheet(sizes)
     width, gap = 3.2, 2.8
     centres = [k * (width + gap) for k in range(3)]
@@ -393,7 +395,7 @@ def draw_ladder(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_toggle(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw master and slave of the toggle in blocks, as SVG."""
+    """Draw the schematic of master and slave of the toggle in blocks, as SVG."""
     sheet = Sheet(sizes)
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.box((6.2, 0), 3.2, 1.6, "comparator", key="comparator")
@@ -416,7 +418,8 @@ def draw_toggle(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_register(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw the thermometer register in blocks, as SVG: window in front, value of either sign, levels."""
+    """Draw the schematic of the thermometer register in blocks, as SVG: window in front, value of either sign,
+    levels."""
     sheet = Sheet(sizes)
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.box((6.4, 0), 3.6, 2.4, "comparators", "upper, lower", key="window")
@@ -444,7 +447,7 @@ def draw_register(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_level(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw a level of the register as SVG: comparator, keeper, and its part of the output."""
+    """Draw the schematic of a level of the register as SVG: comparator, keeper, and its part of the output."""
     sheet = Sheet(sizes)
     node, low, above = -2.07, -2.9, -0.2
     m1, m2 = sheet.mos("p", (0, 0), "M1"), sheet.mos("n", (0, low), "M2")
@@ -482,7 +485,7 @@ def draw_level(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_tau_cell(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw the gated tau-cell without its mirrors, as SVG: M1 to M4, both I_tau, the switch, C."""
+    """Draw the schematic of the gated tau-cell without its mirrors, as SVG: M1 to M4, both I_tau, the switch, C."""
     sheet = Sheet(sizes)
     low = -3.4
     m1, t3, t2, m4 = (sheet.mos("p", (4.2 * k, 0), name) for k, name in enumerate(("M1", "tau3", "tau2", "M4")))
@@ -506,7 +509,8 @@ def draw_tau_cell(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_ratio_gate(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw the ratio gate: both copies on their diodes, lifted by a third, and the pair that shares the tail."""
+    """Draw the schematic of the ratio gate as SVG: both copies on their diodes, lifted by a third, and the pair that
+    shares the tail."""
     sheet = Sheet(sizes)
     low, feet = -3.2, -6.4
     copy, half = (sheet.mos("p", (x, 0), name, "left") for x, name in ((0, "copy"), (4.6, "half")))
@@ -534,7 +538,7 @@ def draw_ratio_gate(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_steering(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw a symbol comparator, and a current source below a switch for each of two bits, as SVG."""
+    """Draw the schematic of a symbol comparator, and a current source below a switch for each of two bits, as SVG."""
     sheet = Sheet(sizes)
     upper, middle, lower = 0.0, -HEIGHT, -2 * HEIGHT
     m1, m2 = sheet.mos("p", (0, upper), "M1"), sheet.mos("n", (0, middle - 0.6), "M2")
@@ -575,7 +579,7 @@ STEERING = "Product of bits: symbol comparator, and a steering AND"
 
 
 def schematics_of(graph: Lowered, circuit: Circuit) -> dict[str, bytes]:
-    """Draw the cells of a network as its technology builds them: what each is -> its drawing as SVG."""
+    """Draw the schematics of a network's cells as its technology builds them: what each is -> its drawing as SVG."""
     drawn = {name for node in graph.memories for name in unit_of(node).schematics(node)}
     pedestal, sizes = any(True for _ in graph.of(Pedestal)), sizes_of(circuit)
     return {

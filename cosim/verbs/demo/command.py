@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from cosim.base.bounds import SAMPLES as MOST_SAMPLES
 from cosim.base.bounds import SEED
-from cosim.cli.options import jobs_option, output_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, option, verb
-from cosim.verbs.common import check_outputs, describe_failed
+from cosim.verbs.common import check_outputs, describe_failed, jobs_option, output_option
 
 if TYPE_CHECKING:
     from cosim.network.types import Network

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from cosim.cli.options import json_option, pdk_root_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.verb import FILE, Result, argument, option, switch, verb
-from cosim.verbs.common import check_json, check_outputs
+from cosim.verbs.common import check_json, check_outputs, json_option, pdk_root_option
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,14 +10,13 @@ import click
 from cosim.base.bounds import AUDIT, JOBS, Bounds
 from cosim.base.errors import InputError
 from cosim.base.version import __version__
-from cosim.cli.options import json_option, output_option
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, argument, option, switch, verb
 from cosim.engines.table import BATCH
-from cosim.verbs.common import check_outputs
+from cosim.verbs.common import check_outputs, json_option, output_option
 from cosim.verbs.explore.study import BITS, DEFAULT_OBJECTIVES, OBJECTIVES
 from cosim.verbs.inner import InnerVerb, describe_network, fixed_options, read_inner
 

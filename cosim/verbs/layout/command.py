@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cosim.cli.options import network_argument, output_option
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import RunVerb
 from cosim.cli.verb import Result, group_of, switch, verb
-from cosim.verbs.common import Compiling, check_outputs, load_design
+from cosim.verbs.common import Compiling, check_outputs, load_design, network_argument, output_option
 
 if TYPE_CHECKING:
     from cosim.layout.produce import Made

@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cosim.base.errors import InputError
-from cosim.cli.options import jobs_option, timeout_option
 from cosim.cli.session import VerbSession
 from cosim.cli.verb import FILE, Result, argument, call, option, parse, verb
-from cosim.verbs.common import check_outputs
+from cosim.verbs.common import check_outputs, jobs_option, timeout_option
 
 
 @dataclass(frozen=True, kw_only=True)

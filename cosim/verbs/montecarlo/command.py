@@ -9,16 +9,6 @@ from typing import TYPE_CHECKING
 from cosim.base.bounds import AREA, CHIPS, NUMBER, SAMPLES, SEED, Bounds
 from cosim.base.errors import InputError, MissingToolError
 from cosim.cli.help import GroupedOption
-from cosim.cli.options import (
-    data_option,
-    jobs_option,
-    json_option,
-    network_argument,
-    noise_option,
-    output_option,
-    timeout_option,
-    tolerance_option,
-)
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
@@ -30,10 +20,18 @@ from cosim.verbs.common import (
     audit_count,
     audit_option,
     check_outputs,
+    data_option,
     describe_audit,
     engine_option,
+    jobs_option,
+    json_option,
     load_design,
+    network_argument,
     noise_of,
+    noise_option,
+    output_option,
+    timeout_option,
+    tolerance_option,
 )
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
-from cosim.engines.engine import Engine, Failure, Inference, Outcome, Run, decided_by
+from cosim.engines.engine import Engine, Failure, Inference, Outcome, Run, count_elsewhere, decided_by
 from cosim.engines.simulation.audit import least_margin
 from cosim.engines.simulation.inference import deck_hash
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
@@ -28,7 +28,7 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
 from cosim.variation.draws import Chip, Gradient, VariationPlan, VaryingDevice, draw_chip, graded, varying_devices
 from cosim.variation.noise import NoiseSimulation
-from cosim.verbs.compare.agreement import count_elsewhere, decision_margin, gate_area, latency
+from cosim.verbs.compare.agreement import decision_margin, gate_area, latency
 from cosim.verbs.compare.value_errors import rms
 from cosim.verbs.montecarlo.chips import ChipRecord, Figures
 from cosim.verbs.montecarlo.store import pack_certainty, pack_draws

@@ -48,7 +48,7 @@ Say = Callable[[str], None]
 def write_report(
     folder: Path, output: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None
 ) -> Page:
-    """Write the page of a store's run to the file `output`, and return it.
+    """Write the page of a Monte Carlo run, from its store, to the file `output`; return it.
 
     Without `waveforms` nothing is simulated. Raises InputError for a folder that is no finished run.
     """
@@ -60,7 +60,7 @@ def write_report(
 
 
 def read_run(folder: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None) -> Page:
-    """Return the page of a store's run. Raises as `write_report` does."""
+    """Return the page of a Monte Carlo run from its store. Raises InputError for a folder that is no finished run."""
     return repeatable(folder, chip_page(study_chips(folder, places, waveforms=waveforms, say=say)))
 
 

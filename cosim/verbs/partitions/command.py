@@ -7,13 +7,12 @@ from cosim.base.bounds import CONVERTER_BITS, Bounds
 from cosim.base.errors import InputError
 from cosim.circuit.dialects.table import dialect_named
 from cosim.cli.help import GroupedOption
-from cosim.cli.options import SAMPLES
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
 from cosim.cli.types import Integer, Quantity
 from cosim.cli.verb import Declared, Result, option
 from cosim.engines.table import engine_entry, simulator_beside
-from cosim.verbs.common import Compiling, audit_count, check_outputs, describe_audit, describe_failed
+from cosim.verbs.common import SAMPLES, Compiling, audit_count, check_outputs, describe_audit, describe_failed
 
 if TYPE_CHECKING:
     from cosim.verbs.compare.command import CompareOptions

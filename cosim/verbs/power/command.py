@@ -4,12 +4,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cosim.base.errors import InputError, MissingToolError
-from cosim.cli.options import RunningOption, json_option, network_argument, output_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.verb import Result, group_of, switch, verb
-from cosim.verbs.common import Compiling, Running, check_outputs, describe_failed, engine_option, load_run, noise_of
+from cosim.verbs.common import (
+    Compiling,
+    Running,
+    RunningOption,
+    check_outputs,
+    describe_failed,
+    engine_option,
+    json_option,
+    load_run,
+    network_argument,
+    noise_of,
+    output_option,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from cosim.base.write import write_atomically
 from cosim.cells.blocks import outside_of
 from cosim.compiler.design import Design, block_areas
 from cosim.engines.behavioral.model import behavioral_power, run_samples
-from cosim.engines.engine import Inference, Outcome, Progress, Run
+from cosim.engines.engine import Inference, Outcome, Progress, Run, count_elsewhere
 from cosim.engines.simulation.plans import meters_of, pushed_by, settled_windows
 from cosim.engines.simulation.simulated import engine_named, meter_samples
 from cosim.engines.table import BEHAVIORAL
@@ -37,7 +37,6 @@ from cosim.results.kept_page import write_page
 from cosim.results.page import Block, Page, Section, Table
 from cosim.tasks.clipping import Clipping, find_clipping
 from cosim.tasks.testset import TestSet
-from cosim.verbs.compare.agreement import count_elsewhere
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.samples import check_any, clear_failures, write_failures

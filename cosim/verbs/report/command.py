@@ -9,13 +9,13 @@ from pathlib import Path
 from cosim.base.claim import check_replaceable, starts_with
 from cosim.base.errors import InputError
 from cosim.base.write import make_folder, write_together
-from cosim.cli.options import pdk_root_option
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import say_version
 from cosim.cli.verb import FILE, Result, argument, option, switch, verb
 from cosim.results.html import Picture
 from cosim.results.page import Blocks, Grid, Page
+from cosim.verbs.common import pdk_root_option
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Literal
 from cosim.base.bounds import SEEDS
 from cosim.base.errors import importing
 from cosim.base.write import write_atomically
-from cosim.cli.options import output_option
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer
 from cosim.cli.verb import FILE, Result, argument, one_of, option, switch, verb
 from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Size, check_tables
-from cosim.verbs.common import check_outputs
+from cosim.verbs.common import check_outputs, output_option
 from cosim.verbs.train.command import EXTRA
 
 if TYPE_CHECKING:

@@ -4,11 +4,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cosim.base.bounds import AREA, NUMBER, SEED, Bounds
-from cosim.cli.options import data_option, json_option, network_argument, timeout_option
 from cosim.cli.session import VerbSession
 from cosim.cli.types import Integer, Number
 from cosim.cli.verb import Result, group_of, option, verb
-from cosim.verbs.common import Compiling, check_json, load_design
+from cosim.verbs.common import (
+    Compiling,
+    check_json,
+    data_option,
+    json_option,
+    load_design,
+    network_argument,
+    timeout_option,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

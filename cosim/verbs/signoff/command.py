@@ -4,13 +4,22 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cosim.cli.options import extracted_option, json_option, network_argument, output_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.verb import FILE, Result, group_of, one_of, option, verb
 from cosim.engines.table import BATCH, simulator_beside
-from cosim.verbs.common import Compiling, Running, check_outputs, engine_option, load_run
+from cosim.verbs.common import (
+    Compiling,
+    Running,
+    check_outputs,
+    engine_option,
+    extracted_option,
+    json_option,
+    load_run,
+    network_argument,
+    output_option,
+)
 
 if TYPE_CHECKING:
     from cosim.compiler.design import Design

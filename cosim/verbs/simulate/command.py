@@ -5,13 +5,21 @@ from pathlib import Path
 
 from cosim.base.bounds import NUMBER
 from cosim.base.errors import InputError
-from cosim.cli.options import network_argument, output_option, probe_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, group_of, option, switch, verb
-from cosim.verbs.common import Compiling, Running, check_outputs, engine_option, load_run
+from cosim.verbs.common import (
+    Compiling,
+    Running,
+    check_outputs,
+    engine_option,
+    load_run,
+    network_argument,
+    output_option,
+    probe_option,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from cosim.base.seal import seal_npz
 from cosim.base.store import write_results, write_texts
 from cosim.base.write import write_atomically, write_together, writing_into
 from cosim.compiler.design import Design
-from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run, decided_by
+from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run, count_elsewhere, decided_by
 from cosim.engines.simulation.inference import deck_hash
 from cosim.engines.simulation.simulated import engine_named, simulate_samples
 from cosim.engines.table import engine_entry
@@ -34,7 +34,6 @@ from cosim.results.metrics import percent, within
 from cosim.results.page import Page, Section, Table
 from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
-from cosim.verbs.compare.agreement import count_elsewhere
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.sample_table import STACKED, tabulate_samples

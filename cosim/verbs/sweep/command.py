@@ -14,13 +14,12 @@ from cosim.base.bounds import JOBS
 from cosim.base.errors import InputError
 from cosim.base.version import __version__
 from cosim.cli.config import NO_SETTING, setting_name
-from cosim.cli.options import json_option, output_option
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, argument, option, verb
-from cosim.verbs.common import check_outputs
+from cosim.verbs.common import check_outputs, json_option, output_option
 from cosim.verbs.inner import SWEPT, Content, InnerVerb, describe_network, fixed_options, read_inner
 from cosim.verbs.sweep.study import SweepAxis, Value, spaced
 

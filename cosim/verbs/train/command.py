@@ -12,7 +12,6 @@ from cosim.base.errors import InputError, MappingError, importing
 from cosim.base.resources import install_command
 from cosim.cli.help import GroupedOption
 from cosim.cli.option_names import spell_options
-from cosim.cli.options import pdk_root_option, technology_option
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
@@ -28,6 +27,7 @@ from cosim.training.config import (
     seed_path,
     state_path,
 )
+from cosim.verbs.common import pdk_root_option, technology_option
 
 if TYPE_CHECKING:
     from cosim.network.types import Network

@@ -6,13 +6,20 @@ from typing import TYPE_CHECKING
 
 from cosim.base.bounds import CHIPS
 from cosim.base.errors import InputError
-from cosim.cli.options import data_option, jobs_option, json_option, network_argument, output_option
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, group_of, option, verb
-from cosim.verbs.common import Compiling, check_outputs
+from cosim.verbs.common import (
+    Compiling,
+    check_outputs,
+    data_option,
+    jobs_option,
+    json_option,
+    network_argument,
+    output_option,
+)
 from cosim.verbs.montecarlo.command import (
     MonteCarloOptions,
     area_option,

@@ -13,14 +13,13 @@ from cosim.base.store import RecordFormat, RecordStore
 from cosim.base.text import check_plain, typed
 from cosim.cells.blocks import outside_of
 from cosim.compiler.design import Design
-from cosim.engines.engine import Engine, Failure, FailureKind, Progress
+from cosim.engines.engine import Engine, Failure, FailureKind, Progress, count_elsewhere
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
 from cosim.results.figures import figure_bytes
 from cosim.results.html import Picture
 from cosim.results.metrics import percent, within
 from cosim.results.page import Facts, Page, Section, Table
 from cosim.tasks.clipping import find_clipping
-from cosim.verbs.compare.agreement import count_elsewhere
 from cosim.verbs.montecarlo.chip_study import format_spec
 from cosim.verbs.montecarlo.chips import Figures, TrimRow, TrimSummary
 from cosim.verbs.montecarlo.execute import map_chips
