@@ -312,7 +312,10 @@ class StringTask:
 
 
 def string_task(name: str, count: int) -> StringTask:
-    """Return the task sum, even-pair or mod-arith of `count` digits. Raises InputError for an impossible count."""
+    """Return the task of strings sum, even-pair or mod-arith of `count` digits.
+
+    Raises InputError for an impossible count.
+    """
     if not 2 <= count <= MOST_DIGITS:
         raise InputError(f"{name} must have 2 to {MOST_DIGITS} digits, not {count}; give another --modulo")
     digits = tuple(map(str, range(count)))

@@ -21,7 +21,10 @@ ALPHA = 1 / 3  # a toggle alternates -alpha and 2 alpha, so its level is 1
 
 
 def binary_counter(bits: int) -> Network:
-    """Counts ones modulo 2^bits; its decision is the count. Raises ValueError beyond MOST_COUNTED bits."""
+    """Return an automaton that counts ones modulo 2^bits; its decision is the count.
+
+    Raises ValueError beyond MOST_COUNTED bits.
+    """
     _check("bits", bits, MOST_COUNTED)
     codes = 2.0 * ((np.arange(2**bits)[:, None] >> np.arange(bits)) & 1) - 1.0
     zeros = ALPHA * codes.sum(axis=1) - (codes > 0).sum(axis=1)  # of level 0, and that a longer code is no better

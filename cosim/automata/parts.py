@@ -239,7 +239,8 @@ class _Layers:
     known: dict[str, Array] = field(default_factory=dict[str, Array])  # ranges of states
 
     def add(self, cells: Layer, zero: float = 0.0) -> None:
-        """Add a recurrent layer that the readout reads; zero: the value of a cell that is off."""
+        """Add to an automaton's network a recurrent layer that the readout reads; zero: the value of a cell that is
+        off."""
         self.layers.append(cells)
         self.read.append(cells.name)
         self.zeros.append(np.full(cells.width, zero))

@@ -90,7 +90,8 @@ def terms_of(bits: Mask, symbols: int) -> Terms:
 
 
 def cheapest_row(automaton: Automaton, terms: Terms, bit: Mask) -> LogicRow | None:
-    """Return the cheapest row of a cell that is on in these states (states,); None without one on the weight grid."""
+    """Return the cheapest row of an automaton's cell that is on in these states (states,); None without one on the
+    weight grid."""
     before, after = np.repeat(bit[:, None], terms.symbols, axis=1), bit[automaton.next]
     follows = _row(terms, np.where(after, 1.0, -_LARGEST), np.where(after, _LARGEST, 0.0), keeps=False)
     if follows is not None and follows.price <= _CHEAP:

@@ -71,7 +71,7 @@ def ring(cells: int) -> Network:
 
 
 def dilated_line(cells: int, divided: int) -> Network:
-    """Return a network that delays bits: a shift register that moves every 2^divided frames.
+    """Return a network, made by rule, that delays bits: a shift register that moves every 2^divided frames.
 
     The first tick is in frame 2^divided - 1. Inputs: 1 (the clock's enable), and the bit. Outputs: the taps of the
     line. Raises ValueError for no cell, more than MOST_CELLS, or a divider of less than 1 or more than MOST_DIVIDED
@@ -173,7 +173,7 @@ def run_steered(unit: SteeredLine, x: Array) -> SteeredTrace:
 
 
 def lag_detector(delays: int, divided: int = 0) -> SteeredLine:
-    """Return a unit that tells whether a bit meets one sent so many frames ago as a command said: h = 2. No training.
+    """Return a unit, made by rule, that tells whether a bit meets one sent so many frames ago as a command said: h = 2.
 
     Inputs: the bit, and a command for each delay, one or none of them on, which counts from its own frame until the
     next one; before the first it is delay 1.
@@ -200,7 +200,7 @@ def inputs_of(unit: SteeredLine, x: Array) -> Array:
 
 
 def steered_network(unit: SteeredLine, task: str) -> Network:
-    """Return a steered delay line as a network whose layers compile; inputs as of `inputs_of`.
+    """Return a steered delay line, made by rule, as a network whose layers compile; inputs as of `inputs_of`.
 
     Raises NetworkError for numbers off the grid, and for more delays than comparators in pairs are worth.
     """

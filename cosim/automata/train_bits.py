@@ -135,7 +135,7 @@ def accuracy_of(unit: SteeredLine, draw: Draw, count: int = 200, seed: int = 2**
 
 
 def chosen_lags(lags: tuple[int, ...]) -> Draw:
-    """Return a function that draws samples of the task `generate_chosen_lag` with these lags."""
+    """Return a function that draws samples of the recall task `generate_chosen_lag` with these lags."""
     return lambda rng, count: generate_chosen_lag(count, lags, seed=rng)
 
 
@@ -144,7 +144,8 @@ COMMANDS = 0.2  # share of steps with a new command
 
 
 def generate_chosen_lag(n: int, lags: tuple[int, ...], steps: int = STEPS, seed: int | np.random.Generator = 0) -> Bits:
-    """Generate x (n, steps, 1 + commands): a fair bit, and a bit for each of `lags`, one on where it is chosen.
+    """Generate for an automaton on a delay line x (n, steps, 1 + commands): a fair bit, and a bit for each of `lags`,
+    one on where it is chosen.
 
     A lag is chosen at step 0 in any case.
 

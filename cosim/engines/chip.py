@@ -15,7 +15,8 @@ Drawn = Mapping[str, tuple[float, float]]  # transistor -> its threshold shift i
 
 
 def standing(design: Design, condition: Condition | None, chip: Chip | None) -> Condition:
-    """Return the condition, by default the nominal one, with supply and temperature of the drawn chip if any."""
+    """Return for an engine the condition, by default the nominal one, with supply and temperature of the drawn chip if
+    any."""
     condition = condition or design.nominal
     if chip is None:
         return condition
@@ -49,14 +50,14 @@ def _trimmed(factors: object, pins: list[float]) -> SchmittFactors:
 
 
 def drawn_values(chip: Chip) -> Drawn:
-    """Return each transistor's draw on a chip: name -> (threshold shift in V, factor of beta)."""
+    """Return each transistor's draw on a chip to simulate: name -> (threshold shift in V, factor of beta)."""
     pairs = zip(chip.vt_shift.tolist(), chip.beta_factor.tolist(), strict=True)
     return dict(zip((device.name for device in chip.devices), pairs, strict=True))
 
 
 @lru_cache(maxsize=1)
 def chip_circuit(design: Design, chip: Chip) -> Circuit:
-    """Return the circuit of a design on a drawn chip.
+    """Return the circuit to simulate of a design on a drawn chip.
 
     It is without subcircuits, because two instances of a cell differ.
     """
@@ -64,7 +65,8 @@ def chip_circuit(design: Design, chip: Chip) -> Circuit:
 
 
 def vary(flat: Circuit, drawn: Drawn) -> Circuit:
-    """Return a flat circuit whose transistors have the threshold shifts, V, and current factors drawn for a chip."""
+    """Return a flat circuit to simulate whose transistors have the threshold shifts, V, and current factors drawn for a
+    chip."""
     elements: list[Element] = []
     for element in flat.elements:
         if isinstance(element, Mos) and (pair := drawn.get(element.name)) is not None:

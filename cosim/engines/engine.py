@@ -137,7 +137,8 @@ class Run:
         return self.folder
 
     def standing(self, design: Design) -> Condition:
-        """Return the run's condition for a design, with supply and temperature of the run's chip if there is one."""
+        """Return the condition in which an engine runs a design, with supply and temperature of the run's chip if there
+        is one."""
         return standing(design, self.condition, self.chip)
 
 

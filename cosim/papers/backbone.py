@@ -68,8 +68,8 @@ class BackboneBlock(nn.Module):
         self.mlp = Mlp(width, dropout)
 
     def run_cell(self, x: Steps) -> Tensor:
-        """Return the cell's output for the normalised input, (n, time, outputs); never in half precision, which would
-        round candidates to three digits before they are compared."""
+        """Return the output of the backbone's cell for the normalised input, (n, time, outputs); never in half
+        precision, which would round candidates to three digits before they are compared."""
         given = x if isinstance(x, Tensor) else x.rows
         if self.position is not None:
             x = joined(self.position, x, _positions_like(x.shape[1], x.shape[2], given.dtype, given.device))

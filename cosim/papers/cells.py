@@ -84,7 +84,8 @@ def _mixture(steps: Tensor) -> Tensor:
 
 
 def each(act: Callable[[Tensor], Tensor], x: Steps) -> Steps:
-    """Apply a function of single steps to a sequence without places: once for each step that differs."""
+    """Apply in a paper's model a function of single steps to a sequence without places: once for each step that
+    differs."""
     return act(x) if isinstance(x, Tensor) else Repeated(act(x.rows), x.index)
 
 
@@ -99,7 +100,8 @@ def times(weight: Tensor, x: Steps) -> Tensor:
 
 
 def joined(layer: nn.Linear, x: Steps, places: Tensor) -> Steps:
-    """Compute layer([x ; places]) at each step, of a sequence without places; places (time, features)."""
+    """Compute in a paper's model layer([x ; places]) at each step, of a sequence without places; places (time,
+    features)."""
     if isinstance(x, Tensor):
         return layer(torch.cat([x, places.expand(len(x), -1, -1)], dim=2))
     of_step, of_place = layer.weight.split([x.shape[2], places.shape[1]], dim=1)

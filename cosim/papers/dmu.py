@@ -67,7 +67,8 @@ class InnerCell(nn.Module):
         self.b = nn.Parameter(torch.zeros(rows))
 
     def forward(self, drive: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute h~ and its memory c, both (batch, N), from W x + b (batch, rows N), h and c of the step before.
+        """Compute the DMU's h~ and its memory c, both (batch, N), from W x + b (batch, rows N), h and c of the step
+        before.
 
         c of a GRU is h~ itself: what has arrived is seen by rows, and does not go round once more.
         """
@@ -224,7 +225,7 @@ class ProductProblem(Problem[ProductUnit]):
 def train_delayed_product(
     problem: ProductProblem, path: Path | None = None, progress: LoopProgress | None = None
 ) -> ProductUnit:
-    """Train by Adam and cross entropy from the first step that has an answer on; path, progress: see
+    """Train a DMU by Adam and cross entropy from the first step that has an answer on; path, progress: see
     `TrainingLoop.run`."""
     TrainingLoop(problem).run(path, progress)
     return problem.model

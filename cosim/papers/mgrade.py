@@ -97,11 +97,11 @@ class FixedDelays(nn.Module):
 
     @property
     def reach(self) -> int:
-        """Return the largest delay of the convolution, steps."""
+        """Return the largest delay of mGRADE's convolution, steps."""
         return self.dilation * (self.taps - 1)
 
     def used(self) -> Tensor:
-        """Return the largest delay of each channel of the convolution, (H,), steps."""
+        """Return the largest delay of each channel of mGRADE's convolution, (H,), steps."""
         return torch.full((len(self.weight),), self.reach)
 
     def kernel(self) -> Tensor:
@@ -110,7 +110,7 @@ class FixedDelays(nn.Module):
         return whole_taps(self.weight, positions, self.reach)
 
     def forward(self, u: Tensor) -> Tensor:
-        """Convolve u (n, time, H) to x (n, time, H); only the taps are computed."""
+        """Convolve in mGRADE u (n, time, H) to x (n, time, H); only the taps are computed."""
         padded = nn.functional.pad(u.transpose(1, 2), (self.reach, 0))
         weight = self.weight.flip(1)[:, None]
         return nn.functional.conv1d(padded, weight, dilation=self.dilation, groups=len(weight)).transpose(1, 2)
@@ -135,11 +135,11 @@ class LearnedDelays(nn.Module):
         return self.positions.detach().clamp(0, self.reach).round().long()
 
     def used(self) -> Tensor:
-        """Return the largest delay of each channel of the convolution as deployed, (H,), steps."""
+        """Return the largest delay of each channel of mGRADE's convolution as deployed, (H,), steps."""
         return self.whole_positions().amax(dim=1)
 
     def kernel(self) -> Tensor:
-        """Return the kernel k, (H, reach + 1), which is smooth in the positions in training and not when deployed."""
+        """Return mGRADE's kernel k, (H, reach + 1), smooth in the positions in training and not when deployed."""
         if self.rounded or not self.training:
             return whole_taps(self.weight, self.whole_positions(), self.reach)
         distance = torch.arange(self.reach + 1) - self.positions[..., None]
@@ -449,7 +449,7 @@ class Reconstruction:
 
 @torch.no_grad()
 def reconstruct(model: Mgrade, train: Lorenz, test: Lorenz, skip: int, points: int = 4000) -> Reconstruction:
-    """Measure how well a network follows the system, with a readout of its states that is fitted on `train`.
+    """Measure how well an mGRADE network follows the system, with a readout of its states that is fitted on `train`.
 
     The first `skip` steps of each trajectory do not count. The overlap is that of `points` points of the test
     trajectories, evenly taken.

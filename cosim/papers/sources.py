@@ -73,7 +73,7 @@ class BackboneData(Protocol):
         ...
 
     def fingerprint(self) -> str:
-        """Return a text that differs where another source draws other batches."""
+        """Return a text that differs where another source of a backbone's data draws other batches."""
         ...
 
 
@@ -156,15 +156,15 @@ class ParitySource:
     scale = np.ones(1)
 
     def batch(self, rng: Generator, count: int) -> Samples:
-        """Draw samples of the training lengths."""
+        """Draw samples of parity of the training lengths for a backbone."""
         return self._draw(rng, count, self.longest)
 
     def validation(self, count: int, seed: int) -> Samples:
-        """Draw samples of the training lengths, the same for the same seed."""
+        """Draw samples of parity of the training lengths for a backbone, equal ones for the same seed."""
         return self._draw(default_rng([1, seed]), count, self.longest)
 
     def test(self) -> Samples:
-        """Draw the test samples, of all lengths."""
+        """Draw a backbone's test samples of parity, of all lengths."""
         return self._draw(default_rng([2, 0]), self.tests, self.test_longest)
 
     def fingerprint(self) -> str:
@@ -179,7 +179,8 @@ class ParitySource:
 
 
 def load_source(name: str | None, data: Path | None = None) -> BackboneData:
-    """Return the source called `name`, of one of the tasks of `cosim.tasks.load`; `data` as for these.
+    """Return the source of a backbone's data called `name`, of one of the tasks of `cosim.tasks.load`; `data` as for
+    these.
 
     Parity as published is drawn anew for every batch. Raises InputError for an unknown name, and for data that are
     missing or not asked for.

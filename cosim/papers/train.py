@@ -238,7 +238,7 @@ class BackboneProblem(Problem[Backbone]):
         return measure(self.model, samples, classes=self.classes, mixed=self.training.mixed)
 
     def judged(self, iterations: int, recorder: Recorder) -> Model:
-        """Return the model as it is, with its figures on held-out and test samples."""
+        """Return the backbone as it is, with its figures on held-out and test samples."""
         epsilon = epsilon_at(self.training.iterations, self.training.iterations, self.epsilon)
         self.model.set_epsilon(epsilon)
         figures: Figures = {"iterations": iterations}
@@ -290,8 +290,8 @@ def history_of(model: Model) -> History:
 
 
 def find_finished(setup: Setup, path: Path) -> SeedSelection | None:
-    """Return what an earlier training of this checked setup has left in a file; None where that is of another one, or
-    not there."""
+    """Return what an earlier training of a backbone of this checked setup has left in a file; None where that is of
+    another one, or not there."""
     if not path.is_file() or not stays_software(path):
         return None
     model = load_model(path)

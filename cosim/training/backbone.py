@@ -95,7 +95,8 @@ class HardwareNetwork(nn.Module):
             cell.epsilon = epsilon
 
     def set_devices(self, spread: SigmaParts | None, drawn: SigmaParts | None) -> None:
-        """Count distances from now on in standard deviations of `spread`; decisions have the noise of `drawn`."""
+        """Count a trained network's distances from now on in standard deviations of `spread`; decisions have the noise
+        of `drawn`."""
         starts = {name: cell.start for name, cell in self.cells.items()}
         starts |= {name: torch.zeros(self.encoding.width) for name in self.late}
         for name, cell in self.cells.items():
@@ -112,7 +113,8 @@ class HardwareNetwork(nn.Module):
         return len(layer.start) if isinstance(layer, RecurrentCell) else self.encoding.width
 
     def encode(self, x: Tensor) -> Tensor:
-        """Encode raw x (n, time, features) as currents (n, time, width), as cosim.network.reference.encode_inputs."""
+        """Encode for a network in training raw x (n, time, features) as currents (n, time, width), as
+        cosim.network.reference.encode_inputs."""
         return encode(x, self.offset, self.scale, self.encoding)
 
     def forward(
@@ -123,7 +125,8 @@ class HardwareNetwork(nn.Module):
         rng: torch.Generator | None = None,
         chips: Chips | None = None,
     ) -> BackboneOutput:
-        """x (n, time, features) raw; lengths (n,) valid steps, default all; `noise` is drawn from `rng` if given.
+        """Compute the outputs of a network in training; x: (n, time, features) raw; lengths (n,) valid steps, default
+        all; `noise` is drawn from `rng` if given.
 
         `chips`: freshly drawn ones, on which the samples run in equal shares, in order; None for nominal devices.
         """
@@ -246,7 +249,7 @@ def encode(x: Tensor, offset: Tensor, scale: Tensor, encoding: InputEncoding) ->
 
 
 def delayed(x: Tensor, frames: int) -> Tensor:
-    """Return a tensor x (n, time, width) delayed by so many time steps, with zeros in front."""
+    """Return in training a tensor x (n, time, width) delayed by so many time steps, with zeros in front."""
     return nn.functional.pad(x, (0, 0, frames, 0))[:, : x.shape[1]]
 
 

@@ -105,11 +105,12 @@ class FirstQuadrantCell(RecurrentCell):
 
     @property
     def start(self) -> Tensor:
-        """h before the first step, (width,)."""
+        """Return a torch cell's h before the first step, (width,)."""
         return torch.zeros_like(self.lo_free)
 
     def thresholds(self, noise: float = 0.0, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-        """Return beta_lo and beta_hi, (width,) each; noise on beta_lo and the width between them keeps their order."""
+        """Return a torch cell's beta_lo and beta_hi, (width,) each; noise on beta_lo and the width between them keeps
+        their order."""
         lo, width = BETA_MIN + _positive(self.lo_free), self.width_min + _positive(self.width_free)
         lo, width = (perturb(value, noise, rng) for value in (lo, width))
         return lo, lo + width
@@ -132,7 +133,7 @@ class FirstQuadrantCell(RecurrentCell):
         lines: Lines | None = None,
         before: Tensor | None = None,
     ) -> CellOutput:
-        """x (n, time, inputs); `lines`: of x on chips that vary, from `start` on."""
+        """Compute a torch cell's states of x (n, time, inputs); `lines`: of x on chips that vary, from `start` on."""
         u = self.linear(x, noise, rng, lines)
         lo, hi = self.thresholds(noise, rng)
         if lines is not None:
@@ -147,7 +148,7 @@ class FirstQuadrantCell(RecurrentCell):
         return CellOutput((1.0 + q) / 2.0, _deciding_distance(_away(u, lo, hi), kept), decided.sigmas(lo, hi, kept))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> FirstQuadrantLayer:
-        """Return the layer as numpy data, float64."""
+        """Return what a torch cell has learned as a network's layer, numpy data in float64."""
         weight, bias = map(as_array, self.linear.rounded())
         lo, hi = map(as_array, self.thresholds())
         return FirstQuadrantLayer(name, sources, weight, bias, lo, hi, np.ones(len(bias)), float(self.epsilon))
@@ -177,7 +178,7 @@ class SignedCell(RecurrentCell):
 
     @property
     def start(self) -> Tensor:
-        """h before the first step, (width,)."""
+        """Return a torch cell's h before the first step, (width,)."""
         return self.stored(-self.bias_alpha())
 
     def bias_alpha(self) -> Tensor:
@@ -185,7 +186,8 @@ class SignedCell(RecurrentCell):
         return torch.ones_like(self.linear.bias) if self.alpha is None else self.alpha.rounded()[1]
 
     def stored(self, value: Tensor) -> Tensor:
-        """Return values, of any shape, as an update stores them: on the grid of levels where the cell has one."""
+        """Return a torch cell's values, of any shape, as an update stores them: on the grid of levels where the cell
+        has one."""
         return value if self.levels is None else _on_levels(value, self.levels)
 
     def bias_beta(self) -> Tensor:
@@ -232,7 +234,7 @@ class SignedCell(RecurrentCell):
         return CellOutput(h, distance, decided.sigmas(-beta, beta, kept))
 
     def offset(self) -> Tensor:
-        """Return the common-mode offset of a cell with constant thresholds, (width,), units."""
+        """Return the common-mode offset of a torch cell with constant thresholds, (width,), units."""
         return torch.from_numpy(common_mode_offset(self.bias_beta().detach().numpy()))
 
     def _on_chips(self, x: Tensor, noise: float, rng: torch.Generator | None, lines: Lines) -> CellOutput:
@@ -250,7 +252,7 @@ class SignedCell(RecurrentCell):
         return CellOutput(h, _deciding_distance(_away(candidate, lo, hi), kept), decided.sigmas(lo, hi, kept))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> SignedLayer:
-        """Return the layer as numpy data, float64."""
+        """Return what a torch cell has learned as a network's layer, numpy data in float64."""
         weight, bias = map(as_array, self.linear.rounded())
         beta, alpha = (None if linear is None else as_array(linear.rounded()[0]) for linear in (self.beta, self.alpha))
         return SignedLayer(
@@ -347,7 +349,7 @@ def as_array(value: Tensor) -> np.ndarray:
 
 
 def convolve(u: Tensor, kernel: Tensor) -> Tensor:
-    """Convolve u (n, time, H) with one causal kernel (H, G + 1) a channel; zeros precede the first step."""
+    """Convolve in training u (n, time, H) with one causal kernel (H, G + 1) a channel; zeros precede the first step."""
     padded = nn.functional.pad(u.transpose(1, 2), (kernel.shape[1] - 1, 0))
     return nn.functional.conv1d(padded, kernel.flip(1)[:, None], groups=len(kernel)).transpose(1, 2)
 
@@ -370,13 +372,13 @@ class MinGruCell(RecurrentCell):
 
     @property
     def start(self) -> Tensor:
-        """h before the first step, (width,)."""
+        """Return a torch cell's h before the first step, (width,)."""
         return torch.zeros_like(self.linear.bias)
 
     def forward(
         self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
     ) -> CellOutput:
-        """Compute the states of x (n, time, inputs)."""
+        """Compute a torch cell's states of x (n, time, inputs)."""
         candidate = torch.relu(self.linear(x, noise, rng, lines))
         rate = torch.relu(self.gate(x, noise, rng, lines))
         rate = rate if self.top is None else self.top * rate / (self.top + rate)
@@ -385,7 +387,7 @@ class MinGruCell(RecurrentCell):
         return CellOutput(h, torch.full_like(h, math.inf))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> MinGruLayer:
-        """Return the layer as numpy data, float64."""
+        """Return what a torch cell has learned as a network's layer, numpy data in float64."""
         (weight, bias), (weight_gate, bias_gate) = (map(as_array, one.rounded()) for one in (self.linear, self.gate))
         top = None if self.top is None else np.full(len(self.linear.bias), self.top)
         return MinGruLayer(name, sources, weight, bias, weight_gate, bias_gate, top)
@@ -412,7 +414,7 @@ class GammaCell(RecurrentCell):
 
     @property
     def start(self) -> Tensor:
-        """h before the first step, (width,)."""
+        """Return a torch cell's h before the first step, (width,)."""
         return torch.zeros_like(self.linear.bias)
 
     @property
@@ -428,12 +430,12 @@ class GammaCell(RecurrentCell):
     def forward(
         self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
     ) -> CellOutput:
-        """Compute the states of x (n, time, inputs)."""
+        """Compute a torch cell's states of x (n, time, inputs)."""
         candidate = torch.relu(self.linear(x, noise, rng, lines))
         h = convolve(candidate, self.kernel(x.shape[1]))
         return CellOutput(h, torch.full_like(h, math.inf))
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> GammaLayer:
-        """Return the layer as numpy data, float64."""
+        """Return what a torch cell has learned as a network's layer, numpy data in float64."""
         weight, bias = map(as_array, self.linear.rounded())
         return GammaLayer(name, sources, weight, bias, as_array(self.positions), np.full(len(bias), float(ORDER)))

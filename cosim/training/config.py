@@ -117,7 +117,7 @@ def state_path(path: Path) -> Path:
 
 
 def seed_path(path: Path, seed: int) -> Path:
-    """Return where the finished network or model of one seed is kept until all are."""
+    """Return where the finished network or model of one seed's training is kept until all are trained."""
     return work_folder(path) / f"seed{seed}.pt"
 
 

@@ -84,14 +84,15 @@ class Chips:
         return Lines(self, negative, positive, torch.zeros(width))
 
     def draw_state_lines(self, zero: Tensor) -> Lines:
-        """Draw the lines of states, the level of each included; zero (width,): see `Lines`."""
+        """Draw for training on chips the lines of states, the level of each included; zero (width,): see `Lines`."""
         width = len(zero)
         level = self.draw(self.model.cell_n, width) - self.gain_diode
         lines = self.draw_lines(width)
         return Lines(self, lines.p + level, lines.n + level, zero)
 
     def draw_weights(self, w: Tensor, lines: Lines) -> Tensor:
-        """Draw w (outputs, inputs) as mirrors on these lines give it, (count, outputs, inputs)."""
+        """Draw for training on chips w (outputs, inputs) as mirrors on these lines give it, (count, outputs,
+        inputs)."""
         model, positive = self.model, (w > 0).detach()
         counts = (w.detach().abs() * model.units).clamp(min=1.0)
         sigma = torch.where(positive, model.mirror_n, model.mirror_p) / counts.sqrt()
@@ -99,7 +100,8 @@ class Chips:
         return w * torch.exp(line + sigma * self.draw(1.0, *w.shape))
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor, lines: Lines, offset: Tensor | None = None) -> Tensor:
-        """Compute W x + b + offset as the mirrors give it, (n, time, outputs), for x (n, time, inputs) in units.
+        """Compute for training on chips W x + b + offset as the mirrors give it, (n, time, outputs), for x (n, time,
+        inputs) in units.
 
         n is a multiple of `count`. Currents are x - zero, and the bias carries what that takes away.
         """
@@ -111,7 +113,8 @@ class Chips:
         return torch.baddbmm(biases.mT, grouped, weights.mT).reshape(n, steps, -1)
 
     def compare(self, u: Tensor, lo: Tensor, hi: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return candidate (n, time, width) and thresholds (n, 1, width) as the cells find them, from u, lo and hi.
+        """Return for training on chips the candidate (n, time, width) and thresholds (n, 1, width) as the cells find
+        them, from u, lo and hi.
 
         The candidate is rectified where it matters: a lower threshold that mismatch drives below 0 is never reached.
         """
@@ -169,7 +172,8 @@ def range_excess(states: Tensor, start: Tensor, range_max: float) -> Tensor:
 
 
 def circuit_limits(grid: float | None) -> BuildLimits:
-    """Return the limits on the chip of a network with weights on this grid, in software units, at default options.
+    """Return for training the limits on the chip of a network with weights on this grid, in software units, at default
+    options.
 
     The compiler moves a threshold to the middle of the gap of its candidate, which is up to a step of the grid: the
     highest one leaves half a step.
@@ -207,7 +211,7 @@ class GridLinear(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs).uniform_(*bias_range))
 
     def rounded(self) -> tuple[Tensor, Tensor]:
-        """Return weight and bias as the mirrors realise them."""
+        """Return trained weight and bias as the mirrors realise them."""
         return round_to_grid(self.weight, self.grid, self.w_max), round_to_grid(self.bias, self.grid, self.w_max)
 
     def forward(
@@ -218,7 +222,7 @@ class GridLinear(nn.Module):
         lines: Lines | None = None,
         offset: Tensor | None = None,
     ) -> Tensor:
-        """Compute weight x + bias on the grid, (n, time, outputs), with relative noise on each parameter.
+        """Compute in training weight x + bias on the grid, (n, time, outputs), with relative noise on each parameter.
 
         x: (n, time, inputs). lines: of the signals x on chips that vary; offset: joins the bias current, only with
         `lines`.
@@ -230,7 +234,8 @@ class GridLinear(nn.Module):
 
     @torch.no_grad()
     def clip_(self) -> None:
-        """Pull the free values back into the range of the mirrors, so that they do not run away behind the rounding."""
+        """Pull a training's free values back into the range of the mirrors, so that they do not run away behind the
+        rounding."""
         self.weight.clamp_(-self.w_max, self.w_max)
         self.bias.clamp_(-self.w_max, self.w_max)
 
@@ -248,7 +253,7 @@ class LayerDevices:
     constant: Tensor = field(default_factory=lambda: torch.zeros(1))
 
     def row(self, x: Tensor, linear: GridLinear, offset: Tensor | float = 0.0) -> WeightedRows:
-        """Return the row that the layer adds up for x (n, time, inputs); offset: joins the bias."""
+        """Return for training the row that the layer adds up for x (n, time, inputs); offset: joins the bias."""
         weight, bias = linear.rounded()
         bias = bias + weight @ self.zero + offset
         current = torch.nn.functional.pad(x - self.zero, (0, 1), value=1.0)
@@ -256,7 +261,8 @@ class LayerDevices:
         return WeightedRows(torch.cat([weight, bias[:, None]], dim=1), current, current * states)
 
     def with_noise(self, row: WeightedRows, u: Tensor, rng: torch.Generator | None) -> Tensor:
-        """Return candidates (n, time, width) with noise drawn for each decision; unchanged without a generator."""
+        """Return for training the candidates (n, time, width) with noise drawn for each decision; unchanged without a
+        generator."""
         if self.drawn is None or self.drawn.noise is None or rng is None:
             return u
         variance = noise_variance(row, torch.relu(u.detach()), self.drawn.units, self.drawn.noise)

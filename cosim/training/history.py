@@ -68,7 +68,8 @@ class Recorder:
             self._passing(self._seed, point)
 
     def columns(self, score: str) -> Columns:
-        """Return the points so far as lists by column, the seed first; score: the name of the validation score."""
+        """Return a training's points so far as lists by column, the seed first; score: the name of the validation
+        score."""
         found = self.rows[self.rows[:, 0] > 0]
         names = [f"validation_{score}" if name == "validation_score" else name for name in Point._fields]
         columns: Columns = {name: found[:, k].tolist() for k, name in enumerate(names)}
@@ -108,7 +109,8 @@ def spread_over(figures: Iterable[Mapping[str, Any]], name: str) -> SeedSpread:
 def history_of_seeds(
     history: Mapping[str, Any], figures: Mapping[int, Mapping[str, Any]], curves: Iterable[Columns]
 ) -> Mapping[str, Any]:
-    """Return the history of the network that is kept of several seeds: its own, with figures and curves of all."""
+    """Return the training history of the network that is kept of several seeds: its own, with figures and curves of
+    all."""
     joined: Columns = {}
     for curve in curves:
         for name, values in curve.items():

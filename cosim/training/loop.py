@@ -227,7 +227,7 @@ class TrainingLoop:
         return {"loss": value} | problem.shown(epsilon, None if self.best is None else self.rank)
 
     def take_best(self) -> None:
-        """Give the model the parameters of the smallest rank; they stay as they are where none was measured."""
+        """Give the trained model the parameters of the smallest rank; they stay as they are where none was measured."""
         if self.best is not None:
             self.problem.model.load_state_dict(self.best)
 

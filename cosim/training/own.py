@@ -76,7 +76,7 @@ class CMRU(nn.Module):
         return self._distance
 
     def forward(self, x: Tensor) -> Tensor:
-        """Compute h (n, time, units) of x (n, time, inputs)."""
+        """Compute a CMRU's states h in one's own training (n, time, units) of x (n, time, inputs)."""
         rng = torch.default_generator if self.training and self.noise else None
         output = self.cell(x, self.noise, rng)
         self._distance = output.distance
@@ -106,7 +106,7 @@ class Encode(nn.Module):
         self.register_buffer("scale", torch.as_tensor(encoding.scale, dtype=torch.get_default_dtype()))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Encode raw x (n, time, features) as currents in units, (n, time, width)."""
+        """Encode for one's own training raw x (n, time, features) as currents in units, (n, time, width)."""
         return encode(x, self.offset, self.scale, self.encoding)
 
 
@@ -146,7 +146,8 @@ def export(
     pooling: Pooling = "mean",
     sources: Mapping[str, Sequence[str]] | None = None,
 ) -> Network:
-    """Return the modules as a checked network: parts by name in the order of their calls, the last one `readout`.
+    """Return one's own trained modules as a checked network: parts by name in the order of their calls, the last one
+    `readout`.
 
     Each reads the one in front of it, the first the input; `sources` names what those read that read anything else, in
     the order in which it is joined along the last axis. The grid of the network is that of its parts, where they agree.

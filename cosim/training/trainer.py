@@ -161,7 +161,7 @@ class Seeds:
     figures: dict[int, Figures]
 
     def spread(self, figure: str) -> SeedSpread:
-        """Return mean, smallest and largest of a figure over the seeds."""
+        """Return mean, smallest and largest of a figure over the seeds of a training."""
         return spread_over(self.figures.values(), figure)
 
 
@@ -345,7 +345,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
         self.generator.set_state(state["rng"])
 
     def refusal(self) -> str:
-        """Return the compiler's reason against the network as it is now; an empty text where it takes the network."""
+        """Return the compiler's reason against the network as trained so far; an empty text where it takes it."""
         network, (x, _, lengths) = self.network(), self.held
         ranges = measure_state_ranges(network, x.numpy(), lengths.numpy(), "held-out data")
         return refusal(replace(network, state_ranges=ranges), self.job.check)
@@ -357,7 +357,8 @@ class HardwareProblem(Problem[HardwareNetwork]):
         return (output.scores - y).abs().mean().item()
 
     def run_chips(self, x: Tensor, lengths: Tensor, count: int, seed: int) -> Iterator[BackboneOutput]:
-        """Yield the outputs of all samples on each of `count` chips, which are equal in every call with one seed.
+        """Yield for training the outputs of all samples on each of `count` chips, which are equal in every call with
+        one seed.
 
         Without mismatch there is one output, on nominal devices. Chips are run one at a time to save memory.
         """
@@ -394,7 +395,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
 
     @torch.no_grad()
     def measure_chips(self) -> dict[str, float]:
-        """Measure the score on the test samples over chips of the best network: mean, and that of the worst chip."""
+        """Measure the best trained network's score on the test samples over chips: mean, and that of the worst chip."""
         y, lengths = torch.from_numpy(self.task.y_test), torch.from_numpy(self.task.len_test)
         outputs = self.run_chips(torch.from_numpy(self.task.x_test), lengths, TEST_CHIPS, TEST_SEED)
         scores = [self.score(output, y) for output in outputs]
@@ -436,7 +437,7 @@ _LEVEL = 16.0  # the largest state of a unit that keeps no count
 
 
 def count_weights(architecture: Architecture, inputs: int, outputs: int) -> int:
-    """Return how many weights of signals a network of `inputs` currents and `outputs` has, biases not counted."""
+    """Return how many weights of signals a network to train of `inputs` currents and `outputs` has, without biases."""
     cells, read = architecture.cells, inputs * (1 + architecture.taps) + architecture.lines
     count, previous = architecture.lines * inputs, read
     if architecture.hidden:
@@ -504,7 +505,8 @@ def samples_of(task: Task, mask: np.ndarray) -> Samples:
 
 
 def sampling_weights(y: np.ndarray) -> Tensor:
-    """Return the chance of each sample to be drawn, (n,): every class equally likely, a rare one as well."""
+    """Return the chance of each sample to be drawn into a training's batch, (n,): every class equally likely, a rare
+    one as well."""
     if y.ndim != 1:
         return torch.ones(len(y))
     counts = np.bincount(y)

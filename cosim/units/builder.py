@@ -23,12 +23,12 @@ _SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
 
 
 def net(name: str) -> str:
-    """Return the net stem of a graph node's name in the network's subcircuit: `layer0.3` -> `layer0_3`."""
+    """Return, for units in a network's subcircuit, the net stem of a graph node's name: `layer0.3` -> `layer0_3`."""
     return name.replace(".", "_")
 
 
 def instance(name: str) -> str:
-    """Return the path of a cell's instance in the network's subcircuit, as names of its transistors begin."""
+    """Return the path of a unit's instance in the network's subcircuit, as names of its transistors begin."""
     return f"{NETWORK}.{name}"
 
 

@@ -28,12 +28,13 @@ def bias_words(design: Design, bias: Bias) -> str:
 
 
 def bias_name(design: Design, bias: Bias) -> str:
-    """Return the assumption in two or three words, as in "tracking bias"."""
+    """Return the assumption on bias currents of a verb's run in two or three words, as in "tracking bias"."""
     return "bias of its tree" if design.assembly.around.feeds else f"{bias} bias"
 
 
 def applicable_biases(design: Design, technology: Technology, simulator: str = NGSPICE) -> tuple[tuple[Bias, ...], str]:
-    """Return the assumptions under which a circuit can be looked at, and why the others cannot, empty for none.
+    """Return the assumptions on bias currents under which a verb can look at a circuit, and why the others cannot,
+    empty for none.
 
     A tree on the chip leaves no pin to scale; a reference that cannot be measured at the nominal point gives no factor.
     """

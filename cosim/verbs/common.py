@@ -283,7 +283,8 @@ def load_run(
 
 
 def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "NoiseSimulation":
-    """Return the noise of a design's devices with a seed, after measuring its technology where no figures are kept."""
+    """Return a verb's noise of a design's devices with a seed, after measuring its technology where no figures are
+    kept."""
     from cosim.technology.conditions import with_flicker
     from cosim.variation.noise import NoiseSimulation
     from cosim.verbs.calibrate.noise import find_noise
@@ -309,7 +310,7 @@ def check_json(path: Path | None) -> None:
 
 
 def describe_failed(failed: int, folder: Path) -> str | None:
-    """Return the complaint about runs that have failed, with where their decks are; None where none has."""
+    """Return a verb's complaint about runs that have failed, with where their decks are; None where none has."""
     return f"{failed} runs failed; their decks are in {folder / 'failed'}" if failed else None
 
 
@@ -320,8 +321,11 @@ def audit_option() -> Declared:
 
 
 def audit_count(audit: int | None, engine: str) -> int:
-    """Return how many samples to audit, before anything runs. Raises InputError for an engine that is not audited,
-    MissingToolError where ngspice is missing and the audit was asked for; else it is left out with a message."""
+    """Return how many samples a verb is to audit, before anything runs.
+
+    Raises InputError for an engine that is not audited, MissingToolError where ngspice is missing and the audit was
+    asked for; else it is left out with a message.
+    """
     from cosim.engines.table import simulator_named
 
     if not engine_entry(engine).quick:

@@ -123,14 +123,14 @@ def compile_for(
 
 
 def teller(network: Network, say: Say) -> Say:
-    """Return what says the steps of a work on a network: `say` where it is so large that they take seconds."""
+    """Return what says the steps of a verb's work on a network: `say` where it is so large that they take seconds."""
     cells = sum(layer.width for layer in network.recurrent_layers)
     return say if cells > LARGE else lambda line: None
 
 
 def draw_samples(network: Network, data: Path | None, count: int | None, seed: int, say: Say) -> TestSet:
-    """Return the test samples of a run, all or `count` by the seed; `say` hears where there are fewer than asked for,
-    or where inputs are clipped."""
+    """Return the test samples of a verb's run, all or `count` by the seed; `say` hears where there are fewer than asked
+    for, or where inputs are clipped."""
     test_set = load_test_set(network, data)
     if count is not None and count > (there := len(test_set.y)):
         say(f"--samples {count}: the test set has {there} sample{'s' if there > 1 else ''}; all are used")
@@ -138,8 +138,10 @@ def draw_samples(network: Network, data: Path | None, count: int | None, seed: i
 
 
 def pick_sample(network: Network, data: Path | None, number: int, say: Say) -> TestSet:
-    """Return one test sample by its number. Raises InputError when there is none; `say` hears where inputs are
-    clipped."""
+    """Return a verb's one test sample by its number.
+
+    Raises InputError when there is none; `say` hears where inputs are clipped.
+    """
     test_set = load_test_set(network, data)
     test_set.inputs(number)
     return _told(network, test_set.select(np.array([number])), say)
@@ -170,8 +172,8 @@ class Settling:
 
 
 def slowest_line(design: Design, condition: Condition | None = None) -> Settling:
-    """Find the line of a feature or a unit that limits the frame, at the temperature of the condition. A time ramp
-    never falls, so its line counts for none."""
+    """Find for a verb's warning the line of a feature or a unit that limits the frame, at the temperature of the
+    condition. A time ramp never falls, so its line counts for none."""
     loads, features = gate_loads(design, condition), design.network.encoding.features
     lines = {
         node.name: max(loads[f"{place}{net(node.name)}_{line}"] for place in ("", f"x{NETWORK}.") for line in "np")

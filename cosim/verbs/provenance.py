@@ -17,7 +17,7 @@ def subject_of(design: Design) -> PageSubject:
 
 
 def origins(design: Design, made_with: Mapping[str, str] = {}) -> dict[str, str]:
-    """Return hashes and versions of a design. made_with: name of what else ran -> its version."""
+    """Return hashes and versions of a design for a verb's page. made_with: name of what else ran -> its version."""
     calibration = design.calibration
     return {
         "network": network_hash(design),

@@ -8,7 +8,7 @@ from cosim.engines.simulation.undecided import Undecided, UndecidedChips
 
 
 def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:
-    """Return a statement for each simulator, and reason, that ran samples in place of the engine, by
+    """Return a statement of a verb's page for each simulator, and reason, that ran samples in place of the engine, by
     `Inference.elsewhere`; none where there are none."""
     parts = ((*text.partition(": "), count) for text, count in elsewhere.items() if count)
     return tuple(f"by {other} {count} samples{f' ({reason})' if reason else ''}" for other, _, reason, count in parts)
@@ -34,7 +34,7 @@ def _of(count: int, whole: int, what: str) -> str:
 
 
 def say_audit(audit: Audit | None) -> list[str]:
-    """Return statements on what an audit found; none without an audit."""
+    """Return statements of a verb's page on what an audit found; none without an audit."""
     if audit is None:
         return []
     if not audit.instances:
@@ -56,8 +56,8 @@ def say_audit(audit: Audit | None) -> list[str]:
 def trust_rows(
     elsewhere: Mapping[str, int], undecided: Undecided | UndecidedChips | None, audit: Audit | None
 ) -> tuple[tuple[str, str], ...]:
-    """Return rows, (name, value), on samples that another simulator ran, what an error of the engine could turn, and
-    the audit; without those on which there is nothing to say."""
+    """Return rows of a verb's page, (name, value), on samples that another simulator ran, what an error of the engine
+    could turn, and the audit; without those on which there is nothing to say."""
     found = {
         "simulated elsewhere": say_elsewhere(elsewhere),
         "undecided": say_undecided(undecided),
@@ -67,7 +67,7 @@ def trust_rows(
 
 
 def format_refusal(audit: Audit, place: str) -> str:
-    """Return why a run whose audit failed is refused, and where its results are."""
+    """Return why a verb's run whose audit failed is refused, and where its results are."""
     compared = audit.bits - audit.ties - audit.behind
     if not audit.bits:
         return (

@@ -135,7 +135,7 @@ def words_of(key: str) -> str:
 
 
 def worded(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of a nested object in words, each with its unit."""
+    """Yield (name, value) of a nested object in the words of verbs' pages, each with its unit."""
     for key, value in values.items():
         shown = WORDS[key].shown if key in WORDS else show
         if shown is show and isinstance(value, Mapping) and value:
@@ -145,7 +145,7 @@ def worded(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str,
 
 
 def say_constant(states: Mapping[str, int]) -> str:
-    """Return a sentence on cells that are always in one state, by their names; empty for none."""
+    """Return a sentence of a verb's page on cells that are always in one state, by their names; empty for none."""
     if not states:
         return ""
     named = ", ".join(name if state == 0 else f"{name} (state {state})" for name, state in states.items())
@@ -154,7 +154,7 @@ def say_constant(states: Mapping[str, int]) -> str:
 
 
 def say_conditions(technology: Technology) -> str:
-    """Return corner, temperature and supply as text."""
+    """Return corner, temperature and supply as the text of verbs' pages."""
     return f"{technology.corner}, {technology.celsius:g} °C, {technology.supply:g} V"
 
 

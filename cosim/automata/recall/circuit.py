@@ -45,7 +45,7 @@ def memory(symbols: int, frames: int) -> Network:
 
 
 def correlator(pattern: Bits) -> Network:
-    """Return a network made by rule whose unit `match` is on where the last input bits equal this pattern.
+    """Return a recall circuit made by rule whose unit `match` is on where the last input bits equal this pattern.
 
     The pattern's first bit is the oldest. The row has 1 on the taps where the pattern has a 1, -1 elsewhere, and
     reaches 1
@@ -60,7 +60,8 @@ def correlator(pattern: Bits) -> Network:
 
 
 def matched_filter(patterns: Patterns) -> Network:
-    """Scores: how many of the last bits of the input are as in each pattern, (time, patterns); all equally long."""
+    """Return a recall circuit that scores how many of the last bits of the input are as in each pattern, (time,
+    patterns); all equally long."""
     rows, _ = _patterns(patterns)
     sources, late = _register(BIT, rows.shape[1])
     readout = Readout(sources, *_agreement(rows), "last")

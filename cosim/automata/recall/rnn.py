@@ -201,7 +201,7 @@ class DelayLineState:
         self._newest = 0
 
     def step(self, symbol: int) -> None:
-        """Compute the delay line's H_t from H_{t-1}."""
+        """Compute for recall the delay line's H_t from H_{t-1}."""
         h = self._network.step(self._rows[self._newest], symbol)
         self._network.activation.apply(self._rows)
         if self._noise:

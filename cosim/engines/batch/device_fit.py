@@ -53,11 +53,11 @@ class MeasuredDevice:
 
     @property
     def sign(self) -> int:
-        """Return 1 for an n device under measurement, -1 for a p device."""
+        """Return 1 for an n device under measurement for the batched engine, -1 for a p device."""
         return 1 if self.kind.polarity == "n" else -1
 
     def devices(self, copy: int) -> Iterator[Mos]:
-        """Yield the transistors of one copy of the measured device.
+        """Yield the transistors of one copy of the device that a table of the batched engine is measured on.
 
         Nets s, d and m (between two) have the copy's number behind them, as has the gate g; the bulk is on ground.
         """

@@ -95,7 +95,8 @@ def evaluate_drain_line(s: Any, v: Any, line: int, lane: int, y: float) -> None:
 
 @inlined_jit
 def spline_columns(values: Any, first: int, rows: Any, places: Any) -> Any:
-    """Return the four columns of a four-terminal device's table at a place, each with its three derivatives by place.
+    """Return in a kernel the four columns of a four-terminal device's table at a place, each with its three derivatives
+    by place.
 
     first: the place's first coefficient; rows: of the two inner axes; places: in the cells of the three axes, 0 to 1.
     """

@@ -75,7 +75,8 @@ class Deviations:
 
 @lru_cache(maxsize=2)
 def effects_of(design: Design) -> tuple[Effect, ...]:
-    """Return every factor by which a compiled network's currents deviate, with the transistors that make it."""
+    """Return every factor by which a compiled network's currents deviate in the behavioral equations, with the
+    transistors that make it."""
     technology = design.technology
     found = {element.name: element for element in design.flat.elements if isinstance(element, Mos)}
 

@@ -189,7 +189,7 @@ class _Engine:
         return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal, *noisy)
 
     def run_frames(self, sources: Mapping[str, Array], first: Mapping[str, tuple[Array, Array]]) -> None:
-        """Evaluate all frames of each node, node after node.
+        """Evaluate by the behavioral equations all frames of each node, node after node.
 
         sources: currents (n, time), A; first: what signals that are read late deliver before the first frame, (n, 1).
         """
@@ -215,7 +215,8 @@ class _Engine:
                 self.late[name] = later(n, 1, first_n), later(p, 1, first_p)
 
     def run_stepwise(self, sources: Mapping[str, Array]) -> None:
-        """Evaluate one frame after the other, which a graph needs where a state depends on itself."""
+        """Evaluate by the behavioral equations one frame after the other, which a graph needs where a state depends on
+        itself."""
         shape = next(iter(sources.values())).shape
         late, frames = self.reset(shape[0]), list["_Engine"]()
         for t in range(shape[1]):
@@ -232,8 +233,8 @@ class _Engine:
             setattr(self, kept, {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]})
 
     def reset(self, n: int) -> dict[str, tuple[Array, Array]]:
-        """Return the currents in front of the first frame of memories that are read late: node -> pair, each (n, 1),
-        ampere."""
+        """Return, for the behavioral equations, the currents in front of the first frame of memories that are read
+        late: node -> pair, each (n, 1), ampere."""
         late = {source for (source, _), weight in self.graph.weights.items() if weight.late}
         found: dict[str, tuple[Array, Array]] = {}
         for node in self.graph.memories:
@@ -244,11 +245,12 @@ class _Engine:
         return found
 
     def standing(self, node: Memory, states: States) -> tuple[Array, Array]:
-        """Return the currents that a memory in the given states delivers on its two lines, ampere."""
+        """Return, by the behavioral equations, the currents that a memory in the given states delivers on its two
+        lines, ampere."""
         return self.deliver(node.name, self.current(node, self.cell(node), states))
 
     def bit(self, source: str, *, late: bool) -> NDArray[np.bool_]:
-        """Tell whether a symbol comparator finds a signal on, (n, time)."""
+        """Tell whether, by the behavioral equations, a symbol comparator finds a signal on, (n, time)."""
         _, line_p = self.late[source] if late else self.lines[source]
         half = self.graph.half(source)
         assert half is not None, f"{source} has no symbol comparator"
@@ -300,17 +302,20 @@ class _Engine:
         return self.current(node, cell, states)
 
     def drawn(self, node: Memory, candidate: Array, noise: Candidates) -> Array:
-        """Return the noise of what a memory decides by, (n, time), one number a decision, ampere."""
+        """Return the noise in the behavioral equations of what a memory decides by, (n, time), one number a decision,
+        ampere."""
         self.frozen[node.name] = frozen = noise.frozen(node, candidate)
         self.sigmas[node.name] = sigma = noise.decided(node, candidate, frozen)
         return sigma * noise.model.noise.normals(node.name, candidate.shape, self.first)
 
     def arriving(self, source: str, *, late: bool) -> Array:
-        """Return the current of a signal, or with `late` that of the frame before, (n, time), ampere."""
+        """Return, by the behavioral equations, the current of a signal, or with `late` that of the frame before, (n,
+        time), ampere."""
         return self.late[source][1] if late else self.currents[source]
 
     def values(self, node: Memory) -> tuple[Array, ...]:
-        """Return the currents of a memory's value edges, ampere, each with its noise where there is a noise model."""
+        """Return, by the behavioral equations, the currents of a memory's value edges, ampere, each with its noise
+        where there is a noise model."""
         edges = self.graph.into(node.name, "value")
         found = [(source, self.currents[source] * self.deviations.lines_p.get(source, 1.0)) for source, _ in edges]
         if (noise := self.noise) is None:
@@ -322,7 +327,8 @@ class _Engine:
         )
 
     def betas(self, node: Memory) -> tuple[Array, Array]:
-        """Return the sum of a memory's beta edges as it arrives in the threshold line, and in the width line, ampere.
+        """Return, by the behavioral equations, the sum of a memory's beta edges as it arrives in the threshold line,
+        and in the width line, ampere.
 
         A memory with rate edges has their sum in place of the first.
         """

@@ -65,7 +65,8 @@ _MOVED = 2e-3  # of the threshold, what the frozen candidate is moved by
 
 
 def gate_lag(fit: NoiseFit, timing: Timing, supply: float, u_t: float) -> float:
-    """Return the time in which the conductance of a closing sample gate falls to 1/e, s: n U_T over its clock's slope.
+    """Return for the behavioral model's noise the time in which the conductance of a closing sample gate falls to 1/e,
+    s: n U_T over its clock's slope.
 
     While it closes, the hold node follows the candidate's current ever more slowly, by 1 / (lag (1 + exp(t / gate))),
     so what white noise leaves on it is S / (4 lag) / (1 + 2 gate / lag): the integral of that squared, times what is
@@ -190,7 +191,7 @@ class _Model:
         return volt, self.net(volt, first, self.back)[1]
 
     def decide(self, excess: Array, more: Array) -> Array:
-        """J at the end, A."""
+        """Return the feedback current J at the end of a decision, A."""
         supply, node = self.cells.supply, self.node
         track, _ = self.track(excess)
         share, latch = node.tracking / node.joined, np.where(self.cells.on[:, None], supply, 0.0)
@@ -422,7 +423,8 @@ class Candidates:
         self.shared: dict[tuple[Key, Key], Array | float] = {}
 
     def frozen(self, node: Memory, candidate: Array) -> Array:
-        """Return the standard deviation of a memory's noisy candidate while its sample gate is open, A, (n, time)."""
+        """Return in the behavioral model the standard deviation of a memory's noisy candidate while its sample gate is
+        open, A, (n, time)."""
         if self.model.noise.flat:
             return np.full(candidate.shape, self.model.noise.flat)
         held, key = self.model.loads.held[node.name], (node.name, "candidate", False)
@@ -434,7 +436,7 @@ class Candidates:
         return np.sqrt(self.covariance(key, key) + self._drift(key) + gate) / self.model.scale
 
     def decided(self, node: Memory, candidate: Array, frozen: Array) -> Array:
-        """Return the noise of what a memory decides by, as standard deviation, ampere, (n, time).
+        """Return the behavioral model's noise of what a memory decides by, as standard deviation, ampere, (n, time).
 
         frozen: the standard deviation of its candidate, ampere, (n, time).
         """
@@ -469,12 +471,13 @@ class Candidates:
         return [*flows, Flow("cell_n", 2 * width, 2.0), Flow("cell_p", 2 * width, 2.0)] if on else flows
 
     def sigma_of(self, signal: str) -> Array:
-        """Return the noise of the current on a signal's line p, as standard deviation, ampere, (n, time)."""
+        """Return the behavioral model's noise of the current on a signal's line p, as standard deviation, ampere, (n,
+        time)."""
         key = (signal, "p", False)
         return np.sqrt(self.covariance(key, key) + self._drift(key)) / self.model.scale
 
     def covariance(self, a: Key, b: Key) -> Array | float:
-        """Return the noise covariance of two lines' currents, A^2, without flicker."""
+        """Return the behavioral model's noise covariance of two lines' currents, A^2, without flicker."""
         if not self._sources(a) & self._sources(b):
             return 0.0
         pair = (a, b) if a <= b else (b, a)

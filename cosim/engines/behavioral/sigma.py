@@ -53,12 +53,12 @@ class Decided:
 
     @property
     def sigma(self) -> Array:
-        """Return the standard deviation of the decisions' distance to the threshold by all three parts, ampere."""
+        """Return the standard deviation of behavioral decisions' distance to the threshold by all parts, ampere."""
         return np.sqrt(self.noise**2 + self.mismatch**2 + self.left**2)
 
     @property
     def sigmas(self) -> Array:
-        """Return the decisions' distance to the threshold in its standard deviations."""
+        """Return behavioral decisions' distance to the threshold in its standard deviations."""
         return self.distance / self.sigma
 
 
@@ -73,8 +73,8 @@ def decided_by(
 
 
 def devices_of(technology: Technology, fit: NoiseFit, units: int, *, chips: bool) -> SigmaParts:
-    """Return the deviations that a training counts by: noise and what calibration leaves, with `chips` mismatch as
-    well.
+    """Return from the behavioral model the deviations that a training counts by: noise and what calibration leaves,
+    with `chips` mismatch as well.
 
     units: unit devices per weight 1.0. Raises InputError for a technology without mismatch.
     """

@@ -170,7 +170,7 @@ class BackbonePlan:
 
     @property
     def settings(self) -> str:
-        """Return the settings that the row's name does not say, in words."""
+        """Return the settings that the name of a papers' table's row does not say, in words."""
         shape, training = self.shape, self.training
         return (
             f"m {shape.width}, r {shape.blocks}, {shape.pooling} pooling, batch {training.batch}, rate "

@@ -81,7 +81,7 @@ class DelayPlan:
     prepare: Callable[[int], tuple[Draw, Judge]]
 
     def train(self, seed: int, path: Path, progress: Progress) -> Outcome:
-        """Train a network, or go on with one, and judge it."""
+        """Train a network for a row of the papers' tables, or go on with one, and judge it."""
         watch, (draw, judge) = Stopwatch(progress), self.prepare(seed)
         fit = replace(self.fit, seed=seed)
         with keeping_state(path) as state:

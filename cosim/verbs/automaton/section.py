@@ -60,7 +60,8 @@ class AutomatonDrawing:
 
 
 def place(count: int, labels: Mapping[Pair, float], start: int) -> AutomatonDrawing:
-    """Lay out a graph of so many states, and of arrows (from, to) with the widths of their labels."""
+    """Lay out the picture of an automaton: a graph of so many states, and of arrows (from, to) with the widths of their
+    labels."""
     radius, apart, room = (0.27, 1.0, 4.0) if count <= _FEW else (0.21, 0.75, 6.4)
     between = [pair for pair in labels if pair[0] != pair[1]]
     apart = max([apart, *(2 * radius + labels[pair] + 0.25 for pair in between)])

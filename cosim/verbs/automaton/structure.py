@@ -30,8 +30,10 @@ class CircuitSize:
 
 
 def forms(automaton: Automaton, task: str) -> list[CircuitSize]:
-    """Return the one-hot form, then the others whose readout works, the smallest first. Raises InputError as
-    `network_of`."""
+    """Return an automaton's forms, the one-hot one, then the others whose readout works, the smallest first.
+
+    Raises InputError as `network_of`.
+    """
     one_hot = network_of(automaton, task)
     plain, *others = products(automaton)
     found = [(describe(plain), one_hot)]
@@ -43,8 +45,8 @@ def forms(automaton: Automaton, task: str) -> list[CircuitSize]:
 
 
 def smallest(found: list[CircuitSize]) -> CircuitSize:
-    """Return the form of the smallest area, of those with no more transistors than the one-hot one, which is the
-    first."""
+    """Return the automaton's form of the smallest area, of those with no more transistors than the one-hot one, which
+    is the first."""
     return min((form for form in found if form.transistors <= found[0].transistors), key=lambda form: form.area)
 
 

@@ -25,7 +25,8 @@ _END = 1.0  # s, after the supply came up
 
 
 def find_chip(technology: Technology, progress: Progress = lambda text: None) -> ChipFit:
-    """Return figures that fit these cards and blocks: shipped ones, kept ones, or new ones, measured and kept.
+    """Return a chip's calibration: figures that fit these cards and blocks: shipped ones, kept ones, or new ones,
+    measured and kept.
 
     Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
     """
@@ -41,7 +42,8 @@ def find_chip(technology: Technology, progress: Progress = lambda text: None) ->
 
 
 def chip_fingerprint(technology: Technology) -> str:
-    """Return a hash of the cards, the circuits and the conditions that the figures follow from."""
+    """Return a fingerprint for a chip's calibration: a hash of the cards, the circuits and the conditions that the
+    figures follow from."""
     circuits = [bench.circuit for bench in _benches(technology)]
     cards = device_cards(technology, set().union(*map(device_sizes, circuits))).cards
     content = {

@@ -33,7 +33,10 @@ _EXCESS = 0.9  # of the threshold: a candidate that leaves the cell off
 
 
 def measure_decision(technology: Technology, slope: float) -> DecisionNode:
-    """slope: I / (g_m U_T) of M1. Raises SimulationError where ngspice fails, MissingToolError without it."""
+    """Measure a technology's decision node for `cosim calibrate`; slope: I / (g_m U_T) of M1.
+
+    Raises SimulationError where ngspice fails, MissingToolError without it.
+    """
     found = [_small(technology, current, high=True) for current in DECISION_CURRENTS]
     at_one = DECISION_CURRENTS.index(_ONE)
     tracking, frozen = found[at_one], _small(technology, _ONE, high=False)

@@ -105,7 +105,8 @@ def calibration_benches(technology: Technology, units: int, points: Points = POI
 
 
 def calibration_fingerprint(technology: Technology, units: int, points: Points = POINTS) -> str:
-    """Return a hash of circuits, sizes, device parameters, tolerances, conditions, layout grid and measuring points.
+    """Return a calibration's fingerprint, a hash of circuits, sizes, device parameters, tolerances, conditions, layout
+    grid and measuring points.
 
     Raises InputError when the technology's library does not have a device or a size.
     """

@@ -205,7 +205,8 @@ def measure_schmitt(
     vary: Callable[[Circuit], Circuit] = lambda circuit: circuit,
     simulator: str = NGSPICE,
 ) -> tuple[float, float, float]:
-    """Measure upper threshold, lower threshold and level of one 9T cell, ampere, by one slow ramp up and down.
+    """Measure for a calibration the upper threshold, lower threshold and level of one 9T cell, ampere, by one slow
+    ramp up and down.
 
     The level is seen through a weight of -1, that is, times `MirrorFit.gain_p`. `vary` makes a chip's circuit of the
     nominal one. Raises SimulationError where the cell does not switch twice.
@@ -279,7 +280,8 @@ def measure_frame_shift(
     *,
     sets: bool,
 ) -> float:
-    """Measure how far a candidate must pass a static threshold before the clocked cell flips within a frame, A.
+    """Measure for a calibration how far a candidate must pass a static threshold before the clocked cell flips within a
+    frame, A.
 
     thresholds: upper and lower; `sets`: whether it is the upper one. Every second frame puts the cell into the other
     state, the frames between try ever larger excesses.
@@ -356,7 +358,8 @@ Array = NDArray[np.float64]
 
 
 def fit_level(technology: Technology, units: int, simulator: str) -> Own:
-    """Measure the fields of `cosim.units.register.LevelFit`: means of coming from far below and from far above."""
+    """Measure for a calibration the fields of `cosim.units.register.LevelFit`: means of coming from far below and from
+    far above."""
     shifts = [
         float(np.mean([measure_turn(technology, units, i_turn, far, simulator) for far in (0.0, 2.0)]))
         for i_turn in POINTS.level_turns
@@ -365,7 +368,8 @@ def fit_level(technology: Technology, units: int, simulator: str) -> Own:
 
 
 def measure_turn(technology: Technology, units: int, i_turn: float, far: float, simulator: str) -> float:
-    """Measure how much a value must exceed `i_turn` to turn a level on, A; every value before it was far * i_turn.
+    """Measure for a calibration how much a value must exceed `i_turn` to turn a level on, A; every value before it was
+    far * i_turn.
 
     First in coarse steps, then between two of them. Raises SimulationError where no value turns it.
     """

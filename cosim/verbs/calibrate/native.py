@@ -82,7 +82,8 @@ def _decision(technology: Technology, i_thresh: float, prepare: float, simulator
 
 
 def fit_dpi(technology: Technology, units: int, v_node: float, simulator: str) -> DpiFit:
-    """Measure the DPI: the ratio I_g / I_tau for a gain of 1, and rise and fall times; v_node: V below the supply."""
+    """Measure the DPI for a calibration: the ratio I_g / I_tau for a gain of 1, and rise and fall times; v_node: V
+    below the supply."""
     ratios = tuple(_dpi_ratio(technology, units, alpha, v_node, simulator) for alpha in POINTS.dpi_alphas)
     fit = DpiFit(TAU_SHARE, POINTS.dpi_alphas, ratios, 1.0, 1.0)
     rise, fall = measure_dpi_times(technology, units, fit, (0.5e-9, 10e-3), v_node, simulator)
@@ -112,7 +113,7 @@ def measure_dpi_output(
     v_node: float,
     simulator: str = NGSPICE,
 ) -> float:
-    """Settled output of a DPI in ampere, for currents (I_in, I_tau, I_g)."""
+    """Measure for a calibration the settled output of a DPI, ampere, for currents (I_in, I_tau, I_g)."""
     waves = run_bench(dpi_bench(technology, units, DpiDrive(*currents, 1e-15, 1e-4, 5), v_node), BENCH, simulator)
     return abs(float(waves.through("out")[-1]))
 
@@ -125,7 +126,8 @@ def measure_dpi_times(
     v_node: float,
     simulator: str = NGSPICE,
 ) -> tuple[float, float]:
-    """Times of a step from 1 pA to alpha (to 1 - 1/e) and back (to 1/e of it), over those of the ideal equation.
+    """Measure for a calibration a DPI's times of a step from 1 pA to alpha (to 1 - 1/e) and back (to 1/e of it), over
+    those of the ideal equation.
 
     step: (alpha, tau), A and s.
     """
@@ -151,7 +153,7 @@ def measure_dpi_times(
 
 
 def fit_tau_cell(technology: Technology, units: int, simulator: str) -> Own:
-    """Measure the fields of `cosim.units.mingru.TauFit`."""
+    """Measure for a calibration the fields of `cosim.units.mingru.TauFit`."""
     nominal = technology.pfet.slope_factor * technology.thermal_voltage
     charge = gate_charge(_UNIT, units, GATED_SHARE * Timing().t_step)
     trim = float(measure_gains(technology, units, (charge / nominal, 1.0), np.array([_UNIT]), simulator)[0])
@@ -169,14 +171,15 @@ def fit_tau_cell(technology: Technology, units: int, simulator: str) -> Own:
 
 
 def measure_gains(technology: Technology, units: int, cell: Cell, candidates: Array, simulator: str) -> Array:
-    """Measure the settled state over the candidate, for each candidate."""
+    """Measure for a calibration a tau-cell's settled state over the candidate, for each candidate."""
     drives = np.repeat(candidates, 2)
     states = _states(technology, units, cell, (drives, np.full(len(drives), _OPEN)), simulator)
     return states[1::2] / candidates
 
 
 def measure_rates(technology: Technology, units: int, cell: Cell, gates: Array, simulator: str) -> Array:
-    """Measure the rate of a frame over gate / 1 nA, the mean over steps up and down, for each gate."""
+    """Measure for a calibration a tau-cell's rate of a frame over gate / 1 nA, the mean over steps up and down, for
+    each gate."""
     drives, opened = list[float](), list[float]()
     for gate in gates.tolist():
         for begin, end in POINTS.tau_steps:

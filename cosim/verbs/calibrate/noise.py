@@ -34,7 +34,8 @@ _STEPS, _SEEN = 8, 0.05  # of the separation of both parts; flicker that small h
 
 
 def find_noise(technology: Technology, progress: Progress = lambda text: None) -> NoiseFit:
-    """Return figures that fit these cards and sizes: shipped ones, kept ones, or new ones, measured and kept.
+    """Return a technology's calibrated noise: figures that fit these cards and sizes: shipped ones, kept ones, or new
+    ones, measured and kept.
 
     Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
     """
@@ -50,7 +51,8 @@ def _file(technology: Technology) -> str:
 
 
 def noise_fingerprint(technology: Technology) -> str:
-    """Return a hash of the cards, the sizes and the conditions that the figures follow from."""
+    """Return the fingerprint of a noise calibration, a hash of the cards, the sizes and the conditions that the figures
+    follow from."""
     circuits = {kind: _circuit(technology, kind) for kind in KINDS}
     cards = device_cards(technology, set().union(*map(device_sizes, circuits.values()))).cards
     content = {

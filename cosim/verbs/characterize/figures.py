@@ -43,7 +43,7 @@ _STYLES: dict[Kind, Style] = {
 
 @styled
 def draw_characterisation(cell: str, found: Characterisation) -> Figure:
-    """Draw the figure of a cell: hysteresis loops, step responses or transfer curves."""
+    """Draw the characteristic of a cell: hysteresis loops, step responses or transfer curves."""
     if cell == "schmitt":
         figure = draw_hysteresis(found.curves, found.rows)
     else:
@@ -123,8 +123,8 @@ def _name_threshold(axis: Axes, factor: float, row: CellFigure, side: str) -> No
 
 
 def draw_step_responses(curves: Sequence[FigureLine]) -> Figure:
-    """Draw output over time since the step, one column an alpha: the rise above, the fall below on a logarithmic
-    scale."""
+    """Draw a characterised DPI's output over time since the step, one column an alpha: the rise above, the fall below
+    on a logarithmic scale."""
     groups = _groups(curves)
     figure, axes = _panels((*groups, *groups), (DOUBLE, 4.4), len(groups))
     for k, group in enumerate(groups):
@@ -170,7 +170,8 @@ def draw_mirror(curves: Sequence[FigureLine]) -> Figure:
 
 
 def draw_rectifier(curves: Sequence[FigureLine]) -> Figure:
-    """Draw output over pull, one column a push, and below it how far it is from the ideal corner."""
+    """Draw a characterised rectifier's output over pull, one column a push, and below it how far it is from the ideal
+    corner."""
     groups = _groups(curves)
     figure, axes = _panels((*groups, *groups), (DOUBLE, 4.2), len(groups))
     for k, group in enumerate(groups):
@@ -189,7 +190,8 @@ def draw_rectifier(curves: Sequence[FigureLine]) -> Figure:
 
 
 def draw_steering(curves: Sequence[FigureLine]) -> Figure:
-    """Draw output over the signal, one column a level, and below it how far it is from the level of what is on."""
+    """Draw a characterised steering AND's output over the signal, one column a level, and below it how far it is from
+    the level of what is on."""
     groups = _groups(curves)
     figure, axes = _panels((*groups, *groups), (DOUBLE, 4.2), len(groups))
     for k, group in enumerate(groups):
@@ -236,7 +238,7 @@ def draw_staircase(study: LadderStudy, traces: Sequence[LadderTrace], title: str
 
 
 def draw_input(axis: Axes, trace: LadderTrace, study: LadderStudy) -> None:
-    """Draw I_in as it was applied, with the thresholds of rung 1."""
+    """Draw the input I_in of a characterised ladder as it was applied, with the thresholds of rung 1."""
     points = np.array(pulse_train(trace.run.updates, study.currents, study.timing, 0.0))
     end = study.timing.step * len(trace.run.updates)
     points = np.concatenate([points, [[end, points[-1, 1]]]])
@@ -253,7 +255,8 @@ def draw_input(axis: Axes, trace: LadderTrace, study: LadderStudy) -> None:
 
 
 def sample_times(trace: LadderTrace, step: float) -> NDArray[np.float64]:
-    """Return the times at which a trace was sampled, in second from the beginning of its first step."""
+    """Return the times at which a characterised ladder's trace was sampled, in second from the beginning of its first
+    step."""
     count = len(trace.output)
     return np.arange(1, count + 1) * step * len(trace.run.updates) / count
 

@@ -93,23 +93,23 @@ class LadderTrace:
 
     @property
     def sampled(self) -> States:
-        """States (steps, rungs) at the end of each step."""
+        """Return a characterised ladder's states (steps, rungs) at the end of each step."""
         return self.states[SAMPLE::SAMPLES_A_STEP]
 
     @property
     def levels(self) -> Levels:
-        """Number of rungs that are on at the end of each step, (steps,)."""
+        """Return the number of a characterised ladder's rungs that are on at the end of each step, (steps,)."""
         return self.sampled.sum(axis=1).astype(np.int64)
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        """Steps at whose end any rung is not what software says, (steps,) bool."""
+        """Return the steps at whose end any rung is not what software says, (steps,) bool."""
         rungs = np.arange(self.states.shape[1])
         return (self.sampled != (rungs < self.expected[:, None])).any(axis=1)
 
     @property
     def wrong_updates(self) -> int:
-        """Number of steps that did not change the level as they should have, from wherever it was."""
+        """Return the number of steps that did not change the level as they should have, from wherever it was."""
         before = np.concatenate([[self.run.start], self.levels[:-1]])
         return int((np.clip(before + self.run.updates, 0, self.states.shape[1]) != self.levels).sum())
 
@@ -141,8 +141,8 @@ def ladder_runs(study: LadderStudy, calibration: Calibration) -> tuple[LadderRun
 
 
 def pulse_train(updates: Levels, currents: LadderCurrents, timing: LadderTiming, start: float) -> Waveform:
-    """Return the waveform of I_in, (s, A): retain, with a pulse of set or reset at the beginning of a step; edges take
-    1 % of a step."""
+    """Return the waveform of I_in for `cosim characterize ladder`, (s, A): retain, with a pulse of set or reset at the
+    beginning of a step; edges take 1 % of a step."""
     levels = {1: currents.i_set, 0: currents.i_retain, -1: currents.i_reset}
     rest, edge = currents.i_retain, 0.01 * timing.step
     points = [(0.0, rest)]
@@ -191,8 +191,8 @@ def run_ladder(
     run: Run,
     progress: Progress = lambda done, total: None,
 ) -> list[list[LadderTrace]]:
-    """Simulate all runs at every condition, in worker processes; finished ones are kept in the folder and not run
-    again.
+    """Simulate all runs of `cosim characterize ladder` at every condition, in worker processes; finished ones are kept
+    in the folder and not run again.
 
     Raises MappingError for a timing that cannot count, SimulationError for a failed run, whose deck is kept.
     """
@@ -257,7 +257,7 @@ class LadderSummary:
 
 
 def summarize_ladder(study: LadderStudy, technology: Technology, traces: Sequence[LadderTrace]) -> LadderSummary:
-    """Summarize all runs in one condition in figures."""
+    """Summarize all runs of `cosim characterize ladder` in one condition in figures."""
     random = [trace for trace in traces if trace.run.kind == "random"]
     held = [trace for trace in traces if trace.run.kind == "retention"]
     stairs, plain = (next(t for t in traces if t.run.kind == kind) for kind in ("stairs", "plain"))
@@ -306,8 +306,8 @@ def summarize_study(study: LadderStudy, name: str, conditions: Sequence[LadderSu
 
 
 def level_rows(study: LadderStudy, traces: Sequence[LadderTrace]) -> tuple[CellFigure, ...]:
-    """Return the output at every level, mean over the steps that end there; errors relative to L alpha, at level 0 to
-    alpha."""
+    """Return a characterised ladder's output at every level, mean over the steps that end there; errors relative to L
+    alpha, at level 0 to alpha."""
     alpha = study.currents.alpha
 
     def mean(chosen: Sequence[LadderTrace], level: int) -> float:

@@ -94,7 +94,8 @@ class Characterisation:
 def at_conditions(
     technology: Technology, corners: Sequence[str], temperatures: Sequence[float], supplies: Sequence[float]
 ) -> tuple[Technology, ...]:
-    """Return the technology at every corner, temperature (celsius) and supply (volt); an empty list means nominal.
+    """Return the technology for `cosim characterize` at every corner, temperature (celsius) and supply (volt); an empty
+    list means nominal.
 
     Raises InputError for what its devices are not made for.
     """
@@ -110,7 +111,10 @@ def at_conditions(
 def characterize_schmitt(
     technology: Technology, calibration: Calibration, simulator: str = NGSPICE
 ) -> Characterisation:
-    """Measure thresholds and level at SCHMITT_POINTS, from slow ramps; curves: output over candidate."""
+    """Characterise a 9T cell by thresholds and level at SCHMITT_POINTS, by slow ramps.
+
+    Curves: output over candidate.
+    """
     fit, units, v_node, rows, curves = calibration.schmitt, calibration.units, calibration.v_node, [], []
     for rise, fall, high in SCHMITT_POINTS:
         group = f"{1e9 * rise:g}/{1e9 * fall:g} nA"
@@ -305,7 +309,7 @@ def _ideal_response(group: str, first: float, alpha: float, i_g: float, tau: flo
 
 
 def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> dict[str, object]:
-    """Return the rows of every condition, ready for JSON; currents in A, times in s."""
+    """Return a characterised cell's rows of every condition, ready for JSON; currents in A, times in s."""
     conditions = [
         {
             "corner": one.technology.corner,

@@ -108,7 +108,7 @@ class Comparison:
     blocks: tuple[str, ...] = ()
 
     def state_agreement(self, first: str, second: str) -> float:
-        """Return the fraction of equal states over all samples, valid frames and cells."""
+        """Compare two engines: return the fraction of equal states over all samples, valid frames and cells."""
         return 1.0 - self.state_errors(first, second) / (int(self.valid.sum()) * len(self.cells))
 
     def _differ(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
@@ -119,7 +119,8 @@ class Comparison:
         return int((self._differ(self.engines[first], self.engines[second]) & self.valid[:, :, None]).sum())
 
     def task_agreement(self, first: str, second: str) -> float:
-        """Return the fraction of samples with the same decision, or with answers within the tolerance of each other."""
+        """Compare two engines: return the fraction of samples with the same decision, or with answers within the
+        tolerance of each other."""
         return float(self._same(self.engines[first], self.engines[second]).mean())
 
     def _same(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
@@ -131,7 +132,8 @@ class Comparison:
         return interval(right, len(self.y))
 
     def balanced_accuracy(self) -> dict[str, float] | None:
-        """Return per engine the mean over classes of the fraction decided right; None where classes are about equal."""
+        """Return a comparison's balanced accuracy: per engine the mean over classes of the fraction decided right; None
+        where classes are about equal."""
         if not isinstance(self.target, Classes) or not is_unbalanced(self.y):
             return None
         return {engine: balanced_accuracy(self.engines[engine].decisions, self.y) for engine in self.engines}
@@ -153,11 +155,12 @@ class Comparison:
         }
 
     def decision_sources(self) -> dict[str, int]:
-        """Count the decisions that each step of realism changes; a near tie changes without any state."""
+        """Count a comparison's decisions that each step of realism changes; a near tie changes without any state."""
         return {step: int((~self._same(a, b)).sum()) for step, (a, b) in self._steps().items()}
 
     def measured(self) -> dict[str, Estimate]:
-        """Return the simulator's figures that a spec may be on, with their intervals where they have one."""
+        """Return the simulator's figures of a comparison that a spec may be on, with their intervals where they have
+        one."""
         same = round(self.task_agreement("software", self.simulator) * len(self.y))
         found = {
             "accuracy": Estimate(*self.accuracy(self.simulator)),
@@ -170,7 +173,7 @@ class Comparison:
         return found | self.cost
 
     def errors(self) -> ValueErrors | None:
-        """Return the errors of real-valued answers against targets and software; None for classes."""
+        """Return a comparison's errors of real-valued answers against targets and software; None for classes."""
         if isinstance(self.target, Classes):
             return None
         return measure_errors({name: one.decisions for name, one in self.engines.items()}, self.y, self.target)
@@ -180,8 +183,8 @@ class Comparison:
         return dict(zip(("rounding", "statics", "dynamics"), pairwise(order), strict=True))
 
     def readout_error(self) -> tuple[float | None, float]:
-        """Return correlation (None where a readout is constant) and RMSE in units of the readouts, simulator and
-        software."""
+        """Return a comparison's readout error: correlation (None where a readout is constant) and RMSE in units of the
+        readouts, simulator and software."""
         software = self.engines["software"].readout[self.valid]
         simulated = self.engines[self.simulator].readout[self.valid]
         constant = np.ptp(software) == 0 or np.ptp(simulated) == 0
@@ -241,7 +244,7 @@ class ComparisonSummary:
 def compare_engines(
     design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run = Run()
 ) -> Comparison | None:
-    """Hold the outcomes of a run's engine against both other engines; None when every simulation failed."""
+    """Compare the outcomes of a run's engine with both other engines; None when every simulation failed."""
     good = np.array([isinstance(outcome, Inference) for outcome in outcomes])
     if not good.any():
         return None
@@ -355,7 +358,7 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
 
 
 def threshold_distances(network: Network, reference: Trace) -> NDArray[np.float64]:
-    """Compute the distance of each candidate to its nearer threshold in units, (n, time, cells)."""
+    """Compute for a comparison the distance of each candidate to its nearer threshold in units, (n, time, cells)."""
     margins: list[NDArray[np.float64]] = []
     for layer in network.recurrent_layers:
         trace = reference.layers[layer.name]
@@ -365,7 +368,8 @@ def threshold_distances(network: Network, reference: Trace) -> NDArray[np.float6
 
 
 def cell_distances(design: Design, reference: Trace) -> NDArray[np.float64]:
-    """Return the distance of each cell's candidate to its nearer threshold in units, (n, time, cells of the circuit).
+    """Return for a comparison the distance of each cell's candidate to its nearer threshold in units, (n, time, cells
+    of the circuit).
 
     The candidate of a shift cell is the level of the bit that it takes over.
     """

@@ -54,7 +54,8 @@ class Confusion:
 
 @styled
 def draw_confusion(comparison: Comparison, labels: Sequence[str]) -> Figure:
-    """Draw the software's decisions as counts, under them what the others change, and the accuracy of all three."""
+    """Draw for a comparison the software's decisions as counts, under them what the others change, and the accuracy of
+    all three."""
     found, classes = find_confusion(comparison, len(labels)), len(labels)
     figure = Figure(figsize=(DOUBLE, 4.6 if classes > 4 else 3.2), layout="constrained")
     matrix, accuracy = figure.subplots(1, 2, width_ratios=(2.1, 1))
@@ -250,7 +251,7 @@ def _minus(text: str) -> str:
 
 
 def find_confusion(comparison: Comparison, classes: int) -> Confusion:
-    """Count the confusion of all engines, of so many classes."""
+    """Count for a comparison the confusion of all engines, of so many classes."""
     decisions = {name: engine.decisions.astype(np.int64) for name, engine in comparison.engines.items()}
     counts = {name: count_decisions(comparison.y.astype(np.int64), found, classes) for name, found in decisions.items()}
     software = decisions["software"]
@@ -270,8 +271,8 @@ def count_decisions(y: NDArray[np.int64], decisions: NDArray[np.int64], classes:
 
 
 def draw_values(comparison: Comparison) -> Figure:
-    """Draw answers over targets for each engine, all outputs, with the equal line and the tolerance on both sides of
-    it."""
+    """Draw for a comparison the answers over targets for each engine, all outputs, with the equal line and the
+    tolerance on both sides of it."""
     figure, errors, y = Figure(figsize=(9.6, 3.5), layout="constrained"), comparison.errors(), comparison.y
     assert errors is not None
     answers = [one.decisions for one in comparison.engines.values()]

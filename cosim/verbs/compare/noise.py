@@ -126,7 +126,10 @@ class NoiseSummary:
 def study_noise(
     design: Design, test_set: TestSet, noise: NoiseSimulation, run: Run, draws: int = DRAWS
 ) -> NoiseSummary:
-    """Run all samples without noise and `draws` times with it. Raises InputError for a unit without a model of it."""
+    """Study the effect of noise for a comparison: run all samples without noise and `draws` times with it.
+
+    Raises InputError for a unit without a model of it.
+    """
     lengths, target = test_set.lengths, test_set.target
     valid = np.arange(test_set.x.shape[1])[None, :] < lengths[:, None]
     cells = tuple(design.assembly.decisions)
@@ -167,8 +170,8 @@ def study_noise(
 
 
 def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[Array, Array]:
-    """Return how many sigma of its own noise each decision of a noisy trace is from the nearest threshold that counted,
-    inf where there is none, and that sigma in ampere; (n, time, cells) both."""
+    """Return for a comparison with noise how many sigma of its own noise each decision of a noisy trace is from the
+    nearest threshold that counted, inf where there is none, and that sigma in ampere; (n, time, cells) both."""
     fixed, graph = deviations_of(design, run.standing(design), run.chip), design.graph
     distances = list[Array]()
     for name in design.assembly.decisions:
@@ -229,7 +232,7 @@ def _changes(found: ChipNoise) -> tuple[tuple[str, Interval], ...]:
 
 
 def say_sigma(found: NoiseSummary) -> str:
-    """Return the median noise of a candidate and its range, as text."""
+    """Return the median noise of a candidate and its range, as text on a comparison's page."""
     low, middle, high = (format_quantity(found.sigma_a[q], "A") for q in ("5", "50", "95"))
     return f"{middle} ({low} to {high})"
 

@@ -73,7 +73,7 @@ class ComparisonSubject:
 
     @property
     def labels(self) -> list[str]:
-        """Names of the classes."""
+        """Return the names of the compared network's classes."""
         return list(self.design.network.labels) or [str(k) for k in range(self.design.network.readout.width)]
 
 
@@ -206,7 +206,7 @@ def wire_facts(design: Design) -> tuple[tuple[str, str], ...]:
 
 
 def comparison_cards(summary: ComparisonSummary) -> tuple[tuple[str, str], ...]:
-    """Return the headline figures, each with what it is."""
+    """Return a comparison's headline figures, each with what it is."""
     balanced, simulator = summary.balanced_accuracy, summary.simulator
     accuracy, answers = ("accuracy", "decisions") if summary.errors is None else ("right answers", "answers")
     right = f"{accuracy} of the transistors {within(summary.accuracy_interval[simulator])}"
@@ -221,7 +221,7 @@ def comparison_cards(summary: ComparisonSummary) -> tuple[tuple[str, str], ...]:
 
 
 def engine_blocks(summary: ComparisonSummary) -> Blocks:
-    """Return the table of what each engine gets right and what it takes, with its notes."""
+    """Return a comparison's table of what each engine gets right and what it takes, with its notes."""
     rows, balanced = [], summary.balanced_accuracy
     for engine in summary.accuracy:
         power = summary.power_w[engine]
@@ -261,7 +261,7 @@ def _sources(summary: ComparisonSummary) -> Table:
 
 
 def say_analog(summary: ComparisonSummary) -> list[str]:
-    """Return a line on when analog states are equal; nothing for a network that has none."""
+    """Return a line of a comparison's page on when analog states are equal; nothing for a network that has none."""
     tolerance = summary.analog_tolerance
     return [f"analog states are equal within {percent(tolerance, 0)} of full scale"] if tolerance else []
 

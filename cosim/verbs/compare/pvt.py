@@ -68,7 +68,7 @@ class PvtGrid:
 
 
 def pvt_grid(technology: Technology, grid: PvtGrid = PvtGrid()) -> tuple[Technology, ...]:
-    """Return the technology at every corner of the grid, at each of its temperatures and supplies.
+    """Return the technology for `compare --pvt` at every corner of the grid, at each of its temperatures and supplies.
 
     Raises InputError when its devices are not made for one of the supplies, or its library has not one of the sections.
     """

@@ -78,7 +78,7 @@ def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
 
 
 def say_worst(sweep: Sweep) -> str:
-    """Return a sentence with the worst conditions."""
+    """Return a sentence with the worst conditions of a comparison over process, supply and temperature."""
     if not sweep.worst:
         return "All conditions have equal figures."
     places = [_where(row) for row in sweep.worst]
@@ -100,7 +100,7 @@ def _picture(sweep: Sweep) -> Picture:
 
 
 def condition_table(sweep: Sweep) -> Table:
-    """Return the figures of every condition."""
+    """Return the table of `compare --pvt`: the figures of every condition."""
     head = ("corner", "temperature", "supply", "states", "decisions", "95 % interval", "accuracy", "power")
     return Table(head, tuple(map(_row, sweep.conditions)), tuple(range(1, len(head))))
 

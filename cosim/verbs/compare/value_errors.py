@@ -42,7 +42,7 @@ class ValueErrors:
 
 
 def measure_errors(answers: Mapping[str, Answers], y: Answers, target: RealTargets) -> ValueErrors:
-    """Measure the errors of each engine's answers, and how far they are from the software's.
+    """Measure for a comparison the errors of each engine's answers, and how far they are from the software's.
 
     answers, y: (n, outputs); one of the engines is the software.
     """
@@ -82,7 +82,8 @@ def _ends(values: Array) -> IntervalEnds:
 
 
 def say_tolerance(errors: ValueErrors) -> str:
-    """Return the tolerance in words: within how much of a target, or of another answer, an answer counts as right."""
+    """Return a comparison's tolerance in words: within how much of a target, or of another answer, an answer counts as
+    right."""
     return f"within {errors.tolerance:.4g} of the target, of the other answer"
 
 

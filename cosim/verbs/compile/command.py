@@ -111,7 +111,7 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
 
 
 def count_margins(design: "Design", test_set: "TestSet", condition: "Condition | None") -> "Margins":
-    """Measure the margins of all decisions on all samples of a test set."""
+    """Measure for `cosim compile` the margins of all decisions on all samples of a test set."""
     from cosim.variation.noise import NoiseSimulation
     from cosim.verbs.calibrate.noise import find_noise
     from cosim.verbs.compile.margins import study_margins

@@ -60,14 +60,15 @@ class Margins:
 
     @property
     def fewest(self) -> float:
-        """Fewest sigma of a decision of the nominal circuit from its threshold."""
+        """Return the fewest sigma, in a compiled design's margins, of a decision of the nominal circuit from its
+        threshold."""
         return min(one.circuit.fewest for one in self.layers)
 
 
 def study_margins(
     design: Design, test_set: TestSet, noise: NoiseSimulation, condition: Condition | None = None
 ) -> Margins:
-    """Measure the margins of all decisions of the nominal circuit on all samples, layer by layer.
+    """Measure for `cosim compile` the margins of all decisions of the nominal circuit on all samples, layer by layer.
 
     Raises InputError for a unit whose noise is not modelled, or a technology without mismatch.
     """

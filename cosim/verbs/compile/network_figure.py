@@ -101,8 +101,8 @@ class NetworkDrawing:
 
 
 def network_parts(design: Design) -> NetworkDrawing:
-    """Return all parts of a network, or with neighbours as one where there are more than BOXES in a column or WIRES in
-    all.
+    """Return all parts of a compiled network's picture, or with neighbours as one where there are more than BOXES in a
+    column or WIRES in all.
 
     Weights on the pedestal and those of 0 are left out.
     """

@@ -53,7 +53,7 @@ class Exercise:
     stimulus: NDArray[np.float64] | None = None
 
     def inputs(self, design: Design) -> NDArray[np.float64]:
-        """Return the raw inputs (time, features) of the testbench: the given ones, or made-up ones."""
+        """Return the raw inputs (time, features) of a compiled testbench: the given ones, or made-up ones."""
         return made_up_stimulus(design.network.encoding) if self.stimulus is None else self.stimulus
 
     def technology(self, design: Design) -> Technology:
@@ -71,7 +71,7 @@ def format_design(
     dialect: Dialect = NGSPICE,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, str]:
-    """Return all files of a design for a simulator, name -> text.
+    """Return all files of a compiled design for a simulator, name -> text.
 
     An ngspice testbench gets its operating point as a file, where there is an ngspice to find it; `say` hears of that.
     """
@@ -91,13 +91,14 @@ def format_design(
 
 
 def rests_slowly(technology: Technology) -> bool:
-    """Tell whether ngspice is slow to find an operating point: with self-cascodes it steps gmin, then sources."""
+    """Tell, for what compile writes, whether ngspice is slow to find an operating point: with self-cascodes it steps
+    gmin, then sources."""
     return any(geometry.cascode for geometry in vars(technology.sizing).values())
 
 
 def find_start(design: Design, exercise: Exercise, say: Callable[[str], None]) -> str | None:
-    """Find the operating point of a testbench at time 0, as ngspice text; None where ngspice is missing or finds none,
-    or where the circuit is so large that it would take too long."""
+    """Find the operating point of a compiled testbench at time 0, as ngspice text; None where ngspice is missing or
+    finds none, or where the circuit is so large that it would take too long."""
     if (count := sum(isinstance(element, Mos) for element in design.flat.elements)) > MOST_STARTED:
         say(
             f"the testbench has to find its operating point by itself: it is looked for up to {MOST_STARTED} "
@@ -119,13 +120,17 @@ def find_start(design: Design, exercise: Exercise, say: Callable[[str], None]) -
 
 
 def format_netlist(design: Design, dialect: Dialect = NGSPICE) -> str:
-    """Return the hierarchical netlist: subcircuits only, `network` last; instantiate it in a testbench."""
+    """Return a compiled design's hierarchical netlist.
+
+    It has subcircuits only, `network` last; instantiate it in a testbench.
+    """
     circuit = design.assembly.circuit
     return dialect.network(Circuit(circuit.title, circuit.subcircuits), design.technology)
 
 
 def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
-    """Return raw inputs (EXERCISE_FRAMES, features) in four steps over the range of each; bits come one at a time."""
+    """Return made-up raw inputs of a compiled testbench (EXERCISE_FRAMES, features) in four steps over the range of
+    each; bits come one at a time."""
     if encoding.levels == 1:
         symbols = np.random.default_rng(1).integers(max(encoding.features, 2), size=EXERCISE_FRAMES)
         return encoding.offset + encoding.scale * (symbols[:, None] == np.arange(encoding.features))
@@ -136,7 +141,8 @@ def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
 def format_exercise(
     design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE, *, started: bool = False
 ) -> str:
-    """Return a runnable testbench beside the netlist; with `started` it begins at the operating point in START_FILE."""
+    """Return a runnable testbench beside a compiled netlist; with `started` it begins at the operating point in
+    START_FILE."""
     bench = exercise.bench(design)
     title = f"testbench of {dialect.files.netlist}; what it should show: expected.csv"
     notes = (*(SLOW if rests_slowly(bench.technology) else ()), *((STARTED,) if started else ()))
@@ -145,7 +151,8 @@ def format_exercise(
 
 
 def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE) -> str:
-    """Return what the testbench should show, as CSV: every memory's state and every output's current in every frame.
+    """Return what a compiled testbench should show, as CSV: every memory's state and every output's current in every
+    frame.
 
     At `time_s` a state, unit 1, is how many of its `vectors` are above `threshold_v`; an analog one is the s in the
     current given there. Software's is empty where it has none that a circuit could have (`software_states`).

@@ -137,13 +137,13 @@ def format_inside(design: Design) -> dict[str, Blocks]:
 
 
 def picture_network(design: Design) -> Picture:
-    """Return a picture of the whole network, which can be shown as large as asked for."""
+    """Return a picture of the whole compiled network, which can be shown as large as asked for."""
     drawing = draw_network(design).encode()
     return Picture("svg+xml", drawing, "Schematic of the whole network.", _NETWORK, _width(drawing), zoom=True)
 
 
 def format_mapping(rows: Sequence[MappingRow]) -> Blocks:
-    """Return a table of every parameter, its transistor or pin, what was wanted and what is built."""
+    """Return compile's table of every parameter, its transistor or pin, what was wanted and what is built."""
     shown = rows
     if len(rows) > MOST:
         kept = sorted(range(len(rows)), key=lambda k: (-abs(_weight_error(rows[k])), k))[:MOST]

@@ -65,7 +65,7 @@ class Judged:
 
 
 def find_cause(fails: Judged, failing: ChipRecord, counts: Judged, counting: ChipRecord) -> Cause | None:
-    """Return the unit that explains why a chip works in one of two runs and fails in the other.
+    """Return the unit that explains a difference, why a chip works in one of two runs and fails in the other.
 
     It is the one whose draws, taken from the chip that counts, do most to make the failing one count; None where the
     draws of both are the same.

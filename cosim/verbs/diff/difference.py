@@ -220,7 +220,8 @@ class _Rows:
 
 
 def pair_samples(a: tuple[Places, NDArray[np.str_]], b: tuple[Places, NDArray[np.str_]]) -> Paired:
-    """Pair the samples of two runs, each given by indices and sums (n,): the same ones have both equal."""
+    """Pair the samples of two runs for their difference, each given by indices and sums (n,): the same ones have both
+    equal."""
     first, second = ({key: k for k, key in enumerate(zip(*map(list, run), strict=True))} for run in (a, b))
     common = [key for key in first if key in second]
     places = [np.array([run[key] for key in common], dtype=np.int64) for run in (first, second)]

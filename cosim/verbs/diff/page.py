@@ -168,7 +168,7 @@ def title_of(change: Change) -> str:
 
 
 def say_methods(changes: Sequence[Change]) -> list[str]:
-    """Return the methods behind intervals and tests of the figures that moved, a line each."""
+    """Return the methods behind intervals and tests of the figures in a difference that moved, a line each."""
     names: dict[Method, str] = {}
     for change in changes:
         method = change.contrast.method
@@ -214,7 +214,7 @@ def _signed(value: float) -> str:
 
 
 def say_cause(cause: Cause) -> str:
-    """Return the unit that turns a chip, and its transistor of the largest draw, as text."""
+    """Return for a page on a difference the unit that turns a chip, and its transistor of the largest draw, as text."""
     draw = f"{cause.device} {1e3 * cause.shift_v:+.2f} mV"
     if cause.alone:
         return f"{cause.unit} turns it alone ({draw})"
@@ -223,7 +223,7 @@ def say_cause(cause: Cause) -> str:
 
 
 def name_units(units: Sequence[Moved]) -> str:
-    """Return the title of a list of moved units, which says what moved in them."""
+    """Return a difference's title of a list of moved units, which says what moved in them."""
     kinds = Counter(one.what for one in units)
     if "cause" in kinds:
         return "units that turned chips"

@@ -73,7 +73,7 @@ class DoctorOptions:
 
 
 def run(options: DoctorOptions, _session: VerbSession) -> Result:
-    """Say what is installed, what is missing and how to install it.
+    """Say, for `cosim doctor`, what is installed, what is missing and how to install it.
 
     Exit status 0 when everything that simulation needs is there, 1 otherwise.
     """
@@ -101,7 +101,7 @@ def diagnose() -> Diagnosis:
 
 
 def format_diagnosis(found: Diagnosis) -> str:
-    """Format the findings as a table, followed by one command for each thing that is missing."""
+    """Format the findings of `cosim doctor` as a table, followed by one command for each thing that is missing."""
     rows = [("cosim", found.cosim, ""), ("Python", found.python, "")]
     rows += [(item.name, item.version or "missing", item.group) for item in found.dependencies]
     rows.append(("libngspice", found.ngspice.version or "missing", found.ngspice.path or ""))

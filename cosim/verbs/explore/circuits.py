@@ -250,7 +250,8 @@ class Circuits:
 
 
 def derived_technology(base: str, values: Mapping[str, Value]) -> tuple[str, str]:
-    """Name and file of a technology with the drawn sizes among `values`; '' where these are those of the base."""
+    """Return for `cosim explore` name and file of a technology with the drawn sizes among `values`; '' where these are
+    those of the base."""
     areas = {group: value for knob, group in DRAWN.items() if (value := values.get(knob, 1.0)) != 1.0}
     hold = values.get(HOLD, HOLD_CAPACITANCE)
     parts = [f"{group[0]}{value:g}" for group, value in areas.items()]

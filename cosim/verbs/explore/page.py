@@ -52,7 +52,10 @@ _SMALL = 6.5
 
 
 def write_exploration(folder: Path, found: Exploration) -> None:
-    """Write all of it; without a trial that could be run there is no picture. Raises InputError when it cannot."""
+    """Write all that a search for circuits has found; without a trial that could be run there is no picture.
+
+    Raises InputError when it cannot.
+    """
     files = {"explore.json": seal_json(found), "explore.csv": format_exploration_csv(found)}
     figure = draw_exploration(found) if any(one.figures for one in found.trials) else None
     if figure is not None:
@@ -133,8 +136,8 @@ def _searched(found: Exploration, checked: int, refuted: int) -> tuple[tuple[str
 
 @styled
 def draw_exploration(found: Exploration) -> Figure:
-    """Draw a panel for each objective but the first, which is up; a single one is drawn over the number of the
-    trial."""
+    """Draw for `cosim explore` a panel for each objective but the first, which is up; a single one is drawn over the
+    number of the trial."""
     first, *others = found.objectives
     names = others or ["trial"]
     figure = Figure(figsize=(len(names) * _PANEL[0], _PANEL[1]), layout="constrained")

@@ -74,8 +74,10 @@ def _allowed(knob: Knob, value: Value) -> bool:
 
 
 def propose(space: Space, tried: Sequence[Tried]) -> dict[str, Value] | None:
-    """Return values for the next trial; the first are those that the space starts with. None where nothing new is
-    found."""
+    """Return values for the next trial of a search; the first are those that the space starts with.
+
+    None where nothing new is found.
+    """
     if not tried:
         return space.start
     known = [one.values for one in tried]

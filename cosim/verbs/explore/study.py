@@ -92,7 +92,7 @@ class Tried:
 
     @property
     def refuted(self) -> bool:
-        """Tell whether the transistors miss the spec that the behavioral model met."""
+        """Tell whether a trial's transistors miss the spec that the behavioral model met."""
         return self.transistors is not None and bool(self.transistors.missed)
 
 
@@ -119,7 +119,7 @@ class Exploration:
 
     @property
     def on_front(self) -> tuple[Tried, ...]:
-        """The trials of the front, in its order."""
+        """Return the trials on the front of a search, in its order."""
         by_number = {one.number: one for one in self.trials}
         return tuple(by_number[number] for number in self.front)
 
@@ -130,15 +130,15 @@ def worth(tried: Tried, objectives: Sequence[str]) -> tuple[float, ...]:
 
 
 def violation(tried: Tried, least_yield: float) -> float:
-    """Return by how much a trial fails to be a choice: 0 where it is one; missing yield, 1 more where transistors
-    refute it, 2 where there are no figures."""
+    """Return by how much a trial of a search fails to be a choice: 0 where it is one; missing yield, 1 more where
+    transistors refute it, 2 where there are no figures."""
     if not tried.figures:
         return 2.0
     return max(least_yield - tried.figures["yield"].value, 0.0) + tried.refuted
 
 
 def front_of(trials: Sequence[Tried], objectives: Sequence[str], least_yield: float) -> tuple[Tried, ...]:
-    """Return the choices that no other choice beats (Pareto), the best in the first objective first.
+    """Return the choices of a search that no other choice beats (Pareto), the best in the first objective first.
 
     One beats another that is nowhere worse and somewhere better; of equal ones the first tried stays.
     """
@@ -168,7 +168,7 @@ def shown_value(knob: Knob, value: Value) -> str:
 
 
 def shown_figures(found: Exploration) -> tuple[str, ...]:
-    """Return the names of the objectives, and accuracy where it is none."""
+    """Return the names of a search's objectives, and accuracy where it is none."""
     return tuple(dict.fromkeys([*found.objectives, "accuracy"]))
 
 
@@ -180,7 +180,7 @@ def shown_figure(name: str, figure: Estimate | None) -> str:
 
 
 def head_of(found: Exploration) -> tuple[str, ...]:
-    """Return the column names of the table of circuits; `remarks` explains the last ones."""
+    """Return for `cosim explore` the column names of the table of circuits; `remarks` explains the last ones."""
     seen = [one.transistors for one in found.on_front if one.transistors]
     there = (_THERE, _STATES) if seen else ()
     counted = (_COUNTED,) if any(one.chips for one in seen) else ()
@@ -231,7 +231,7 @@ def remarks(found: Exploration) -> list[str]:
 
 
 def state_of(found: Exploration, one: Tried) -> str:
-    """Return the status of a trial in words: on the front, refuted, beaten, or why not."""
+    """Return the status of a search's trial in words: on the front, refuted, beaten, or why not."""
     if not one.figures:
         return f"not possible: {one.reason}"
     if one.refuted:
@@ -242,8 +242,8 @@ def state_of(found: Exploration, one: Tried) -> str:
 
 
 def format_exploration_csv(found: Exploration) -> bytes:
-    """Return all trials as CSV: values of knobs in SI, every figure with the ends of its interval, what transistors
-    give."""
+    """Return all trials of a search as CSV: values of knobs in SI, every figure with the ends of its interval, what
+    transistors give."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [f"{name}{end}" for name in (*FIGURES, "fresh_yield") for end in ("", "_low", "_high")]

@@ -14,7 +14,7 @@ from cosim.verbs.words import network_name, say_constant
 
 
 def describe_network(network: Network) -> dict[str, object]:
-    """Describe a network without its arrays, ready for JSON."""
+    """Describe for `cosim inspect` a network without its arrays, ready for JSON."""
     encoding, grid = network.encoding, network.weight_grid
     return {
         "task": network.task,

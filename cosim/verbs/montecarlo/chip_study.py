@@ -73,14 +73,15 @@ def figures_of(study: ChipStudy, metric: str, engine: str) -> tuple[NDArray[np.f
 
 
 def scale_of(study: ChipStudy, metric: str) -> tuple[float, str]:
-    """Return the factor that turns a metric's values into numbers for an axis, and their unit."""
+    """Return for the page on many chips the factor that turns a metric's values into numbers for an axis, and their
+    unit."""
     if metric == RMSE:
         return 1.0, "unit of the targets"
     return watts_of(study.summary.figures[POWER].mean) if metric == POWER else (100.0, "%")
 
 
 def software_of(summary: ChipSummary, metric: str) -> float | None:
-    """Return the software's value of a metric; None where the software has none."""
+    """Return the software's value of a Monte Carlo run's metric; None where the software has none."""
     return {"accuracy": summary.software_accuracy, RMSE: summary.software_rmse, POWER: None}.get(metric, 1.0)
 
 
@@ -93,8 +94,8 @@ def watts_of(power: float) -> tuple[float, str]:
 
 
 def format_spec(texts: Sequence[str]) -> str:
-    """Format specs in words, shares in per cent: accuracy>=0.8 becomes accuracy at least 80 %, with the sign for
-    that."""
+    """Format the specs of chips in words, shares in per cent: accuracy>=0.8 becomes accuracy at least 80 %, with the
+    sign for that."""
     return " and ".join(map(_format_limit, texts))
 
 

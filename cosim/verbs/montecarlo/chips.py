@@ -81,13 +81,13 @@ class ChipRecord:
     quiet: Figures | None = None
 
     def by(self, engine: str) -> Figures:
-        """Return the figures by an engine that ran."""
+        """Return a chip's figures by an engine that ran."""
         found = self.behavioral if engine == BEHAVIORAL else self.simulated
         assert found is not None, f"chip {self.chip} was not run by {engine}"
         return found
 
     def outcome(self, engine: str) -> Figures | None:
-        """Return the figures by an engine; None for a chip whose simulation failed."""
+        """Return a chip's figures by an engine; None for a chip whose simulation failed."""
         return self.by(engine) if self.status == "ok" else None
 
 
@@ -214,7 +214,7 @@ class Contribution:
 
     @property
     def divisions(self) -> dict[str, Division]:
-        """Name -> division."""
+        """Return the divisions of a Monte Carlo run's variance, by name."""
         return {"block": self.block, "kind": self.kind}
 
 

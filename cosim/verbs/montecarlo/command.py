@@ -61,12 +61,12 @@ class StoreOption(GroupedOption):
 
 
 def chip_engine_option() -> Declared:
-    """Declare the engine that runs beside the behavioral one."""
+    """Declare the option for a Monte Carlo run's engine that runs beside the behavioral one."""
     return engine_option("Any but the behavioral model runs beside it, on the same chips.", engines, BEHAVIORAL)
 
 
 def spec_option() -> Declared:
-    """Declare the specs of a chip; the field is called `specs`."""
+    """Declare the option for the specs of a chip; the field is called `specs`."""
     text = (
         "What a chip must do, such as accuracy>=0.9 or power<=400nW, or a .toml file; repeatable [default: accuracy 5 "
         "points below nominal]."
@@ -80,13 +80,13 @@ def chip_seed_option() -> Declared:
 
 
 def chip_samples_option() -> Declared:
-    """Declare the number of test samples of each chip."""
+    """Declare the option for the number of test samples of each chip."""
     text = f"Test samples [default: all; in a simulator other than batch {SIMULATED_SAMPLES}]."
     return option(text, Integer(SAMPLES), None, DrawingOption)
 
 
 def area_option() -> Declared:
-    """Declare the area of devices over the drawn one."""
+    """Declare the option for the area of devices over the drawn one."""
     return option("Device area over drawn, for mismatch alone.", Number(AREA), 1.0, DrawingOption)
 
 

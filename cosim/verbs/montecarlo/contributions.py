@@ -31,14 +31,15 @@ WIDEST = 1.0
 
 
 def group_of(device: VaryingDevice) -> str:
-    """Return the group of transistors that the device's part of the network belongs to."""
+    """Return the group of transistors, as Monte Carlo divides the variance, that the device's part of the network
+    belongs to."""
     assert device.part is not None
     return device.part.group
 
 
 def kind_of(device: VaryingDevice) -> str:
-    """Return a device's kind: n or p, and whether it mirrors signals or makes a cell's currents; or that it only
-    steers."""
+    """Return a device's kind, as Monte Carlo divides the variance: n or p, and whether it mirrors signals or makes a
+    cell's currents; or that it only steers."""
     if device.role == "switch":
         return "switches"
     return f"{device.polarity} {'mirrors' if device.role in MIRRORS else 'cells'}"
@@ -48,7 +49,7 @@ DIVISIONS: dict[str, Callable[[VaryingDevice], str]] = {"block": group_of, "kind
 
 
 def mixed_chip(own: Chip, other: Chip, chosen: NDArray[np.bool_]) -> Chip:
-    """Return `other` with the draws of `own` for the chosen transistors, (devices,) bool."""
+    """Return a chip of a Monte Carlo run, `other` with the draws of `own` for the chosen transistors, (devices,)."""
     return replace(
         other,
         vt_shift=np.where(chosen, own.vt_shift, other.vt_shift),

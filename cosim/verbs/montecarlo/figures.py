@@ -127,7 +127,7 @@ def _mark_sigmas(axis: Axes, values: Array) -> None:
 
 @styled
 def draw_yield_curve(curve: YieldCurve) -> Figure:
-    """Yield against the accuracy limit, with its band; a cross at the spec."""
+    """Draw for a Monte Carlo run the yield against the accuracy limit, with its band; a cross at the spec."""
     figure, axis = panel()
     limits = 100 * curve.limits
     # A step at each accuracy that a chip has: up to and with it the chip still counts.
@@ -169,7 +169,7 @@ def draw_pairs(name: str, behavioral: Array, other: Array, engine: str) -> Figur
 
 @styled
 def draw_shares(divisions: Mapping[str, Division]) -> Figure:
-    """Draw shares of variance, a panel per division."""
+    """Draw for a Monte Carlo run the shares of variance, a panel per division."""
     counts = [len(division.shares) for division in divisions.values()]
     figure = Figure(figsize=(SINGLE, 1.1 + 0.24 * sum(counts)), layout="constrained")
     panels = figure.subplots(len(divisions), 1, height_ratios=counts, sharex=True, squeeze=False)[:, 0]
@@ -253,7 +253,8 @@ def panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
 
 @styled
 def draw_trim(summary: TrimSummary) -> Figure:
-    """Yield against the bits of the converters, with its interval; without converters as a dashed line and band."""
+    """Draw for `cosim trim` the yield against the bits of the converters, with its interval; without converters as a
+    dashed line and band."""
     before, *rows = summary.rows
     figure, axis = panel((SINGLE, 2.9))
     bits = [row.bits or 0 for row in rows]
@@ -322,7 +323,7 @@ def draw_running_yield(running: Array, confidence: float) -> Figure:
 
 @styled
 def draw_thresholds(spread: CellSpread, cells: Sequence[int]) -> Figure:
-    """Draw histograms of both thresholds of some cells, by their places; asked ones as lines."""
+    """Draw histograms of both thresholds of some cells on many chips, by their places; asked ones as lines."""
     figure, axes = _multiples(len(cells))
     factor, unit = _scale(spread.asked[list(cells), :2])
     for axis, cell in zip(axes, cells, strict=False):
@@ -339,7 +340,7 @@ def draw_thresholds(spread: CellSpread, cells: Sequence[int]) -> Figure:
 
 @styled
 def draw_levels(spread: CellSpread, cells: Sequence[int]) -> Figure:
-    """Draw histograms of the levels of some cells, by their places; asked ones as lines."""
+    """Draw histograms of the levels of some cells on many chips, by their places; asked ones as lines."""
     figure, axes = _multiples(len(cells))
     factor, unit = _scale(spread.asked[list(cells), 2])
     for axis, cell in zip(axes, cells, strict=False):

@@ -167,7 +167,7 @@ def load_trial(folder: Path, places: Places = Places()) -> Trial:
 
 
 def read_kept(folder: Path) -> KeptTrial:
-    """Read trial.json, if the files beside it are those that it was kept with.
+    """Read trial.json of a Monte Carlo run, if the files beside it are those that it was kept with.
 
     Raises InputError where one of them is missing, damaged or of another format.
     """
@@ -180,7 +180,10 @@ def read_kept(folder: Path) -> KeptTrial:
 
 
 def read_trial_file(folder: Path) -> KeptTrial:
-    """Return the content of trial.json alone. Raises InputError where it is missing, damaged or of another format."""
+    """Return the content of a Monte Carlo run's trial.json alone.
+
+    Raises InputError where it is missing, damaged or of another format.
+    """
     path = folder / TRIAL_FILE
     try:
         content = read_sealed(path)
@@ -223,7 +226,8 @@ def _check_places(folder: Path, kept: KeptTrial, design: Design) -> None:
 
 
 def damaged_files(folder: Path, sums: Mapping[str, str]) -> list[str]:
-    """Return the files beside trial.json, which has their checksums, that are missing or not whole."""
+    """Return the files of a Monte Carlo run beside trial.json, which has their checksums, that are missing or not
+    whole."""
     return [name for name, wanted in sums.items() if _sum_of(folder / name) != wanted]
 
 

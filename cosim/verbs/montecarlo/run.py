@@ -178,7 +178,7 @@ def summarize_run(
 
 
 def default_spec(trial: Trial) -> Spec:
-    """Return the spec of an accuracy near that of the nominal circuit."""
+    """Return a Monte Carlo run's default spec, an accuracy near that of the nominal circuit."""
     return spec_near(run_behavioral_chip(trial, nominal_chip(trial)).accuracy, "the nominal circuit")
 
 
@@ -190,7 +190,7 @@ def check_specs(trial: Trial, specs: Sequence[Spec]) -> None:
 
 
 def nominal_chip(trial: Trial) -> Chip:
-    """Return the chip whose transistors do not deviate from the design."""
+    """Return for a Monte Carlo run the chip whose transistors do not deviate from the design."""
     return replace(trial, plan=replace(trial.plan, kind="none", area=1.0), gradient=None).chip(0)
 
 
@@ -215,7 +215,8 @@ def check_contributions(trial: Trial) -> Trial:
 
 
 def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, Contribution]:
-    """Compute shares of variance by block and by kind of transistor, of local mismatch, by the behavioral model."""
+    """Compute for a Monte Carlo run the shares of variance by block and by kind of transistor, of local mismatch, by
+    the behavioral model."""
     local, pairs = check_contributions(trial), trial.plan.chips // 2
     found: dict[str, list[list[float]]] = {metric: [] for metric in CHIP_METRICS}
     for done, figures in enumerate(map_chips(chip_figures, local, range(pairs), jobs), start=1):
@@ -231,7 +232,8 @@ def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, 
 
 
 def replay_chip(trial: Trial, number: int, folder: Path) -> ChipRecord:
-    """Write the decks of one chip into `folder`, one a sample, and run them; returns the chip's record.
+    """Write the decks of one chip of a Monte Carlo run into `folder`, one a sample, and run them; returns the chip's
+    record.
 
     A trial of the behavioral model is replayed in ngspice.
     """

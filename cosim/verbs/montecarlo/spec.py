@@ -52,12 +52,12 @@ class Spec:
         return self.met_by(figures[self.metric])
 
     def met_by(self, value: float) -> bool:
-        """Tell whether a value of the metric keeps the limit."""
+        """Tell whether a value of the metric keeps the limit of a spec."""
         return value >= self.limit if self.at_least else value <= self.limit
 
 
 def passes_specs(found: Figures | None, specs: Sequence[Spec]) -> bool:
-    """Tell whether a chip counts by its figures: simulated (not None), reset, every spec met.
+    """Tell whether a chip counts for the yield by its figures: simulated (not None), reset, every spec met.
 
     A cell that its reset does not turn off keeps the state that it once had, so such a chip's figures are those of its
     history, whatever they are.
@@ -66,7 +66,7 @@ def passes_specs(found: Figures | None, specs: Sequence[Spec]) -> bool:
 
 
 def meets_specs(found: Figures, specs: Sequence[Spec]) -> bool:
-    """Tell whether the figures of a chip that was simulated keep every limit."""
+    """Tell whether the figures of a chip that was simulated keep every spec's limit."""
     return all(spec.holds(found) for spec in specs)
 
 
@@ -149,7 +149,7 @@ class Specs:
 
     @property
     def all(self) -> tuple[Spec, ...]:
-        """Every spec of every condition."""
+        """Return every spec of every condition."""
         return (*self.common, *(spec for _, specs in self.places for spec in specs))
 
 

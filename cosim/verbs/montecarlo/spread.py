@@ -31,12 +31,13 @@ class Quantiles:
 
     @property
     def outside(self) -> float:
-        """The share of values beyond the band."""
+        """Return the share of a figure's values over chips beyond the band."""
         return float(((self.values < self.low) | (self.values > self.high)).mean())
 
 
 def normal_quantiles(values: Array) -> Quantiles:
-    """Compute the quantiles of a sample (n,) beside those of a normal distribution, and the band for such a sample.
+    """Compute the quantiles of a figure over chips (n,) beside those of a normal distribution, and the band for such a
+    sample.
 
     The k-th of n sorted uniform numbers has the distribution beta(k, n + 1 - k): its median is the abscissa, its ends
     at 2.5 and 97.5 % are the band; B. C. Arnold, N. Balakrishnan, H. N. Nagaraja, A First Course in Order Statistics

@@ -52,7 +52,7 @@ def count_noise(records: Sequence[ChipRecord], seed: int, specs: Sequence[Spec])
 
 
 def count_yield(passes: Sequence[bool], plan: VariationPlan, confidence: float = CONFIDENCE) -> Yield:
-    """Compute the yield and its interval from whether each chip passes, in order of their number."""
+    """Compute a Monte Carlo run's yield and its interval from whether each chip passes, in order of their number."""
     passed, chips = sum(passes), len(passes)
     size = plan.chips // plan.replicates
     enough = plan.replicates >= FEW and min(passed, chips - passed) >= 2 * plan.replicates
@@ -160,7 +160,8 @@ def checkpoints(chips: int) -> list[int]:
 
 
 def is_precise(passes: Sequence[bool], plan: VariationPlan, width: float) -> bool:
-    """Tell whether the yield's interval is at most `width` wide, at a confidence shared out over looks (Bonferroni).
+    """Tell whether the interval of a Monte Carlo run's yield is at most `width` wide, at a confidence shared out over
+    looks (Bonferroni).
 
     Looking again and again would otherwise stop at a lucky moment too often.
     """
@@ -169,5 +170,6 @@ def is_precise(passes: Sequence[bool], plan: VariationPlan, width: float) -> boo
 
 
 def stop_confidence(plan: VariationPlan) -> float:
-    """Return the confidence of one look at the yield, so that all looks of a run together have CONFIDENCE."""
+    """Return the confidence of one look at a Monte Carlo run's yield, so that all looks of a run together have
+    CONFIDENCE."""
     return 1 - (1 - CONFIDENCE) / len(checkpoints(plan.chips))

@@ -85,7 +85,10 @@ class _Run:
 
 
 def read_store(folder: Path) -> tuple[Settings, dict[int, ChipRecord]]:
-    """Read settings and records by chip. Raises InputError for a folder that is no run, and for what is damaged."""
+    """Read a Monte Carlo run's settings and records by chip.
+
+    Raises InputError for a folder that is no run, and for what is damaged.
+    """
     try:
         settings = read_sealed(folder / RUN_FILE)
     except FileNotFoundError:
@@ -115,7 +118,8 @@ def read_sealed(path: Path) -> Settings:
 
 
 def check_record(content: object, engine: str, devices: int, where: str) -> ChipRecord:
-    """Return the record of a line, checked to have what a run by `engine` says of a chip with so many varying devices.
+    """Return a chip's record of a line, checked to have what a run by `engine` says of a chip with so many varying
+    devices.
 
     Raises InputError that names the field.
     """
@@ -154,22 +158,22 @@ def _plausible(found: Figures) -> bool:
 
 
 def pack_draws(chip: Chip) -> str:
-    """Pack all threshold shifts, V, then all current factors, in the order of devices, as single precision in base
-    64."""
+    """Pack a chip's draws: all threshold shifts, V, then all current factors, in the order of devices, as single
+    precision in base 64."""
     return b64encode(np.concatenate([chip.vt_shift, chip.beta_factor]).astype("<f4").tobytes()).decode("ascii")
 
 
 def pack_certainty(margins: Array) -> str | None:
-    """Pack the least margin of each sample, (n,) ampere, as single precision in base 64; None where none was
-    measured."""
+    """Pack for a chip's record the least margin of each sample, (n,) ampere, as single precision in base 64; None where
+    none was measured."""
     if not np.isfinite(margins).any():
         return None
     return b64encode(margins.astype("<f4").tobytes()).decode("ascii")
 
 
 def unpack_certainty(record: ChipRecord, samples: int) -> Array:
-    """Return the least margin of each sample, (samples,) ampere, as `pack_certainty` wrote it: inf where none was
-    measured, nan for a chip that failed or whose samples all ran in another simulator than was asked."""
+    """Return from a chip's record the least margin of each sample, (samples,) ampere, as `pack_certainty` wrote it: inf
+    where none was measured, nan for a chip that failed or whose samples all ran in another simulator than was asked."""
     if record.status != "ok" or sum((record.elsewhere or {}).values()) == samples:
         return np.full(samples, np.nan)
     if record.certainty is None:
@@ -178,6 +182,6 @@ def unpack_certainty(record: ChipRecord, samples: int) -> Array:
 
 
 def unpack_draws(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return vt_shift in V and beta_factor, (devices,) each, as `pack_draws` wrote them."""
+    """Return a recorded chip's vt_shift in V and beta_factor, (devices,) each, as `pack_draws` wrote them."""
     values = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)
     return values[: len(values) // 2], values[len(values) // 2 :]

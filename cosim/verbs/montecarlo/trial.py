@@ -57,17 +57,17 @@ class Trial:
 
     @cached_property
     def devices(self) -> tuple[VaryingDevice, ...]:
-        """The transistors that vary, in order of name."""
+        """Return the transistors that vary in a Monte Carlo run, in order of name."""
         return varying_devices(self.design.flat, self.technology, self.plan)
 
     @cached_property
     def valid(self) -> NDArray[np.bool_]:
-        """Frames that belong to a sample, (n, time) bool."""
+        """Return which frames of a Monte Carlo run's samples count, (n, time) bool."""
         return np.arange(self.test_set.x.shape[1])[None, :] < self.test_set.lengths[:, None]
 
     @cached_property
     def software(self) -> tuple[States, Answers]:
-        """States (n, time, cells) and answers of the trained network."""
+        """Return for a Monte Carlo run the states (n, time, cells) and answers of the trained network."""
         reference = run_reference(self.design.network, self.test_set.x, self.test_set.lengths)
         return software_states(self.design.graph, reference), self.decide(reference.readout)
 
@@ -76,21 +76,22 @@ class Trial:
         return pool_readout(readout, self.test_set.lengths, self.design.network.readout.pooling)
 
     def decide(self, readout: NDArray[np.float64]) -> Answers:
-        """Return each sample's answer to a readout (n, time, outputs), which is in multiples of the software's 1.0."""
+        """Return each sample's answer in a Monte Carlo run to a readout (n, time, outputs), which is in multiples of
+        the software's 1.0."""
         return self.test_set.target.answers(self.pool(readout))
 
     @cached_property
     def area(self) -> float:
-        """Return the area of gates and capacitors, um2."""
+        """Return for a Monte Carlo run the area of gates and capacitors, um2."""
         return gate_area(self.design)
 
     def chip(self, number: int) -> Chip:
-        """Draw one chip by its number, with the trial's gradient where there is one."""
+        """Draw one chip of a Monte Carlo run by its number, with the trial's gradient where there is one."""
         chip = draw_chip(self.devices, self.technology, self.plan, number)
         return chip if self.gradient is None else graded(chip, self.gradient, self.plan)
 
     def run(self, chip: Chip) -> Run:
-        """Return how the samples are run on a chip: in this process."""
+        """Return how a Monte Carlo run's samples run on a chip: in this process."""
         return Run(jobs=0, timing=self.timing, engine=self.engine, condition=self.condition, chip=chip)
 
 
@@ -101,8 +102,8 @@ def run_chips(trial: Trial, numbers: tuple[int, ...], engine: Engine | None = No
 
 
 def run_chip(trial: Trial, number: int, engine: Engine | None = None) -> ChipRecord:
-    """Run one chip; return its record with conditions, draws, figures and decisions, or with `failed` and the
-    reason."""
+    """Run one chip of a Monte Carlo run; return its record with conditions, draws, figures and decisions, or with
+    `failed` and the reason."""
     chip = trial.chip(number)
     record = behavioral_record(trial, chip)
     return record if trial.engine == BEHAVIORAL else add_simulation(trial, record, trial.run(chip), engine)
@@ -133,7 +134,7 @@ def run_figures(trial: Trial, run: Run, engine: Engine | None = None) -> Figures
 
 
 def infer_chip(engine: Engine, trial: Trial, run: Run) -> list[Outcome]:
-    """Return the outcome of every sample, up to the first that failed."""
+    """Return the outcome of every sample on a chip of a Monte Carlo run, up to the first that failed."""
     outcomes: list[Outcome] = []
     for outcome in engine.infer(trial.design, trial.test_set, run, lambda done, total: None):
         outcomes.append(outcome)
@@ -178,7 +179,8 @@ def drawn_record(chip: Chip) -> ChipRecord:
 
 
 def behavioral_record(trial: Trial, chip: Chip) -> ChipRecord:
-    """Return a chip's record with its behavioral figures, and those without noise as `quiet` if the trial has noise."""
+    """Return a chip's record for Monte Carlo with its behavioral figures, and those without noise as `quiet` if the
+    trial has noise."""
     found = replace(drawn_record(chip), behavioral=run_behavioral_chip(trial, chip))
     if trial.noise is None:
         return found
@@ -206,7 +208,7 @@ def failed(record: ChipRecord, reason: str, detail: str) -> ChipRecord:
 
 
 def trial_samples_hash(trial: Trial) -> str:
-    """Return a hash of the samples that every chip sees."""
+    """Return a hash of the samples that every chip of a Monte Carlo run sees."""
     digest = hashlib.sha256()
     for array in (trial.test_set.x, trial.test_set.y, trial.test_set.lengths, trial.test_set.indices):
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())

@@ -158,7 +158,8 @@ def read_summary(folder: Path) -> ChipSummary:
 
 
 def yield_curve(trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spec]) -> YieldCurve:
-    """Yield at every accuracy that a chip has as the limit, together with all specs that are not such a limit."""
+    """Return a Monte Carlo run's yield at every accuracy that a chip has as the limit, together with all specs that are
+    not such a limit."""
     outcomes = [record.outcome(trial.engine) for record in records]
     own = [spec for spec in specs if spec.metric == "accuracy" and spec.at_least]
     others = [spec for spec in specs if spec not in own]
@@ -208,8 +209,8 @@ def find_failure(trial: Trial, records: Sequence[ChipRecord], say: Say) -> Wrong
 
 
 def failing_sample(trial: Trial, decisions: Sequence[int]) -> int | None:
-    """Return the place of the first sample decided wrong, of those that the software decides right if there are such;
-    None where all are right."""
+    """Return the place of a chip's first sample decided wrong, of those that the software decides right if there are
+    such; None where all are right."""
     wrong = np.array(decisions) != trial.test_set.y
     _, software = trial.software
     spoilt = wrong & (software == trial.test_set.y)
@@ -281,6 +282,6 @@ def spread_cells(trial: Trial, records: Sequence[ChipRecord]) -> CellSpread | No
 
 
 def stored_chip(trial: Trial, record: ChipRecord) -> Chip:
-    """Rebuild a chip from its record, with the draws, the supply and the temperature that it had."""
+    """Rebuild a Monte Carlo run's chip from its record with the draws, the supply and the temperature that it had."""
     vt_shift, beta_factor = unpack_draws(record.draws)
     return Chip(record.chip, trial.devices, vt_shift, beta_factor, record.supply_v, record.celsius)

@@ -31,7 +31,7 @@ def bits_option() -> Declared:
 
 
 def conversion_option() -> Declared:
-    """Declare the energy of a conversion in joule."""
+    """Declare the option for the energy of a conversion at a partition's edge in joule."""
     kind = Quantity(Bounds(0, 1000, "J", open_low=True))
     return option("Energy of a converter's conversion; of a backbone.", kind, None, BackboneOption)
 

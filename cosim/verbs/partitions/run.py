@@ -232,7 +232,7 @@ class Opened:
     origin: str
 
     def tests(self, count: int | None, seed: int, say: Say) -> "Samples":
-        """Test samples, drawn as everywhere; `say` hears where there are fewer than asked for."""
+        """Return test samples of a backbone's partitions; `say` hears where there are fewer than asked for."""
         test = self.source.test()
         n = len(test.lengths)
         if not self.source.labels or test.y.ndim != 1:

@@ -53,7 +53,7 @@ class Ledger:
     power: list[float] = field(default_factory=list[float])  # W, behavioral
 
     def ran(self, placed: CompiledPartition, lengths: Integers) -> AuditableRun:
-        """Return the run of all samples; lengths: (n,) their valid steps."""
+        """Return a partition's run of all samples; lengths: (n,) their valid steps."""
         numbers = np.arange(len(lengths))
         test_set = TestSet(np.concatenate(self.x), np.zeros_like(numbers), lengths, numbers)
         return AuditableRun(placed.design, test_set, self.outcomes, placed.run)
@@ -133,7 +133,7 @@ class Deployed:
 
     @property
     def valid(self) -> NDArray[np.bool_]:
-        """Frames that count, (n, time) bool."""
+        """Return which frames of a backbone's samples count, (n, time) bool."""
         steps = max(one.shape[1] for one in next(iter(self.levels.values())).states.values())
         return (np.arange(steps)[None, :] < self.lengths[:, None]) & self.good[:, None]
 
@@ -143,14 +143,15 @@ class Deployed:
         return int((differ & self.valid[:, :, None]).sum())
 
     def same(self, first: str, second: str) -> int:
-        """Count the samples with equal decisions."""
+        """Count the samples with equal decisions of a backbone in partitions."""
         return int((self.levels[first].decisions == self.levels[second].decisions)[self.good].sum())
 
 
 def deploy(
     cut: "PartitionedBackbone", placed: Sequence[CompiledPartition], samples: "Samples", progress: Progress
 ) -> Deployed:
-    """Run samples as software, with converters, through the behavioral equations and through the simulator."""
+    """Run a backbone's samples in partitions as software, with converters, through the behavioral equations and through
+    the simulator."""
     of = {one.partition.cell: one for one in placed}
     ledgers = {cell: Ledger() for cell in of}
     done, total = 0, len(samples.lengths) * len(placed)

@@ -121,12 +121,12 @@ class PowerSummary:
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """Return the engines that ran."""
+        """Return the engines that measured power."""
         return tuple(engine for engine, power in self.total.power_w.items() if power is not None)
 
     @property
     def rows(self) -> dict[str, PowerRow]:
-        """Rows of every block, and TOTAL for all of them."""
+        """Return the power of every block, and TOTAL for all of them."""
         return {**self.blocks, TOTAL: self.total}
 
 

@@ -304,7 +304,8 @@ def _signs(pooled: Array, asked: SensitivityTarget) -> dict[int, float]:
 
 
 def least_certain(design: Design, plan: ReadPlan, inference: Inference, waves: Waveforms, count: int) -> list[Closing]:
-    """Return the `count` decisions with the smallest margins, the smallest first, of cells with fixed thresholds."""
+    """Return the `count` decisions with the smallest margins, the smallest first, of cells with fixed thresholds, for
+    `cosim sensitivity`."""
     found: list[Closing] = []
     for k, (cell, margin) in enumerate(zip(design.assembly.decisions, plan.margins, strict=True)):
         if margin is None or margin.lines or not isinstance(design.graph.nodes[cell], Schmitt):
@@ -321,7 +322,7 @@ def least_certain(design: Design, plan: ReadPlan, inference: Inference, waves: W
 
 
 def threshold_slopes(design: Design, run: Run, closing: Closing) -> dict[str, tuple[float, float]]:
-    """Return transistor -> d threshold / d vt_shift, A/V, and d threshold / d ln beta, A."""
+    """Return a sensitivity: transistor -> d threshold / d vt_shift, A/V, and d threshold / d ln beta, A."""
     thermal = run.standing(design).technology.thermal_voltage
     weights = {"thresh": closing.rise, "width": -closing.width, "compared": closing.width - closing.rise}
     found: dict[str, tuple[float, float]] = {}

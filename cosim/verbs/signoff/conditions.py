@@ -29,7 +29,7 @@ NOMINAL, CORNERS, CHIPS = "nominal", "corners", "chips"  # folders with pages of
 
 
 def check_nominal(subject: SignoffSubject) -> Check:
-    """Check all samples on nominal devices, in the condition that was asked for."""
+    """Check in a sign-off all samples on nominal devices, in the condition that was asked for."""
     run = subject.within(NOMINAL)
     extras = ComparisonExtras(subject.plan.settings.nominal.audit)
     where = format_conditions(run.standing(subject.design).technology)
@@ -45,12 +45,12 @@ def check_nominal(subject: SignoffSubject) -> Check:
 
 
 def corners_folder(bias: str) -> str:
-    """Return the name of the folder with the corners under an assumption on bias currents."""
+    """Return the name of a sign-off's folder with the corners under an assumption on bias currents."""
     return f"{CORNERS}-{bias}"
 
 
 def check_corners(subject: SignoffSubject) -> Check:
-    """Check every condition of the plan's grid, under every assumption on bias currents."""
+    """Check in a sign-off every condition of the plan's grid, under every assumption on bias currents."""
     worst, rest, notes = list[Finding](), list[Finding](), list[str]()
     count = 0
     for bias in subject.biases:
@@ -151,7 +151,8 @@ def check_mismatch(subject: SignoffSubject) -> Check:
 
 
 def check_noise(subject: SignoffSubject) -> Check:
-    """Check noise of the devices at every decision of the behavioral model, against the same circuit without."""
+    """Check in a sign-off the noise of the devices at every decision of the behavioral model, against the same circuit
+    without."""
     wanted = subject.plan.settings.noise
     draws = wanted.draws
     with where_modelled():

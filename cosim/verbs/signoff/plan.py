@@ -198,23 +198,25 @@ class SignoffPlan:
     skip: tuple[str, ...] = ()
 
     def specs(self, check: str) -> tuple[Spec, ...]:
-        """Return the specs that a check's figures must keep: its own limits, and the common ones on other metrics."""
+        """Return the specs that a sign-off check's figures must keep: its own limits, and the common ones on other
+        metrics."""
         found = {**self.limits.get("spec", {}), **self.limits.get(check, {})}
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in found.items())
 
     @property
     def grid(self) -> PvtGrid:
-        """The grid of conditions that the check of corners looks at."""
+        """Return the grid of conditions that a sign-off's check of corners looks at."""
         one = self.settings.corners
         return PvtGrid(one.corners, one.celsius, one.supplies)
 
     def own(self, check: str) -> tuple[Spec, ...]:
-        """Return the specs of a check's own table alone."""
+        """Return the specs of a sign-off check's own table alone."""
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in self.limits.get(check, {}).items())
 
 
 def read_plan(path: Path | None) -> SignoffPlan:
-    """Read the plan of a TOML file, or return the default one; limits that a file does not give are the default ones.
+    """Read the sign-off plan of a TOML file, or return the default one; limits that a file does not give are the
+    default ones.
 
     Raises InputError that names file, field, value and repair.
     """
@@ -269,7 +271,7 @@ def _check(plan: SignoffPlan, where: str) -> None:
 
 
 def format_plan(plan: SignoffPlan) -> str:
-    """Return the plan as TOML, every setting and limit in it; the same plan gives the same bytes."""
+    """Return the sign-off plan as TOML, every setting and limit in it; the same plan gives the same bytes."""
     lines = [f"skip = {_toml(plan.skip)}"]
     for name in ("spec", *NAMES):
         table = {} if name == "spec" else asdict(getattr(plan.settings, name))

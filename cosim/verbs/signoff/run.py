@@ -62,7 +62,7 @@ NEVER = (
 
 
 def sign_off(subject: SignoffSubject, finished: Callable[[Check], None] = lambda check: None) -> SignOff:
-    """Make every check of the plan, and tell of each; one that a network has no model for is listed with why.
+    """Make every check of a sign-off's plan, and tell of each; one that a network has no model for is listed with why.
 
     Raises InputError where the plan asks for what there is not.
     """

@@ -24,7 +24,8 @@ _NAMED = 3  # memories that stay on
 
 
 def check_frame(subject: SignoffSubject) -> Check:
-    """Find how short a frame may be, also where the circuit is slowest, and how long, also where it leaks most."""
+    """Find for a sign-off how short a frame may be, also where the circuit is slowest, and how long, also where it
+    leaks most."""
     wanted, supply = subject.plan.settings.frame, subject.design.nominal.technology.supply
     nominal = subject.run.standing(subject.design)
     grid = subject.plan.grid
@@ -87,7 +88,7 @@ def _bound(subject: SignoffSubject, figure: str, share: float | None, condition:
 
 
 def check_supply(subject: SignoffSubject) -> Check:
-    """Check ripple at several frequencies, and a step up and down that lasts a third of a sample."""
+    """Check in a sign-off ripple at several frequencies, and a step up and down that lasts a third of a sample."""
     wanted, timing = subject.plan.settings.supply, subject.run.timing
     found: list[Finding] = []
     for hertz in wanted.frequencies_hz:
@@ -110,7 +111,7 @@ def check_supply(subject: SignoffSubject) -> Check:
 
 
 def check_clocks(subject: SignoffSubject) -> Check:
-    """Check sharp and slow clock edges, and clocks that come late or early, each net by its own delay."""
+    """Check in a sign-off sharp and slow clock edges, and clocks that come late or early, each net by its own delay."""
     wanted, timing = subject.plan.settings.clocks, subject.run.timing
     found: list[Finding] = []
     for edge in wanted.edges:

@@ -80,17 +80,18 @@ class SignOff:
 
     @property
     def made(self) -> tuple[Check, ...]:
-        """Return the checks that were not skipped."""
+        """Return the sign-off's checks that were not skipped."""
         return tuple(one for one in self.checks if not one.skipped)
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """Return the checks that did not pass."""
+        """Return the sign-off's checks that did not pass."""
         return tuple(one for one in self.made if not one.passed)
 
 
 def find_basis(checks: Sequence[Check], words: Mapping[str, str]) -> tuple[Basis, ...]:
-    """Return for each assumption the checks that fail under it; words: assumption -> where bias currents come from.
+    """Return for each assumption of a sign-off the checks that fail under it; words: assumption -> where bias currents
+    come from.
 
     A finding without an assumption, as one at the nominal point, counts under each.
     """
@@ -104,8 +105,8 @@ def find_basis(checks: Sequence[Check], words: Mapping[str, str]) -> tuple[Basis
 
 
 def verdict_of(check: Check) -> str:
-    """Return PASS, FAIL, or that the check was not made; unsure where an interval includes the limit on which it
-    depends."""
+    """Return a sign-off check's verdict: PASS, FAIL, or that the check was not made; unsure where an interval includes
+    the limit on which it depends."""
     if check.skipped:
         return "not made"
     if check.passed:
@@ -137,7 +138,7 @@ def say_basis(found: SignOff) -> list[str]:
 
 
 def say_finding(one: Finding) -> str:
-    """Return a finding on a line: its figure, interval, limit and place."""
+    """Return a sign-off's finding on a line: its figure, interval, limit and place."""
     interval = f" {one.interval}" if one.interval else ""
     limit = f", must be {one.limit}" if one.limit else ""
     where = f" ({one.where})" if one.where else ""

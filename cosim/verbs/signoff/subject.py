@@ -26,7 +26,8 @@ class NotModelledError(Exception):
 
 @contextmanager
 def where_modelled() -> Generator[None, None, None]:
-    """Turn a refusal of a network or a technology into a check that is not made; nothing else belongs inside."""
+    """Turn a refusal of a network or a technology into a sign-off's check that is not made; nothing else belongs
+    inside."""
     try:
         yield
     except InputError as reason:
@@ -56,8 +57,10 @@ class SignoffSubject:
     def at(
         self, bias: Bias, corner: str | None = None, celsius: float | None = None, supply: float | None = None
     ) -> Condition:
-        """Return the circuit's condition at another corner, temperature (celsius) and supply (V). Raises
-        SimulationError where its reference does not start there."""
+        """Return the condition of the circuit to sign off at another corner, temperature (celsius) and supply (V).
+
+        Raises SimulationError where its reference does not start there.
+        """
         there = at(self.run.standing(self.design).technology, corner, celsius, supply)
         return biased(self.design, there, bias, simulator_beside(self.run.engine))
 
@@ -75,7 +78,7 @@ class SignoffSubject:
         return found, tuple(missing)
 
     def under(self, bias: Bias, rows: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Return findings with the assumption on bias currents that they were found under."""
+        """Return a sign-off's findings with the assumption on bias currents that they were found under."""
         name = bias_name(self.design, bias)
         return tuple(replace(one, where=f"{one.where}, {name}" if one.where else name, bias=bias) for one in rows)
 
@@ -85,8 +88,8 @@ class SignoffSubject:
         return name if name in (self.plan.grid.corners or self.design.technology.library.sections) else None
 
     def measure(self, label: str, run: Run) -> Figures | None:
-        """Measure the figures that a spec may be on, over all samples, in another condition or under a stress; None
-        where one sample failed."""
+        """Measure for a sign-off the figures that a spec may be on, over all samples, in another condition or under a
+        stress; None where one sample failed."""
         with self.bar(label) as progress:
             outcomes = simulate_samples(self.design, self.test_set, run, progress)
         comparison = compare_engines(self.design, self.test_set, outcomes, run)
@@ -104,7 +107,7 @@ class SignoffSubject:
 
 
 def findings(specs: Sequence[Spec], figures: Figures | None, where: str = "") -> tuple[Finding, ...]:
-    """Return every spec as a finding; where figures are None nothing came out, and no spec is kept."""
+    """Return every spec as a finding of a sign-off; where figures are None nothing came out, and no spec is kept."""
     if figures is None:
         return tuple(
             Finding(METRICS[spec.metric].words, None, "a simulation failed", _limit(spec), met=False, where=where)

@@ -109,7 +109,7 @@ def _percent(share: float) -> str:
 
 
 def check_limits(subject: SignoffSubject) -> Check:
-    """Check every transistor's voltages over whole inferences, where the supply is highest."""
+    """Check in a sign-off every transistor's voltages over whole inferences, where the supply is highest."""
     few = subject.test_set.take(min(subject.plan.settings.limits.samples, len(subject.test_set.y)), subject.seed)
     technology = subject.run.standing(subject.design).technology
     grid = subject.plan.grid

@@ -48,12 +48,12 @@ class SampleTable:
 
     @property
     def good(self) -> NDArray[np.bool_]:
-        """Return (n,) booleans: the sample was simulated to its end."""
+        """Return (n,) booleans: `cosim simulate` ran the sample to its end."""
         return self.decisions != UNDECIDED
 
     @property
     def agreement(self) -> NDArray[np.float64]:
-        """Return (n,) the share of a sample's states that equal the software's."""
+        """Return (n,) the share of a simulated sample's states that equal the software's."""
         return 1.0 - self.wrong.sum(axis=1) / (self.lengths * self.wrong.shape[1])
 
     def select(self, places: NDArray[np.int64]) -> "SampleTable":
@@ -65,7 +65,7 @@ class SampleTable:
 def tabulate_samples(
     design: Design, test_set: TestSet, outcomes: Mapping[str, Sequence[Outcome] | None], engine: str
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays of ROWS. outcomes: by condition; None where none was simulated."""
+    """Return the arrays of ROWS on simulated samples. outcomes: by condition; None where none was simulated."""
     reference = run_reference(design.network, test_set.x, test_set.lengths)
     wanted, pooling = software_states(design.graph, reference), design.network.readout.pooling
     allowed, count = tolerances(design.graph), len(test_set.y)

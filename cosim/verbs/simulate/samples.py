@@ -61,13 +61,13 @@ _WAVES = "Inputs, one unit's candidate with its thresholds, its state, the reado
 
 
 def format_waveforms(recorded: ProbedInference, title: str) -> dict[str, bytes]:
-    """Return the content of FILES, name -> bytes; the same waveforms give the same bytes."""
+    """Return the waveform files of `cosim simulate`, name -> bytes; the same waveforms give the same bytes."""
     formats = (format_npz(recorded), format_raw(recorded, title), format_vcd(recorded).encode())
     return dict(zip(FILES, formats, strict=True))
 
 
 def format_npz(recorded: ProbedInference) -> bytes:
-    """Return all vectors by name, with `units`, as the content of an .npz file."""
+    """Return all vectors that `cosim simulate` recorded by name, with `units`, as the content of an .npz file."""
     digital = {**recorded.states, **recorded.logic}
     units = {"time_s": "s", **recorded.units, **dict.fromkeys(digital, "1")}
     arrays = {"time_s": recorded.time, **recorded.vectors, **digital, "units": np.array(json.dumps(units))}
@@ -75,7 +75,8 @@ def format_npz(recorded: ProbedInference) -> bytes:
 
 
 def format_raw(recorded: ProbedInference, title: str) -> bytes:
-    """Return a raw file of ngspice: time first, then vectors, states and clocks; names as `plain_names` writes them."""
+    """Return what `cosim simulate` recorded as a raw file of ngspice: time first, then vectors, states and clocks;
+    names as `plain_names` writes them."""
     columns: dict[str, tuple[str, NDArray[np.float64]]] = {"time": ("time", recorded.time)}
     columns |= {name: (_KINDS[recorded.units[name]], values) for name, values in recorded.vectors.items()}
     columns |= {f"{name} s": (_KINDS["1"], values.astype(float)) for name, values in recorded.states.items()}
@@ -97,7 +98,7 @@ def format_raw(recorded: ProbedInference, title: str) -> bytes:
 
 
 def format_vcd(recorded: ProbedInference) -> str:
-    """Return a VCD file with states and clocks in steps of a nanosecond, each change once."""
+    """Return for `cosim simulate` a VCD file with states and clocks in steps of a nanosecond, each change once."""
     signals = {**recorded.logic, **recorded.states}
     names = plain_names(tuple(signals))
     codes = {name: _code(k) for k, name in enumerate(signals)}
@@ -147,14 +148,14 @@ def _one_line(text: str) -> str:
 
 
 def clear_failures(folder: Path) -> None:
-    """Remove the decks of an earlier run: those that fail again are written again."""
+    """Remove the decks of an earlier `cosim simulate`: those that fail again are written again."""
     with writing_into(folder / FAILED):
         for deck in (folder / FAILED).glob("sample_*.sp"):
             deck.unlink()
 
 
 def write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome]) -> None:
-    """Write the deck of every failed sample, with the reason on top."""
+    """Write the deck of every sample whose simulation failed, with the reason on top."""
     texts = {}
     for index, outcome in zip(test_set.indices, outcomes, strict=True):
         if isinstance(outcome, Failure):
@@ -257,7 +258,8 @@ def run_samples(
 
 
 def simulate_test_set(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
-    """Simulate the samples of a test set, keeping finished ones; write the decks of those that failed."""
+    """Simulate for `cosim simulate` the samples of a test set, keeping finished ones; write the decks of those that
+    failed."""
     outcomes = simulate_samples(design, test_set, run, progress)
     write_failures(run.place, test_set, outcomes)
     return outcomes
@@ -281,7 +283,7 @@ class SimulationSubject:
         return decided_by([outcome], self.test_set.target.answers(pooled))
 
     def right(self, place: int, outcome: Inference) -> bool:
-        """Tell whether the answer to the sample at `place` is right."""
+        """Tell whether the simulated answer to the sample at `place` is right."""
         return bool(self.test_set.target.same(self.answers(outcome), self.test_set.y[place : place + 1])[0])
 
 

@@ -93,7 +93,7 @@ def draw_waveforms(waves: Waves, labels: WaveLabels, timing: Timing) -> Figure:
 
 
 def title_of(labels: WaveLabels) -> str:
-    """Return a title with the task, the sample with its class, and who decided what."""
+    """Return the title of a waveform picture with the task, the sample with its class, and who decided what."""
     verdict = labels.verdict
     if verdict is None:
         return labels.title
@@ -125,7 +125,8 @@ def _named(text: str, current: float) -> str:
 
 
 def draw_clocks(axis: Axes, labels: WaveLabels, timing: Timing, frames: int) -> None:
-    """Draw a lane for each stage, filled while it decides; of many frames only those lanes' names."""
+    """Draw in a waveform picture a lane for each stage, filled while it decides; of many frames only those lanes'
+    names."""
     closes = timing.closes(labels.stages)
     starts = np.arange(frames)
     for stage, close in enumerate(closes if frames <= _MOST_FRAMES else ()):
@@ -139,7 +140,7 @@ def draw_clocks(axis: Axes, labels: WaveLabels, timing: Timing, frames: int) -> 
 
 
 def shade_decisions(axes: Sequence[Axes], labels: WaveLabels, timing: Timing, frames: int) -> None:
-    """Draw grey behind the traces while the unit's own stage decides."""
+    """Draw grey behind a waveform picture's traces while the unit's own stage decides."""
     if frames > _MOST_FRAMES:
         return
     close, step = timing.closes(labels.stages)[labels.stage], _MILLI * timing.t_step
@@ -149,8 +150,8 @@ def shade_decisions(axes: Sequence[Axes], labels: WaveLabels, timing: Timing, fr
 
 
 def mark_frames(axes: Sequence[Axes], timing: Timing, frames: int) -> None:
-    """Mark time in ms under the last of the axes, the numbers of frames above the first, a line at every frame that has
-    one."""
+    """Mark in a waveform picture the time in ms under the last of the axes, the numbers of frames above the first, a
+    line at every frame that has one."""
     step = _MILLI * timing.t_step
     edges = step * np.arange(0, frames + 1, max(1, round(frames / 10)))
     for axis in axes:
@@ -214,7 +215,7 @@ def _draw_outputs(axis: Axes, time: Array, waves: Waves, labels: WaveLabels) -> 
 
 
 def mark_reads(axis: Axes, timing: Timing, frames: int) -> None:
-    """Draw small triangles on top, at the moments at which the readout is read."""
+    """Draw small triangles on top of a waveform picture, at the moments at which the readout is read."""
     if frames <= _MOST_FRAMES:
         moments = _MILLI * timing.t_step * (np.arange(frames) + SAMPLE_AT)
         axis.plot(moments, np.ones(frames), "v", color=GREY, ms=4, transform=axis.get_xaxis_transform(), clip_on=False)

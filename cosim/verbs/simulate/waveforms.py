@@ -56,7 +56,7 @@ class ProbedInference:
 
     @property
     def units(self) -> dict[str, str]:
-        """Return the unit of every vector by its name, W or A."""
+        """Return the unit of every recorded vector by its name, W or A."""
         return {name: "W" if name == "power" else "A" for name in self.vectors}
 
 
@@ -268,8 +268,8 @@ def input_names(encoding: InputEncoding) -> tuple[str, ...]:
 
 
 def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves, run: Run) -> SampleDecisions | None:
-    """Return how software, behavioral model and the run's engine, whose waves these are, decide the sample at
-    `position`; None where targets are real numbers."""
+    """Return for a waveform picture how software, behavioral model and the run's engine, whose waves these are, decide
+    the sample at `position`; None where targets are real numbers."""
     if test_set.tolerance is not None:
         return None
     frames = int(test_set.lengths[position])

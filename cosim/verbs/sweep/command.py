@@ -181,7 +181,7 @@ def _folder_part(axis: SweepAxis, value: Value) -> str:
 
 
 def read_axes(texts: Sequence[str], name: str, verb: click.Command) -> tuple[SweepAxis, ...]:
-    """Read the axes behind the values of --over. Raises InputError that says what they must be."""
+    """Read a sweep's axes behind the values of --over. Raises InputError that says what they must be."""
     if not 1 <= len(texts) <= MOST_AXES:
         raise InputError(f"--over must be given once or twice, {_FORM}; it is given {len(texts)} times")
     axes = tuple(_read_axis(text, name, verb) for text in texts)

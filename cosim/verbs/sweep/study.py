@@ -68,7 +68,7 @@ class SweepAxis:
 
     @property
     def numbers(self) -> tuple[float, ...] | None:
-        """The values as numbers; None where one is a word."""
+        """Return a sweep axis's values as numbers; None where one is a word."""
         try:
             return tuple(float(value) for value in self.values)
         except ValueError:
@@ -76,12 +76,12 @@ class SweepAxis:
 
     @property
     def geometric(self) -> bool:
-        """Tell whether the values are positive numbers that span a decade or more."""
+        """Tell whether a sweep's values are positive numbers that span a decade or more."""
         numbers = self.numbers
         return numbers is not None and min(numbers) > 0 and max(numbers) >= _DECADE * min(numbers)
 
     def label(self, value: Value) -> str:
-        """Return a value as people read it, with its unit."""
+        """Return a sweep's value as people read it, with its unit."""
         if isinstance(value, str):
             return value
         return format_quantity(value, self.unit, _DIGITS) if self.unit else f"{value:.{_DIGITS}g}"
@@ -119,7 +119,7 @@ class SweepSummary:
 
 
 def find_figures(content: object, path: str = "") -> Iterator[tuple[str, Estimate | None]]:
-    """Yield (name, figure) of all numbers in a JSON object; names are the keys on the way, joined by dots.
+    """Yield (name, figure) of all numbers in a verb's JSON object; names are the keys on the way, joined by dots.
 
     A mean or value with its interval beside it is one figure under the name of both; a list of texts counts as how many
     they are, and the last of a list of objects is -1, too. A figure is None where the object has null.
@@ -170,7 +170,7 @@ def _join(path: str, key: str) -> str:
 
 
 def pick_figure(found: Mapping[str, Estimate | None], name: str) -> Estimate | None:
-    """Return the figure of a name; where it is by engine, that of the circuit: a simulator's where one ran.
+    """Return a swept figure by its name; where it is by engine, that of the circuit: a simulator's where one ran.
 
     Raises InputError for a name that the results do not hold.
     """
@@ -186,7 +186,8 @@ def pick_figure(found: Mapping[str, Estimate | None], name: str) -> Estimate | N
 
 
 def extremes(points: Sequence[SweptPoint], name: str) -> tuple[tuple[SweptPoint, float], ...]:
-    """Return the points of the least and of the largest value of a figure, with these; none where no point has it."""
+    """Return a sweep's points of the least and of the largest value of a figure, with these; none where no point has
+    it."""
     there = [(point, found.value) for point in points if (found := point.figures.get(name)) is not None]
     ranked = sorted(there, key=lambda pair: pair[1])
     return (ranked[0], ranked[-1]) if ranked else ()
@@ -209,7 +210,7 @@ def name_axis(axis: SweepAxis) -> str:
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a figure by its name: % of a fraction, SI, um2, or ''."""
+    """Return the unit of a swept figure by its name: % of a fraction, SI, um2, or ''."""
     parts = name.split(".")
     while len(parts) > 1 and (parts[-1] in _INSIDE or parts[-1].isdigit()):
         parts.pop()
@@ -221,14 +222,14 @@ def unit_of(name: str) -> str:
 
 
 def name_figure(name: str) -> str:
-    """Return a figure's name as people read it: without its unit, and without what goes without saying."""
+    """Return a swept figure's name as people read it: without its unit, and without what goes without saying."""
     parts = [part for part in name.split(".") if part not in _UNSAID]
     words = " ".join(part.removesuffix(next((end for end in _UNITS if part.endswith(end)), "")) for part in parts)
     return _WORDS.get(words, words.replace("_", " "))
 
 
 def format_one(name: str, value: float) -> str:
-    """Format a value of a figure with its unit."""
+    """Format a value of a swept figure with its unit."""
     unit = unit_of(name)
     if unit == PERCENT:
         return percent(value, 2 if "state" in name else 1)
@@ -239,7 +240,7 @@ def format_one(name: str, value: float) -> str:
 
 
 def format_figure_of(name: str, figure: Estimate | None) -> str:
-    """Format a figure with its interval; - for one that is not there."""
+    """Format a swept figure with its interval; - for one that is not there."""
     if figure is None:
         return "-"
     text = format_one(name, figure.value)
@@ -249,7 +250,7 @@ def format_figure_of(name: str, figure: Estimate | None) -> str:
 
 
 def scale_of(name: str, largest: float) -> tuple[float, str]:
-    """Return the factor of a figure's values on an axis, and the unit that the axis names."""
+    """Return the factor of a swept figure's values on an axis, and the unit that the axis names."""
     unit = unit_of(name)
     if unit == PERCENT:
         return 100.0, PERCENT

@@ -63,7 +63,8 @@ def _format_csv(columns: Columns) -> bytes:
 
 
 def draw_curve(columns: Columns) -> Figure:
-    """Draw loss, score, epsilon and learning rate over the iterations; the first seed dark, the others pale."""
+    """Draw for `cosim train` loss, score, epsilon and learning rate over the iterations; the first seed dark, the
+    others pale."""
     figure = Figure(figsize=(7.0, 6.4), layout="constrained")
     loss, scored, annealed, rated = axes = figure.subplots(4, 1, sharex=True, height_ratios=(2, 2, 1, 1))
     arrays = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}

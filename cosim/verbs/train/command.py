@@ -74,7 +74,7 @@ def _setting(field: str, text: str, group: type[click.Option] = click.Option, **
 
 
 def board_option() -> Declared:
-    """Declare the folder for TensorBoard."""
+    """Declare the option for the folder for TensorBoard."""
     return option("Write the points of the curve for TensorBoard.", FILE, None, BoardOption, metavar="DIR")
 
 
@@ -202,7 +202,7 @@ def _train(job: "TrainingJob", seeds: range, output: Path, session: VerbSession)
 
 
 def describe_constants(task: "Task") -> list[str]:
-    """Return a warning about features that never change; nothing where all do."""
+    """Return a warning of `cosim train` about features that never change; nothing where all do."""
     from cosim.tasks.task import constant_features
 
     constant = constant_features(task)

@@ -113,7 +113,7 @@ def _drawn(trial: "Trial") -> dict[str, str]:
 
 
 def parse_bits(text: str) -> tuple[int, ...]:
-    """Parse numbers of bits: `4`, `4,6` or `2-8`. Raises InputError that says what it must be."""
+    """Parse `cosim trim`'s numbers of bits: `4`, `4,6` or `2-8`. Raises InputError that says what it must be."""
     try:
         if "-" in text:
             first, last = map(int, text.split("-"))

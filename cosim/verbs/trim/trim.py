@@ -62,9 +62,13 @@ def check_trimmable(design: Design, origin: str) -> None:
 
 
 def measure_behavioral(trial: Trial, chip: Chip, *, in_frame: bool = False) -> dict[str, CellPoints]:
-    """Compute thresholds and level of every cell of a chip by the behavioral model, cell -> ampere. Thresholds are
-    those of slow ramps or, with `in_frame`, those of the clocked cell within a frame, which the compiler was asked
-    for."""
+    """Compute for `cosim trim` the thresholds and level of every cell of a chip by the behavioral model.
+
+    Returns cell -> ampere.
+
+    Thresholds are those of slow ramps or, with `in_frame`, those of the clocked cell within a frame, which the compiler
+    was asked for.
+    """
     design = trial.design
     fit, deviations = design.calibration.schmitt, deviations_of(design, standing(design, trial.condition, chip), chip)
     points = {}
@@ -84,8 +88,8 @@ def measure_behavioral(trial: Trial, chip: Chip, *, in_frame: bool = False) -> d
 
 
 def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
-    """Measure every cell of a chip, its transistors and the diodes before them, cell -> ampere, in the trial's
-    simulator or, for a behavioral trial, in the one beside it."""
+    """Measure for `cosim trim` every cell of a chip, its transistors and the diodes before them, cell -> ampere, in the
+    trial's simulator or, for a behavioral trial, in the one beside it."""
     expected = measure_behavioral(trial, chip)
     return {
         cell.name: measure_cell(trial, chip, cell, 1.3 * expected[cell.name].rise)
@@ -94,8 +98,8 @@ def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
 
 
 def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> CellPoints:
-    """Measure thresholds and level of one cell with the transistors that the chip drew for it; the ramp goes to
-    `i_peak`."""
+    """Measure for `cosim trim` the thresholds and level of one cell with the transistors that the chip drew for it; the
+    ramp goes to `i_peak`."""
     design, technology = trial.design, trial.technology
     bias = design.graph.bias(cell.name, SchmittBias)
     places = _places(design.assembly.circuit, instance(f"cell_{net(cell.name)}"))
@@ -134,8 +138,8 @@ def _places(circuit: Circuit, cell: str) -> dict[str, str]:
 
 
 def trim_ranges(trial: Trial) -> tuple[float, float, float]:
-    """Compute the relative ranges R of threshold, width and gain pins: SIGMAS standard deviations of what is measured
-    there."""
+    """Compute for `cosim trim` the relative ranges R of threshold, width and gain pins: SIGMAS standard deviations of
+    what is measured there."""
     sigmas = {device.name: (device.sigma_vt, device.sigma_beta) for device in trial.devices}
     thermal = trial.technology.thermal_voltage
     totals: dict[str, dict[Key, float]] = defaultdict(dict)
@@ -159,8 +163,8 @@ def trim_codes(
     bits: int,
     ranges: tuple[float, float, float],
 ) -> dict[str, float]:
-    """Return the factor of every bias pin of the measured cells: those of the best codes of converters of `bits`
-    bits."""
+    """Return for `cosim trim` the factor of every bias pin of the measured cells: those of the best codes of converters
+    of `bits` bits."""
     thresh_pins, width_pins, gain_pins = (_cells_of(design, place) for place in range(3))
     steps = np.arange(-(2 ** (bits - 1)), 2 ** (bits - 1)) / 2 ** (bits - 1)
     thresh, width, gain = (1 + span * steps for span in ranges)
