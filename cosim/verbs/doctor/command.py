@@ -73,7 +73,7 @@ class DoctorOptions:
 
 
 def run(options: DoctorOptions, _session: VerbSession) -> Result:
-    """Say, for `cosim doctor`, what is installed, what is missing and how to install it.
+    """Say what is installed, what is missing and how to install it.
 
     Exit status 0 when everything that simulation needs is there, 1 otherwise.
     """
