@@ -1,4 +1,7 @@
-"""From a trained recurrent network to transistors, and back to its accuracy: `cosim.load(path)` is the way in."""
+"""From a trained recurrent network to transistors, and back to its accuracy: `cosim.load(path)` is the way in.
+
+Each verb of the command line is a function with the same options: `cosim.train("digits", cells=8, output="model.pt")`.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -36,11 +39,20 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """The public names, each imported when it is first asked for."""
-    if name not in __all__:
-        raise AttributeError(f"module 'cosim' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(_HOMES.get(name, "cosim.verbs.python")), name)
+    """The public names and the verbs, each imported when it is first asked for."""
+    home = import_module(_HOMES.get(name, "cosim.verbs.python")) if name in __all__ else None
+    if home is not None:
+        return getattr(home, name)
+    if name in _verbs():
+        return import_module("cosim.verbs.python").verb_function(name)
+    raise AttributeError(f"module 'cosim' has no attribute {name!r}; it has {', '.join([*__all__, *_verbs()])}")
+
+
+def _verbs() -> list[str]:
+    from cosim.cli import VERBS
+
+    return list(VERBS)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_verbs(), "__version__"]

@@ -1,15 +1,17 @@
 """`import cosim` is one way in: lazy, and the same path as the command line."""
 
+import inspect
 import subprocess
 import sys
 from dataclasses import replace
 
+import click
 import numpy as np
 import pytest
 
 import cosim
-from cosim.base.errors import InputError
-from cosim.cli import main
+from cosim.base.errors import CosimWarning, InputError
+from cosim.cli import VERBS, load_verb, main
 from cosim.exchange.checkpoint import save_checkpoint
 from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import VariationPlan
@@ -28,8 +30,8 @@ def files(make_network, tmp_path):
 
 def test_the_import_brings_nothing_else():
     code = (
-        "import sys, cosim; dir(cosim); "
-        "assert not {'numpy', 'torch', 'scipy', 'matplotlib', 'click'} & sys.modules.keys(), sorted(sys.modules)"
+        "import sys, cosim; assert 'click' not in sys.modules; dir(cosim); "
+        "assert not {'numpy', 'torch', 'scipy', 'matplotlib'} & sys.modules.keys(), sorted(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -94,7 +96,7 @@ def test_all_show_themselves_in_a_notebook(files):
     trained = cosim.load(files[0])
     for shown, word in ((trained, "layer0"), (trained.compile(), "transistors")):
         page = shown._repr_html_()
-        assert page.startswith("<pre>") and word in page and str(shown).splitlines()[0] in page
+        assert page.startswith("<h3>") and word in page and str(shown).splitlines()[0] in page
         assert repr(shown) == str(shown)
 
 
@@ -116,3 +118,73 @@ def test_all_show_themselves_in_a_notebook(files):
 def test_a_wrong_argument_is_refused(files, call, text):
     with pytest.raises(InputError, match=text):
         call(cosim.load(files[0]).compile(), files[1])
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_a_function_with_the_options_of_the_command_line(verb):
+    """Its signature has the long name of each option with underscores; its docstring has the help."""
+    function, command = getattr(cosim, verb), load_verb(verb)
+    assert verb in dir(cosim) and function.__doc__.startswith(inspect.cleandoc(command.help).splitlines()[0])
+    names = list(inspect.signature(function).parameters)
+    if not isinstance(command, click.Group):
+        options = [one for one in command.params if isinstance(one, click.Option)]
+        assert len(names) == len(command.params)
+        named = [f"--{name.rstrip('_').replace('_', '-')}" for name in names[len(names) - len(options) :]]
+        assert named == [max(one.opts, key=len) for one in options]
+
+
+def test_a_verb_from_python_prints_and_shows_its_page(files, tmp_path, cosim_main):
+    net, data = files
+    code, out, _ = cosim_main("montecarlo", net, "--data", data, "--chips", 5, "-o", tmp_path / "typed")
+    found = cosim.montecarlo(net, data=data, chips=5, output=tmp_path / "called")
+    assert code == 0 and out.startswith(f"{found}\n")
+    assert found.figures.yield_.chips == 5 and "<table" in found._repr_html_()
+
+
+def test_words_of_python_that_are_keywords_and_options_of_an_inner_verb(files, tmp_path):
+    net, data = files
+    built = cosim.compile(net, with_="decision", output=tmp_path / "chip")
+    bare = cosim.compile(net, output=tmp_path / "bare")
+    assert built.figures["transistors"] > bare.figures["transistors"]
+    swept = cosim.sweep("montecarlo", net, data=data, chips=4, over="area=0.5,1", output=tmp_path / "sweep")
+    assert [(point.values, point.status) for point in swept.figures.points] == [
+        ({"area": 0.5}, "ok"),
+        ({"area": 1.0}, "ok"),
+    ]
+    settings = [(tmp_path / "sweep" / point.folder / "run.toml").read_text() for point in swept.figures.points]
+    assert all("chips = 4" in text for text in settings)
+
+
+def test_a_group_of_verbs_from_python_wants_one_of_them():
+    with pytest.raises(InputError, match="cosim characterize needs one of schmitt, .*, ladder first, not 'x'; choose"):
+        cosim.characterize("x")
+
+
+def test_an_argument_too_many_is_refused():
+    with pytest.raises(InputError, match="cosim inspect takes no further argument 'b'; give it by its name"):
+        cosim.inspect("a", "b")
+
+
+def test_a_warning_is_one_of_python(files, tmp_path):
+    """On the command line it is a line on stderr, see tests/verbs/power."""
+    net, data = files
+    with np.load(data) as old:
+        np.savez(tmp_path / "far.npz", x_test=old["x_test"] * 9, y_test=old["y_test"])
+    with pytest.warns(CosimWarning, match="lie beyond the range"):
+        cosim.load(net).compile().montecarlo(tmp_path / "far.npz", chips=1, jobs=1)
+
+
+def test_chips_plot_themselves_and_hold_arrays(files):
+    drawn = cosim.load(files[0]).compile().montecarlo(files[1], chips=6, jobs=1)
+    accuracy = [record.behavioral.accuracy for record in drawn.records]
+    assert drawn.values().tolist() == accuracy and drawn.values("power").shape == (6,)
+    (axis,) = drawn.plot().axes
+    assert axis.get_xlabel() == "accuracy (%)" and sum(bar.get_height() for bar in axis.patches) == 6
+    with pytest.raises(InputError, match="metric must be one of accuracy, .*power, not 'speed'"):
+        drawn.values("speed")
+
+
+@pytest.mark.ngspice
+def test_a_comparison_plots_itself(files):
+    axes = cosim.load(files[0]).compile().compare(files[1], samples=2, jobs=1).plot().axes
+    assert any(axis.get_xlabel() for axis in axes)

@@ -29,16 +29,16 @@ ROOMS = {
     "training": ("base", "exchange", "network", "tasks", "technology", "variation"),
     "automata": ("base", "network", "training"),
     "papers": ("base", "network", "tasks", "training"),
-    "layout": ("base", "circuit", "compiler", "technology"),
+    "mask": ("base", "circuit", "compiler", "technology"),
     "results": ("base",),
     "cli": ("base",),
     "verbs": (
-        "automata", "base", "cells", "circuit", "cli", "compiler", "engines", "exchange", "layout", "network", "papers",
+        "automata", "base", "cells", "circuit", "cli", "compiler", "engines", "exchange", "mask", "network", "papers",
         "results", "tasks", "technology", "training", "units", "variation",
     ),
 }  # fmt: skip
 MOST_ROOMS, MOST_EDGES = 18, 70
-WINGS = {"layout", "automata", "papers"}  # they build on the rest; of the rest, verbs alone know them
+WINGS = {"mask", "automata", "papers"}  # they build on the rest; of the rest, verbs alone know them
 DOORS = {"__init__", "__main__"}  # `import cosim` and `python -m cosim`
 # who may import what, anywhere in the module; everyone else may not
 MATPLOTLIB = {"verbs/compare/figures.py", "results/figures.py"}

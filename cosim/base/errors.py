@@ -4,6 +4,7 @@ Each message says what must hold, what was found, where, and how to repair it. T
 without a traceback and exits with the class's `exit_code`: 2 for usage and input, 1 for a run that failed.
 """
 
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -35,6 +36,15 @@ class CosimError(Exception):
 
     def __str__(self) -> str:
         return printable(super().__str__())
+
+
+class CosimWarning(UserWarning):
+    """Something that a user may not have meant, though the work can be done; the command line prints it on stderr."""
+
+
+def warn(text: str) -> None:
+    """Warn of something that a user may not have meant, as a `CosimWarning`."""
+    warnings.warn(text, CosimWarning, stacklevel=3)
 
 
 class InputError(CosimError):

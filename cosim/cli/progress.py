@@ -3,12 +3,16 @@
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
-from cosim.base.errors import printable
+import click
 
+from cosim.base.errors import CosimWarning, printable
+
+_Place = Any  # file and line of a warning, as the library of warnings has them
 SILENCE = 30.0  # s without a line after which the next report is one; without a report the last one is said again
 
 
@@ -17,6 +21,23 @@ def say(text: str) -> None:
     from tqdm import tqdm
 
     tqdm.write(f"  {printable(text)}", file=sys.stderr)
+
+
+@contextmanager
+def printing_warnings() -> Generator[None, None, None]:
+    """Print each `CosimWarning` as a line on stderr, however often it comes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", CosimWarning)
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: _Place) -> None:
+            if issubclass(category, CosimWarning):
+                click.echo(f"warning: {printable(str(message))}", err=True)
+            else:
+                others(message, category, *where)
+
+        warnings.showwarning = show
+        yield
 
 
 class Progress(Protocol):

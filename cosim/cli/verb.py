@@ -14,10 +14,14 @@ The docstring of `run` is the help text. `cosim.run`, `cosim sweep` and `cosim e
 `call(command, options)`, as its command line does, but print nothing. docs/add-a-verb.md has a whole one.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
+from inspect import Parameter, Signature
+from keyword import iskeyword
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, TypeVar
 
 import click
@@ -25,7 +29,8 @@ from click.core import ParameterSource
 
 from cosim.base.errors import CosimError, InputError
 from cosim.cli.config import setting_name
-from cosim.cli.help import CONTEXT, Verb
+from cosim.cli.help import CONTEXT, Verb, long_name
+from cosim.cli.progress import printing_warnings
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings, is_fresh
 from cosim.cli.types import Epsilon, Quantity
@@ -40,16 +45,24 @@ Declared = Any  # a declaration stands where a field has its default, of the fie
 class Result:
     """Result of a verb, from which the command line makes output and exit status.
 
-    figures: content of the file of --json; lines: printed text; report: last line, where the pages are; fault: a
-    complaint for stderr, with which the verb ends with exit status 1, '' without words, None for none; error: raised at
-    the end, when all else is written.
+    figures: content of the file of --json; page: what is printed as text, and shown in a notebook; lines: text printed
+    below it; report: last line, where the pages are; fault: a complaint for stderr, with which the verb ends with exit
+    status 1, '' without words, None for none; error: raised at the end, when all else is written.
     """
 
     figures: Declared = None
+    page: Declared = None
     lines: Sequence[str] = ()
     report: str = ""
     fault: str | None = None
     error: CosimError | None = None
+
+    def __str__(self) -> str:
+        shown = [] if self.page is None else [str(self.page)]
+        return "\n".join([*shown, *self.lines])
+
+    def _repr_html_(self) -> str | None:
+        return None if self.page is None else self.page._repr_html_()
 
 
 def argument(metavar: str | None, kind: Declared, **more: Declared) -> Declared:
@@ -152,7 +165,8 @@ def verb(record: type[T], run: Callable[[T, VerbSession], Result], kind: type[Ve
     def called(**values: object) -> None:
         context = click.get_current_context()
         options = build(record, values)
-        with VerbSession(context.meta.get(KEPT), fresh=is_fresh(context), echo=click.echo) as session:
+        kept, fresh = context.meta.get(KEPT), is_fresh(context)
+        with printing_warnings(), VerbSession(kept, fresh=fresh, echo=click.echo) as session:
             _finish(run(options, session), values.get("json_file"))
 
     words = more.pop("words", run.__module__.rpartition(".")[0].rpartition(".")[2])
@@ -163,8 +177,8 @@ def verb(record: type[T], run: Callable[[T, VerbSession], Result], kind: type[Ve
 
 
 def _finish(result: Result, json_file: object) -> None:
-    if result.lines:
-        click.echo("\n".join(result.lines))
+    if text := str(result):
+        click.echo(text)
     _write_json(result, json_file)
     if result.report:
         click.echo(f"\n{result.report}")
@@ -231,31 +245,85 @@ def with_values(command: Verb, options: T, values: Mapping[str, object]) -> T:
     return _changed(options, changed)
 
 
-def options_named(command: Verb, values: Mapping[str, object]) -> Declared:
-    """Return a verb's options with values by the names of their fields; text is read as on the command line.
+def python_name(param: click.Parameter) -> str:
+    """Return the name of an option or argument in Python: that of its help text, with underscores; `with_` for a
+    keyword."""
+    if isinstance(param, click.Option):
+        name = long_name(param).lstrip("-").replace("-", "_")
+    else:
+        found = re.search(r"\w+", (param.metavar or str(param.name)).lower())
+        name = found[0] if found else str(param.name)
+    return f"{name}_" if iskeyword(name) else name
 
-    Raises InputError for a name that is none of them, a value that it does not take, and an argument that is missing.
+
+def options_named(command: Verb, values: Mapping[str, object], arguments: Sequence[object] = ()) -> Declared:
+    """Return a verb's options with its arguments in their order and values by their names in Python, or those of their
+    fields; text is read as on the command line.
+
+    What is none of them goes to the verb that `cosim sweep` and `cosim explore` run. Raises InputError for a name that
+    is none of them, a value that it does not take, and an argument that is missing.
     """
-    params = {str(one.name): one for one in command.params}
-    if strange := next((name for name in values if name not in params), None):
+    params = {python_name(one): one for one in command.params}
+    fields_of = {str(one.name): python_name(one) for one in command.params}
+    given = {fields_of.get(name, name): value for name, value in values.items()}
+    for one in command.params:
+        if arguments and not isinstance(one, click.Option):
+            taken = len(arguments) if one.nargs == -1 else 1
+            given[python_name(one)] = list(arguments) if one.nargs == -1 else arguments[0]
+            arguments = arguments[taken:]
+    if arguments:
+        raise InputError(f"cosim {command.words} takes no further argument {arguments[0]!r}; give it by its name")
+    rest = next((name for name, one in params.items() if one.type is click.UNPROCESSED), "")
+    for name in [name for name in given if name not in params] if rest else ():
+        given[rest] = [*map(str, _several(given.get(rest, ()))), *_words(name, given.pop(name))]
+    if strange := next((name for name in given if name not in params), None):
         near = get_close_matches(strange, params, n=1)
         meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(params)}"
         raise InputError(f"cosim {command.words} has no option {strange!r}; {meant}")
-    if missing := next((name for name, one in params.items() if one.required and name not in values), None):
+    if missing := next((name for name, one in params.items() if one.required and name not in given), None):
         raise InputError(f"cosim {command.words} needs a value for {missing}; give {missing}=...")
     context = click.Context(command, info_name=f"cosim {command.words}")
     try:
-        read = {name: _read(context, params[name], value) for name, value in values.items()}
+        read = {str(params[name].name): _read(context, params[name], value) for name, value in given.items()}
     except click.BadParameter as error:
         raise InputError(error.format_message()) from None
     return build(command.record, read)
 
 
+def _words(name: str, value: object) -> list[str]:
+    """Return an option of Python as words of a command line."""
+    option = f"--{name.rstrip('_').replace('_', '-')}"
+    if isinstance(value, bool):
+        return [option] if value else []
+    return [word for one in _several(value) for word in (option, str(one))]
+
+
+def _several(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def describe_call(command: click.Command) -> tuple[str, Signature]:
+    """Return docstring and signature of a verb as a Python function: its arguments, and each option with its help."""
+    context = click.Context(command, info_name=f"cosim {command.name}")
+    shown = [Parameter("arguments", Parameter.VAR_POSITIONAL)] if isinstance(command, click.Group) else []
+    lines = [dedent(command.help or "").strip()]
+    for one in sorted(command.params, key=lambda one: isinstance(one, click.Option)):
+        name = python_name(one)
+        if not isinstance(one, click.Option):
+            default = Parameter.empty if one.required else None
+            shown.append(Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default))
+            continue
+        shown.append(Parameter(name, Parameter.KEYWORD_ONLY, default=one.get_default(context, call=False)))
+        lines.append(f"{name}: {one.help}")
+    if isinstance(command, click.Group):
+        shown.append(Parameter("options", Parameter.VAR_KEYWORD))
+    return "\n\n".join(lines), Signature(shown)
+
+
 def _read(context: click.Context, param: click.Parameter, value: object) -> object:
     """Return a value as a verb gets it, by the type of its argument or option; one of several may stand alone."""
     several = param.nargs == -1 or bool(getattr(param, "multiple", False))
-    alone = several and value is not None and not isinstance(value, tuple | list)
-    return param.process_value(context, [value] if alone else value)
+    return param.process_value(context, _several(value) if several and value is not None else value)
 
 
 def _changed(options: Declared, values: Mapping[str, object]) -> Declared:

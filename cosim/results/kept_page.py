@@ -13,7 +13,6 @@ from cosim.base.store import write_results, write_texts
 from cosim.base.text import is_file, shown_path, typed
 from cosim.results.html import Picture
 from cosim.results.page import Block, Facts, Fold, Grid, Links, Page, PageSubject, Section, Table, format_pages
-from cosim.results.text import format_text
 
 REPORT_FILE, PAGE_FILE = "report.html", "page.json"
 _AGAIN = "the command that made it writes it again"
@@ -106,11 +105,6 @@ def read_page(folder: Path) -> Page:
         kept.verb, kept.subject, kept.title, kept.lead, kept.cards, sections, kept.provenance, kept.answer, kept.notes
     )
     return repeatable(folder, page)
-
-
-def page_lines(folder: Path) -> list[str]:
-    """Return the page that a verb left in its folder as lines for the terminal. Raises the errors of `read_page`."""
-    return format_text(read_page(folder))
 
 
 def check_same(pages: Sequence[tuple[Path, Page]]) -> None:

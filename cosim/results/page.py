@@ -111,10 +111,11 @@ class PageSubject:
 
 @dataclass(frozen=True)
 class Page:
-    """One verb's page. title: with the verdict; lead: what was done, in words; answer: the verdict as a sentence.
+    """One verb's page, which prints as lines of text and shows itself in a notebook.
 
-    cards: (figure with its unit, what it is); notes: what limits the figures; provenance: words -> hash or version;
-    repeat: the settings of the run.
+    title: with the verdict; lead: what was done, in words; answer: the verdict as a sentence; cards: (figure with
+    its unit, what it is); notes: what limits the figures; provenance: words -> hash or version; repeat: the settings of
+    the run.
     """
 
     verb: str
@@ -127,6 +128,16 @@ class Page:
     answer: str = ""
     notes: tuple[str, ...] = ()
     repeat: RunSettings | None = None
+
+    def __str__(self) -> str:
+        from cosim.results.text import format_text  # which knows the blocks of a page
+
+        return "\n".join(format_text(self))
+
+    def _repr_html_(self) -> str:
+        """Return HTML to go into another page, such as a notebook, with that page's style."""
+        shown = (_section("", section, 4) for section in self.sections if section.blocks and not section.detail)
+        return f"{_head(self, 'h3')}{''.join(shown)}"
 
 
 def format_pages(pages: Sequence[Page], title: str = "") -> str:
@@ -163,8 +174,9 @@ def _head(page: Page, level: str) -> str:
 
 def _section(anchor: str, section: Section, level: int) -> str:
     sheet = ' class="sheet"' if section.sheet else ""
+    named = f' id="{anchor}"' if anchor else ""
     content = "".join(map(format_block, section.blocks))
-    return f'<section id="{anchor}"{sheet}><h{level}>{escape(section.name)}</h{level}>{content}</section>'
+    return f"<section{named}{sheet}><h{level}>{escape(section.name)}</h{level}>{content}</section>"
 
 
 def format_block(block: Block) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cosim.base.errors import InputError
+from cosim.base.errors import InputError, warn
 from cosim.base.quantities import format_quantity
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import LAST_CLOSE
@@ -79,8 +79,8 @@ def compile_at(
 ) -> tuple[Design, Condition]:
     """Compile at the nominal point, calibrating first where no calibration applies; and the condition asked for.
 
-    `say` hears what takes long, and of frames that are too short. Raises InputError for a condition that the technology
-    does not have, MappingError as `compile_network`.
+    `say` hears what takes long; warns of frames that are too short. Raises InputError for a condition that the
+    technology does not have, MappingError as `compile_network`.
     """
     process = load_technology(place.technology, place.pdk_root)
     # Refused before a calibration that may take a minute.
@@ -94,8 +94,8 @@ def compile_at(
         )
     line = slowest_line(design, condition)
     if settings.t_step < line.t_step:
-        say(
-            f"warning: frames of {format_quantity(settings.t_step, 's')} are too short: the gate line of {line.signal} "
+        warn(
+            f"frames of {format_quantity(settings.t_step, 's')} are too short: the gate line of {line.signal} "
             f"has {format_quantity(line.capacitance, 'F')} and falls from 1 to within {100 * RESIDUE:g} % of 0 in "
             f"frames of {format_quantity(line.t_step, 's')}; give a longer --t-step, or a larger --i-unit"
         )
@@ -130,7 +130,7 @@ def teller(network: Network, say: Say) -> Say:
 
 def draw_samples(network: Network, data: Path | None, count: int | None, seed: int, say: Say) -> TestSet:
     """Return the test samples of a verb's run, all or `count` by the seed; `say` hears where there are fewer than asked
-    for, or where inputs are clipped."""
+    for; warns where inputs are clipped."""
     test_set = load_test_set(network, data)
     if count is not None and count > (there := len(test_set.y)):
         say(f"--samples {count}: the test set has {there} sample{'s' if there > 1 else ''}; all are used")
@@ -140,7 +140,7 @@ def draw_samples(network: Network, data: Path | None, count: int | None, seed: i
 def pick_sample(network: Network, data: Path | None, number: int, say: Say) -> TestSet:
     """Return a verb's one test sample by its number.
 
-    Raises InputError when there is none; `say` hears where inputs are clipped.
+    Raises InputError when there is none; warns where inputs are clipped.
     """
     test_set = load_test_set(network, data)
     test_set.inputs(number)
@@ -149,7 +149,7 @@ def pick_sample(network: Network, data: Path | None, number: int, say: Say) -> T
 
 def _told(network: Network, test_set: TestSet, say: Say) -> TestSet:
     if (clipping := find_clipping(network.encoding, test_set)) is not None:
-        say(f"warning: {clipping}")
+        warn(str(clipping))
     if (frames := int(test_set.lengths.max())) > LONG:
         say(
             f"the longest sample has {frames} frames, one after the other: where a time limit ends it, give a "

@@ -4,19 +4,22 @@
     chip = net.compile("generic180")        # Compiled: a design in a condition
     chip.compare(samples=20)                # ComparisonResult: software, behavioral, simulator
     chip.montecarlo(chips=50)               # ChipsResult: chips that vary, and how many work
-    cosim.run("power", network_file="model.pt")  # Result: any verb of the command line, with its folder
+    cosim.power("model.pt", samples=2)      # Result: any verb of the command line, with its options and its folder
 
-Each shows itself in a notebook and prints itself as the command line does, which calls the same functions. What
-takes long says so on stderr. Whoever needs more has `.network`, `.design`, `.comparison` and `.records`.
+Each prints itself as the command line does, which calls the same functions, and shows itself in a notebook as a page.
+What takes long says so on stderr. Whoever needs more has `.network`, `.design`, `.comparison` and `.records`.
 """
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cosim.base.bounds import CHIPS, JOBS, SAMPLES, SEED
 from cosim.base.errors import InputError, SimulationError
@@ -26,19 +29,21 @@ from cosim.compiler.settings import CompilerSettings
 from cosim.engines.engine import DEFAULT_TIMEOUT, Run
 from cosim.engines.simulation.simulated import simulate_samples
 from cosim.network.types import Network
-from cosim.results.html import escape
+from cosim.results.figures import Figure
+from cosim.results.metrics import CHIP_METRICS
 from cosim.results.page import Page
-from cosim.results.text import format_text
 from cosim.tasks.testset import TestSet, check_test_set
 from cosim.technology.conditions import at
 from cosim.variation.draws import Kind, VariationPlan, check_coefficients, check_supply
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
+from cosim.verbs.compare.figures import draw_confusion, draw_values
 from cosim.verbs.compare.page import ComparisonSubject, comparison_page, report_comparison
 from cosim.verbs.compile.page import design_page
 from cosim.verbs.inspect.page import network_page
 from cosim.verbs.loading import TargetTechnology, compile_at, draw_samples, load_ranged
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary
 from cosim.verbs.montecarlo.execute import run_local
+from cosim.verbs.montecarlo.figures import ChipDistribution, draw_spread
 from cosim.verbs.montecarlo.page import summary_page
 from cosim.verbs.montecarlo.run import default_spec, summarize_run
 from cosim.verbs.montecarlo.spec import parse_spec
@@ -52,17 +57,18 @@ Samples = Data | TestSet
 
 
 class _Shown(ABC):
-    """Something that prints as lines."""
+    """Something that prints as the text of a page, and shows itself in a notebook as that page."""
 
+    @property
     @abstractmethod
-    def lines(self) -> Sequence[str]:
-        """Return the lines of text that `print` shows."""
+    def page(self) -> Page:
+        """The page that `print` and a notebook show."""
 
     def __repr__(self) -> str:
-        return "\n".join(self.lines())
+        return str(self.page)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self)}</pre>"
+        return self.page._repr_html_()
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,8 +78,9 @@ class TrainedNetwork(_Shown):
     network: Network
     origin: str
 
-    def lines(self) -> Sequence[str]:
-        return format_text(network_page(self.network, self.origin))
+    @property
+    def page(self) -> Page:
+        return network_page(self.network, self.origin)
 
     def compile(
         self,
@@ -99,8 +106,9 @@ class Compiled(_Shown):
     condition: Condition
     timing: Timing = Timing()
 
-    def lines(self) -> Sequence[str]:
-        return format_text(design_page(self.design, self.condition))
+    @property
+    def page(self) -> Page:
+        return design_page(self.design, self.condition)
 
     def at(self, corner: str | None = None, celsius: float | None = None, supply: float | None = None) -> "Compiled":
         """Return the circuit in another condition; None leaves the technology's own value."""
@@ -122,7 +130,7 @@ class Compiled(_Shown):
         if comparison is None:
             raise SimulationError(f"all {len(outcomes)} simulations failed; the first: {outcomes[0]}")
         subject = ComparisonSubject(self.design, test_set, comparison, run)
-        return ComparisonResult(comparison, comparison_page(subject, report_comparison(subject), ()))
+        return ComparisonResult(comparison, subject)
 
     def montecarlo(
         self,
@@ -154,7 +162,7 @@ class Compiled(_Shown):
         limit = DEFAULT_TIMEOUT * len(test_set.y)
         records = sorted(run_local(trial, range(chips), jobs, limit), key=lambda record: record.chip)
         summary = summarize_run(trial, records, wanted)
-        return ChipsResult(tuple(records), summary, summary_page(self.design, technology, summary))
+        return ChipsResult(tuple(records), summary, self)
 
     def _samples(self, data: Samples, count: int | None, seed: int) -> TestSet:
         if count is not None:
@@ -167,30 +175,58 @@ class Compiled(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class ComparisonResult(_Shown):
-    """Software, behavioral model and simulator on the same samples. page: what `print` shows."""
+    """Software, behavioral model and simulator on the same samples. subject: the design and the samples compared."""
 
     comparison: Comparison
-    page: Page
+    subject: ComparisonSubject
 
     @property
     def summary(self) -> ComparisonSummary:
         """The comparison in figures: agreements and accuracies as fractions of 1, powers in W."""
         return summarize_comparison(self.comparison)
 
-    def lines(self) -> Sequence[str]:
-        return format_text(self.page)
+    @property
+    def page(self) -> Page:
+        return comparison_page(self.subject, report_comparison(self.subject), ())
+
+    def plot(self) -> Figure:
+        """Draw what the software decides and what the other engines change of it; of real-valued answers, the values.
+
+        Returns a matplotlib Figure.
+        """
+        if self.summary.errors is None:
+            return draw_confusion(self.comparison, self.subject.labels)
+        return draw_values(self.comparison)
 
 
 @dataclass(frozen=True, repr=False)
 class ChipsResult(_Shown):
-    """Chips and what they did. page: what `print` shows."""
+    """Chips and what they did. chip: the circuit in the condition in which they were drawn."""
 
     records: tuple[ChipRecord, ...]
     summary: ChipSummary
-    page: Page
+    chip: Compiled
 
-    def lines(self) -> Sequence[str]:
-        return format_text(self.page)
+    @property
+    def page(self) -> Page:
+        return summary_page(self.chip.design, self.chip.condition.technology, self.summary)
+
+    def values(self, metric: str = "accuracy") -> NDArray[np.float64]:
+        """Return (chips,) a figure of each chip that ran: accuracy, state_agreement and task_agreement as fractions of
+        1, power in W. Raises InputError for another name."""
+        if metric not in CHIP_METRICS:
+            raise InputError(f"metric must be one of {', '.join(CHIP_METRICS)}, not {metric!r}; choose one")
+        found = [record.outcome(self.summary.engine) for record in self.records]
+        return np.array([figures[metric] for figures in found if figures is not None])
+
+    def plot(self) -> Figure:
+        """Draw the accuracy of the chips as a histogram, beside that of software and nominal circuit.
+
+        Returns a matplotlib Figure.
+        """
+        values, quantum = 100 * self.values(), 100 / self.summary.samples
+        marks = {"nominal": 100 * self.summary.nominal.accuracy, "software": 100 * self.summary.software_accuracy}
+        return draw_spread(ChipDistribution("accuracy (%)", values, values[:0], marks, quantum))
 
 
 def load(path: str | PathLike[str], ranges_from: Data = None) -> TrainedNetwork:
@@ -203,13 +239,15 @@ def load(path: str | PathLike[str], ranges_from: Data = None) -> TrainedNetwork:
     return TrainedNetwork(network, str(path))
 
 
-def run(verb: str, *, fresh: bool = False, **options: object) -> "Result":
-    """Run a verb of the command line, which writes its folder, and return its figures and lines; prints nothing.
+def run(verb: str, *arguments: object, fresh: bool = False, **options: object) -> "Result":
+    """Run a verb of the command line, which writes its folder, and return its figures and its page; prints nothing.
 
-    options: by the names of the fields of its options, such as network_file and t_step; text is read as there, "10m".
-    With `fresh` a verb that goes on with what it has kept begins anew. Raises CosimError where the command line ends
-    without results; `fault` of the result is the complaint with which it ends with exit status 1.
+    arguments, options: those of the command line by their long names with underscores, such as `t_step`; text is read
+    as there, "10m". With `fresh` a verb that goes on with what it has kept begins anew. Raises CosimError where the
+    command line ends without results; `fault` of the result is the complaint with which it ends with exit status 1.
     """
+    from click import Group
+
     from cosim.cli import VERBS, load_verb
     from cosim.cli.verb import call, options_named
 
@@ -217,10 +255,29 @@ def run(verb: str, *, fresh: bool = False, **options: object) -> "Result":
     if name not in VERBS:
         raise InputError(f"verb must be one of {', '.join(VERBS)}, not {verb!r}; choose one")
     command, said = load_verb(verb), list[str]()
-    result = call(command, options_named(command, options), fresh=fresh, echo=said.append)
+    if isinstance(command, Group):
+        cell, *rest = (str(one) for one in arguments or ("",))
+        if cell not in command.commands:
+            raise InputError(f"cosim {verb} needs one of {', '.join(command.commands)} first, not {cell!r}; choose one")
+        return run(f"{verb} {cell}", *rest, fresh=fresh, **options)
+    result = call(command, options_named(command, options, arguments), fresh=fresh, echo=said.append)
     if result.error is not None:
         raise result.error
     return replace(result, lines=[*said, *result.lines])
+
+
+def verb_function(name: str) -> "Callable[..., Result]":
+    """Return `run` of one verb as a function with its options as parameters, its help text as docstring."""
+    from cosim.cli import load_verb
+    from cosim.cli.verb import describe_call
+
+    def called(*arguments: object, fresh: bool = False, **options: object) -> "Result":
+        return run(name, *arguments, fresh=fresh, **options)
+
+    called.__name__ = called.__qualname__ = name
+    called.__module__ = "cosim"
+    called.__doc__, called.__signature__ = describe_call(load_verb(name))  # ty: what help() and an editor show
+    return called
 
 
 def _say(line: str) -> None:

@@ -85,7 +85,7 @@ def test_from_python(cosim_main, net, tmp_path, capfd):
     ("verb", "options", "message"),
     [
         ("cont", {}, r"verb must be one of .*, count, not 'cont'; choose one"),
-        ("count", {}, r"cosim count needs a value for network_file; give network_file=\.\.\."),
+        ("count", {}, r"cosim count needs a value for network; give network=\.\.\."),
         ("count", {"network_file": "n", "lest": 1}, r"cosim count has no option 'lest'; did you mean least\?"),
         ("count", {"network_file": "n", "least": 101}, r"'--least': must lie in 0 to 100, not 101"),
     ],

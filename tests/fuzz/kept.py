@@ -42,8 +42,8 @@ from cosim.engines.batch.device_tables import (
     ThreeTerminalTable,
 )
 from cosim.engines.engine import Run
-from cosim.layout.extract import Parasitic
-from cosim.layout.record import POSITIONS, WIRES, extracted, format_wires, nets_of, read_positions, table
+from cosim.mask.extract import Parasitic
+from cosim.mask.record import POSITIONS, WIRES, extracted, format_wires, nets_of, read_positions, table
 from cosim.network.automaton import read_table
 from cosim.network.types import Network
 from cosim.results.kept_page import read_page

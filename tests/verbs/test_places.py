@@ -8,8 +8,8 @@ import pytest
 
 from cosim.base.errors import MappingError, MissingToolError
 from cosim.cli import VERBS, load_verb
-from cosim.layout.checks import find_checker
-from cosim.layout.chip import drawing_of
+from cosim.mask.checks import find_checker
+from cosim.mask.chip import drawing_of
 from cosim.technology.catalog import load_technology
 from cosim.verbs.demo import command as demo
 
@@ -183,7 +183,7 @@ def test_of_a_drawing_that_fails_nothing_stays(cosim_main, elsewhere, verb, monk
     def fail(*_, **__):
         raise MappingError("net a: there is no room for its wire")
 
-    monkeypatch.setattr("cosim.layout.produce.draw_chip", fail)
+    monkeypatch.setattr("cosim.mask.produce.draw_chip", fail)
     code, out, err = cosim_main(verb, *FOLDERS[verb][0], "-o", Path("a b", "drawn"))
     assert (code, out, err) == (2, "", "cosim: net a: there is no room for its wire\n")
     assert not list(elsewhere.iterdir())

@@ -130,7 +130,7 @@ def run(options: BackboneOptions, session: VerbSession) -> Result:
             heard = Heard(progress)
             trained = train_backbone(setup, output, heard, resume=not session.fresh)
     write_beside(output, trained.model.history, session, trained=heard.something)
-    return Result(trained.seeds, format_trained(trained))
+    return Result(trained.seeds, lines=format_trained(trained))
 
 
 def complete_training(options: BackboneOptions) -> Training:

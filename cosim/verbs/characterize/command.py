@@ -99,7 +99,7 @@ def _swept(cell: str) -> Verb:
 
     def run(options: CellOptions, session: VerbSession) -> Result:
         from cosim.results.figures import save_figure
-        from cosim.results.kept_page import page_lines, write_page
+        from cosim.results.kept_page import read_page, write_page
         from cosim.verbs.characterize import study as characterize
         from cosim.verbs.characterize.figures import draw_characterisation
         from cosim.verbs.characterize.page import cell_page
@@ -117,7 +117,7 @@ def _swept(cell: str) -> Verb:
             save_figure(draw_characterisation(cell, one), pictures[-1])
         write_page(output, cell_page(cell, found, _origin(where, technologies[0], calibration)))
         figures = characterize.summarize_cell(cell, technologies[0].name, found)
-        return Result(figures, page_lines(output), report=_written(pictures, output))
+        return Result(figures, read_page(output), report=_written(pictures, output))
 
     return verb(CellOptions, run, RunVerb, words=f"characterize {cell}", help=SWEPT[cell])
 
@@ -135,7 +135,7 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
     """
     from cosim.engines.engine import Run
     from cosim.results.figures import save_figure
-    from cosim.results.kept_page import page_lines, write_page
+    from cosim.results.kept_page import read_page, write_page
     from cosim.technology.conditions import format_conditions
     from cosim.units.ladder import ladder_currents, ladder_timing
     from cosim.verbs.characterize import ladder as ladder_study
@@ -162,7 +162,7 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
         save_figure(draw_staircase(study, traces, title), pictures[-1])
     write_page(output, ladder_page(study, conditions, _origin(where, technologies[0], calibration)))
     figures = ladder_study.summarize_study(study, technologies[0].name, [one.summary for one in conditions])
-    return Result(figures, page_lines(output), report=_written(pictures, output))
+    return Result(figures, read_page(output), report=_written(pictures, output))
 
 
 command.add_command(verb(LadderOptions, run_ladder, KeepingVerb, words="characterize ladder"))

@@ -87,7 +87,7 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
     """
     from cosim.engines.simulation.simulated import engine_named
     from cosim.network.software_only import stays_software
-    from cosim.results.kept_page import page_lines
+    from cosim.results.kept_page import read_page
     from cosim.verbs.bias import biased
     from cosim.verbs.simulate.waveforms import choose
 
@@ -111,7 +111,8 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
     met, said = judge_specs(specs, summary, run.standing(design).technology)
     return Result(
         summary,
-        [*page_lines(output), *said],
+        read_page(output),
+        said,
         report=f"report: {output / 'report.html'}",
         fault=describe_audit(summary.audit, output) or describe_failed(summary.failed, output) or (None if met else ""),
     )
@@ -158,7 +159,7 @@ def _check_asked(options: CompareOptions, *, software: bool) -> None:
 
 def _with_wires(design: "Design", folder: Path | None) -> "Design":
     """Return the design with the wires of its layout, where there is one."""
-    from cosim.layout.record import extracted
+    from cosim.mask.record import extracted
 
     return design if folder is None else extracted(design, folder)
 

@@ -81,7 +81,7 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
     from cosim.base.text import json_object
     from cosim.circuit.waveforms import Timing
     from cosim.results.kept_page import REPORT_FILE, write_page
-    from cosim.results.text import WIDTH, format_text
+    from cosim.results.text import WIDTH
     from cosim.tasks.testset import load_test_set
     from cosim.verbs.compile.outputs import Exercise, summarize
     from cosim.verbs.compile.page import design_page, write_design
@@ -107,7 +107,7 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
         names.append(MARGINS_FILE)
     written = fill(f"written: {', '.join(names)} in {output}", WIDTH, break_long_words=False, break_on_hyphens=False)
     figures = {**summarize(design, condition), "dialect": options.dialect}
-    return Result(figures, format_text(page), report=f"{written}\nreport: {output / REPORT_FILE}")
+    return Result(figures, page, report=f"{written}\nreport: {output / REPORT_FILE}")
 
 
 def count_margins(design: "Design", test_set: "TestSet", condition: "Condition | None") -> "Margins":

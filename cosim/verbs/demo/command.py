@@ -42,7 +42,7 @@ def run(options: DemoOptions, session: VerbSession) -> Result:
     from cosim.base.quantities import format_quantity
     from cosim.cli.progress import say
     from cosim.engines.engine import Run
-    from cosim.results.kept_page import page_lines
+    from cosim.results.kept_page import read_page
     from cosim.tasks.testset import load_test_set
     from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
     from cosim.verbs.compare.page import run_comparison
@@ -71,7 +71,7 @@ def run(options: DemoOptions, session: VerbSession) -> Result:
     session.echo(f"4  compare   {format_quantity(result.power_w['ngspice'] or 0.0, 'W')} mean supply power\n")
     return Result(
         result,
-        page_lines(output),
+        read_page(output),
         report=f"report: {output / 'report.html'}   picture: {output / 'waveforms.png'}",
         fault=describe_failed(result.failed, output),
     )

@@ -33,7 +33,6 @@ def run(options: DiffOptions, session: VerbSession) -> Result:
     same samples and chips where they are the same; samples decided otherwise, chips whose verdict turned with the unit
     that turns it, and units whose states moved. Nothing is simulated.
     """
-    from cosim.results.text import format_text
     from cosim.verbs.diff.chips import ChipRequirements
     from cosim.verbs.diff.page import difference_page
     from cosim.verbs.diff.pair import diff_folders
@@ -56,7 +55,7 @@ def run(options: DiffOptions, session: VerbSession) -> Result:
         write_texts(output, {"diff.html": format_pages([difference_page(difference)])})
     return Result(
         difference,
-        format_text(difference_page(difference, picture=False)),
+        difference_page(difference, picture=False),
         report="" if output is None else f"page: {output / 'diff.html'}",
         fault="" if options.exit_code and not difference.nothing else None,
     )

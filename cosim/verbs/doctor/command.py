@@ -79,7 +79,7 @@ def run(options: DoctorOptions, _session: VerbSession) -> Result:
     """
     found = diagnose()
     text = json.dumps(asdict(found), indent=2) if options.as_json else format_diagnosis(found)
-    return Result(found, [text], fault=None if found.ready else "")
+    return Result(found, lines=[text], fault=None if found.ready else "")
 
 
 def diagnose() -> Diagnosis:

@@ -75,7 +75,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     Sampling is montecarlo's: --chips, --seed, --data, --noise, --dask. The folder receives explore.json, .csv, .png,
     .svg, and report.html. The same command continues a search, also with more --trials.
     """
-    from cosim.results.kept_page import page_lines
+    from cosim.results.kept_page import read_page
     from cosim.verbs.explore.circuits import check_base, read_knobs
     from cosim.verbs.explore.page import write_exploration
     from cosim.verbs.explore.search import Search, Space, TrialStore, explore, optuna
@@ -111,7 +111,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     write_exploration(output, found)
     return Result(
         found,
-        page_lines(output),
+        read_page(output),
         report=f"report: {output / 'report.html'}   picture: {output / 'explore.png'}",
         fault=None if found.front else "",
     )

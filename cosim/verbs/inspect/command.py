@@ -21,7 +21,6 @@ class InspectOptions:
 def run(options: InspectOptions, _session: VerbSession) -> Result:
     """Print task, encoding, layers, value ranges and training figures of a CHECKPOINT (.pt or .npz)."""
     from cosim.exchange.checkpoint import load_network
-    from cosim.results.text import format_text
     from cosim.verbs.inspect.page import describe_network, network_page, software_page
 
     checkpoint, as_json = options.checkpoint, options.as_json
@@ -34,8 +33,8 @@ def run(options: InspectOptions, _session: VerbSession) -> Result:
         described = {"file": str(checkpoint), **describe_network(network)}
         page = network_page(network, str(checkpoint))
     if as_json:
-        return Result(described, [json.dumps(described, indent=2, sort_keys=True)])
-    return Result(described, format_text(page))
+        return Result(described, lines=[json.dumps(described, indent=2, sort_keys=True)])
+    return Result(described, page)
 
 
 def describe_software(path: Path) -> dict[str, object]:

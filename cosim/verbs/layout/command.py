@@ -11,7 +11,7 @@ from cosim.cli.verb import Result, group_of, switch, verb
 from cosim.verbs.common import Compiling, check_outputs, load_design, network_argument, output_option
 
 if TYPE_CHECKING:
-    from cosim.layout.produce import Made
+    from cosim.mask.produce import Made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +37,10 @@ def run(options: LayoutOptions, session: VerbSession) -> Result:
     does not add it.
     """
     from cosim.engines.behavioral.model import supply_current
-    from cosim.layout.checks import Checked, find_checker
-    from cosim.layout.chip import drawing_of
-    from cosim.layout.gds import geometry
-    from cosim.layout.produce import check_layout, make_layout
+    from cosim.mask.checks import Checked, find_checker
+    from cosim.mask.chip import drawing_of
+    from cosim.mask.gds import geometry
+    from cosim.mask.produce import check_layout, make_layout
     from cosim.technology.catalog import load_technology
 
     output, compiling = options.output, options.compiling

@@ -146,7 +146,6 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
     from cosim.base.store import write_results
     from cosim.results.kept_page import REPORT_FILE
     from cosim.results.metrics import Estimate
-    from cosim.results.text import format_text
     from cosim.verbs.montecarlo.keep import Places, keep_trial
     from cosim.verbs.montecarlo.run import SUMMARY_FILE, check_contributions, check_specs, default_spec, run_settings
     from cosim.verbs.montecarlo.spec import judge, read_specs, without_yield
@@ -183,7 +182,7 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
     report = f"report: {output / REPORT_FILE}; with the worst chip's waveforms: cosim report {output}"
     met = all(one.met for one in verdicts)
     fault = describe_audit(summary.audit, output) or (None if met else "")
-    return Result(summary, format_text(page), report=report, fault=fault)
+    return Result(summary, page, report=report, fault=fault)
 
 
 def _run_chips(
@@ -295,7 +294,7 @@ def load_trial(options: MonteCarloOptions) -> "Trial":
 
 
 def _gradient(design: "Design", folder: Path) -> "Gradient":
-    from cosim.layout.record import read_positions
+    from cosim.mask.record import read_positions
     from cosim.variation.draws import Gradient
 
     technology = design.technology

@@ -54,7 +54,7 @@ def _width(bits: int | None) -> int:
 def compile_backbone(options: "CompileOptions", session: VerbSession) -> Result:
     """Run `cosim compile` on a backbone."""
     from cosim.circuit.waveforms import Timing
-    from cosim.results.kept_page import REPORT_FILE, page_lines
+    from cosim.results.kept_page import REPORT_FILE, read_page
     from cosim.verbs.compile.outputs import Exercise
     from cosim.verbs.partitions.run import PARTITIONS, open_cut, write_partitions
 
@@ -67,7 +67,7 @@ def compile_backbone(options: "CompileOptions", session: VerbSession) -> Result:
     exercise = Exercise(Timing(t_step=compiling.t_step))
     content = write_partitions(built, folder, exercise, dialect_named(options.dialect), say)
     written = f"written: {PARTITIONS} and a folder for each partition in {folder}"
-    return Result(content, page_lines(folder), report=f"{written}\nreport: {folder / REPORT_FILE}")
+    return Result(content, read_page(folder), report=f"{written}\nreport: {folder / REPORT_FILE}")
 
 
 def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
@@ -75,7 +75,7 @@ def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.engines.simulation.simulated import engine_named
-    from cosim.results.kept_page import REPORT_FILE, page_lines
+    from cosim.results.kept_page import REPORT_FILE, read_page
     from cosim.verbs.bias import biased
     from cosim.verbs.partitions.run import PartitionReportOptions, open_cut, run_partitions
 
@@ -101,7 +101,7 @@ def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
     refused = (describe_audit(one, output) for one in summary.audits)
     return Result(
         summary,
-        page_lines(output),
+        read_page(output),
         report=f"report: {output / REPORT_FILE}",
         fault=next(filter(None, refused), None) or describe_failed(summary.failed, output),
     )

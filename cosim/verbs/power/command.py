@@ -46,7 +46,7 @@ def run(options: PowerOptions, session: VerbSession) -> Result:
     side is written.
     """
     from cosim.engines.table import BATCH, engine_entry
-    from cosim.results.kept_page import page_lines
+    from cosim.results.kept_page import read_page
     from cosim.verbs.power.study import run_power
 
     engine, output = options.engine, options.output
@@ -66,7 +66,7 @@ def run(options: PowerOptions, session: VerbSession) -> Result:
             summary = run_power(design, test_set, run, progress, simulate=False)
     return Result(
         summary,
-        page_lines(output),
+        read_page(output),
         report=f"report: {output / 'report.html'}",
         error=missing,
         fault=describe_failed(summary.failed, output),

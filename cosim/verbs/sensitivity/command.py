@@ -46,7 +46,6 @@ def run(options: SensitivityOptions, _session: VerbSession) -> Result:
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.engines.table import BATCH, engine_entry
-    from cosim.results.text import format_text
     from cosim.tasks.testset import load_test_set
     from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
     from cosim.verbs.sensitivity.page import sensitivity_page
@@ -64,7 +63,7 @@ def run(options: SensitivityOptions, _session: VerbSession) -> Result:
     timing = Timing(t_step=options.compiling.t_step)
     run = Run(None, 0, options.timeout, timing, BATCH, condition, chip)
     found = sensitivities(design, x, run, SensitivityTarget(options.frame, options.readout, options.area))
-    return Result(found, format_text(sensitivity_page(design, options.sample, found, options.top)))
+    return Result(found, sensitivity_page(design, options.sample, found, options.top))
 
 
 command = verb(SensitivityOptions, run)

@@ -56,8 +56,8 @@ def run(options: SignoffOptions, session: VerbSession) -> Result:
     continues an interrupted run. Exit status 1 on FAIL.
     """
     from cosim.engines.simulation.simulated import engine_named
-    from cosim.layout.record import extracted
-    from cosim.results.kept_page import page_lines
+    from cosim.mask.record import extracted
+    from cosim.results.kept_page import read_page
     from cosim.verbs.signoff.plan import read_plan
     from cosim.verbs.signoff.run import sign_off, write_signoff
     from cosim.verbs.signoff.study import verdict_of
@@ -86,7 +86,7 @@ def run(options: SignoffOptions, session: VerbSession) -> Result:
     found = sign_off(subject, lambda check: session.echo(f"{check.name:11}{verdict_of(check)}"))
     session.echo("")
     report = write_signoff(subject, found)
-    return Result(found, page_lines(output), report=f"report: {report}", fault=None if found.passed else "")
+    return Result(found, read_page(output), report=f"report: {report}", fault=None if found.passed else "")
 
 
 def _with_bias(design: "Design", run: "Run", bias: "Bias | Literal['all']") -> "tuple[Run, tuple[Bias, ...], str]":

@@ -48,7 +48,7 @@ def run(options: SimulateOptions, session: VerbSession) -> Result:
     from cosim.base.store import write_texts
     from cosim.engines.engine import Failure, Inference
     from cosim.engines.simulation.simulated import engine_named
-    from cosim.results.kept_page import REPORT_FILE, page_lines
+    from cosim.results.kept_page import REPORT_FILE, read_page
     from cosim.verbs.simulate.samples import FAILED, run_samples
     from cosim.verbs.simulate.waveforms import choose
 
@@ -74,7 +74,7 @@ def run(options: SimulateOptions, session: VerbSession) -> Result:
     if first is not None:
         reason = f"the first: {first.kind.value}: {first.detail}"
         fault = f"failed runs: {reason}; their decks are in {output / FAILED}"
-    return Result(lines=page_lines(output), report=written, fault=fault)
+    return Result(page=read_page(output), report=written, fault=fault)
 
 
 command = verb(SimulateOptions, run, KeepingVerb)

@@ -76,7 +76,7 @@ def run(options: SweepOptions, session: VerbSession) -> Result:
     report.html. A point that cannot be run is a row with its reason, and the exit status is 1. The same command
     continues an interrupted sweep: every verb keeps what it has.
     """
-    from cosim.results.kept_page import page_lines
+    from cosim.results.kept_page import read_page
     from cosim.verbs.sweep.page import write_sweep
 
     inner, output = read_inner(options.verb, options.rest, jobs=options.jobs, fresh=session.fresh), options.output
@@ -93,7 +93,7 @@ def run(options: SweepOptions, session: VerbSession) -> Result:
     fault = f"cosim: {troubled} of {len(points)} points failed or are incomplete; the table says why"
     return Result(
         summary,
-        page_lines(output),
+        read_page(output),
         report=f"report: {output / 'report.html'}   picture: {output / 'sweep.png'}",
         fault=fault if troubled else None,
     )

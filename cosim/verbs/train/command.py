@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from cosim.base.bounds import AREA, SEEDS
-from cosim.base.errors import InputError, MappingError, importing
+from cosim.base.errors import InputError, MappingError, importing, warn
 from cosim.base.resources import install_command
 from cosim.cli.help import GroupedOption
 from cosim.cli.option_names import spell_options
@@ -174,12 +174,13 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
 
         loaded = load_task(name, options.data)
         known = describe_obstacle(initial_network(config, loaded), output)
-        _warn([*describe_constants(loaded), *known])
+        for text in (*describe_constants(loaded), *known):
+            warn(text)
         with writing_board(options.tensorboard) as passing:
             best, lines = _train(TrainingJob(config, loaded, passing, check), seeds, output, session)
     session.echo("\n".join([*lines, *format_result(best)]))
     if not known and "refused" in best.figures:
-        _warn([_OBSTACLE + best.figures["refused"]])
+        warn(_OBSTACLE + best.figures["refused"])
     return Result(best.figures)
 
 
@@ -223,11 +224,6 @@ def describe_obstacle(network: "Network", path: Path) -> list[str]:
     except MappingError as error:
         return [f"{_OBSTACLE}{spell_options(str(error))}"]
     return []
-
-
-def _warn(lines: list[str]) -> None:
-    for line in lines:
-        click.echo(f"warning: {line}", err=True)
 
 
 def format_result(result: "TrainingResult") -> list[str]:

@@ -72,7 +72,7 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
     from cosim.base.store import write_results
     from cosim.engines.simulation.simulated import engine_named
     from cosim.results.figures import save_figure
-    from cosim.results.kept_page import REPORT_FILE, page_lines, write_page
+    from cosim.results.kept_page import REPORT_FILE, read_page, write_page
     from cosim.verbs.montecarlo.figures import draw_trim
     from cosim.verbs.montecarlo.run import default_spec, run_settings
     from cosim.verbs.montecarlo.spec import read_specs, without_yield
@@ -101,7 +101,7 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
         write_results(output, {"trim.json": summary})
         save_figure(draw_trim(summary), output / "trim.png")
         write_page(output, trim_page(trial.design, summary, _drawn(trial)))
-    return Result(summary, page_lines(output), report=f"report: {output / REPORT_FILE}")
+    return Result(summary, read_page(output), report=f"report: {output / REPORT_FILE}")
 
 
 def _drawn(trial: "Trial") -> dict[str, str]:

@@ -14,7 +14,7 @@ from cosim.network.software_only import stays_software  # noqa: E402
 from cosim.papers.backbone import Backbone  # noqa: E402
 from cosim.papers.file import Model, save_model  # noqa: E402
 from cosim.papers.shape import BackboneShape  # noqa: E402
-from cosim.results.kept_page import page_lines  # noqa: E402
+from cosim.results.kept_page import read_page  # noqa: E402
 
 SHAPE = BackboneShape(
     8, 10, cell="mingru+cmru", width=8, state=3, blocks=2, threshold="fixed", start="low", pooling="mean"
@@ -40,7 +40,7 @@ def test_compile_writes_a_folder_for_each_partition(cosim_main, tmp_path):
     assert "the minGRU's logistic gate" in said and "transistors in 1 partition" in said
     assert "3 converters of 4 bits" in said and "300 conversions a second" in said
     assert out.splitlines() == [
-        *page_lines(tmp_path / "net"),
+        *str(read_page(tmp_path / "net")).splitlines(),
         "",
         f"written: partitions.json and a folder for each partition in {tmp_path / 'net'}",
         f"report: {tmp_path / 'net' / 'report.html'}",

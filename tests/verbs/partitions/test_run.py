@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from cosim.base.resources import trained_network_path  # noqa: E402
 from cosim.compiler.settings import CompilerSettings  # noqa: E402
 from cosim.engines.engine import Failure, FailureKind, Inference, Run  # noqa: E402
-from cosim.results.kept_page import page_lines  # noqa: E402
+from cosim.results.kept_page import read_page  # noqa: E402
 from cosim.results.text import WIDTH  # noqa: E402
 from cosim.verbs.loading import TargetTechnology  # noqa: E402
 from cosim.verbs.partitions.run import PartitionReportOptions, open_cut, run_partitions  # noqa: E402
@@ -64,7 +64,7 @@ def test_cells_on_transistors(batch, opened, built, tmp_path):
     assert kept["partitions"][0]["wrong"]["batch"] == 0 and (tmp_path / "block1" / "inferences").is_dir()
     with np.load(tmp_path / "block1" / "inputs.npz") as got:
         assert got["x_test"].shape == (SAMPLES, 64, 16) and set(got["y_test"]) == {0}
-    lines = page_lines(tmp_path)
+    lines = str(read_page(tmp_path)).splitlines()
     assert max(map(len, lines)) <= WIDTH
     assert "1600 conversions a second take 1.6 nW at 1 pJ each." in lines
     assert "Scores by batch are at most 0 from those with converters." in lines

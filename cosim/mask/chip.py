@@ -12,14 +12,14 @@ from statistics import median_low
 
 from cosim.base.errors import InputError, MappingError
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
-from cosim.layout.blocks import VDD, TransistorBlock, stack
-from cosim.layout.channel import FullError
-from cosim.layout.floorplan import OWN, PlacedTile, WellBand, higher, net_order
-from cosim.layout.plates import Plate, bottoms, draw_plates, place
-from cosim.layout.route import NoRoomError, RoutingPlan, Wires, flipped, route, terminals_of
-from cosim.layout.rows import PIN, RowGoals, find_bands, find_rows
-from cosim.layout.sensitive import Manners, manners, unclocked
-from cosim.layout.tiles import BOTTOM, HALF_TAP, RAIL_TOP, STRIP, UNDER, Box, Shape, contacts
+from cosim.mask.blocks import VDD, TransistorBlock, stack
+from cosim.mask.channel import FullError
+from cosim.mask.floorplan import OWN, PlacedTile, WellBand, higher, net_order
+from cosim.mask.plates import Plate, bottoms, draw_plates, place
+from cosim.mask.route import NoRoomError, RoutingPlan, Wires, flipped, route, terminals_of
+from cosim.mask.rows import PIN, RowGoals, find_bands, find_rows
+from cosim.mask.sensitive import Manners, manners, unclocked
+from cosim.mask.tiles import BOTTOM, HALF_TAP, RAIL_TOP, STRIP, UNDER, Box, Shape, contacts
 from cosim.technology.drawing import DrawingRules
 from cosim.technology.types import Technology
 

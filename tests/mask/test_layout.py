@@ -18,12 +18,12 @@ from cosim.cells.quantiser import quantiser, quantiser_blocks
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import GROUND, Circuit, Instance, Mos
-from cosim.layout.checks import Checker, find_application, find_checker, read_violations, run_drc, run_lvs
-from cosim.layout.chip import draw_chip, drawing_of
-from cosim.layout.extract import by_net, extract
-from cosim.layout.gds import _connect, gds_bytes, geometry, label_of, layout_of, read_layout
-from cosim.layout.produce import format_schematic
-from cosim.layout.record import check_units
+from cosim.mask.checks import Checker, find_application, find_checker, read_violations, run_drc, run_lvs
+from cosim.mask.chip import draw_chip, drawing_of
+from cosim.mask.extract import by_net, extract
+from cosim.mask.gds import _connect, gds_bytes, geometry, label_of, layout_of, read_layout
+from cosim.mask.produce import format_schematic
+from cosim.mask.record import check_units
 from cosim.technology.catalog import load_technology
 
 pytest.importorskip("klayout.db")
@@ -190,8 +190,8 @@ def test_a_technology_without_rules_is_refused():
 
 
 def test_a_kit_without_decks_is_named(gf180mcu, monkeypatch):
-    monkeypatch.setattr("cosim.layout.checks.find_application", lambda: ("klayout", "0.28.5"))
-    monkeypatch.setattr("cosim.layout.checks.shutil.which", lambda name: name)
+    monkeypatch.setattr("cosim.mask.checks.find_application", lambda: ("klayout", "0.28.5"))
+    monkeypatch.setattr("cosim.mask.checks.shutil.which", lambda name: name)
     with pytest.raises(MissingToolError, match=r"has no gf180mcuD/libs\.tech/klayout beside it"):
         find_checker(gf180mcu, drawing_of(gf180mcu))
 
@@ -244,15 +244,15 @@ def test_a_missing_package_is_named(monkeypatch):
 
 
 def test_a_missing_application_is_named(monkeypatch):
-    monkeypatch.setattr("cosim.layout.checks.shutil.which", lambda name: None)
+    monkeypatch.setattr("cosim.mask.checks.shutil.which", lambda name: None)
     with pytest.raises(MissingToolError, match=r"application klayout is missing; .*apt-get install klayout"):
         find_application()
 
 
 def test_an_old_application_is_named(monkeypatch):
-    monkeypatch.setattr("cosim.layout.checks.shutil.which", lambda name: name)
+    monkeypatch.setattr("cosim.mask.checks.shutil.which", lambda name: name)
     monkeypatch.setattr(
-        "cosim.layout.checks.subprocess.run", lambda *_, **__: CompletedProcess([], 0, "KLayout 0.27.9\n", "")
+        "cosim.mask.checks.subprocess.run", lambda *_, **__: CompletedProcess([], 0, "KLayout 0.27.9\n", "")
     )
     with pytest.raises(MissingToolError, match=r"must be 0\.28\.4 or newer, not KLayout 0\.27\.9"):
         find_application()
@@ -274,7 +274,7 @@ def test_decks_get_absolute_paths(gf180mcu, monkeypatch, tmp_path):
         Path(options["report"]).write_text("<report-database/>")
         return CompletedProcess(command, 0, "Congratulations! Netlists match", "")
 
-    monkeypatch.setattr("cosim.layout.checks.subprocess.run", run)
+    monkeypatch.setattr("cosim.mask.checks.subprocess.run", run)
     checker = Checker("klayout", "0.28.5", Path("kit"), drawing_of(gf180mcu))
     assert run_drc(checker, folder / "layout.gds", folder, "antenna").passed
     assert run_lvs(checker, folder / "layout.gds", folder / "lvs.sp", folder).passed
@@ -285,7 +285,7 @@ def test_decks_get_absolute_paths(gf180mcu, monkeypatch, tmp_path):
 
 def test_a_deck_that_fails_is_named_with_its_log(gf180mcu, monkeypatch, tmp_path):
     monkeypatch.setattr(
-        "cosim.layout.checks.subprocess.run", lambda *_, **__: CompletedProcess([], 1, "", "no such layer\n")
+        "cosim.mask.checks.subprocess.run", lambda *_, **__: CompletedProcess([], 1, "", "no such layer\n")
     )
     checker = Checker("klayout", "0.28.5", tmp_path, drawing_of(gf180mcu))
     with pytest.raises(SimulationError, match=r"klayout failed on gf180mcu\.lvs: no such layer; the log is .*lvs\.log"):

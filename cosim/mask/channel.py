@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cosim.layout.floorplan import RAILS, WellBand
-from cosim.layout.sensitive import CLOCK, DECISION, Manners
-from cosim.layout.tiles import FREE, Terminal
+from cosim.mask.floorplan import RAILS, WellBand
+from cosim.mask.sensitive import CLOCK, DECISION, Manners
+from cosim.mask.tiles import FREE, Terminal
 from cosim.technology.drawing import DrawingRules
 
 _NOWHERE = 10**9  # cost of two stubs of one track that are too near each other

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cosim.base.errors import MappingError
-from cosim.layout.channel import Channel, FullError, NoTrunkError, Stub, TrackPart, TrackPosition
-from cosim.layout.floorplan import RAILS, WellBand
-from cosim.layout.sensitive import CLOCK, Manners
-from cosim.layout.tiles import Terminal
+from cosim.mask.channel import Channel, FullError, NoTrunkError, Stub, TrackPart, TrackPosition
+from cosim.mask.floorplan import RAILS, WellBand
+from cosim.mask.sensitive import CLOCK, Manners
+from cosim.mask.tiles import Terminal
 from cosim.technology.drawing import DrawingRules
 
 _NOWHERE = 10**9  # cost of a place that a trunk must not take

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.elements import Mos
-from cosim.layout.blocks import RAIL, TransistorBlock, nanometres
-from cosim.layout.floorplan import OWN, RAILS, BlockRow, PlacedTile, WellBand, piled, spaced, stack_rows
-from cosim.layout.route import terminals_of
-from cosim.layout.tiles import BOTTOM, STRIP, LayoutTile, close_diode, contacts, draw, head, head_width, heights, width
+from cosim.mask.blocks import RAIL, TransistorBlock, nanometres
+from cosim.mask.floorplan import OWN, RAILS, BlockRow, PlacedTile, WellBand, piled, spaced, stack_rows
+from cosim.mask.route import terminals_of
+from cosim.mask.tiles import BOTTOM, STRIP, LayoutTile, close_diode, contacts, draw, head, head_width, heights, width
 from cosim.technology.drawing import DrawingRules
 from cosim.technology.types import Polarity
 

@@ -1,6 +1,6 @@
 """Capacitance of the wires of a drawn layout: to ground, to wires below and beside, and what junctions add.
 
-    over      of areas and of the field at their edges, to the layers below and to ground: see `cosim.layout.extract`
+    over      of areas and of the field at their edges, to the layers below and to ground: see `cosim.mask.extract`
     beside    C = c l / (s + s_0)     two edges of one layer that see each other over a length l at a spacing s
     junction  what diffusions and wells have beyond the models
 
@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
 from cosim.circuit.elements import GROUND
-from cosim.layout.gds import ExtractedLayout
-from cosim.layout.tiles import Box
+from cosim.mask.gds import ExtractedLayout
+from cosim.mask.tiles import Box
 from cosim.technology.drawing import CONDUCTORS, DrawingRules, WireTable
 
 GRID = 70  # nm, of the places

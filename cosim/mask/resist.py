@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from cosim.circuit.elements import GROUND, Capacitor, Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Design
-from cosim.layout.blocks import VDD
-from cosim.layout.chip import DrawnChip, drawing_of
-from cosim.layout.extract import Parasitic, by_net
-from cosim.layout.gds import label_of
-from cosim.layout.plates import WIRE
-from cosim.layout.route import terminals_of
-from cosim.layout.tiles import RAIL_TOP, STRIP, heights
+from cosim.mask.blocks import VDD
+from cosim.mask.chip import DrawnChip, drawing_of
+from cosim.mask.extract import Parasitic, by_net
+from cosim.mask.gds import label_of
+from cosim.mask.plates import WIRE
+from cosim.mask.route import terminals_of
+from cosim.mask.tiles import RAIL_TOP, STRIP, heights
 from cosim.technology.drawing import DrawingRules
 
 

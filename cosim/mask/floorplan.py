@@ -7,8 +7,8 @@ rows: wires between rows are then nearly straight, and what a gate line drives i
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cosim.layout.blocks import GROUND, VDD, TransistorBlock
-from cosim.layout.tiles import UNDER, LayoutTile, width
+from cosim.mask.blocks import GROUND, VDD, TransistorBlock
+from cosim.mask.tiles import UNDER, LayoutTile, width
 from cosim.technology.drawing import DrawingRules
 from cosim.technology.types import Polarity
 

@@ -8,14 +8,14 @@ from cosim.base.errors import MappingError
 from cosim.cells.mirror import signal_rails
 from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos
-from cosim.layout.blocks import VDD, TransistorBlock, stack
-from cosim.layout.chip import MOST, draw_chip, drawing_of
-from cosim.layout.floorplan import OWN, BlockRow, piled, spaced
-from cosim.layout.plates import place
-from cosim.layout.produce import format_schematic
-from cosim.layout.route import NoRoomError, RoutingLanes, RoutingPlan, _place_trunk, _Span
-from cosim.layout.rows import find_bands
-from cosim.layout.sensitive import CLOCK, DECISION, HELD, LOAD, Manners, manners, unclocked
+from cosim.mask.blocks import VDD, TransistorBlock, stack
+from cosim.mask.chip import MOST, draw_chip, drawing_of
+from cosim.mask.floorplan import OWN, BlockRow, piled, spaced
+from cosim.mask.plates import place
+from cosim.mask.produce import format_schematic
+from cosim.mask.route import NoRoomError, RoutingLanes, RoutingPlan, _place_trunk, _Span
+from cosim.mask.rows import find_bands
+from cosim.mask.sensitive import CLOCK, DECISION, HELD, LOAD, Manners, manners, unclocked
 
 
 def flat(block):
@@ -177,8 +177,8 @@ def test_a_single_transistor_stands_on_its_own():
 def test_fill_covers_what_the_foundry_asks_and_keeps_its_distance(gf180mcu):
     """30 % of each metal; wires of the same metal are 0.5 um away or more."""
     db = pytest.importorskip("klayout.db")
-    from cosim.layout.fill import METALS, fill
-    from cosim.layout.gds import layout_of, read_layout
+    from cosim.mask.fill import METALS, fill
+    from cosim.mask.gds import layout_of, read_layout
 
     circuit, ports = flat(schmitt(gf180mcu, 8))
     drawing = drawing_of(gf180mcu)
@@ -199,7 +199,7 @@ def test_fill_covers_what_the_foundry_asks_and_keeps_its_distance(gf180mcu):
 
 def test_what_is_too_large_for_its_wires_is_refused_at_once(gf180mcu, monkeypatch):
     """Before anything is placed."""
-    monkeypatch.setattr("cosim.layout.chip.stack", lambda *_: pytest.fail("the work has begun"))
+    monkeypatch.setattr("cosim.mask.chip.stack", lambda *_: pytest.fail("the work has begun"))
     devices = tuple(switch(f"s{k}", f"a{k}", "g", f"b{k}") for k in range(MOST + 1))
     with pytest.raises(MappingError, match=r"cell: must have at most 4000 transistors and capacitors .*, not 4001"):
         draw_chip(Circuit("cell", (), devices), ("g",), gf180mcu, "cell")
@@ -216,9 +216,9 @@ def test_rows_get_longer_where_wires_across_them_find_no_room(gf180mcu, monkeypa
         asked.append(rows)
         return find_bands(blocks, wanted, 2, drawing)
 
-    monkeypatch.setattr("cosim.layout.chip.find_rows", lambda *_: 20)
-    monkeypatch.setattr("cosim.layout.chip.find_bands", bands)
-    monkeypatch.setattr("cosim.layout.chip.route", route_none)
+    monkeypatch.setattr("cosim.mask.chip.find_rows", lambda *_: 20)
+    monkeypatch.setattr("cosim.mask.chip.find_bands", bands)
+    monkeypatch.setattr("cosim.mask.chip.route", route_none)
     circuit, ports = flat(schmitt(gf180mcu, 8))
     with pytest.raises(NoRoomError, match="net a: there is no room"):
         draw_chip(circuit, ports, gf180mcu, "cell")

@@ -11,9 +11,9 @@ from cosim.base.seal import _seal, seal_text
 from cosim.circuit.elements import Capacitor
 from cosim.compiler.passes import compile_network
 from cosim.exchange.checkpoint import load_network
-from cosim.layout.extract import Parasitic
-from cosim.layout.produce import cell_pictures
-from cosim.layout.record import POSITIONS, WIRES, extracted, format_wires, nets_of, read_positions
+from cosim.mask.extract import Parasitic
+from cosim.mask.produce import cell_pictures
+from cosim.mask.record import POSITIONS, WIRES, extracted, format_wires, nets_of, read_positions
 from cosim.verbs.compare.page import wire_facts
 
 

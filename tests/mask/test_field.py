@@ -1,6 +1,6 @@
 """Extraction against a field solver on small structures, whose figures stand in field_solver.json. Needs no klayout.
 
-`python benchmarks/bench_extraction.py tests/layout/field_solver.json` writes that file: FastCap2 2.1, boundary
+`python benchmarks/bench_extraction.py tests/mask/field_solver.json` writes that file: FastCap2 2.1, boundary
 elements, the kit's stack in one oxide. Its two meshes differ by up to 2.6 %.
 """
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cosim.layout.chip import drawing_of
-from cosim.layout.extract import extract
-from cosim.layout.gds import ExtractedLayout
+from cosim.mask.chip import drawing_of
+from cosim.mask.extract import extract
+from cosim.mask.gds import ExtractedLayout
 from cosim.technology.catalog import load_technology
 
 KEPT = json.loads((Path(__file__).parent / "field_solver.json").read_text())["structures"]

@@ -6,12 +6,12 @@ import pytest
 
 from cosim.base.errors import MappingError
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
-from cosim.layout.blocks import TransistorBlock
-from cosim.layout.chip import draw_chip, drawing_of
-from cosim.layout.floorplan import BlockRow, PlacedTile
-from cosim.layout.plates import WIRE, bottoms, place
-from cosim.layout.rows import shortest
-from cosim.layout.tiles import LayoutTile, Terminal
+from cosim.mask.blocks import TransistorBlock
+from cosim.mask.chip import draw_chip, drawing_of
+from cosim.mask.floorplan import BlockRow, PlacedTile
+from cosim.mask.plates import WIRE, bottoms, place
+from cosim.mask.rows import shortest
+from cosim.mask.tiles import LayoutTile, Terminal
 
 
 def row(*nets):

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from cosim.circuit.elements import GROUND, Circuit, Mos
-from cosim.layout.chip import draw_chip, drawing_of
-from cosim.layout.record import position_rows
-from cosim.layout.resist import gate_ohms, signal_ohms, supply_ohms
+from cosim.mask.chip import draw_chip, drawing_of
+from cosim.mask.record import position_rows
+from cosim.mask.resist import gate_ohms, signal_ohms, supply_ohms
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ The rail's metal covers the gates: it keeps wires above them away, and counts fo
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cosim.layout.blocks import TransistorBlock, nanometres
+from cosim.mask.blocks import TransistorBlock, nanometres
 from cosim.technology.drawing import DrawingRules
 
 Box = tuple[int, int, int, int]  # x1, y1, x2, y2

@@ -11,14 +11,14 @@ from cosim.base.write import make_folder, write_together
 from cosim.circuit.deck import fold, format_number
 from cosim.circuit.elements import Circuit, Instance, Mos
 from cosim.compiler.design import Design
-from cosim.layout.blocks import nanometres
-from cosim.layout.checks import Checked, Checker, run_drc, run_lvs
-from cosim.layout.chip import DrawnChip, draw_chip, drawing_of
-from cosim.layout.extract import extract
-from cosim.layout.fill import Filled, fill
-from cosim.layout.gds import gds_bytes, label_of, layout_of, read_layout
-from cosim.layout.plates import Plate
-from cosim.layout.record import (
+from cosim.mask.blocks import nanometres
+from cosim.mask.checks import Checked, Checker, run_drc, run_lvs
+from cosim.mask.chip import DrawnChip, draw_chip, drawing_of
+from cosim.mask.extract import extract
+from cosim.mask.fill import Filled, fill
+from cosim.mask.gds import gds_bytes, label_of, layout_of, read_layout
+from cosim.mask.plates import Plate
+from cosim.mask.record import (
     POSITIONS,
     WIRES,
     area_rows,
@@ -29,8 +29,8 @@ from cosim.layout.record import (
     pin_rows,
     table,
 )
-from cosim.layout.resist import Resistance, resistances
-from cosim.layout.tiles import Box
+from cosim.mask.resist import Resistance, resistances
+from cosim.mask.tiles import Box
 from cosim.technology.drawing import DrawingRules
 
 GDS, NETLIST, CELLS = "layout.gds", "lvs.sp", "cells"

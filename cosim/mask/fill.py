@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from cosim.circuit.elements import Circuit
-from cosim.layout.chip import DrawnChip
-from cosim.layout.gds import ExtractedLayout, geometry, label_of
-from cosim.layout.sensitive import sensitive
-from cosim.layout.tiles import Box, Shape
+from cosim.mask.chip import DrawnChip
+from cosim.mask.gds import ExtractedLayout, geometry, label_of
+from cosim.mask.sensitive import sensitive
+from cosim.mask.tiles import Box, Shape
 from cosim.technology.drawing import DrawingRules
 
 METALS = ("metal1", "metal2", "metal3", "metal4", "metal5")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
-from cosim.layout.blocks import VDD
+from cosim.mask.blocks import VDD
 
 CLOCK, DECISION, LOAD, HELD, STEADY = 96, 16, 4, 3, 1  # of a micrometre on the next track, over one of wire
 
