@@ -14,32 +14,43 @@ from cosim.cli.help import CONTEXT, Verb
 from cosim.cli.option_names import spell_options
 from cosim.cli.session import StoppedError, stopping_on_signals
 
-VERBS = {
-    "demo": "Train, compile, simulate and compare a small network on real data.",
-    "train": "Train a hardware network on a task.",
-    "backbone": "Train the seed paper's backbone, which stays software.",
-    "reproduce": "Train the tables of the papers and print both beside each other.",
-    "automaton": "Turn a regular language into a network with exact state.",
-    "inspect": "Print what is in a checkpoint.",
-    "compile": "Compile a trained network to a transistor netlist.",
-    "layout": "Draw a trained network as a mask, and check it.",
-    "simulate": "Run test samples through ngspice at transistor level.",
-    "compare": "Hold software, behavioral and ngspice against each other.",
-    "power": "Supply power per block: static, dynamic, energy; ngspice and behavioral.",
-    "sensitivity": "Name the transistors that decide a sample, by adjoint.",
-    "montecarlo": "Draw chips that vary and count how many work.",
-    "merge": "Join the parts of a Monte Carlo run that were made apart.",
-    "trim": "Set converters at the bias pins of drawn chips, and count again.",
-    "signoff": "Check a circuit as a tape-out review would: PASS or FAIL, one page.",
-    "sweep": "Run a verb at every value of one or two of its options.",
-    "explore": "Search for the cheapest circuits that still work.",
-    "diff": "Say what changed between two runs, by how much, and where.",
-    "report": "Write one page of what verbs found about a network.",
-    "characterize": "Sweep a cell: ideal, as drawn, calibrated.",
-    "calibrate": "Measure a technology's cells and write its calibration.",
-    "verify": "Say which kept files of a folder are whole.",
-    "doctor": "Say what is installed and what is missing.",
+GROUPS = {  # heading of the help text -> verb -> what it does
+    "From a network to a mask": {
+        "demo": "Train, compile, simulate and compare a small network.",
+        "train": "Train a network that the circuit can hold.",
+        "inspect": "Print what is in a checkpoint.",
+        "compile": "Write the transistor netlist of a trained network.",
+        "simulate": "Run test samples in a circuit simulator.",
+        "compare": "Compare software, behavioral model and simulator.",
+        "power": "Measure supply power by block: static, dynamic, per inference.",
+        "montecarlo": "Draw chips that vary and count how many work.",
+        "signoff": "Check a circuit as a tape-out review would: PASS or FAIL.",
+        "layout": "Draw the mask of a trained network, and check it.",
+    },
+    "Make it better": {
+        "trim": "Set converters at the bias pins of chips, and count again.",
+        "sweep": "Run a verb at every value of one or two of its options.",
+        "explore": "Search for the cheapest circuits that still work.",
+        "sensitivity": "Name the transistors that decide a sample, by adjoint.",
+    },
+    "Networks from rules and from papers": {
+        "automaton": "Turn a regular language into a network with exact state.",
+        "backbone": "Train the seed paper's backbone, which stays software.",
+        "reproduce": "Train the tables of the papers and print both side by side.",
+    },
+    "Technologies and cells": {
+        "characterize": "Sweep a cell: ideal, as drawn, calibrated.",
+        "calibrate": "Measure a technology's cells and write its calibration.",
+    },
+    "Runs and this installation": {
+        "report": "Write one page of what verbs found about a network.",
+        "diff": "Say what changed between two runs, by how much, and where.",
+        "merge": "Join the parts of a Monte Carlo run that were made apart.",
+        "verify": "Say which kept files of a folder are whole.",
+        "doctor": "Say what is installed and what is missing.",
+    },
 }
+VERBS = {verb: text for verbs in GROUPS.values() for verb, text in verbs.items()}
 
 
 _PLAIN = {
@@ -67,8 +78,10 @@ class _Verbs(click.Group):
         return load_verb(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+        width = max(map(len, VERBS))
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{verb:{width}}", text) for verb, text in verbs.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

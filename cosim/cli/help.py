@@ -9,6 +9,8 @@ import click
 Full = Literal["none", "own", "all"]  # groups that are shown in full: none, those of one verb, those of several as well
 _FULL = "cosim.help"  # in a context's meta
 SCREEN = 40  # lines
+EVERYDAY = ("--data", "--samples", "--technology", "--corner", "--jobs")  # in full wherever others are not
+RARE = ("--json", "--config", "--audit", "--timeout", "--to")  # named alone where some are
 CONTEXT: Mapping[str, Any] = {"help_option_names": ["-h", "--help"], "show_default": True}  # of every command
 
 
@@ -56,10 +58,16 @@ class Verb(click.Command):
         return next((text for text in texts if _fits(text)), texts[-1])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of no group, and the groups in full, or by their names alone."""
+        """Write the options of no group and those that everyone needs, and the groups in full, or by their names
+        alone."""
         full: Full = ctx.meta.get(_FULL, "all")
         alone, groups = _sorted(self.get_params(ctx))
         folded = [group for group in groups if full == "none" or (full == "own" and group.shared)]
+        named = {group.title: groups[group] for group in folded}
+        if folded:
+            named = {"The run": [one for one in alone if long_name(one) in RARE], **named}
+            first = [one for options in named.values() for one in options if long_name(one) in EVERYDAY]
+            alone = [*alone[:1], *first, *(one for one in alone[1:] if long_name(one) not in RARE)]
         with formatter.section("Options"):
             formatter.write_dl(_records(ctx, alone))
         for group, options in groups.items():
@@ -68,9 +76,10 @@ class Verb(click.Command):
                     formatter.write_dl(_records(ctx, options))
         if folded:
             with formatter.section("More options, in full with --help-all"):
-                for group in folded:
-                    names = ", ".join(map(long_name, groups[group]))
-                    formatter.write(_fill(f"{group.title}: {names}", formatter.width))
+                for title, options in named.items():
+                    names = ", ".join(name for name in map(long_name, options) if name not in EVERYDAY)
+                    if names:
+                        formatter.write(_fill(f"{title}: {names}", formatter.width))
 
 
 def long_name(option: click.Parameter) -> str:

@@ -13,6 +13,7 @@ import click
 from cosim.base.errors import CosimWarning, printable
 
 _Place = Any  # file and line of a warning, as the library of warnings has them
+LONG = 90.0  # s that a run has to go on from where the time left is said
 SILENCE = 30.0  # s without a line after which the next report is one; without a report the last one is said again
 
 
@@ -72,6 +73,7 @@ def _bar(label: str) -> Generator[Progress, None, None]:
 @contextmanager
 def _lines(label: str) -> Generator[Progress, None, None]:
     tenth, line, said, last = -1, "", "", time.monotonic()
+    began, first = 0.0, -1  # the first report: what an earlier run had done says nothing of this one's pace
     ended, silent = threading.Event(), True
 
     def remind() -> None:
@@ -82,10 +84,16 @@ def _lines(label: str) -> Generator[Progress, None, None]:
             silent = True
 
     def progress(done: int, total: int, values: Mapping[str, float] = {}, /) -> None:
-        nonlocal tenth, line, said, last, silent
-        line = ", ".join([f"{label}: {done} of {total}", *(f"{name} {value:.3g}" for name, value in values.items())])
-        if (reached := 10 * done // max(total, 1)) > tenth or time.monotonic() - last > SILENCE:
-            tenth, said, last, silent = reached, line, time.monotonic(), False
+        nonlocal tenth, line, said, last, silent, began, first
+        now = time.monotonic()
+        if first < 0:
+            began, first = now, done
+        left = (now - began) / (done - first) * (total - done) if done > first else 0.0
+        figures = [f"{name} {value:.3g}" for name, value in values.items()]
+        figures += [f"about {left / 60:.0f} min left"] if left > LONG else []
+        line = ", ".join([f"{label}: {done} of {total}", *figures])
+        if (reached := 10 * done // max(total, 1)) > tenth or now - last > SILENCE:
+            tenth, said, last, silent = reached, line, now, False
             say(line)
 
     reminder = threading.Thread(target=remind, daemon=True)

@@ -11,7 +11,7 @@
     command = verb(CountOptions, run, KeepingVerb)
 
 The docstring of `run` is the help text. `cosim.run`, `cosim sweep` and `cosim explore` run a verb by
-`call(command, options)`, as its command line does, but print nothing. docs/add-a-verb.md has a whole one.
+`call(command, options)`, as its command line does, but print nothing. docs/develop/add-a-verb.md has a whole one.
 """
 
 import re
@@ -41,7 +41,7 @@ T = TypeVar("T")
 Declared = Any  # a declaration stands where a field has its default, of the field's own type
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """Result of a verb, from which the command line makes output and exit status.
 
@@ -57,7 +57,7 @@ class Result:
     fault: str | None = None
     error: CosimError | None = None
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         shown = [] if self.page is None else [str(self.page)]
         return "\n".join([*shown, *self.lines])
 
@@ -169,6 +169,7 @@ def verb(record: type[T], run: Callable[[T, VerbSession], Result], kind: type[Ve
         with printing_warnings(), VerbSession(kept, fresh=fresh, echo=click.echo) as session:
             _finish(run(options, session), values.get("json_file"))
 
+    more = {"context_settings": dict(CONTEXT), **more}  # of its own: the first context of a command decides its --help
     words = more.pop("words", run.__module__.rpartition(".")[0].rpartition(".")[2])
     text = more.pop("help", run.__doc__)
     made = kind(words.split()[-1], callback=called, params=parameters_of(record), help=text, **more)

@@ -35,10 +35,16 @@ def test_elsewhere_a_line_every_ten_per_cent(capsys):
 
 
 def test_no_silence_is_longer_than_half_a_minute_between_reports(capsys, monkeypatch):
-    now = iter([0.0, 0.0, 0.0, 10.0, 29.0, 31.0, 31.0, 60.0, 62.0, 62.0])
+    """The first of the times is that of the beginning. A line says the time that is left by the pace of this run."""
+    now = iter([0.0, 0.0, 10.0, 20.0, 29.0, 31.0, 60.0, 62.0])
     monkeypatch.setattr("cosim.cli.progress.time.monotonic", lambda: next(now, 62.0))
     found = reported(capsys, *((done, 1000) for done in range(7)))
-    assert found == "".join(f"  chips: {done} of 1000\n" for done in (0, 4, 6))
+    lines = [
+        "0 of 1000",
+        "4 of 1000, about 129 min left",
+        "6 of 1000, about 171 min left",
+    ]  # 31 s / 4 x 996, 62 s / 6 x 994
+    assert found == "".join(f"  chips: {line}\n" for line in lines)
 
 
 @pytest.mark.parametrize(

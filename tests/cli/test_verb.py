@@ -12,7 +12,7 @@ import cosim
 import cosim.verbs
 from cosim.base.errors import InputError
 from cosim.base.settings import read_settings
-from cosim.cli import VERBS, load_verb
+from cosim.cli import GROUPS, VERBS, load_verb
 from cosim.cli.verb import call, options_named, parse, values_of, with_values
 from cosim.verbs.inner import read_inner
 
@@ -22,13 +22,14 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def count(tmp_path, monkeypatch):
     """The verb of the manual, in a folder outside of the package."""
-    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "add-a-verb.md").read_text(), re.DOTALL)
+    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "develop" / "add-a-verb.md").read_text(), re.DOTALL)
     folder = tmp_path / "verbs" / "count"
     folder.mkdir(parents=True)
     (folder / "command.py").write_text(text)
     (folder / "__init__.py").write_text('"""cosim count."""\n')
     monkeypatch.setattr(cosim.verbs, "__path__", [*cosim.verbs.__path__, str(folder.parent)])
     monkeypatch.setitem(VERBS, "count", "Count large weights.")
+    monkeypatch.setitem(GROUPS["Make it better"], "count", "Count large weights.")
     yield load_verb("count")
     for name in ("cosim.verbs.count.command", "cosim.verbs.count"):
         sys.modules.pop(name, None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cosim.base.bounds import CELSIUS, SEED, SEQUENCES, STEPS, SUPPLY, Bounds
-from cosim.cli.help import Verb
+from cosim.cli.help import CONTEXT, Verb
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb, RunVerb
@@ -81,7 +81,7 @@ class LadderOptions:
     where: CharacterizeConditions = group_of(CharacterizeConditions)
 
 
-@click.group(name="characterize", subcommand_metavar="CELL [OPTIONS]")
+@click.group(name="characterize", subcommand_metavar="CELL [OPTIONS]", context_settings=dict(CONTEXT))
 def command() -> None:
     """Sweep the biases of CELL in a simulator: ideal, as drawn, and calibrated.
 

@@ -235,7 +235,7 @@ class FirstWrong:
 
 @dataclass(frozen=True)
 class LadderSummary:
-    """The figures of one condition; `docs/characterize.md` says what each is."""
+    """The figures of one condition; `docs/how-to/characterize.md` says what each is."""
 
     corner: str
     celsius: float

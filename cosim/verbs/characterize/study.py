@@ -46,7 +46,7 @@ RECTIFIER_PUSHES = (0.1e-9, 0.5e-9, 1e-9, 2e-9)
 STEERING_POINTS = (0.1e-9, 0.5e-9, 1e-9, 2e-9, 6e-9)
 DPI_POINTS = (0.1e-9, 0.5e-9, 2e-9)
 DPI_TAU = 10e-3  # s, that of arXiv 2605.11855, Fig. 4
-DPI_SPREAD = 0.1  # stray charge at 0.7 pF and output conductance; docs/characterize.md has the step responses
+DPI_SPREAD = 0.1  # stray charge at 0.7 pF and output conductance; docs/how-to/characterize.md has the step responses
 DPI_UP, DPI_DOWN, DPI_END = 1 * DPI_TAU, 12 * DPI_TAU, 20 * DPI_TAU  # when its input steps up and down, s
 
 
