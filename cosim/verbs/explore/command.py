@@ -43,7 +43,8 @@ class ExploreOptions:
 
     rest: tuple[str, ...] = argument("NETWORK [OPTION OF MONTECARLO]...", click.UNPROCESSED, nargs=-1, required=True)
     vary: tuple[str, ...] = option(
-        "What is varied: LOW:HIGH, LOW:HIGH:log for equal factors, or A,B,C. Repeatable.",
+        "What is varied: LOW:HIGH, LOW:HIGH:log for equal factors, or A,B,C. Repeatable [default: i-unit, and of a "
+        "technology that comes with cosim supply and cell-area].",
         multiple=True, metavar="NAME=VALUES",
     )  # fmt: skip
     objectives: tuple[str, ...] = option(
@@ -83,7 +84,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     library, output = optuna(), options.output
     inner = _read_chips(options, fresh=session.fresh)
     given = inner.given
-    knobs = read_knobs(options.vary, inner.command)
+    knobs = read_knobs(options.vary or usual_knobs(given), inner.command)
     check_base(given, tuple(knob.option for knob in knobs))
     knobs = _beginning(knobs, given)
     if both := next((knob.option for knob in knobs if knob.option in given and knob.option != "technology"), None):
@@ -123,6 +124,15 @@ def _read_chips(options: ExploreOptions, *, fresh: bool) -> InnerVerb:
     if ours := next((name for name in _OURS if inner.given.get(name) is not None), None):
         raise InputError(f"--{ours} is none of a search: {_OURS[ours]}")
     return inner
+
+
+def usual_knobs(given: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what is varied where nothing is said: unit current, supply and size of cells, those that are not fixed."""
+    from cosim.technology.catalog import technology_names
+
+    own = given.get("technology", technology_names()[0]) not in technology_names()
+    knobs = {"i-unit": "0.25n:1n:log"} if own else {"i-unit": "0.25n:1n:log", "supply": "1.2:1.8", "cell-area": "1,2,4"}
+    return tuple(f"{name}={values}" for name, values in knobs.items() if given.get(name) is None)
 
 
 def _beginning(knobs: "tuple[Knob, ...]", given: Mapping[str, object]) -> "tuple[Knob, ...]":

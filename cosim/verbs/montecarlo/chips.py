@@ -246,11 +246,25 @@ class SpecVerdict:
     sure: bool
 
 
+@dataclass(frozen=True)
+class Cure:
+    """A cure, and the share of a run's first chips that would work with it by the behavioral model, `passed` of `chips`,
+    with its interval. name: area, three times that of all devices; trim, two bits at each bias pin."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    passed: int
+    chips: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChipSummary(ChipCount):
     """The chips beside the trained network and the nominal circuit on the same samples; audit: of some of them;
     undecided: how many samples on chips an error of the engine could turn a decision of; noise: what it changes;
-    gradient: S of thresholds in V/m and of current factors in 1/m; verdicts: on specs of all chips, where there are."""
+    gradient: S of thresholds in V/m and of current factors in 1/m; verdicts: on specs of all chips, where there are;
+    cures: what would raise a low yield."""
 
     samples: int
     software_accuracy: float
@@ -266,6 +280,7 @@ class ChipSummary(ChipCount):
     noise: ChipNoise | None = None
     gradient: tuple[float, float] | None = None
     verdicts: tuple[SpecVerdict, ...] | None = None
+    cures: tuple[Cure, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,7 @@ from cosim.verbs.montecarlo.chip_study import (
     watts_of,
 )
 from cosim.verbs.montecarlo.chips import LEAST_PAIRED, ChipSummary, Contribution, Pair
+from cosim.verbs.montecarlo.cures import BITS, ENOUGH, LARGER
 from cosim.verbs.montecarlo.figures import (
     MOST_CELLS,
     ChipDistribution,
@@ -51,9 +52,7 @@ from cosim.verbs.provenance import origins, subject_of
 from cosim.verbs.trust import trust_rows
 from cosim.verbs.words import VARIATION, say_conditions, worded
 
-ENOUGH = 0.9  # of the chips: from there on nothing is advised
 LOST = 5.0  # points of accuracy
-_SPENT = 3.0  # times the area of the devices, at which mismatch is 0.58 of what it was
 UNRESET = (
     "a memory stays on through the reset, because mismatch has moved its lower threshold under the current that the "
     "reset leaves; such a chip begins every sample with a wrong state"
@@ -416,13 +415,18 @@ def advise(summary: ChipSummary, network: str = "NETWORK") -> list[tuple[str, st
     lost = 100 * (summary.software_accuracy - summary.nominal.accuracy)
     if lost > LOST:
         found.append((f"the nominal circuit loses {lost:.1f} points; why", f"cosim compare {network} {technology}"))
-    if kind in ("local", "all"):
-        area = f"--area {_SPENT * summary.variation.area:g}"
-        found.append(
-            (f"{_SPENT:g} times the area of all devices", f"cosim montecarlo {network} {technology} {area} -o larger")
-        )
-    reset = ", of what does not reset, too" if summary.unreset.chips else ""
-    found.append((f"converters set chip by chip{reset}", f"cosim trim {network} {technology}"))
+    larger = f"--area {LARGER * summary.variation.area:g}"
+    words = {
+        "area": (
+            f"{LARGER:g} times the area of all devices",
+            f"cosim montecarlo {network} {technology} {larger} -o larger",
+        ),
+        "trim": (f"{BITS} trim bits at each bias pin, set chip by chip", f"cosim trim {network} {technology}"),
+    }
+    for cure in summary.cures or ():
+        what, command = words[cure.name]
+        expected = f"{cure.passed} of {cure.chips} chips {within((cure.low, cure.high))}, by the equations"
+        found.append((f"{what}: {expected}", command))
     found.append(("training with chips that vary", f"cosim train TASK --variation {kind} {technology}"))
     return found
 

@@ -33,6 +33,7 @@ from cosim.verbs.compare.value_errors import rms
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Contribution, NominalFigures
 from cosim.verbs.montecarlo.contributions import chip_figures, share_variance
+from cosim.verbs.montecarlo.cures import ENOUGH, try_cures
 from cosim.verbs.montecarlo.execute import map_chips
 from cosim.verbs.montecarlo.spec import Spec, passes_specs, spec_near
 from cosim.verbs.montecarlo.statistics import (
@@ -162,8 +163,10 @@ def summarize_run(
     samples."""
     (_, answers), target, y = trial.software, trial.test_set.target, trial.test_set.y
     nominal = run_behavioral_chip(trial, nominal_chip(trial))
+    count = summarize_chips(records, trial.plan, trial.engine, specs, confidence)
+    low = count.yield_.value < ENOUGH and trial.plan.kind != "none"
     return ChipSummary(
-        **vars(summarize_chips(records, trial.plan, trial.engine, specs, confidence)),
+        **vars(count),
         samples=len(trial.test_set.y),
         software_accuracy=float(target.same(answers, y).mean()),
         software_rmse=None if answers.ndim == 1 else rms(answers - y),
@@ -174,6 +177,7 @@ def summarize_run(
         variation=trial.plan,
         noise=None if trial.noise is None else count_noise(records, trial.noise.seed, specs),
         gradient=None if trial.gradient is None else (trial.gradient.s_vt, trial.gradient.s_beta),
+        cures=try_cures(trial, nominal_chip(trial), specs) if low else None,
     )
 
 

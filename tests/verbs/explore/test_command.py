@@ -10,6 +10,7 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.base.resources import install_command
 from cosim.verbs.explore.circuits import derived_technology, read_knobs
+from cosim.verbs.explore.command import usual_knobs
 from cosim.verbs.inner import InnerVerb
 from cosim.verbs.montecarlo import command as montecarlo
 
@@ -154,6 +155,15 @@ def test_knobs_are_read_as_the_verb_reads_them():
     assert (knobs["headroom"].values, knobs["headroom"].start) == ((1, 2, 3), 1)
     assert knobs["cell"].values == ("auto", "ladder")
     assert (knobs["cell-area"].values, knobs["cell-area"].start) == ((1.0, 2.0), 1.0)
+
+
+def test_without_vary_the_usual_is_varied():
+    """What is fixed is left out, and of a technology of one's own what only ours have."""
+    names = [text.partition("=")[0] for text in usual_knobs({})]
+    assert names == ["i-unit", "supply", "cell-area"]
+    assert [knob.option for knob in read_knobs(usual_knobs({}), montecarlo.command)] == names
+    assert [text.partition("=")[0] for text in usual_knobs({"supply": 1.5})] == ["i-unit", "cell-area"]
+    assert [text.partition("=")[0] for text in usual_knobs({"technology": "my180.toml"})] == ["i-unit"]
 
 
 @pytest.mark.parametrize(
