@@ -117,7 +117,7 @@ def _refuse_path(path: Path) -> NoReturn:
     elif path.suffix == ".npz":
         repair = f"for data of your own the task is npz: cosim train npz --data {shown}"
     else:
-        repair = "for data of your own write an .npz (docs/bring-your-own.md): cosim train npz --data FILE.npz"
+        repair = "for data of your own write an .npz (docs/how-to/train-on-my-data.md): cosim train npz --data FILE.npz"
     raise InputError(f"TASK must be the name of a task, not a path, {shown!r}; {repair}")
 
 

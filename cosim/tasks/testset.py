@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from cosim.tasks.target import (
     default_tolerance,
     is_one_hot,
 )
+
+if TYPE_CHECKING:
+    from cosim.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,11 @@ def load_test_set(network: Network, data: str | Path | None) -> TestSet:
             f"the network's task is {shown(network.task)}, which" if network.task else "the network names no task and"
         )
         raise InputError(f"{task} brings no data; give its test data with --data FILE.npz (x_test, y_test)")
-    task = load_task(network.task, data)
+    return task_test_set(load_task(network.task, data), network)
+
+
+def task_test_set(task: "Task", network: Network) -> TestSet:
+    """Return the test samples of a task, checked for a network. Raises InputError as `load_test_set`."""
     return check_test_set(_test_set(task.x_test, task.y_test, task.len_test), network, network.task)
 
 

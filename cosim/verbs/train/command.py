@@ -10,6 +10,7 @@ import click
 from cosim.base.bounds import AREA, SEEDS
 from cosim.base.errors import InputError, MappingError, importing, warn
 from cosim.base.resources import install_command
+from cosim.base.text import shown_path
 from cosim.cli.help import GroupedOption
 from cosim.cli.option_names import spell_options
 from cosim.cli.progress import progress_bar
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 
 EXTRA = install_command("train")
+CHIPS, MOST_SAMPLES = 50, 100  # of the circuit, and test samples of each, that a training ends with
 _OBSTACLE = "this network cannot be compiled, only trained and inspected: "
 _A, _C = Architecture(), TrainingConfig()
 
@@ -152,12 +154,14 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
 
     TASK is generated or comes with a package (digits, pixel-digits, copy-first, copy-first-quiet, copy-item, flip-flop,
     parity, parity-published), is read from --data (speech-commands, kws-*, fsdd, mnist*, cifar10*, pathfinder), or is
-    npz for data of your own; docs/tasks.md has all. All that is learned keeps to what the circuit can realise. Several
-    seeds keep the network with the smallest held-out loss. The same command goes on.
+    npz for data of your own; docs/reference/tasks.md has all. All that is learned keeps to what a circuit can realise.
+    Of several seeds the network with the smallest held-out loss is kept. The same command goes on.
     """
     from cosim.tasks.load import check_task, load_task
     from cosim.verbs.train.beside import check_output, stopping_truthfully
 
+    if options.data is None and (options.task or "").endswith(".npz"):
+        options = replace(options, task="npz", data=Path(options.task or ""))
     name, config = check_task(options.task), complete_config(options)
     check_config(config)
     output = options.output
@@ -181,6 +185,8 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
     session.echo("\n".join([*lines, *format_result(best)]))
     if not known and "refused" in best.figures:
         warn(_OBSTACLE + best.figures["refused"])
+    elif not known and (chips := count_chips(best.network, options, loaded)):
+        session.echo(chips)
     return Result(best.figures)
 
 
@@ -260,6 +266,37 @@ def format_seeds(found: "Seeds") -> list[str]:
         lines.append(f"{seed:6}  {figures['validation_loss']:15.4g}  {shown(figures[metric]):>{len(name) + 5}}")
     mean, low, high = map(shown, found.spread(metric))
     return [*lines, f"test: {name} {mean} [{low}, {high}] over {len(found.figures)} seeds; the best by validation:"]
+
+
+def count_chips(network: "Network", options: TrainOptions, task: "Task") -> str:
+    """Return how many of CHIPS chips of a trained network's circuit would work, by the behavioral model, in a line; ''
+    where that cannot be said: no calibration or mismatch is at hand, or targets are real numbers."""
+    from cosim.compiler.passes import compile_network
+    from cosim.tasks.testset import task_test_set
+    from cosim.technology.catalog import load_technology
+    from cosim.technology.scale import units_for
+    from cosim.variation.draws import VariationPlan, check_coefficients
+    from cosim.verbs.calibrate.find import known_calibration
+    from cosim.verbs.montecarlo.run import default_spec
+    from cosim.verbs.montecarlo.spec import passes_specs
+    from cosim.verbs.montecarlo.trial import Trial, run_behavioral_chip
+
+    process = load_technology(options.technology, options.pdk_root)
+    calibration, plan = known_calibration(process, units_for(options.grid)), VariationPlan("local", 0, CHIPS)
+    if calibration is None or not network.labels:
+        return ""
+    try:
+        check_coefficients(process, plan)
+        design = compile_network(network, process, calibration, origin=str(options.output))
+    except InputError:  # no numbers for mismatch, or no circuit for a reason that a calibration shows
+        return ""
+    trial = Trial(design, task_test_set(task, network).take(MOST_SAMPLES, 0), plan)
+    spec = default_spec(trial)
+    passed = sum(passes_specs(run_behavioral_chip(trial, trial.chip(number)), [spec]) for number in range(CHIPS))
+    return (
+        f"chips: {passed} of {CHIPS} that vary keep an accuracy of {spec.limit:.1%}, by the equations; more: "
+        f"cosim montecarlo {shown_path(options.output)}"
+    )
 
 
 def _classifies(result: "TrainingResult") -> bool:

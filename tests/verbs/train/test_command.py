@@ -375,3 +375,24 @@ def test_tensorboard_gets_the_points_or_is_named_where_it_is_missing(
     assert [event.step for event in found] == curve["iteration"]
     # TensorBoard keeps single precision
     np.testing.assert_allclose([event.value for event in found], curve["validation_accuracy"], rtol=1e-6)
+
+
+def test_a_file_of_samples_is_a_task_and_the_end_says_how_many_chips_work(tmp_path: Path) -> None:
+    """The same checkpoint as by `npz --data`; of what cannot be built no chips are counted."""
+    pytest.importorskip("torch")
+    rng = np.random.default_rng(3)
+    x, y = rng.uniform(size=(40, 5, 2)), rng.integers(0, 2, 40)
+    np.savez(tmp_path / "gestures.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    given = (*SMALL, "-o", tmp_path / "model.npz")
+    kept = []
+    for task in (("npz", "--data", tmp_path / "gestures.npz"), (tmp_path / "gestures.npz",)):
+        result = run(train_command, *task, *given, "--fresh")
+        assert result.exit_code == 0, result.output
+        kept.append((tmp_path / "model.npz").read_bytes())
+        counted = re.search(
+            r"^chips: (\d+) of 50 that vary keep an accuracy of [\d.]+%, by the equations", result.output, re.M
+        )
+        assert counted and int(counted[1]) <= 50
+    assert kept[0] == kept[1]
+    refused = run(train_command, tmp_path / "gestures.npz", *given, "--fresh", "--unit", "signed", "--epsilon", 0.5)
+    assert "chips:" not in refused.output and "cannot be compiled" in refused.output
