@@ -1,4 +1,7 @@
-"""Execute every notebook of a folder and write the executed copies elsewhere; the sources keep no output."""
+"""Execute every notebook of a folder and write the executed copies, into the same folder where it is named twice.
+
+Progress on stderr is left out of the copies.
+"""
 
 import argparse
 import sys
@@ -16,6 +19,10 @@ def run_notebook(source: Path, target: Path) -> None:
     try:
         client.execute()
     finally:
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+                cell.metadata.pop("execution", None)  # times
         nbformat.write(notebook, target)
 
 
