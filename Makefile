@@ -47,8 +47,8 @@ format: venv ## let ruff rewrite the sources
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: venv ## the manual, in site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+docs: venv ## the manual, in site/: open site/index.html
+	$(BIN)/python scripts/build_manual.py
 
 notebooks: venv ## execute every notebook, results in runs/notebooks
 	$(BIN)/python scripts/run_notebooks.py notebooks runs/notebooks

@@ -8,7 +8,7 @@
 levels: two registers of K = 8, random values, two frames of three write; hold: the first frame alone does, and inputs
 that write nothing go on. yield: chips of one register that store each of the K + 1 levels right with both signs, by the
 behavioral model, from a converter of as many levels. task: mean absolute error of a trained regression in software and
-in the batched engine. What docs/alpha-cmru.md has.
+in the batched engine. What docs/explanation/alpha-cmru.md has.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Whole test sets on transistors, in the batched engine: a row of docs/batch.md for each network and technology.
+"""Whole test sets on transistors, in the batched engine: a row of docs/papers/engine.md for each network.
 
     python benchmarks/bench_whole.py [--jobs N] NETWORK@TECHNOLOGY[:DATA] ...
 

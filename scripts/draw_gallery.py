@@ -1,6 +1,6 @@
-"""Run every command of docs/gallery.md and draw its pictures again.
+"""Run every command of docs/start/questions.md and draw its pictures again.
 
-    python scripts/draw_gallery.py FOLDER [docs/gallery.md]
+    python scripts/draw_gallery.py FOLDER [docs/start/questions.md]
 
 FOLDER receives the runs; those that are finished there are not run again. A picture is named
 images/gallery/RUN/NAME, where NAME is that of `cosim report runs/RUN --pictures`.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "gallery.md"
+PAGE = ROOT / "docs" / "start" / "questions.md"
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def read_answers(text: str) -> list[Answer]:
     for section in text.split("\n## ")[1:]:
         question, _, body = section.partition("\n")
         blocks = re.findall(r"(?:^    .*\n)+", body, re.MULTILINE)
-        picture = re.search(r"^!\[[^]]+\]\((images/gallery/[^)]+)\)", body, re.MULTILINE)
+        picture = re.search(r"^!\[[^]]+\]\(\.\./(images/gallery/[^)]+)\)", body, re.MULTILINE)
         words = tuple(shlex.split(blocks[0].replace("\\\n", " "))) if blocks else ()
         if picture is None or words[:1] != ("cosim",) or "-o" not in words:
             raise ValueError(f"{question}: needs a cosim command with -o and a picture below images/gallery")
@@ -70,7 +70,7 @@ def main() -> None:
         (folder / "models").symlink_to(ROOT / "models")
     for one in read_answers(PAGE.read_text(encoding="utf-8")):
         print(one.question, flush=True)
-        target = PAGE.parent / one.picture
+        target = ROOT / "docs" / one.picture
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(answer(one, folder))
 

@@ -64,7 +64,7 @@ NUMBER = Bounds(0, 100_000_000)  # of a sample, a frame, a chip: whether there i
 TIMEOUT = Bounds(0, 1e6, "s", open_low=True)
 SEQUENCES = Bounds(1, 1000)
 STEPS = Bounds(1, 10_000)  # updates of a ladder
-CONVERTER_BITS = Bounds(2, 6)  # docs/partitions.md has what more bits cost
+CONVERTER_BITS = Bounds(2, 6)  # docs/how-to/backbone.md has what more bits cost
 EPSILON = Bounds(-1, 1)
 AREA = Bounds(0.01, 100)  # over the drawn one
 TOLERANCE = Bounds(0, 1e9, open_low=True)  # in the unit of the targets

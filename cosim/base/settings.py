@@ -1,7 +1,7 @@
 """Settings that a run was made with, as TOML: run.toml in the folder of a run, NAME.run.toml beside a file.
 
     verb = "compare"
-    version = "0.1.0"
+    version = "0.2.0"
     command = "cosim compare digits.npz --samples 5"
 
     [arguments]

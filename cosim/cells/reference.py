@@ -17,7 +17,7 @@
 
 A stack is so many devices in series with one gate, which is one long transistor. I goes with beta U_T^2, that is, with
 about T^0.5, and hardly with the supply. At 0 the cell would rest, too: two capacitors lift n and b when the supply
-comes up. docs/bias.md has what it gives in three technologies.
+comes up. docs/reference/cells.md has what it gives in three technologies.
 Source: H. J. Oguey and D. Aebischer, IEEE J. Solid-State Circuits 32 (1997) 1132.
 """
 

@@ -83,7 +83,7 @@ def check_is_network(arrays: Mapping[Any, Any], origin: str) -> None:
             raise NetworkError(
                 f"{origin}: {name} belongs to {_GATES.get(rows // max(columns, 1), 'a gated unit')}, which has no "
                 "circuit here: only units with hysteresis do (BMRU, CMRU); train such a network with cosim train, or "
-                "bring your own, docs/bring-your-own.md"
+                "bring your own, docs/how-to/bring-my-network.md"
             )
 
 
@@ -95,7 +95,8 @@ def _check_has_layers(arrays: Arrays, origin: str) -> None:
     kind = "a feed-forward network such as an MLP, which keeps no state" if forward else "another kind of network"
     raise NetworkError(
         f"{origin}: {listed(arrays)} belong to {kind}; what becomes a circuit here are units with hysteresis (BMRU, "
-        "CMRU): train such a network with cosim train, or bring your own with the keys of docs/bring-your-own.md"
+        "CMRU): train such a network with cosim train, or bring your own with the keys of "
+        "docs/how-to/bring-my-network.md"
     )
 
 

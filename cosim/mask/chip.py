@@ -80,7 +80,7 @@ def drawing_of(technology: Technology) -> DrawingRules:
     if technology.drawing is None:
         raise InputError(
             f"{technology.name} has no table [layout], so nothing can be drawn in it; take --technology gf180mcu, or "
-            "add the table, see docs/layout.md"
+            "add the table, see docs/how-to/layout.md"
         )
     return technology.drawing
 
@@ -91,7 +91,7 @@ def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, na
     if (count := len(circuit.elements)) > MOST:
         raise MappingError(
             f"{name}: must have at most {MOST} transistors and capacitors to be drawn, not {count}, for the wires "
-            "across its rows would find no room; draw a smaller network, see docs/limits.md"
+            "across its rows would find no room; draw a smaller network, see docs/papers/limits.md"
         )
     capacitors = [element for element in circuit.elements if isinstance(element, Capacitor)]
     outside = (*ports, *(net for one in capacitors for net in (one.a, one.b)))

@@ -19,7 +19,7 @@ layers have, over all places, with what lies between them as a shield,
     C = integral of c_area w_upper w_lower (product of 1 - w between) dA
 
 and ground has w = 1. c_area, c_rim: the kit's magic technology file, R. T. Edwards, open_pdks. The weight is a choice
-of cosim; docs/layout.md holds it against a field solver.
+of cosim; docs/how-to/layout.md holds it against a field solver.
 """
 
 from collections import defaultdict

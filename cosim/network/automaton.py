@@ -16,7 +16,7 @@ from cosim.base.errors import InputError
 from cosim.base.text import check_plain, read_json, shown, shown_path, typed
 
 MOST_STATES = 128  # beyond it a digital block is smaller by orders of magnitude
-_REPAIR = "see docs/memory-in-time.md for a table that works"
+_REPAIR = "see docs/explanation/memory-in-time.md for a table that works"
 Whole = NDArray[np.int64]
 
 

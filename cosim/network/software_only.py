@@ -1,6 +1,6 @@
 """Files of models that stay software, how they are told, and why they do: the parts of a backbone without a circuit.
 
-The verdicts and the nearest forms are those of docs/backbone.md. Free of torch.
+The verdicts and the nearest forms are those of docs/how-to/backbone.md. Free of torch.
 """
 
 from collections.abc import Mapping
@@ -84,8 +84,8 @@ def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
     parts = "; ".join(map(str, unmapped_parts(shape.cell, shape.width, positions=shape.positions)))
     return MappingError(
         f"{origin}: a model that stays software (cell {shown(shape.cell)}), without a circuit for {parts}. Train a "
-        "network of parts that have one with cosim train (docs/backbone.md has the table), or have cosim compile and "
-        "cosim compare cut this one at its cells (docs/partitions.md)"
+        "network of parts that have one with cosim train, or have cosim compile and cosim compare cut this one at its "
+        "cells (docs/how-to/backbone.md has both)"
     )
 
 

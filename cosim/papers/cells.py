@@ -25,7 +25,7 @@ the maps into a cell are linear, so a position is added behind them, W (x + p) =
     x[i, t] = rows[index[i, t]] + places[t]        W x + b = (W rows + b)[index] + W places
 
 Results are those of the whole sequence but for rounding. For bits, MNIST and copied items this makes the paper's width
-a matter of minutes to hours on one core (docs/reproduced.md).
+a matter of minutes to hours on one core (docs/papers/tables.md).
 """
 
 from abc import ABC, abstractmethod

@@ -123,7 +123,7 @@ def read_technology(path: Path, pdk_root: Path | None) -> Technology:
 
     Raises InputError that names the file, the field and what it must be, and MissingToolError without the kit.
     """
-    content = read_toml(path, "docs/technologies.md says what a technology is")
+    content = read_toml(path, "docs/reference/technologies.md says what a technology is")
     table = _Table(path, "", content)
     grid, supply, supply_max, density = (table.number(key) for key in _NUMBERS)
     name, summary, celsius = table.text("name"), table.text("summary"), table.number("celsius", least=-math.inf)
@@ -294,7 +294,7 @@ class _Table:
     def _get(self, key: str, default: object = None) -> object:
         self.asked.add(key)
         if key not in self.content and default is None:
-            raise InputError(f"{self.path}: {self._full(key)} is missing; docs/technologies.md says what it is")
+            raise InputError(f"{self.path}: {self._full(key)} is missing; {_WHAT_IT_IS}")
         return self.content.get(key, default)
 
     def _full(self, key: str) -> str:
@@ -388,7 +388,8 @@ class _Table:
 
 
 DEFAULT_TECHNOLOGY = "generic180"
-_REPAIR = "docs/technologies.md says what a technology is"
+_REPAIR = "docs/reference/technologies.md says what a technology is"
+_WHAT_IT_IS = "docs/reference/technologies.md says what it is"
 
 
 def technology_names() -> tuple[str, ...]:

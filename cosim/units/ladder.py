@@ -4,7 +4,7 @@
 
 A rung's window is shifted by its neighbours' DPIs. A set pulse must end before the DPI of the rung that it has set
 reaches alpha - (i_set - i_rise), where the next rung would follow; by the next pulse it must have been there. For a
-reset the same holds for the fall to i_fall - i_reset. Derivation: docs/ladder.md.
+reset the same holds for the fall to i_fall - i_reset. Derivation: docs/explanation/ladder.md.
 
 Its supply current is that of both comparators, min(g_push u, g_n I_thresh) each; of the driver's tails and their copy,
 (1 + g_push) g_sink I_retain; of a rung u_k + min(g_push (u_k + I_w s), g_n I_thresh) + I_w s + 2 alpha s (own state,
@@ -246,7 +246,7 @@ def solve_ladder(currents: LadderCurrents, calibration: Calibration) -> LadderBi
 def check_ladder(
     currents: LadderCurrents, timing: LadderTiming, origin: str, rise: float = 1.0, fall: float = 1.0
 ) -> None:
-    """Raise MappingError for a ladder unit that would skip or double a step; derivation in docs/ladder.md.
+    """Raise MappingError for a ladder unit that would skip or double a step; derivation in docs/explanation/ladder.md.
 
     rise, fall: times of the technology's DPIs over those of the equation.
 

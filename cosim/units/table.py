@@ -1,4 +1,4 @@
-"""The kinds of unit that there are. One more is one file and one entry here; see docs/add-a-unit.md."""
+"""The kinds of unit that there are. One more is one file and one entry here; see docs/develop/add-a-unit.md."""
 
 from collections.abc import Callable
 

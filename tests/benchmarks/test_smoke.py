@@ -36,7 +36,7 @@ def test_a_benchmark_runs(name, tmp_path, monkeypatch, capfd):
 
 
 def test_every_script_that_is_cited_is_run():
-    pages = [*ROOT.glob("docs/*.md"), ROOT / "README.md", FOLDER / "README.md", ROOT / "CHANGELOG.md"]
+    pages = [*ROOT.glob("docs/**/*.md"), ROOT / "README.md", FOLDER / "README.md", ROOT / "CHANGELOG.md"]
     cited = {name for page in pages for name in re.findall(r"\b(?:bench_\w+|vowels)\.py\b", page.read_text())}
     assert len(cited) > 30 and cited <= set(SCRIPTS)
     listed = set(re.findall(r"python benchmarks/(\w+\.py)", (FOLDER / "README.md").read_text()))

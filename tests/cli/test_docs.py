@@ -14,8 +14,9 @@ import pytest
 from cosim.cli import VERBS, _cosim
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN = "docs/bring-your-own.md"
-PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+OWN, DATA, PYTHON = (f"docs/how-to/{name}.md" for name in ("bring-my-network", "train-on-my-data", "python"))
+MANUAL = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+PAGES = ["README.md", *MANUAL]
 POWER = re.compile(r"[\d.]+(?= nW)")
 
 
@@ -78,11 +79,6 @@ def test_commands_are_found():
     assert {arguments[0] for _, arguments in COMMANDS} > {"train", "compile", "simulate", "compare", "montecarlo"}
 
 
-def test_readme_lists_every_verb():
-    table = re.findall(r"^\| `cosim (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert sorted(table) == sorted(VERBS)
-
-
 @pytest.mark.parametrize(("page", "arguments"), COMMANDS)
 def test_every_command_of_the_manual_is_one(page, arguments):
     """Its options and their values exist; nothing is run."""
@@ -120,19 +116,17 @@ def test_readme_example(python):
     text = example("README.md")
     assert "all 360 test digits" in text and len(text.splitlines()) <= 10
     printed = python(text)
-    assert re.search(r"^\d{3} +transistors of \d+ unit devices$", printed, re.MULTILINE)
     assert "2 test samples, each by software" in printed and "0 simulations failed" in " ".join(printed.split())
     plain = " ".join(printed.split())
-    assert (
-        len(re.findall(r"20 chips with [\w ]+, each on 360 test samples\.", plain)) == plain.count("none failed") == 2
-    )
+    assert len(re.findall(r"100 chips with [\w ]+, each on 360 test samples\..* none failed", plain)) == 1
+    assert "digits_d8 on generic180" in plain and "on 712 transistors of generic180" in plain
 
 
 @pytest.mark.slow
 @pytest.mark.ngspice
 def test_page_from_python(python):
     pytest.importorskip("torch")
-    printed = python(example("docs/python.md"))
+    printed = python(example(PYTHON))
     plain = " ".join(printed.split())
     assert "each on 360 test samples. Engine: behavioral; none failed." in plain
 
@@ -142,17 +136,17 @@ def test_page_from_python(python):
 def test_a_training_loop_of_ones_own(python):
     """About 10 s: 600 iterations and four samples. States are printed as the page has them."""
     pytest.importorskip("torch")
-    printed = python(example("docs/own-training-loop.md"))
-    assert printed.strip() == block_with("docs/own-training-loop.md", "circuit: 100")
+    printed = python(example("docs/how-to/own-training-loop.md"))
+    assert printed.strip() == block_with("docs/how-to/own-training-loop.md", "circuit: 100")
 
 
 def test_a_problem_for_the_loop_of_the_package(python):
     pytest.importorskip("torch")
-    assert python(example("docs/own-training-loop.md", 1)) == "3.00\n"
+    assert python(example("docs/how-to/own-training-loop.md", 1)) == "3.00\n"
 
 
 def test_arrays_of_another_framework(cosim_main, python):
-    python(block_with("docs/exchange.md", 'np.savez("dense.npz"'))
+    python(block_with("docs/how-to/exchange.md", 'np.savez("dense.npz"'))
     code, out, _ = cosim_main("inspect", "dense.npz")
     assert code == 0
     assert re.findall(r"^(layer\d) +([\w-]+) ", out, re.MULTILINE) == [("layer0", "relu"), ("layer1", "first-quadrant")]
@@ -162,10 +156,12 @@ def test_arrays_of_another_framework(cosim_main, python):
 def test_getting_started(cosim_main, here):
     """With one digit instead of ten, and the smaller network."""
     pytest.importorskip("torch")
-    typed = [list(arguments) for arguments in commands("docs/getting-started.md")]
-    assert [arguments[0] for arguments in typed] == ["inspect", "compile", "compare", "doctor"]
-    for arguments in typed:
-        code, out, err = cosim_main(*(argument.replace("10", "1").replace("_d8", "_d4") for argument in arguments))
+    typed = [list(arguments) for arguments in commands("docs/start/first-run.md")]
+    assert [arguments[0] for arguments in typed] == ["inspect", "compile", "compare", "montecarlo", "train", "compare"]
+    for arguments in typed[:4]:
+        code, out, err = cosim_main(
+            *(argument.replace("10", "1").replace("300", "5").replace("_d8", "_d4") for argument in arguments)
+        )
         assert (code, bool(out)) == (0, True), err
     assert (here / "netlist" / "network.sp").is_file()
     assert (here / "runs" / "first" / "report.html").is_file()
@@ -198,18 +194,18 @@ def test_a_full_checkpoint_of_ones_own(cosim_main, python):
 @pytest.mark.ngspice
 def test_the_library_from_python(python):
     pytest.importorskip("torch")
-    assert_printed(python(block_with(OWN, "simulate_samples(design")).strip(), block_with(OWN, "(8, 8) 2"))
+    assert_printed(python(block_with(PYTHON, "simulate_samples(design")).strip(), block_with(PYTHON, "(8, 8) 2"))
 
 
 @pytest.mark.slow
 @pytest.mark.ngspice
 def test_data_of_ones_own(cosim_main, python):
     pytest.importorskip("torch")
-    python(block_with(OWN, 'np.savez("pulses.npz"'))
-    training, comparison = (shlex.split(line)[1:] for line in block_with(OWN, "python pulses.py").splitlines()[1:])
+    python(block_with(DATA, 'np.savez("pulses.npz"'))
+    training, comparison = (shlex.split(line)[1:] for line in block_with(DATA, "python pulses.py").splitlines()[1:])
     code, out, _ = cosim_main(*training)
     assert code == 0 and "accuracy 100.0 %" in out.replace("0%", "0 %")
     assert cosim_main(*comparison)[0] == 0
-    code, out, _ = cosim_main(*shlex.split(block_with(OWN, "-o pulses-yield"))[1:])
+    code, out, _ = cosim_main(*shlex.split(block_with(DATA, "-o pulses-yield"))[1:])
     plain = " ".join(out.split())
     assert code == 0 and re.search(r"\b300 chips with [\w ]+, each on 200 test samples\..* none failed", plain)

@@ -1,4 +1,4 @@
-"""Every command of docs/gallery.md runs and leaves the picture that stands under it."""
+"""Every command of docs/start/questions.md runs and leaves the picture that stands under it."""
 
 import re
 from dataclasses import replace
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SPEC = spec_from_file_location("draw_gallery", ROOT / "scripts" / "draw_gallery.py")
 SCRIPT = module_from_spec(SPEC)
 SPEC.loader.exec_module(SCRIPT)
-ANSWERS = {Path(one.folder).name: one for one in SCRIPT.read_answers((ROOT / "docs/gallery.md").read_text())}
+ANSWERS = {Path(one.folder).name: one for one in SCRIPT.read_answers((ROOT / "docs/start/questions.md").read_text())}
 SMALLER = (  # what a command may be cut to and still draw its picture
     (r"--chips \d+", "--chips 60 --samples 60"),
     (r"--bits \S+", "--bits 2"),
@@ -44,7 +44,7 @@ def test_there_are_six_questions_with_a_picture_each():
 
 
 def test_three_sentences_each():
-    for section in (ROOT / "docs/gallery.md").read_text().split("\n## ")[1:]:
+    for section in (ROOT / "docs/start/questions.md").read_text().split("\n## ")[1:]:
         prose = section.split(")\n\n", 1)[1]
         ends = re.findall(r"[.:](?=\s|$)", re.sub(r"`[^`]*`", "", prose))
         assert 3 <= len(ends) <= 5, section

@@ -1,6 +1,8 @@
-"""docs/cli.md is what scripts/write_cli_docs.py makes of it, and help fits a screen."""
+"""The pages of the manual that come from the code are those of this code, and help fits a screen."""
 
 import re
+import subprocess
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -10,36 +12,42 @@ from cosim.cli import VERBS
 from cosim.cli.help import GroupedOption
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = spec_from_file_location("write_cli_docs", ROOT / "scripts" / "write_cli_docs.py")
+SPEC = spec_from_file_location("write_reference", ROOT / "scripts" / "write_reference.py")
 SCRIPT = module_from_spec(SPEC)
 SPEC.loader.exec_module(SCRIPT)
-PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+REFERENCE = ROOT / "docs" / "reference"
+PAGE = (REFERENCE / "cli.md").read_text(encoding="utf-8")
 COMMANDS = [" ".join(words) for words in SCRIPT.commands()]
 
 
 def test_the_manual_is_written_by_the_script():
-    assert SCRIPT.format_manual_page(PAGE) == PAGE, "run: python scripts/write_cli_docs.py docs/cli.md"
+    again = "run: python scripts/write_reference.py docs"
+    assert SCRIPT.format_cli_page(PAGE) == PAGE, again
+    assert SCRIPT.files_page() == (REFERENCE / "files.md").read_text(encoding="utf-8"), again
+    assert SCRIPT.python_page() == (REFERENCE / "python-api.md").read_text(encoding="utf-8"), again
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    assert SCRIPT.index_page(menu, ROOT / "docs") == (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8"), again
 
 
 def test_what_someone_changed_in_a_block_is_written_again():
     """The prose around it stays."""
-    assert "Every verb answers" in PAGE
-    spoilt = PAGE.replace("Print what is in a checkpoint", "Print").replace("Every verb answers", "Each answers")
-    assert SCRIPT.format_manual_page(spoilt) == PAGE.replace("Every verb answers", "Each answers")
+    assert "This page lists" in PAGE
+    spoilt = PAGE.replace("Print what is in a checkpoint", "Print").replace("This page lists", "Here stands")
+    assert SCRIPT.format_cli_page(spoilt) == PAGE.replace("This page lists", "Here stands")
 
 
 def test_a_verb_without_a_block_is_named():
     with pytest.raises(SystemExit, match=r"needs a heading and an indented line 'Usage: cosim VERB ' for \['doctor'\]"):
-        SCRIPT.format_manual_page(PAGE.replace("    Usage: cosim doctor", ""))
+        SCRIPT.format_cli_page(PAGE.replace("    Usage: cosim doctor", ""))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_fits_a_screen(cosim_main, monkeypatch, command):
-    """About 40 lines of 80 columns: a terminal of a laptop; those of a verb with 20 options of its own take 43."""
+    """About 48 lines of 80 columns: a terminal of a laptop."""
     monkeypatch.setenv("COLUMNS", "80")
     code, out, err = cosim_main(*command.split(), "--help")
     assert (code, err) == (0, "")
-    assert len(out.splitlines()) <= 43
+    assert len(out.splitlines()) <= 48
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -61,3 +69,45 @@ def test_every_option_is_named_and_stands_in_full_with_help_all(cosim_main, monk
 
 def test_every_verb_is_there():
     assert {command.split()[0] for command in COMMANDS} == set(VERBS)
+
+
+SECTIONS = ("start", "how-to", "explanation", "reference", "papers", "develop")
+PAGES = sorted(path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md"))
+TABLES = {"papers/tables.md"}  # a row of figures for each network of each paper's table
+MADE = {"reference/cli.md", "reference/files.md", "reference/python-api.md"}  # from the code
+MOST_WORDS, LONGEST, LONGEST_HOW_TO = 60_000, 1_500, 900
+
+
+def count_words(page):
+    """Words of a page; a bar of a table is none."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return len([word for word in text.split() if word.strip("|-")])
+
+
+def test_the_manual_can_be_read():
+    written = {page.as_posix(): count_words(page) for page in PAGES if page.as_posix() not in MADE | TABLES}
+    assert {
+        page: count for page, count in written.items() if count > LONGEST and not page.startswith("reference/")
+    } == {}
+    assert {
+        page: count for page, count in written.items() if count > LONGEST_HOW_TO and page.startswith("how-to/")
+    } == {}
+    assert sum(written.values()) <= MOST_WORDS
+
+
+def test_every_page_is_in_a_section_and_in_the_menu():
+    assert {page.parts[0] for page in PAGES} == {*SECTIONS, "index.md"}
+    listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(page.as_posix() for page in PAGES)
+
+
+def test_the_manual_is_built_without_a_broken_link():
+    """Strictly: a page, a picture or an anchor that is not there ends it. The site needs nothing from elsewhere."""
+    pytest.importorskip("zensical")
+    done = subprocess.run(
+        [sys.executable, "scripts/build_manual.py"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "site").rglob("*.html")]
+    assert len(pages) > len(PAGES) + 15  # a page of names for each folder of the package
+    assert not any(re.search(r'<(script|link)[^>]* (src|href)="http', page) for page in pages)

@@ -16,7 +16,7 @@ from cosim.technology.catalog import load_technology
 pytest.importorskip("klayout.db")
 
 NETWORKS = [path for path in sorted((models_path() / "trained").glob("*.pt")) if not stays_software(path)]
-LARGE = ("digits_d32", "digits_native_2x8")  # named in docs/limits.md
+LARGE = ("digits_d32", "digits_native_2x8")  # named in docs/papers/limits.md
 AUTOMATA = ["--modulo 2", "--modulo 5", "(a|b)*abb"]
 
 
@@ -66,4 +66,4 @@ def test_what_is_too_large_says_so_before_it_is_placed(cosim_main, tmp_path, nam
     code, out, err = cosim_main("layout", network, "--technology", "gf180mcu", "-o", tmp_path / "drawn")
     assert (code, out) == (2, "") and "must have at most 4000 transistors and capacitors to be drawn, not " in err
     assert not (tmp_path / "drawn").exists()
-    assert f"`{name}`" in (Path(__file__).parents[2] / "docs" / "limits.md").read_text()
+    assert f"`{name}`" in (Path(__file__).parents[2] / "docs" / "papers" / "limits.md").read_text()

@@ -1,4 +1,4 @@
-"""What docs/reproduced.md says that papers published is what the package's tables hold, row by row."""
+"""What docs/papers/tables.md says that papers published is what the package's tables hold, row by row."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Size
 from cosim.papers.tables.run import make_table
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reproduced.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "papers" / "tables.md").read_text()
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def test_a_file_of_ones_own(write, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
-        ("grid = 5e-9\n", "", "grid is missing; docs/technologies.md says what it is"),
+        ("grid = 5e-9\n", "", "grid is missing; docs/reference/technologies.md says what it is"),
         ("slope_factor = 1.32\n", "", "nfet.slope_factor is missing"),
         ("cell_p = { w = 5e-6, l = 5e-6 }\n", "", "sizing.cell_p is missing"),
         ("mirror_p = { w = 1e-6, l = 5e-6 }", "mirror_p = { w = 1e-6 }", "sizing.mirror_p.l is missing"),
@@ -142,7 +142,7 @@ def test_a_root_that_nothing_needs(tmp_path):
 
 
 def test_absent_or_unreadable_file(tmp_path):
-    with pytest.raises(InputError, match=r"absent.toml: must be a file, but is missing; docs/technologies.md says"):
+    with pytest.raises(InputError, match=r"absent.toml: must be a file, but is missing; docs/reference/techno"):
         load_technology(str(tmp_path / "absent.toml"))
     (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"')
     with pytest.raises(InputError, match="latin.toml: must be a TOML file, but is cut off"):

@@ -1,4 +1,4 @@
-"""A unit from outside the package: one file and one entry in `cosim.units.table.UNITS`, see docs/add-a-unit.md."""
+"""A unit from outside the package: one file and one entry in `cosim.units.table.UNITS`, docs/develop/add-a-unit.md."""
 
 import importlib
 from dataclasses import replace

@@ -24,7 +24,7 @@ def design(technology, calibration, make_network):
 @pytest.mark.ngspice
 def test_reference_starts_and_follows_the_temperature(technology):
     current, total = measure_reference(technology)
-    # docs/bias.md: 4.28 nA, four branches of it; the last digit of both.
+    # docs/reference/cells.md: 4.28 nA, four branches of it; the last digit of both.
     assert current == pytest.approx(4.28e-9, abs=0.01e-9)
     assert total == pytest.approx(4 * current, rel=0.01, abs=0)
     hot, cold = (measure_reference(at(technology, celsius=celsius))[0] / current for celsius in (60.0, 0.0))

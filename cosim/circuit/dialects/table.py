@@ -28,7 +28,8 @@ exponent and no letter, since `m` and `M` mean the same in SPICE and not in Spec
 file and an entry here.
 Sources: ngspice manual; Xyce Reference Guide, `.OPTIONS`, `.TRAN` and MOSFET, and its source of BSIM4; Spectre Circuit
 Simulator Reference (tran, options) and Components Reference (bsim4), 23.1; VACASK's examples, its lexer and what its
-`print device` lists. HSPICE: option names as published decks use them. What of it has been run: docs/dialects.md.
+`print device` lists. HSPICE: option names as published decks use them. What of it was run:
+docs/reference/dialects.md.
 """
 
 from cosim.circuit.dialects.dialect import Dialect

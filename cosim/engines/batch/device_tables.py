@@ -16,7 +16,7 @@ In a cascode dV and beta are those of the lower device, and a second such term h
 more: dV_upper - dV_lower, beta_upper / beta_lower; what moves both then costs one term, and its square is right, too.
 A deviating four-terminal device is that at V_G - shift dV, and carries beta times as much.
 Tests compare the kernels with the functions below, and tables are measured against the simulator with them.
-Source of the separated form: the study in docs/batch.md; BSIM4's `delvto` is not exactly a shift of the gate.
+The separated form: docs/explanation/engine.md; BSIM4's `delvto` is not exactly a shift of the gate.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,8 @@
 Its BSIM4 is ngspice's, translated from C to Verilog-A and compiled (OSDI), so the device equations are shared; parser,
 Newton solver, operating point, integration and step control are not. A run sees nothing but its deck: it stands in a
 folder of its own, reads no settings of a user's and no variables that point to other models, and no shell is involved.
-Source: A. Buermen, VACASK, https://codeberg.org/arpadbuermen/VACASK; what was checked with it: docs/dialects.md.
+Source: A. Buermen, VACASK, https://codeberg.org/arpadbuermen/VACASK. What was checked with it:
+docs/reference/dialects.md.
 """
 
 import ctypes

@@ -162,7 +162,7 @@ def footprint(_size: Size) -> Iterator[Experiment]:
             PaperFigure("parameters", "parameters", f"{parameters}k", percent=False, digits=0),
             PaperFigure("total", "with its past signals", f"{total}k", percent=False, digits=0),
         )
-        differs = "formulas with the corrections of docs/mgrade.md; the paper rounds to thousands, mostly up"
+        differs = "formulas with the corrections of docs/papers/mgrade.md; the paper rounds to thousands, mostly up"
         yield Experiment(name, "H 32, 6 layers", differs, figures, 0, partial(_count, shape), seeded=False)
 
 

@@ -98,7 +98,7 @@ class RailRow:
 
 @dataclass(frozen=True)
 class PowerSummary:
-    """The content of power.json; docs/power.md says what each field is. frames: mean of the samples."""
+    """The content of power.json; docs/how-to/power.md says what each field is. frames: mean of the samples."""
 
     task: str
     technology: str

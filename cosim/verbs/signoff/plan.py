@@ -27,7 +27,7 @@ from cosim.technology.types import Flicker
 from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES, PvtGrid
 from cosim.verbs.montecarlo.spec import Spec, parse_spec
 
-_REPAIR = "see docs/signoff.md for what a plan holds"
+_REPAIR = "see docs/reference/signoff-plan.md for what a plan holds"
 _MUCH = Bounds(0, 1, "V", open_low=True)
 _DRAWS = Bounds(0, 1000)
 _BOUNDS: Mapping[str, Bounds] = {

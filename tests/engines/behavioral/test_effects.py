@@ -250,7 +250,8 @@ def test_behavioral_and_transistors_see_the_same_chip(design, chip):
     """The same draws in both engines: the readout follows the chip, not the nominal circuit.
 
     Mismatch moves the readout by some tenths of a unit. What is left between the engines, 0.015 units nominally
-    (docs/results.md) and 5 % of what mismatch does (the slope factor is that of weak inversion), stays under a quarter.
+    (docs/papers/results.md) and 5 % of what mismatch does (the slope factor is that of weak inversion), stays under a
+    quarter.
     """
     inputs = np.random.default_rng(2).integers(0, 3, size=(1, 4, len(design.assembly.input_pins))) / 2
     outcome = run_inference(inference_bench(design, inputs[0], chip=chip), read_plan(design, 4))

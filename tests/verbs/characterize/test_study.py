@@ -79,7 +79,7 @@ def test_conditions_that_no_device_is_made_for(technology, temperatures, supplie
     ],
 )
 def test_a_timing_that_would_skip_or_double(technology, calibration, tau, celsius, text):
-    """Arrival times are 0.86 to 1.91 tau, see docs/ladder.md; tau goes with U_T, which is 0.73 of nominal at -55 C."""
+    """Arrival times are 0.86 to 1.91 tau (docs/explanation/ladder.md); tau goes with U_T, 0.73 of nominal at -55 C."""
     study = replace(STUDY, timing=ladder_timing(10e-3, tau))
     with pytest.raises(MappingError, match=text):
         check_study(study, at_conditions(technology, (), (celsius,), ()), calibration)

@@ -17,7 +17,7 @@ from cosim.verbs.compile.page import design_page, picture_network, write_design
 
 PROBE = """<script>
 const input = document.querySelector(".search input");
-const rows = () => [...document.querySelectorAll(".search tbody tr")];
+const rows = () => [...input.closest(".search").querySelectorAll("tbody tr")];  // of the first table: the mapping
 input.value = "LAYER0.WEIGHT exact"; input.dispatchEvent(new Event("input"));
 const shown = rows().filter(row => !row.hidden).map(row => row.cells[0].textContent);
 input.value = ""; input.dispatchEvent(new Event("input"));

@@ -80,7 +80,7 @@ def test_a_package_is_of_the_extra_that_names_it_not_of_one_that_repeats_it(mach
 def test_the_manual_names_every_extra_and_no_other():
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = pyproject["project"]["optional-dependencies"]
-    page = (ROOT / "docs" / "getting-started.md").read_text()
+    page = (ROOT / "docs" / "start" / "install.md").read_text()
     table = page[page.index("| Extra | For |") :].split("\n\n")[0].splitlines()[2:]
     assert sorted(re.findall(r"`([a-z]+)`", " ".join(row.split("|")[1] for row in table))) == sorted(extras)
     repeating = [name for name, wants in extras.items() if any("cosim-analog[" in one for one in wants)]

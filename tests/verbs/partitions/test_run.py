@@ -56,7 +56,7 @@ def test_cells_on_transistors(batch, opened, built, tmp_path):
     assert part.least_margin_a is not None and part.least_margin_a > 50e-12
     assert part.undecided is not None and part.undecided.near == 0
     assert part.states == SAMPLES * 64 * 16
-    # the behavioral equations know a network's power within 2 % (docs/power.md)
+    # the behavioral equations know a network's power within 2 % (docs/how-to/power.md)
     assert part.power_w["batch"] == pytest.approx(part.power_w["behavioral"], rel=0.02)
     assert part.conversions_per_s == pytest.approx(1600) and part.converters_w == pytest.approx(1.6e-9)
     assert part.even_energy_j == pytest.approx(part.power_w["batch"] / 1600)
