@@ -1,3 +1,3 @@
 """The version of cosim, for whatever keeps it with a result."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

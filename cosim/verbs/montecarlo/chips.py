@@ -248,8 +248,10 @@ class SpecVerdict:
 
 @dataclass(frozen=True)
 class Cure:
-    """A cure, and the share of a run's first chips that would work with it by the behavioral model, `passed` of `chips`,
-    with its interval. name: area, three times that of all devices; trim, two bits at each bias pin."""
+    """A cure, and the share of a run's first chips that work with it, `passed` of `chips`, by the behavioral model.
+
+    name: area, three times that of all devices; trim, two bits at each bias pin.
+    """
 
     name: str
     value: float
