@@ -73,7 +73,7 @@ class _File:
 
 
 def load_network(path: str | os.PathLike[str]) -> Network:
-    """Read and check the network in a checkpoint file, .pt or .npz.
+    """Read and check the network in a checkpoint file, .pt or .npz; its name is the file's, without the suffix.
 
     Raises InputError when the file cannot be read, NetworkError when what it holds is no sound network, MappingError
     for a model that stays software, and MissingToolError for a .pt without torch installed; each names the file and the
@@ -83,8 +83,10 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     origin = shown_path(path)
     arrays, meta = _read(path, origin)
     if meta is None:
-        return network_from_state_dict(arrays, origin)
-    return network_from_arrays(arrays, meta, origin)
+        network = network_from_state_dict(arrays, origin)
+    else:
+        network = network_from_arrays(arrays, meta, origin)
+    return replace(network, name=path.stem)
 
 
 def is_written_here(path: Path) -> bool:

@@ -89,6 +89,7 @@ class Network:
     """A whole trained network: encoding, layers in order, readout, and what it was trained for.
 
     regression: it was trained for real numbers; a network without labels that does not say so may be for either.
+    name: what its user calls it, on pages and in titles: the name of its file; empty: its task and widths say it.
     """
 
     encoding: InputEncoding
@@ -104,6 +105,7 @@ class Network:
         default_factory=dict
     )  # name, among the sources of layers -> what it stands for
     regression: bool = False
+    name: str = ""
 
     @property
     def recurrent_layers(self) -> tuple[RecurrentLayer, ...]:

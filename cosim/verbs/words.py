@@ -159,7 +159,10 @@ def say_conditions(technology: Technology) -> str:
 
 
 def network_name(network: Network) -> str:
-    """Return the name of a network on a page: its task and the widths of its recurrent layers, such as digits_d8."""
+    """Return the name of a network on a page: the one that its user gave it, else its task and the widths of its
+    recurrent layers, such as digits_d8."""
+    if network.name:
+        return network.name
     widths = [str(layer.width) for layer in network.recurrent_layers]
     return f"{network.task or 'network'}_d{'-'.join(widths[:1] if len({*widths}) == 1 else widths)}"
 

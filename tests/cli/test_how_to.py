@@ -15,6 +15,7 @@ PAGES = ["README.md", *(f"docs/{path.parent.name}/{path.name}" for folder in ("s
 SMALLER = (  # what makes a command short; the last that is given counts
     (r"^(train|automaton --train)\b", "--iterations 40"),
     (r"^montecarlo\b", "--chips 6"),
+    (r"^montecarlo\b.*--contributions", "--chips 20"),
     (r"^trim\b", "--chips 4 --bits 1"),
     (r"^(montecarlo|trim)\b(?!.*--data)", "--samples 20"),
     (r"^(compare|simulate(?!.*--sample )|power)\b", "--samples 2"),

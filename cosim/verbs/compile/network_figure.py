@@ -25,6 +25,7 @@ from cosim.network.ir.nodes import (
     UnitCurrent,
 )
 from cosim.results.html import escape
+from cosim.verbs.words import network_name
 
 BOXES, WIRES = 48, 2000  # of a column, of a picture; beyond them neighbours are drawn as one
 CELLS = {
@@ -389,7 +390,7 @@ def draw_network(design: Design) -> str:
     layout = _Layout(network_parts(design))
     network, parts = design.network, layout.parts
     cells = sum(True for _ in design.graph.memories)
-    title = f"{network.task or 'network'}: {cells} cells, {len(parts.wires)} wires"
+    title = f"{network_name(network)}: {cells} cells, {len(parts.wires)} wires"
     drawn = [
         *(_draw_wire(layout, wire) for wire in parts.wires if not wire.back),
         *_draw_feedback(layout),

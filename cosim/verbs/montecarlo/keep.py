@@ -94,6 +94,7 @@ class KeptTrial:
     noise: int | None = None  # its seed
     gradient: Gradient | None = None
     around: str | None = None  # blocks of the chip, as --with has them
+    name: str = ""  # of the network, on pages
 
 
 def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
@@ -127,6 +128,7 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
         noise=None if trial.noise is None else trial.noise.seed,
         gradient=trial.gradient,
         around=options.get("around"),
+        name=design.network.name,
     )
     files[TRIAL_FILE] = seal_json(kept)
     write_together({folder / name: file for name, file in files.items()})
@@ -203,6 +205,7 @@ def _check_values(kept: KeptTrial, where: str) -> None:
     plan, made = kept.plan, kept.compile
     rules = {
         "technology must be printable text": f"{kept.technology}{kept.pdk_root}".isprintable(),
+        "name must be printable text": kept.name.isprintable(),
         f"sums must name {NETWORK_FILE}, {SAMPLES_FILE} and {CALIBRATION_FILE}": set(kept.sums)
         == {NETWORK_FILE, SAMPLES_FILE, CALIBRATION_FILE},
         f"engine must be one of {', '.join(entry.name for entry in engines())}": any(
@@ -250,7 +253,8 @@ def _technology(folder: Path, kept: KeptTrial, places: Places) -> Technology:
 
 
 def _design(folder: Path, kept: KeptTrial, process: Technology) -> Design:
-    network, kept_at = load_network(folder / NETWORK_FILE), folder / CALIBRATION_FILE
+    network = replace(load_network(folder / NETWORK_FILE), name=kept.name)
+    kept_at = folder / CALIBRATION_FILE
     calibration = parse_calibration(read_bytes(kept_at, JSON_LIMIT, _REPAIR), str(kept_at))  # trial.json has its sum
     if calibration_fingerprint(process, calibration.units) != calibration.fingerprint:
         raise InputError(

@@ -48,7 +48,7 @@ from cosim.verbs.simulate.waveforms import (
     waves_of,
 )
 from cosim.verbs.trust import say_elsewhere
-from cosim.verbs.words import say_answer, say_conditions, say_target
+from cosim.verbs.words import network_name, say_answer, say_conditions, say_target
 
 FILES = ("waveforms.npz", "waveforms.raw", "waveforms.vcd")
 _KINDS = {"A": "current", "W": "power", "1": "notype"}
@@ -229,7 +229,7 @@ def draw_sample(design: Design, test_set: TestSet, watched: Watched, run: Run) -
 def write_waveforms(folder: Path, design: Design, index: int, drawn: tuple[Figure, ProbedInference]) -> None:
     """Write the picture of waveforms, and the waveforms as files; index: of the sample in the full test set."""
     figure, recorded = drawn
-    title = f"{design.network.task or 'network'}, test sample {index}"
+    title = f"{network_name(design.network)}, test sample {index}"
     files = format_waveforms(recorded, title)
     write_together({folder / name: content for name, content in files.items()})
     save_figure(figure, folder / "waveforms.png")

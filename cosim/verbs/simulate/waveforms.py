@@ -33,6 +33,7 @@ from cosim.network.reference import pool_readout, run_reference
 from cosim.network.types import InputEncoding, Network
 from cosim.tasks.testset import TestSet
 from cosim.units.builder import instance, net
+from cosim.verbs.words import network_name
 
 Array = NDArray[np.float64]
 Devices = Mapping[str, str]  # name of a vector -> the transistor whose drain current it is
@@ -253,7 +254,7 @@ def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
         i_rise=currents.i_rise,
         i_fall=currents.i_fall,
         outputs=list(design.network.labels) or [str(k) for k in range(len(design.assembly.outputs))],
-        title=f"{design.network.task or 'network'} on {design.assembly.transistors} transistors",
+        title=f"{network_name(design.network)} on {design.assembly.transistors} transistors",
         i_pedestal=run.standing(design).bias_scale * rest,
         stage=next(node.stage for node in graph.memories if node.name == cell),
         stages=len(design.assembly.clocks),
