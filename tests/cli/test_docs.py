@@ -119,7 +119,7 @@ def test_readme_example(python):
     assert "2 test samples, each by software" in printed and "0 simulations failed" in " ".join(printed.split())
     plain = " ".join(printed.split())
     assert len(re.findall(r"100 chips with [\w ]+, each on 360 test samples\..* none failed", plain)) == 1
-    assert "digits_d8 on generic180" in plain and "on 712 transistors of generic180" in plain
+    assert "digits_robust_d8 on generic180" in plain and "on 712 transistors of generic180" in plain
 
 
 @pytest.mark.slow
