@@ -6,6 +6,7 @@ Everything that comes from files or people goes through `escape`.
 import base64
 import hashlib
 import html
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -92,13 +93,19 @@ def format_table(
     cells = "".join(f"<th{mark}>{escape(name)}</th>" for mark, name in zip(marks, head, strict=True))
     body = "".join(
         "<tr>"
-        + "".join(f"<td{mark}>{escape(show(value))}</td>" for mark, value in zip(marks, row, strict=True))
+        + "".join(
+            f"<td{mark}>{color_verdicts(escape(show(value)))}</td>" for mark, value in zip(marks, row, strict=True)
+        )
         + "</tr>"
         for row in rows
     )
     place = "tall" if tall else "wide"
     table = f'<div class="{place}"><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>'
     return f"{_SEARCHED}{_BOX}{table}</div>" if search else table
+
+
+def _cell(value: object) -> str:
+    return color_verdicts(escape(show(value)))
 
 
 def format_facts(rows: Sequence[tuple[str, str]]) -> str:
@@ -134,6 +141,11 @@ def show(value: object) -> str:
 def escape(value: object) -> str:
     """Return text as the HTML of a page, or as the value of an attribute."""
     return html.escape(str(value))
+
+
+def color_verdicts(escaped: str) -> str:
+    """Return text that is escaped already with each word PASS and FAIL in its colour, on light and dark pages."""
+    return re.sub(r"\b(PASS|FAIL)\b", lambda found: f'<b class="{found[0].lower()}">{found[0]}</b>', escaped)
 
 
 def hold(text: str) -> str:

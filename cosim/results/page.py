@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from cosim.base.settings import SETTINGS_FILE, RunSettings, describe_version, format_settings
 from cosim.results.html import (
     Picture,
+    color_verdicts,
     escape,
     format_cards,
     format_facts,
@@ -168,8 +169,8 @@ def format_pages(pages: Sequence[Page], title: str = "") -> str:
 def _head(page: Page, level: str) -> str:
     answer = f'<p class="answer">{hold(page.answer)}</p>' if page.answer else ""
     notes = "".join(f"<p>{hold(note)}</p>" for note in page.notes)
-    lead = f'<p class="lead">{hold(page.lead)}</p>'
-    return f"<{level}>{hold(page.title)}</{level}>{lead}{answer}{notes}{format_cards(page.cards) if page.cards else ''}"
+    title, lead = color_verdicts(hold(page.title)), f'<p class="lead">{hold(page.lead)}</p>'
+    return f"<{level}>{title}</{level}>{lead}{answer}{notes}{format_cards(page.cards) if page.cards else ''}"
 
 
 def _section(anchor: str, section: Section, level: int) -> str:

@@ -2,9 +2,10 @@
 
 STYLE = """
 :root { color-scheme: light dark; --ground: #ffffff; --ink: #1c1c1c; --soft: #5f6368; --line: #dcdfe3;
-  --accent: #0b5394; --card: #f7f8fa; }
+  --accent: #0b5394; --card: #f7f8fa; --pass: #1b6e2c; --fail: #b3261e; }
 @media screen and (prefers-color-scheme: dark) {
-  :root { --ground: #15181c; --ink: #e6e8eb; --soft: #aab0b8; --line: #3a4047; --accent: #8ab8f5; --card: #1e2227; } }
+  :root { --ground: #15181c; --ink: #e6e8eb; --soft: #aab0b8; --line: #3a4047; --accent: #8ab8f5; --card: #1e2227;
+    --pass: #7fd18b; --fail: #ff8a80; } }
 .zoom label { margin-right: .9rem; font-size: .9rem; white-space: nowrap; }
 .zoom .view { overflow: auto; max-height: 85vh; border: 1px solid var(--line); background: white; margin-top: .4rem; }
 .zoom .view img { display: block; max-width: none; width: min(100%, 1.3 * var(--natural)); height: auto; }
@@ -23,6 +24,7 @@ h1 { font-size: 1.6rem; line-height: 1.25; margin-bottom: .2rem; } h2 { font-siz
 h3 { font-size: 1rem; margin: 1.5rem 0 .5rem; } a { color: var(--accent); }
 article > h2 { font-size: 1.35rem; line-height: 1.3; margin-top: 3.5rem; padding-top: 1.5rem;
   border-top: 1px solid var(--line); }
+b.pass { color: var(--pass); } b.fail { color: var(--fail); }
 p.lead, figcaption { color: var(--soft); } figcaption { font-size: .9rem; }
 p.answer { font-size: 1.25rem; line-height: 1.4; border-left: 4px solid var(--accent); padding-left: .8rem; }
 nav { font-size: .9rem; } nav a { margin-right: .9rem; display: inline-block; }

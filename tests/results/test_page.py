@@ -149,3 +149,12 @@ def test_units_are_not_exponents():
 def test_limits_in_words():
     found = format_spec(["accuracy>=0.8", "state_agreement>=99%", "power<=400nW"])
     assert found == "accuracy ≥ 80 % and state agreement ≥ 99 % and power ≤ 400 nW"
+
+
+def test_verdicts_have_their_colours_and_their_words():
+    """In a title and in a table, as whole words; text of a user stays text."""
+    table = Table(("check", "verdict"), (("corners", "PASS"), ("PASSAGE <b>", "FAIL, unsure")))
+    page = Page("signoff", PageSubject("net", "1"), "net: FAIL in 1 of 2 checks", "lead", (), (Section("s", (table,)),))
+    found = format_pages([page])
+    assert 'net: <b class="fail">FAIL</b> in 1 of 2' in found and '<td><b class="pass">PASS</b></td>' in found
+    assert "PASSAGE &lt;b&gt;" in found and '<b class="fail">FAIL</b>, unsure' in found
