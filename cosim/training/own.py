@@ -21,7 +21,7 @@ from cosim.network.types import INPUT, InputEncoding, Network, Pooling, Readout,
 from cosim.training.backbone import encode
 from cosim.training.cells import FirstQuadrantCell, RecurrentCell, SignedCell
 from cosim.training.config import Architecture, TrainingConfig, check_config
-from cosim.training.hardware import GridLinear, margin_penalty
+from cosim.training.hardware import Chips, GridLinear, Lines, margin_penalty
 
 READOUT = "readout"
 
@@ -75,12 +75,20 @@ class CMRU(nn.Module):
             raise InputError("distance is that of the last call; call the module first")
         return self._distance
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Compute a CMRU's states h in one's own training (n, time, units) of x (n, time, inputs)."""
+    def forward(self, x: Tensor, lines: Lines | None = None) -> Tensor:
+        """Compute a CMRU's states h in one's own training (n, time, units) of x (n, time, inputs).
+
+        lines: gate lines of x on chips that vary; n must be a multiple of their number, and every chip gets an equal
+        share of the samples, in order.
+        """
         rng = torch.default_generator if self.training and self.noise else None
-        output = self.cell(x, self.noise, rng)
+        output = self.cell(x, self.noise, rng, lines)
         self._distance = output.distance
         return output.h
+
+    def draw_lines(self, chips: Chips) -> Lines:
+        """Draw the gate lines of a CMRU's states on chips that vary, for whatever reads them."""
+        return chips.draw_state_lines(self.cell.start)
 
 
 class BMRU(CMRU):
@@ -132,10 +140,16 @@ def bound_loss(model: nn.Module) -> Tensor:
     return torch.stack(found).sum() if found else torch.zeros(())
 
 
-def margin_loss(model: nn.Module, margin: float = 0.05) -> Tensor:
+def margin_loss(model: nn.Module, margin: float = 0.05, lengths: Tensor | None = None) -> Tensor:
     """Sum over the CMRUs of a model of how much closer than `margin` their candidates of the last call were to a
-    threshold that decides; a summand of the loss, without which candidates end next to thresholds."""
-    losses = [margin_penalty(module.distance, margin) for module in model.modules() if isinstance(module, CMRU)]
+    threshold that decides; a summand of the loss, without which candidates end next to thresholds.
+
+    lengths: (n,) steps of each sample that count, of padded sequences; None for all.
+    """
+    found = [module.distance for module in model.modules() if isinstance(module, CMRU)]
+    if lengths is not None:
+        found = [one[torch.arange(one.shape[1])[None, :] < lengths[:, None]] for one in found]
+    losses = [margin_penalty(one, margin) for one in found]
     return torch.stack(losses).sum() if losses else torch.zeros(())
 
 

@@ -142,7 +142,7 @@ def test_a_training_loop_of_ones_own(python):
 
 def test_a_problem_for_the_loop_of_the_package(python):
     pytest.importorskip("torch")
-    assert python(example("docs/how-to/own-training-loop.md", 1)) == "3.00\n"
+    assert python(example("docs/reference/training.md")) == "3.00\n"
 
 
 def test_arrays_of_another_framework(cosim_main, python):

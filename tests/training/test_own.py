@@ -8,10 +8,14 @@ from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding
+from cosim.technology.catalog import load_technology
+from cosim.variation.sigma import derive_mismatch
 
 torch = pytest.importorskip("torch")
 
-from cosim.training.hardware import GridLinear  # noqa: E402
+from cosim.training.backbone import HardwareNetwork  # noqa: E402
+from cosim.training.config import Architecture  # noqa: E402
+from cosim.training.hardware import Chips, GridLinear  # noqa: E402
 from cosim.training.own import BMRU, CMRU, Encode, clip_, export, margin_loss, set_epsilon  # noqa: E402
 
 ENCODING = InputEncoding(np.array([-1.0, 0.0]), np.array([2.0, 4.0]), ramp_steps=6, levels=16)
@@ -146,3 +150,45 @@ def test_settings_that_are_refused(make, message):
 def test_parts_that_are_refused(parts, sources, message):
     with pytest.raises(NetworkError, match=message):
         export(parts, ENCODING, sources=sources)
+
+
+class OneLayer(torch.nn.Module):
+    """A recurrent layer and a readout, on chips that vary where they are given."""
+
+    def __init__(self, signed):
+        super().__init__()
+        self.encode, self.memory, self.readout = Encode(ENCODING), CMRU(3, 4, signed=signed), GridLinear(4, 2, 0.125)
+
+    def forward(self, x, chips=None):
+        units = self.encode(x)
+        if chips is None:
+            return self.readout(self.memory(units))
+        h = self.memory(units, chips.draw_lines(units.shape[2]))
+        return self.readout(h, lines=self.memory.draw_lines(chips))
+
+
+@pytest.mark.parametrize("unit", ["first-quadrant", "signed"])
+def test_chips_that_vary_are_those_of_cosim_train(unit):
+    """The same generator draws the same chips here and in the network that `cosim train` trains: equal readouts."""
+    mismatch = derive_mismatch(load_technology("generic180"), 0.125)
+    theirs = HardwareNetwork(Architecture(cells=4, layers=1, unit=unit), ENCODING, 2)
+    ours = OneLayer(unit == "signed")
+    ours.memory.cell, ours.readout = theirs.layers["layer1"], theirs.readout
+    theirs.set_epsilon(0.0)
+    x = torch.from_numpy(raw(n=12)).float()
+    chips = [Chips(mismatch, 6, torch.Generator().manual_seed(5)) for _ in range(2)]
+    found, nominal = ours(x, chips[0]), ours(x)
+    torch.testing.assert_close(found, theirs(x, chips=chips[1]).readout, rtol=0, atol=0)
+    assert (found - nominal).abs().max() > 0.01  # the chips do vary: sigmas of some per cent of readouts around 1
+    found.sum().backward()
+    assert ours.memory.cell.linear.weight.grad.abs().sum() > 0
+
+
+def test_the_margin_of_padded_sequences_is_that_of_their_own_frames():
+    model = OneLayer(signed=False).eval()
+    x = torch.from_numpy(raw(n=3)).float()
+    model(x[:, :7])
+    short = margin_loss(model, 0.3)
+    model(torch.cat([x[:, :7], torch.full((3, 5, 2), 2.0)], dim=1))
+    assert margin_loss(model, 0.3) != short
+    torch.testing.assert_close(margin_loss(model, 0.3, torch.full((3,), 7)), short)
