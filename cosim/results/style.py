@@ -1,13 +1,17 @@
-"""Style of every page: on any screen, light or dark, and on paper. Pictures are on white."""
+"""Style of every page: on any screen, light or dark, and on paper.
+
+Pictures are drawn on white; on a dark page light and dark change places in them, and colours stay.
+"""
 
 STYLE = """
 :root { color-scheme: light dark; --ground: #ffffff; --ink: #1c1c1c; --soft: #5f6368; --line: #dcdfe3;
   --accent: #0b5394; --card: #f7f8fa; --pass: #1b6e2c; --fail: #b3261e; }
 @media screen and (prefers-color-scheme: dark) {
   :root { --ground: #15181c; --ink: #e6e8eb; --soft: #aab0b8; --line: #3a4047; --accent: #8ab8f5; --card: #1e2227;
-    --pass: #7fd18b; --fail: #ff8a80; } }
+    --pass: #7fd18b; --fail: #ff8a80; }
+  img { filter: invert(.91) hue-rotate(180deg); } }
 .zoom label { margin-right: .9rem; font-size: .9rem; white-space: nowrap; }
-.zoom .view { overflow: auto; max-height: 85vh; border: 1px solid var(--line); background: white; margin-top: .4rem; }
+.zoom .view { overflow: auto; max-height: 85vh; border: 1px solid var(--line); margin-top: .4rem; }
 .zoom .view img { display: block; max-width: none; width: min(100%, 1.3 * var(--natural)); height: auto; }
 .zoom:has([value="1"]:checked) img { width: var(--natural); }
 .zoom:has([value="2"]:checked) img { width: calc(2 * var(--natural)); }
