@@ -232,3 +232,9 @@ def test_every_block_has_a_colour():
     around = {part.block for part in (CONVERTERS, DECISION, CLOCK_GENERATOR, BIAS_TREE)}
     assert around <= set(COLORS) and set(BLOCKS) <= set(COLORS)
     assert len(set(COLORS.values())) == len(COLORS)
+
+
+def test_bars_of_shares_end_at_100_percent():
+    figure = draw_spread(ChipDistribution("accuracy (%)", np.array([95.0, 100.0]), np.array([0.0]), {}, quantum=2.5))
+    ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in figure.axes[0].patches if bar.get_height() > 0]
+    assert min(low for low, _ in ends) == 0.0 and max(high for _, high in ends) == 100.0

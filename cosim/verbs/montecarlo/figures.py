@@ -89,12 +89,13 @@ def draw_spread(spread: ChipDistribution) -> Figure:
     groups = [(spread.passing, MEETS, "meets the spec"), (spread.failing, FAILS, "does not")]
     shown = [group for group in groups if len(group[0])]
     edges = bin_edges(values, spread.quantum)
+    ends = np.clip(edges, 0.0, 100.0) if spread.quantum else edges  # a share's last bin does not reach beyond 100 %
     base = np.zeros(len(edges) - 1)
     for group, color, name in shown:
         counts = np.histogram(group, edges)[0]
         hatch = "//////" if color == FAILS else None  # also in print without colours
         place = {"align": "edge", "edgecolor": "white", "lw": 0.3}
-        axis.bar(edges[:-1], counts, np.diff(edges), base, color=color, hatch=hatch, label=name, **place)
+        axis.bar(ends[:-1], counts, np.diff(ends), base, color=color, hatch=hatch, label=name, **place)
         base += counts
     _mark_sigmas(axis, values)
     for name, color, style in _MARKS:
