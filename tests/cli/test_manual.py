@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -111,3 +112,19 @@ def test_the_manual_is_built_without_a_broken_link():
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "site").rglob("*.html")]
     assert len(pages) > len(PAGES) + 15  # a page of names for each folder of the package
     assert not any(re.search(r'<(script|link)[^>]* (src|href)="http', page) for page in pages)
+
+
+def test_the_table_of_sizes_is_that_of_the_technologies():
+    """W and L of every role and the coefficients of mismatch, as the files of the technologies have them."""
+    text = (ROOT / "docs/reference/cells.md").read_text(encoding="utf-8")
+    for place, name in enumerate(("generic180", "gf180mcu", "sky130"), start=3):
+        content = tomllib.loads((ROOT / f"models/devices/{name}.toml").read_text(encoding="utf-8"))
+        for role, size in content["sizing"].items():
+            pairs = [size, size["cascode"]] if "cascode" in size else [size]
+            shown = " under ".join(f"{1e6 * one['w']:g} x {1e6 * one['l']:g}" for one in pairs)
+            row = re.search(rf"^\| `{role}` .*$", text, re.MULTILINE)
+            assert row and row[0].split("|")[place].strip() == shown, (name, role)
+        for kind in ("nfet", "pfet"):
+            device = content[kind]
+            assert f"`{device['device']}`" in text
+            assert f"{1e9 * device['a_vt']:g} mV um, {1e8 * device['a_beta']:g} % um" in text, (name, kind)
