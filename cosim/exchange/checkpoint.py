@@ -73,7 +73,8 @@ class _File:
 
 
 def load_network(path: str | os.PathLike[str]) -> Network:
-    """Read and check the network in a checkpoint file, .pt or .npz; its name is the file's, without the suffix.
+    """Read and check the network in a checkpoint file, .pt or .npz; its name is the file's without the suffix,
+    with escapes for what cannot be printed.
 
     Raises InputError when the file cannot be read, NetworkError when what it holds is no sound network, MappingError
     for a model that stays software, and MissingToolError for a .pt without torch installed; each names the file and the
@@ -86,7 +87,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
         network = network_from_state_dict(arrays, origin)
     else:
         network = network_from_arrays(arrays, meta, origin)
-    return replace(network, name=path.stem)
+    return replace(network, name=shown_path(Path(path.stem)))
 
 
 def is_written_here(path: Path) -> bool:

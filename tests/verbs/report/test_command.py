@@ -51,14 +51,14 @@ def test_page_of_a_run_as_a_user_makes_it(cosim_main, tiny, tmp_path):
 
 def test_a_network_is_called_what_its_file_is_called(cosim_main, tiny, tmp_path):
     """By the verb, and by a page that is made later from the run's own copy of the network."""
-    own, run = tmp_path / "my gestures.npz", tmp_path / "run"
+    own, run = tmp_path / "my\n<b>gestures.npz", tmp_path / "run"
     own.write_bytes((tiny / "net.npz").read_bytes())
     options = ("--data", tiny / "data.npz", "--chips", 3, "-o", run)
     code, out, err = cosim_main("montecarlo", own, *options)
-    assert code == 0 and out.startswith("my gestures on generic180: "), (out, err)
+    assert code == 0 and out.startswith(r"my\n<b>gestures on generic180: "), (out, err)
     (run / "report.html").unlink()
     assert cosim_main("report", run, "--no-waveforms")[0] == 0
-    assert "my gestures on generic180" in (run / "report.html").read_text()
+    assert r"my\n&lt;b&gt;gestures on generic180" in (run / "report.html").read_text()
 
 
 def test_page_elsewhere(cosim_main, store, tmp_path):
