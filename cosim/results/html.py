@@ -92,11 +92,7 @@ def format_table(
     marks = [' class="n"' if column in numbers else "" for column in range(len(head))]
     cells = "".join(f"<th{mark}>{escape(name)}</th>" for mark, name in zip(marks, head, strict=True))
     body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td{mark}>{color_verdicts(escape(show(value)))}</td>" for mark, value in zip(marks, row, strict=True)
-        )
-        + "</tr>"
+        "<tr>" + "".join(f"<td{mark}>{_cell(value)}</td>" for mark, value in zip(marks, row, strict=True)) + "</tr>"
         for row in rows
     )
     place = "tall" if tall else "wide"

@@ -157,6 +157,7 @@ class OneLayer(torch.nn.Module):
 
     def __init__(self, signed):
         super().__init__()
+        torch.manual_seed(3)
         self.encode, self.memory, self.readout = Encode(ENCODING), CMRU(3, 4, signed=signed), GridLinear(4, 2, 0.125)
 
     def forward(self, x, chips=None):
@@ -171,6 +172,7 @@ class OneLayer(torch.nn.Module):
 def test_chips_that_vary_are_those_of_cosim_train(unit):
     """The same generator draws the same chips here and in the network that `cosim train` trains: equal readouts."""
     mismatch = derive_mismatch(load_technology("generic180"), 0.125)
+    torch.manual_seed(3)
     theirs = HardwareNetwork(Architecture(cells=4, layers=1, unit=unit), ENCODING, 2)
     ours = OneLayer(unit == "signed")
     ours.memory.cell, ours.readout = theirs.layers["layer1"], theirs.readout
