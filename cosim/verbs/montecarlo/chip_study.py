@@ -18,7 +18,7 @@ from cosim.verbs.montecarlo.spread import CellSpread
 from cosim.verbs.simulate.waveforms import WaveLabels, Waves
 
 POWER = "power"
-BEHAVIORAL, TRANSISTORS = "behavioral model", "chip on transistors"  # keys of Failure.decided
+BY_EQUATIONS, BY_TRANSISTORS = "behavioral model", "chip on transistors"  # keys of Failure.decided
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Design
+from cosim.engines.table import BEHAVIORAL
 from cosim.results.figures import Figure, figure_bytes
 from cosim.results.html import Picture
 from cosim.results.intervals import running_intervals
@@ -18,9 +19,9 @@ from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compare.noise import chip_noise_rows
 from cosim.verbs.compile.page import format_inside, schematics_section
 from cosim.verbs.montecarlo.chip_study import (
-    BEHAVIORAL,
+    BY_EQUATIONS,
     POWER,
-    TRANSISTORS,
+    BY_TRANSISTORS,
     ChipStudy,
     WrongSample,
     figures_of,
@@ -98,6 +99,7 @@ def summary_page(
     )
     notes = (
         _unfaithful(summary),
+        _unmoved(design, technology, summary),
         _unreset(summary),
         _failed(summary),
         f"{summary.clipped}." if summary.clipped else "",
@@ -177,6 +179,17 @@ def _cards(summary: ChipSummary) -> tuple[tuple[str, str], ...]:
             beside += f", software {percent(summary.software_accuracy)}"
         cards.append((METRICS[metric].format(statistic.quantiles["50"]), f"median {METRICS[metric].title}; {beside}"))
     return tuple(cards)
+
+
+def _unmoved(design: Design, technology: Technology, summary: ChipSummary) -> str:
+    """Return a warning about chips whose process, supply and temperature do to thresholds what no equation knows."""
+    elsewhere = say_conditions(technology) != say_conditions(design.technology)
+    if summary.engine != BEHAVIORAL or not (summary.variation.common or elsewhere):
+        return ""
+    return (
+        "In the equations process, supply and temperature move no threshold: they change mismatch (temperature) and "
+        "power (supply). --transistors counts chips on which they move all that they move."
+    )
 
 
 def _unfaithful(summary: ChipSummary) -> str:
@@ -349,9 +362,9 @@ def _failure(study: ChipStudy) -> Blocks:
     if isinstance(failure, str):
         return (failure,)
     text, unit = _failure_text(failure), failure.labels.unit
-    chosen = [failure.wanted, failure.decided[TRANSISTORS]]
+    chosen = [failure.wanted, failure.decided[BY_TRANSISTORS]]
     if chosen[0] == chosen[1]:
-        chosen[1] = failure.decided[BEHAVIORAL]
+        chosen[1] = failure.decided[BY_EQUATIONS]
     figure = draw_failure(failure.waves, failure.nominal, failure.labels, study.timing, list(dict.fromkeys(chosen)))
     own = ", solid those of this chip by the behavioral model" if failure.labels.own else ""
     caption = (

@@ -19,7 +19,7 @@ from cosim.results.kept_page import repeatable
 from cosim.results.page import Page, format_pages
 from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import Chip
-from cosim.verbs.montecarlo.chip_study import BEHAVIORAL, TRANSISTORS, ChipStudy, WrongSample
+from cosim.verbs.montecarlo.chip_study import BY_EQUATIONS, BY_TRANSISTORS, ChipStudy, WrongSample
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Contribution
 from cosim.verbs.montecarlo.figures import YieldCurve
 from cosim.verbs.montecarlo.keep import Places, load_trial, read_kept
@@ -237,8 +237,8 @@ def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> WrongSamp
         labels = replace(labels, own=(points.rise, points.fall))
     decided = {
         "software": int(software[sample]),
-        BEHAVIORAL: decide(network, trace.readout[0]),
-        TRANSISTORS: decide(network, read_outputs(waves, trial.timing, length)),
+        BY_EQUATIONS: decide(network, trace.readout[0]),
+        BY_TRANSISTORS: decide(network, read_outputs(waves, trial.timing, length)),
         "nominal transistors": decide(network, read_outputs(nominal, trial.timing, length)),
     }
     right, index = int(test_set.y[sample]), int(test_set.indices[sample])
