@@ -15,6 +15,7 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from textwrap import fill, indent
+from types import UnionType
 from typing import Any, get_args, get_type_hints
 
 import click
@@ -163,7 +164,7 @@ def _type(kind: Any) -> str:
         return _link(kind)
     inner, name = get_args(kind), getattr(kind, "__origin__", kind)
     title = getattr(name, "__name__", str(name))
-    if title in ("Union", "UnionType") or "|" in str(type(kind)):
+    if title == "Union" or isinstance(kind, UnionType):
         return " or ".join(dict.fromkeys(_type(one) for one in inner))
     if title == "Literal":
         return " or ".join(f"`{one}`" for one in inner)
