@@ -1,0 +1,25 @@
+"""Draw the 9T cell as each technology builds it, with W and L, for the manual (kits must be there): docs/images/cell_TECHNOLOGY.svg.
+
+    python scripts/draw_cells.py docs/images
+"""
+
+import sys
+from pathlib import Path
+
+import cosim
+from cosim.technology.catalog import technology_names
+from cosim.verbs.compile.schematics import schematics_of
+
+CELL = "Memory: nine-transistor Schmitt trigger"
+
+
+def draw_cell(technology: str) -> bytes:
+    """Draw the cell in a technology, by name, as SVG."""
+    network = Path(__file__).resolve().parents[1] / "models/trained/digits_d4.pt"
+    design = cosim.load(network).compile(technology).design
+    return schematics_of(design.graph, design.assembly.circuit)[CELL]
+
+
+if __name__ == "__main__":
+    for name in technology_names():
+        (Path(sys.argv[1]) / f"cell_{name}.svg").write_bytes(draw_cell(name))
