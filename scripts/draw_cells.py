@@ -1,6 +1,6 @@
-"""Draw the 9T cell as each technology builds it, with W and L, for the manual (kits must be there): docs/images/cell_TECHNOLOGY.svg.
+"""Draw the 9T cell as each technology builds it, with W and L, for the manual: cell_TECHNOLOGY.svg. Needs the kits.
 
-    python scripts/draw_cells.py docs/images
+python scripts/draw_cells.py docs/images
 """
 
 import sys

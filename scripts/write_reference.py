@@ -39,7 +39,7 @@ JSON_FILES = (  # name, verbs that write it, module:class of its content
     ("summary.json", "montecarlo, merge", "cosim.verbs.montecarlo.chips:ChipSummary"),
     ("chips.jsonl, one line for each chip", "montecarlo, merge", "cosim.verbs.montecarlo.chips:ChipRecord"),
     ("contributions.json", "montecarlo --contributions", "cosim.verbs.montecarlo.run:KeptContributions"),
-    ("trim.json", "trim", "cosim.verbs.montecarlo.chips:TrimSummary"),
+    ("trim.json", "trim", "cosim.verbs.trim.run:TrimSummary"),
     ("signoff.json", "signoff", "cosim.verbs.signoff.study:SignOff"),
     ("sweep.json", "sweep", "cosim.verbs.sweep.study:SweepSummary"),
     ("explore.json", "explore", "cosim.verbs.explore.study:Exploration"),

@@ -33,7 +33,7 @@ from cosim.results.figures import (
     plain,
     styled,
 )
-from cosim.verbs.montecarlo.chips import Division, TrimSummary
+from cosim.verbs.montecarlo.chips import Division
 from cosim.verbs.montecarlo.spread import CellSpread, Quantiles, Weak, bin_edges
 from cosim.verbs.simulate.waveform_figure import draw_clocks, mark_frames, shade_decisions
 from cosim.verbs.simulate.waveforms import WaveLabels, Waves
@@ -250,28 +250,6 @@ def panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
     axis = figure.subplots()
     plain(axis)
     return figure, axis
-
-
-@styled
-def draw_trim(summary: TrimSummary) -> Figure:
-    """Draw for `cosim trim` the yield against the bits of the converters, with its interval; without converters as a
-    dashed line and band."""
-    before, *rows = summary.rows
-    figure, axis = panel((SINGLE, 2.9))
-    bits = [row.bits or 0 for row in rows]
-    values = 100 * np.array([row.yield_.value for row in rows])
-    bounds = 100 * np.array([row.yield_.interval for row in rows])
-    errors = np.abs(bounds.T - values)
-    axis.errorbar(bits, values, errors, marker="o", ms=4, lw=1.2, capsize=3, color=BLUE, label="trimmed")
-    low, high = (100 * value for value in before.yield_.interval)
-    axis.axhspan(low, high, color=GREY, alpha=0.2, lw=0)
-    axis.axhline(100 * before.yield_.value, color=GREY, ls="--", lw=1, label="as fabricated")
-    axis.set_xticks(bits)
-    axis.set_xlabel("bits of the converter at each bias pin")
-    axis.set_ylabel(f"yield (%), {' and '.join(summary.spec)}")
-    axis.set_ylim(0, 102)
-    legend_above(figure, 2)
-    return figure
 
 
 @styled

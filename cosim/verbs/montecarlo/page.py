@@ -20,8 +20,8 @@ from cosim.verbs.compare.noise import chip_noise_rows
 from cosim.verbs.compile.page import format_inside, schematics_section
 from cosim.verbs.montecarlo.chip_study import (
     BY_EQUATIONS,
-    POWER,
     BY_TRANSISTORS,
+    POWER,
     ChipStudy,
     WrongSample,
     figures_of,

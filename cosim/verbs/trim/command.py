@@ -73,11 +73,11 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
     from cosim.engines.simulation.simulated import engine_named
     from cosim.results.figures import save_figure
     from cosim.results.kept_page import REPORT_FILE, read_page, write_page
-    from cosim.verbs.montecarlo.figures import draw_trim
     from cosim.verbs.montecarlo.run import default_spec, run_settings
     from cosim.verbs.montecarlo.spec import read_specs, without_yield
     from cosim.verbs.montecarlo.store import open_records
-    from cosim.verbs.trim.run import run_trim, summarize_trim, trim_page, trimmed_format
+    from cosim.verbs.trim.page import draw_trim, trim_page
+    from cosim.verbs.trim.run import run_trim, summarize_trim, trimmed_format
     from cosim.verbs.trim.trim import check_trimmable
 
     output = options.output

@@ -1,4 +1,4 @@
-"""Chips before and after trimming, and what it did to the yield."""
+"""Run chips as fabricated and with trimmed bias pins, keep a record of each, and count those that work."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,26 +12,16 @@ from cosim.base.errors import InputError, SimulationError
 from cosim.base.store import RecordFormat, RecordStore
 from cosim.base.text import check_plain, typed
 from cosim.cells.blocks import outside_of
-from cosim.compiler.design import Design
 from cosim.engines.engine import Engine, Failure, FailureKind, Progress, count_elsewhere
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
-from cosim.results.figures import figure_bytes
-from cosim.results.html import Picture
-from cosim.results.metrics import percent, within
-from cosim.results.page import Facts, Page, Section, Table
-from cosim.tasks.clipping import find_clipping
-from cosim.verbs.montecarlo.chip_study import format_spec
-from cosim.verbs.montecarlo.chips import Figures, TrimRow, TrimSummary
+from cosim.tasks.clipping import Clipping, find_clipping
+from cosim.verbs.montecarlo.chips import Figures, Statistic, Yield
 from cosim.verbs.montecarlo.execute import map_chips
-from cosim.verbs.montecarlo.figures import draw_trim
 from cosim.verbs.montecarlo.run import nominal_chip
 from cosim.verbs.montecarlo.spec import Spec, passes_specs
 from cosim.verbs.montecarlo.statistics import count_yield, describe_metrics
 from cosim.verbs.montecarlo.trial import Trial, figures_of, infer_chip
-from cosim.verbs.provenance import circuit_facts, origins, subject_of
 from cosim.verbs.trim.trim import measure_behavioral, measure_transistors, trim_codes, trim_ranges
-from cosim.verbs.trust import say_elsewhere
-from cosim.verbs.words import worded
 
 _REPAIR = "choose another folder with -o, or begin anew with --fresh"
 
@@ -49,9 +39,48 @@ class TrimRecord:
     elsewhere: Counter[str] = field(default_factory=Counter)
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrimRow:
+    """Results of chips with converters of `bits` bits at their bias pins; without converters where it is None.
+
+    CHIP_METRICS are None where every simulation failed; won, lost: chips that trimming made count, or no more; p: of
+    McNemar's exact test.
+    """
+
+    bits: int | None
+    yield_: Yield
+    accuracy: Statistic | None = None
+    task_agreement: Statistic | None = None
+    state_agreement: Statistic | None = None
+    power: Statistic | None = None
+    rmse: Statistic | None = None
+    won: int
+    lost: int
+    p: float
+
+
 @dataclass(frozen=True)
-class _Line:
-    """A record as its line has it: the bits are keys of an object, and so text."""
+class TrimSummary:
+    """Chips before and after trimming. ranges: R by kind of bias pin, relative; rows: as fabricated, then by bits.
+
+    elsewhere: how many samples of all chips and rows another simulator ran, by which and why.
+    """
+
+    chips: int
+    failed: int
+    spec: tuple[str, ...]
+    engine: str
+    samples: int
+    power_outside: tuple[str, ...]
+    clipped: Clipping | None
+    ranges: dict[str, float]
+    rows: tuple[TrimRow, ...]
+    elsewhere: dict[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True)
+class _StoredRecord:
+    """A record as a line of the store has it: bits are keys of a JSON object, and so text."""
 
     chip: int
     figures: dict[str, Figures]
@@ -59,26 +88,26 @@ class _Line:
     elsewhere: dict[str, int]
 
 
-def _read(bits: Sequence[int], content: object, where: str) -> TrimRecord:
-    line = typed(check_plain(content, where, _REPAIR), _Line, where, _REPAIR)
-    if line.chip < 0 or not (line.failure or set(line.figures) == {"0", *map(str, bits)}):
+def _read(bit_counts: Sequence[int], content: object, where: str) -> TrimRecord:
+    line = typed(check_plain(content, where, _REPAIR), _StoredRecord, where, _REPAIR)
+    if line.chip < 0 or not (line.failure or set(line.figures) == {"0", *map(str, bit_counts)}):
         raise InputError(f"{where}: must hold the figures of chip 0 or more at the bits of its run; {_REPAIR}")
-    figures = {int(count): one for count, one in line.figures.items()}
+    figures = {int(bits): one for bits, one in line.figures.items()}
     return TrimRecord(line.chip, figures, line.failure, Counter(line.elsewhere))
 
 
-def _write(record: TrimRecord) -> _Line:
-    figures = {str(count): one for count, one in record.figures.items()}
-    return _Line(record.chip, figures, record.failure, dict(record.elsewhere))
+def _write(record: TrimRecord) -> _StoredRecord:
+    figures = {str(bits): one for bits, one in record.figures.items()}
+    return _StoredRecord(record.chip, figures, record.failure, dict(record.elsewhere))
 
 
-def trimmed_format(bits: Sequence[int]) -> RecordFormat[TrimRecord]:
-    """Return the format of chips that converters of these bits trim, as lines of a store."""
-    return RecordFormat("chips", attrgetter("chip"), _write, partial(_read, bits))
+def trimmed_format(bit_counts: Sequence[int]) -> RecordFormat[TrimRecord]:
+    """Return the store's format of chips that were run with converters of each of these bits."""
+    return RecordFormat("chips", attrgetter("chip"), _write, partial(_read, bit_counts))
 
 
 def run_trim(
-    trial: Trial, bits: Sequence[int], store: RecordStore[TrimRecord], jobs: int, progress: Progress
+    trial: Trial, bit_counts: Sequence[int], store: RecordStore[TrimRecord], jobs: int, progress: Progress
 ) -> list[TrimRecord]:
     """Trim the chips that the store lacks, see `trim_chip`; returns the records of all.
 
@@ -92,16 +121,18 @@ def run_trim(
         )
     missing = [number for number in range(chips) if number not in store.records]
     progress(chips - len(missing), chips)
-    for record in map_chips(partial(trim_chip, bits=bits, engine=engine), trial, missing, jobs) if missing else ():
+    trimmed = partial(trim_chip, bit_counts=bit_counts, engine=engine)
+    for record in map_chips(trimmed, trial, missing, jobs) if missing else ():
         store.append(record)
         progress(len(store.records), chips)
     store.tidy()
     return [store.records[number] for number in range(chips)]
 
 
-def trim_chip(trial: Trial, number: int, bits: Sequence[int], engine: Engine | None = None) -> TrimRecord:
-    """Run one chip without converters, and with those of each of `bits`, by the trial's engine (`engine`, where the
-    caller has it at hand). Cells are measured in it where it is a simulator, else by the equations."""
+def trim_chip(trial: Trial, number: int, bit_counts: Sequence[int], engine: Engine | None = None) -> TrimRecord:
+    """Run one chip without converters, and with those of each of `bit_counts`, by the trial's engine (`engine`, where
+    the caller has it at hand). Its cells are measured in a simulator where that is one, else by the equations; what
+    they should do is what the nominal chip's do by the equations, which calibration makes true."""
     engine = engine or engine_named(trial.engine)
     chip = trial.chip(number)
     wanted = measure_behavioral(trial, nominal_chip(trial))
@@ -113,33 +144,33 @@ def trim_chip(trial: Trial, number: int, bits: Sequence[int], engine: Engine | N
     ranges = trim_ranges(trial)
     figures: dict[int, Figures] = {}
     elsewhere = Counter[str]()
-    for count in (0, *bits):
-        pins = trim_codes(trial.design, measured, wanted, count, ranges) if count else {}
+    for bits in (0, *bit_counts):
+        pins = trim_codes(trial.design, measured, wanted, bits, ranges) if bits else {}
         run = replace(trial.run(chip), condition=replace(condition, pins=pins))
         outcomes = infer_chip(engine, trial, run)
         found = figures_of(engine, trial, run, outcomes)
         elsewhere.update(count_elsewhere(outcomes))
         if isinstance(found, Failure):
             return TrimRecord(number, failure=f"{found.kind.value}: {found.detail}")
-        figures[count] = found
+        figures[bits] = found
     return TrimRecord(number, figures, elsewhere=elsewhere)
 
 
 def summarize_trim(
-    trial: Trial, bits: Sequence[int], records: Sequence[TrimRecord], specs: Sequence[Spec]
+    trial: Trial, bit_counts: Sequence[int], records: Sequence[TrimRecord], specs: Sequence[Spec]
 ) -> TrimSummary:
     """Yield and figures before and after, and McNemar's exact test of each number of bits on the same chips."""
     rows = []
-    before = [passes_specs(record.figures.get(0), specs) for record in records]
-    good = [record.figures for record in records if record.figures]
-    for count in (0, *bits):
-        passes = [passes_specs(record.figures.get(count), specs) for record in records]
-        won = sum(now and not then for then, now in zip(before, passes, strict=True))
-        lost = sum(then and not now for then, now in zip(before, passes, strict=True))
+    as_fabricated = [passes_specs(record.figures.get(0), specs) for record in records]
+    ran = [record.figures for record in records if record.figures]
+    for bits in (0, *bit_counts):
+        passes = [passes_specs(record.figures.get(bits), specs) for record in records]
+        won = sum(now and not then for then, now in zip(as_fabricated, passes, strict=True))
+        lost = sum(then and not now for then, now in zip(as_fabricated, passes, strict=True))
         row = TrimRow(
-            bits=count or None,
+            bits=bits or None,
             yield_=count_yield(passes, trial.plan),
-            **describe_metrics([figures[count] for figures in good]),
+            **describe_metrics([figures[bits] for figures in ran]),
             won=won,
             lost=lost,
             p=float(binomtest(won, won + lost).pvalue) if won + lost else 1.0,
@@ -147,7 +178,7 @@ def summarize_trim(
         rows.append(row)
     return TrimSummary(
         chips=len(records),
-        failed=len(records) - len(good),
+        failed=len(records) - len(ran),
         spec=tuple(spec.text for spec in specs),
         engine=trial.engine,
         samples=len(trial.test_set.y),
@@ -157,66 +188,3 @@ def summarize_trim(
         rows=tuple(rows),
         elsewhere=dict(sum((record.elsewhere for record in records), Counter[str]())),
     )
-
-
-def trim_page(design: Design, summary: TrimSummary, run: dict[str, str]) -> Page:
-    """Return the page of trimmed chips. run: words -> what the chips were drawn with."""
-    subject, technology = subject_of(design), design.technology.name
-    before, *rows = summary.rows
-    best = max(rows, key=lambda row: row.yield_.value)
-    bounds = within(best.yield_.interval)
-    verdict = f"yield {percent(before.yield_.value)} as fabricated, {percent(best.yield_.value)} with {best.bits} bits"
-    spec = format_spec(summary.spec)
-    return Page(
-        verb="trim",
-        subject=subject,
-        title=f"{subject.name} on {technology}: {verdict} {bounds}",
-        lead=f"{summary.chips} chips with mismatch of each transistor, {summary.failed} of them failed, each on "
-        f"{summary.samples} test samples by the {summary.engine} engine. Their cells were measured, and the converter "
-        f"at each bias pin set; the same chips count before and after. A chip counts that has {spec}.",
-        cards=(
-            (percent(before.yield_.value), f"yield as fabricated {within(before.yield_.interval)}"),
-            (percent(best.yield_.value), f"yield with {best.bits} bits {bounds}"),
-            (f"+{best.won}, -{best.lost}", "chips that trimming won and lost"),
-        ),
-        notes=() if summary.clipped is None else (f"{summary.clipped}.",),
-        sections=(
-            Section("Yield by the bits of the converters", (_picture(summary), _table(summary), _NOTE)),
-            Section("Ranges of the converters", (Facts(_ranges(summary)),)),
-            Section("Simulated elsewhere", say_elsewhere(summary.elsewhere)),
-            Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True),
-            Section("How it was run", (Facts(tuple(run.items())),), detail=True),
-        ),
-        provenance=origins(design),
-    )
-
-
-_NOTE = (
-    "Intervals: 95 %. p: of McNemar's exact test that trimming changes no chip. Accuracy and states: means over chips."
-)
-
-
-def _ranges(summary: TrimSummary) -> tuple[tuple[str, str], ...]:
-    return tuple((f"{name} currents", f"± {percent(value)}") for name, value in summary.ranges.items())
-
-
-def _picture(summary: TrimSummary) -> Picture:
-    caption = "Yield against the bits of the converters with its 95 % interval; dashed as fabricated."
-    rows = ", ".join(f"{_bits(row)}: {percent(row.yield_.value)}" for row in summary.rows)
-    return Picture("svg+xml", figure_bytes(draw_trim(summary), "svg"), f"{caption} {rows}.", caption)
-
-
-def _bits(row: TrimRow) -> str:
-    return "none" if row.bits is None else str(row.bits)
-
-
-def _table(summary: TrimSummary) -> Table:
-    head = ("bits", "yield", "95 % interval", "won", "lost", "p", "accuracy", "states")
-    return Table(head, tuple(map(_row, summary.rows)), tuple(range(len(head))))
-
-
-def _row(row: TrimRow) -> tuple[str, ...]:
-    figures = (percent(found.mean) if found else "" for found in (row.accuracy, row.state_agreement))
-    found = row.yield_
-    counts = (str(row.won), str(row.lost), f"{row.p:.2g}") if row.bits is not None else ("", "", "")
-    return (_bits(row), percent(found.value), within(found.interval), *counts, *figures)

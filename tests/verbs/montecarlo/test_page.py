@@ -282,6 +282,14 @@ def test_chips_without_deviations(trial, make_store, tmp_path):
     assert "3 of 3 chips" in Page(format_chip_report(study)).text
 
 
+def test_what_the_equations_do_not_know_is_said(trial, make_store, text, tmp_path):
+    """They know mismatch and power of another condition; in the nominal one there is no more to know."""
+    make_store(tmp_path / "run", replace(trial, plan=VariationPlan("global", 0, 3)), "accuracy>=0.5")
+    words = "In the equations process, supply and temperature move no threshold"
+    assert words in Page(format_chip_report(study_chips(tmp_path / "run", waveforms=False))).text
+    assert words not in text
+
+
 def test_the_worst_chip_and_a_sample_that_it_spoils(trial, study, monkeypatch):
     seen = []
     monkeypatch.setattr(report, "simulate_failure", lambda *args: seen.append(args) or "drawn")
