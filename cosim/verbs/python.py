@@ -244,7 +244,8 @@ def run(verb: str, *arguments: object, fresh: bool = False, **options: object) -
 
     arguments, options: those of the command line by their long names with underscores, such as `t_step`; text is read
     as there, "10m". With `fresh` a verb that goes on with what it has kept begins anew. Raises CosimError where the
-    command line ends without results; `fault` of the result is the complaint with which it ends with exit status 1.
+    command line ends without results; `fault` of the result is None, or what it complains about where it ends
+    with exit status 1: empty where the page says it.
     """
     from click import Group
 

@@ -114,6 +114,24 @@ def test_the_manual_is_built_without_a_broken_link():
     assert not any(re.search(r'<(script|link)[^>]* (src|href)="http', page) for page in pages)
 
 
+def test_every_json_key_says_what_it_holds():
+    """A type that the generator cannot name, `any`, would be that of a key that may hold anything."""
+    assert "| any" not in (ROOT / "docs/reference/files.md").read_text(encoding="utf-8")
+
+
+def test_supplies_and_spreads_are_those_of_the_technologies():
+    text = (ROOT / "docs/reference/technologies.md").read_text(encoding="utf-8")
+    supplies, spreads = (
+        re.search(rf"^\| {row}.*$", text, re.MULTILINE) for row in ("supply: nominal", "`spread_vt` of n")
+    )
+    for place, name in enumerate(("generic180", "gf180mcu", "sky130"), start=2):
+        content = tomllib.loads((ROOT / f"models/devices/{name}.toml").read_text(encoding="utf-8"))
+        shown = f"{content['supply']:g}, {content['supply_max']:g} V"
+        assert supplies is not None and supplies.group().split("|")[place].strip() == shown
+        shown = ", ".join(f"{1e3 * content[table]['spread_vt']:g}" for table in ("nfet", "pfet"))
+        assert spreads is not None and spreads.group().split("|")[place].strip() == f"{shown} mV"
+
+
 def test_the_table_of_sizes_is_that_of_the_technologies():
     """W and L of every role and the coefficients of mismatch, as the files of the technologies have them."""
     text = (ROOT / "docs/reference/cells.md").read_text(encoding="utf-8")
