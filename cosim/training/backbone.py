@@ -13,7 +13,7 @@ from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Po
 from cosim.training.cells import GammaCell, RecurrentCell
 from cosim.training.config import Architecture
 from cosim.training.hardware import Chips, GridLinear, LayerDevices, Lines
-from cosim.variation.sigma import SigmaParts
+from cosim.variation.sigma import MismatchModel, SigmaParts
 
 LINES = "delays"
 Found = tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]  # signals, distances, sigmas: BackboneOutput
@@ -203,9 +203,10 @@ class HardwareNetwork(nn.Module):
             if isinstance(module, GridLinear | RecurrentCell):
                 module.clip_()
 
-    def excess(self) -> Tensor:
-        """Sum over recurrent layers how near the trained thresholds are to what no cell can have."""
-        return torch.stack([cell.excess() for cell in self.cells.values()]).sum()
+    def excess(self, mismatch: MismatchModel | None = None) -> Tensor:
+        """Sum over recurrent layers how near the trained thresholds are to what no cell can have, or, on chips with
+        `mismatch`, to what no reset turns off."""
+        return torch.stack([cell.excess(mismatch) for cell in self.cells.values()]).sum()
 
     def to_network(
         self,

@@ -44,9 +44,17 @@ from cosim.network.layers import (
     largest_beta,
 )
 from cosim.training.config import Architecture
-from cosim.training.hardware import GridLinear, LayerDevices, Lines, bound_excess, circuit_limits, perturb
+from cosim.training.hardware import (
+    GridLinear,
+    LayerDevices,
+    Lines,
+    bound_excess,
+    circuit_limits,
+    perturb,
+    reset_excess,
+)
 from cosim.training.scan import heaviside, linear_scan, sign
-from cosim.variation.sigma import WeightedRows
+from cosim.variation.sigma import MismatchModel, WeightedRows
 
 EXTRA_GAIN = 3**-0.5  # initial standard deviation, times sqrt(inputs), of what moves thresholds and alpha
 BETA_MIN = 0.1  # lowest reset threshold of a first-quadrant unit: at zero input the unit must be off
@@ -70,8 +78,9 @@ class RecurrentCell(nn.Module, ABC):
     epsilon: float = 0.0
     devices: LayerDevices | None = None
 
-    def excess(self) -> Tensor:
-        """Return how near trained thresholds are to what no cell can have, 0 for far enough, see `bound_excess`."""
+    def excess(self, mismatch: MismatchModel | None = None) -> Tensor:
+        """Return how near trained thresholds are to what no cell can have, 0 for far enough, see `bound_excess`; with
+        `mismatch` also to where chips do not reset, see `reset_excess`."""
         return torch.zeros(())
 
     def clip_(self) -> None:
@@ -115,8 +124,9 @@ class FirstQuadrantCell(RecurrentCell):
         lo, width = (perturb(value, noise, rng) for value in (lo, width))
         return lo, lo + width
 
-    def excess(self) -> Tensor:
-        return bound_excess(self.thresholds()[1], self.upper)
+    def excess(self, mismatch: MismatchModel | None = None) -> Tensor:
+        lo, hi = self.thresholds()
+        return bound_excess(hi, self.upper) + reset_excess(lo, hi, mismatch)
 
     @torch.no_grad()
     def clip_(self) -> None:
@@ -197,8 +207,11 @@ class SignedCell(RecurrentCell):
         assert self.beta_free is not None
         return self.width_min / 2 + _positive(self.beta_free)
 
-    def excess(self) -> Tensor:
-        return torch.zeros(()) if self.beta_free is None else bound_excess(self.bias_beta(), self.largest)
+    def excess(self, mismatch: MismatchModel | None = None) -> Tensor:
+        if self.beta_free is None:
+            return torch.zeros(())
+        beta, offset = self.bias_beta(), self.offset()
+        return bound_excess(beta, self.largest) + reset_excess(offset - beta, offset + beta, mismatch)
 
     @torch.no_grad()
     def clip_(self) -> None:

@@ -132,6 +132,7 @@ class Chips:
 
 
 NEAR_BOUND = 0.875  # of a bound: beyond, a parameter costs
+RESET_SIGMAS = 3.0  # standard deviations that a lower threshold keeps above 0, so that a reset turns the cell off
 
 
 def round_to_grid(w: Tensor, grid: float | None, w_max: float = W_MAX) -> Tensor:
@@ -188,6 +189,19 @@ def bound_excess(value: Tensor, bound: float) -> Tensor:
     value: any shape.
     """
     return torch.relu(value - NEAR_BOUND * bound).mean()
+
+
+def reset_excess(lower: Tensor, upper: Tensor, mismatch: MismatchModel | None) -> Tensor:
+    """Compute the training's loss for cells that do not reset on chips that vary, in [0, 1] where thresholds are
+    positive: the mean of max(K - lower / sigma, 0) / K, with K = RESET_SIGMAS and sigma the standard deviation of the
+    lower threshold, see `threshold_variance`. 0 for mismatch None.
+
+    lower, upper: thresholds as a cell of the circuit has them, (width,) each.
+    """
+    if mismatch is None:
+        return torch.zeros(())
+    variance = threshold_variance(upper, upper - lower, SigmaParts(0, None, mismatch=mismatch))
+    return margin_penalty(lower / variance.sqrt(), RESET_SIGMAS)
 
 
 class GridLinear(nn.Module):

@@ -22,6 +22,7 @@ from cosim.training.backbone import encode
 from cosim.training.cells import FirstQuadrantCell, RecurrentCell, SignedCell
 from cosim.training.config import Architecture, TrainingConfig, check_config
 from cosim.training.hardware import Chips, GridLinear, Lines, margin_penalty
+from cosim.variation.sigma import MismatchModel
 
 READOUT = "readout"
 
@@ -133,10 +134,11 @@ def clip_(model: nn.Module) -> None:
             module.clip_()
 
 
-def bound_loss(model: nn.Module) -> Tensor:
+def bound_loss(model: nn.Module, mismatch: MismatchModel | None = None) -> Tensor:
     """Sum over the CMRUs of a model of how near their thresholds are to what no cell can have; a summand of the loss,
-    which turns them back before `clip_` cuts them."""
-    found = [module.excess() for module in model.modules() if isinstance(module, RecurrentCell)]
+    which moves them back before `clip_` cuts them. With `mismatch` it also keeps lower thresholds so far above 0 that
+    chips reset."""
+    found = [module.excess(mismatch) for module in model.modules() if isinstance(module, RecurrentCell)]
     return torch.stack(found).sum() if found else torch.zeros(())
 
 

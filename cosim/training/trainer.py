@@ -386,7 +386,8 @@ class HardwareProblem(Problem[HardwareNetwork]):
             loss = loss + sum(margin_penalty(d[valid], self.config.margin) for d in output.distances.values())
         if self.config.margin_sigma > 0:
             loss = loss + sum(margin_penalty(d[valid], self.config.margin_sigma) for d in output.sigmas.values())
-        return loss + self.config.weight_cost * self.model.total_weight() + BOUND_COST * self.model.excess()
+        excess = self.model.excess(self.config.mismatch)
+        return loss + self.config.weight_cost * self.model.total_weight() + BOUND_COST * excess
 
     def network(self) -> Network:
         """Return the network in training as it is now, with the final epsilon."""

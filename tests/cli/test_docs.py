@@ -97,7 +97,9 @@ def names_shown(text):
     yield from re.findall(r"`(cosim(?:\.\w+)+)", text)
 
 
-@pytest.mark.parametrize("page", [*PAGES, *sorted(f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb"))])
+@pytest.mark.parametrize(
+    "page", [*PAGES, *sorted(f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb"))]
+)
 def test_every_name_that_is_shown_is_one(page):
     """So that a page does not go on showing a class that was renamed or a module that has moved."""
     pytest.importorskip("torch")

@@ -15,9 +15,10 @@ from cosim.network.types import InputEncoding  # noqa: E402
 from cosim.technology.scale import MAX_COUNT, MAX_RISE  # noqa: E402
 from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig  # noqa: E402
-from cosim.training.hardware import NEAR_BOUND, GridLinear, bound_excess, circuit_limits  # noqa: E402
+from cosim.training.hardware import NEAR_BOUND, Chips, GridLinear, bound_excess, circuit_limits, reset_excess  # noqa: E402
 from cosim.training.own import CMRU, Encode, bound_loss, clip_, export  # noqa: E402
 from cosim.training.trainer import TrainingJob, run_job, train, train_seeds  # noqa: E402
+from cosim.variation.sigma import MismatchModel  # noqa: E402
 from tests.training.test_trainer import make_task  # noqa: E402
 
 UNIT = 1e-9  # A, what is compiled for without options
@@ -66,6 +67,34 @@ def test_cuts_leave_alone_what_fits():
     backbone.clip_()
     assert all(torch.equal(before[name], value) for name, value in backbone.state_dict().items())
     assert backbone.excess() == 0
+
+
+MISMATCH = MismatchModel("fictive", 1.0, 8, 0.064, 0.064, 0.03, 0.03)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, 1.2), (0.1, 1.5), (0.3, 1.5), (0.5, 1.0)])
+def test_the_excess_counts_deviations_of_the_chips_that_are_drawn(lower, upper):
+    """The standard deviation of 100,000 draws is within 4 / sqrt(2 x 100,000) = 0.9 % of that of the distribution,
+    which exp() makes 0.1 % larger than the first order: 1 % of lower / sigma, a third of which is the excess."""
+    chips = Chips(MISMATCH, 100_000, torch.Generator().manual_seed(0))
+    ends = torch.tensor([lower]), torch.tensor([upper])
+    _, drawn, _ = chips.compare(torch.zeros(chips.count, 1, 1), *ends)
+    distance = lower / drawn.std().item()
+    assert reset_excess(*ends, MISMATCH).item() == pytest.approx(max(3 - distance, 0) / 3, abs=0.01 * distance / 3)
+    assert reset_excess(*ends, None) == 0
+
+
+def test_wide_windows_cost_where_chips_would_not_reset():
+    torch.manual_seed(0)
+    model = CMRU(3, 4)
+    with torch.no_grad():
+        model.cell.width_free.fill_(2.0)
+        losses = []
+        for free in (0.0, 0.1, 0.6):
+            model.cell.lo_free.fill_(free)
+            losses.append(bound_loss(model, MISMATCH))
+    assert bound_loss(model) == 0
+    assert losses[0] > losses[1] > losses[2] == 0
 
 
 def test_the_bounds_are_the_compilers():
