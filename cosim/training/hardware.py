@@ -200,7 +200,7 @@ def reset_excess(lower: Tensor, upper: Tensor, mismatch: MismatchModel | None) -
     """
     if mismatch is None:
         return torch.zeros(())
-    variance = threshold_variance(upper, upper - lower, SigmaParts(0, None, mismatch=mismatch))
+    variance = threshold_variance(upper, upper - lower, SigmaParts(mismatch.units, None, mismatch=mismatch))
     return margin_penalty(lower / variance.sqrt(), RESET_SIGMAS)
 
 
