@@ -21,7 +21,8 @@ from cosim.verbs.partitions.run import PartitionSubject, partitions_page
 from cosim.verbs.partitions.study import DeployedSummary, PartitionSummary
 from cosim.verbs.power.study import power_page, study_power, summarize_power
 from cosim.verbs.simulate.samples import SimulationSubject, simulation_page
-from cosim.verbs.trim.run import summarize_trim, trim_chip, trim_page
+from cosim.verbs.trim.page import trim_page
+from cosim.verbs.trim.run import summarize_trim, trim_chip
 
 VERSION = {"ngspice": "39"}
 

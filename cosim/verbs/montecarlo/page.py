@@ -54,10 +54,6 @@ from cosim.verbs.trust import trust_rows
 from cosim.verbs.words import VARIATION, say_conditions, worded
 
 LOST = 5.0  # points of accuracy
-UNRESET = (
-    "a memory stays on through the reset, because mismatch has moved its lower threshold under the current that the "
-    "reset leaves; such a chip begins every sample with a wrong state"
-)
 NORMAL = ("accuracy", POWER)  # whose quantiles are held against a normal distribution
 LEAST = 8  # chips that show a distribution at all
 _WEAK, _CLEAR = 3, 0.05
@@ -207,9 +203,10 @@ def _unreset(summary: ChipSummary) -> str:
     cells = ", ".join(f"{cell} in {count}" for cell, count in list(found.cells.items())[:CELLS])
     more = f" and {len(found.cells) - CELLS} more" if len(found.cells) > CELLS else ""
     return (
-        f"{found.chips} chips have a cell that the reset does not turn off ({cells}{more}); {found.meet_spec} of them "
-        f"meet the spec. It does not reset: {UNRESET}. Their figures are those of a chip on which such a cell has once "
-        "been on, and none counts as working."
+        f"{found.chips} chips have a cell that does not reset ({cells}{more}): it stays on through the reset, because "
+        "mismatch has moved its lower threshold below the small current that the reset leaves. Such a chip begins "
+        f"every sample with a wrong state and does not count as working; {found.meet_spec} of them would keep every "
+        "limit."
     )
 
 
