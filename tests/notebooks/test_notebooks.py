@@ -18,12 +18,16 @@ EXPECTED = {
     "from_a_regex_to_yield": (5, ("8 of 8 transitions taken", "1000 of 1000 chips work", "chip 0: ok")),
     "from_own_loop_to_yield": (3, ("90 transistors", "of 10 decisions as software", "trained on chips")),
     "from_training_to_yield": (6, ("Clopper-Pearson", "chip 1: ok", "report.html: ")),
-    "from_wav_to_signoff": (4, ("yes   by 63f7a489: yes", "of 200 chips work", "FAIL in 2 of 4 checks", "of the upper threshold")),
+    "from_wav_to_signoff": (
+        4,
+        ("yes   by 63f7a489: yes", "of 200 chips work", "FAIL in 2 of 4 checks", "of the upper threshold"),
+    ),
     "from_weights_to_transistors": (4, ("upper threshold", "state bits equal, software and ngspice")),
     "native_cmru_figure_4": (1, ("nW",)),
     "ten_minutes_to_yield": (2, ("382 transistors", "of 200 chips work", "some that do not reset", "as fabricated")),
 }
-LONG = ("from_own_loop_to_yield", "from_training_to_yield", "from_wav_to_signoff", "ten_minutes_to_yield")  # a minute and more
+# A minute and more.
+LONG = ("from_own_loop_to_yield", "from_training_to_yield", "from_wav_to_signoff", "ten_minutes_to_yield")
 
 
 def _load_runner():

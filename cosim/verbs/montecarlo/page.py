@@ -178,13 +178,14 @@ def _cards(summary: ChipSummary) -> tuple[tuple[str, str], ...]:
 
 
 def _unmoved(design: Design, technology: Technology, summary: ChipSummary) -> str:
-    """Return a warning about chips whose process, supply and temperature do to thresholds what no equation knows."""
+    """Return a warning where process, supply or temperature are not the nominal ones and only equations ran, which do
+    not know what these do to thresholds."""
     elsewhere = say_conditions(technology) != say_conditions(design.technology)
     if summary.engine != BEHAVIORAL or not (summary.variation.common or elsewhere):
         return ""
     return (
         "In the equations process, supply and temperature move no threshold: they change mismatch (temperature) and "
-        "power (supply). --transistors counts chips on which they move all that they move."
+        "power (supply). --transistors also runs the chips on transistors, where they move thresholds as well."
     )
 
 
