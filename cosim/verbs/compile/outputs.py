@@ -151,8 +151,8 @@ def format_exercise(
 
 
 def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE) -> str:
-    """Return what a compiled testbench should show, as CSV: every memory's state and every output's current in every
-    frame.
+    """Return the CSV that `cosim compile` writes beside a testbench: every memory's state and every output's current
+    that a simulation of it should show, in every frame.
 
     At `time_s` a state, unit 1, is how many of its `vectors` are above `threshold_v`; an analog one is the s in the
     current given there. Software's is empty where it has none that a circuit could have (`software_states`).
