@@ -51,6 +51,25 @@ JSON_FILES = (  # name, verbs that write it, module:class of its content
     ("partitions.json", "compare of a backbone", "cosim.verbs.partitions.study:DeployedSummary"),
 )
 
+_ARRAYS = """\
+## Arrays
+
+`numpy.load` reads these. [Simulate](../how-to/simulate.md#simulationnpz) has the keys of `simulation.npz`.
+
+| File | Written by | Key | Shape | Content |
+|---|---|---|---|---|
+| `waveforms.npz` | `simulate --waveforms`, `--probe` | `time_s` | (points,) | time, s |
+| | | `in.0`, `readout.0`, `power`, ... | (points,) | currents in A, voltages in V, the supply power in W |
+| | | `layer1.0`, ..., `clk0`, `resetb` | (points,) | states and clocks, whole numbers |
+| | | `units` | () | JSON text: the unit of each key |
+| `power.npz` | `power` | `figures` | (figures,) | names, such as `ngspice power rows` |
+| | | `power_w` | (figures, n) | the power of each figure and sample, W |
+| `pvt.npz` | `compare --pvt` | `conditions` | (conditions,) | names, such as `ss, 60 C, 1.71 V` |
+| | | `decisions`, `power_w` | (conditions, n) | the circuit's decision, -1 for a failed run; mean supply power, W |
+| | | `wrong` | (conditions, n, cells) | frames whose state is not the software's |
+
+`power.npz` and `pvt.npz` name their samples by `indices`, `sums`, `lengths` and `y` as `simulation.npz` does."""
+
 
 def format_cli_page(text: str) -> str:
     """Return reference/cli.md with the help of this version in its blocks. Raises SystemExit where a verb has none."""
@@ -124,7 +143,7 @@ def files_page() -> str:
         record = getattr(import_module(module), kind)
         parts[-1] += f"\n| `{name}` | {', '.join(f'`{verb}`' for verb in verbs.split(', '))} | {_link(record)} |"
         _collect(record, seen)
-    parts.append("## Types")
+    parts += [_ARRAYS, "## Types"]
     for record in sorted(seen, key=lambda one: one.__name__):
         parts += [f"### {record.__name__}", _paragraph(_summary(record)), _keys(record)]
     return "\n\n".join(filter(None, parts)) + "\n"

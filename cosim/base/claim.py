@@ -94,7 +94,7 @@ def work_folder(path: Path) -> Path:
 
 @contextmanager
 def own_file(path: Path) -> Generator[None, None, None]:
-    """Keep other processes that ask in the same way from writing a file, or one of its name with another suffix.
+    """Lock a file, and those of its name with another suffix, against other cosim processes that would write it.
 
     The file's `work_folder` is there meanwhile, and goes at the end where nothing is left in it. Raises InputError when
     the file cannot be written, when a process that asked before still runs, or when that folder is not ours.
@@ -123,7 +123,10 @@ def work_path(path: Path, name: str) -> Path:
 
 
 def clear_work(path: Path) -> None:
-    """Remove the state that trainings keep until a file is whole; of a file that is kept so itself, its own alone."""
+    """Remove the files in which a training kept its state until the checkpoint `path` was written.
+
+    Where `path` is itself in the work folder of another checkpoint, only its own state is removed.
+    """
     if _is_kept(path):
         found = path.parent.glob(f"{path.stem}.*.pt")
     else:

@@ -31,7 +31,7 @@ def models_path() -> Path:
         if (folder / "devices").is_dir() or (folder / "trained").is_dir():
             return folder
     tried = " or ".join(str(folder) for folder in candidates)
-    raise InputError(f"the models that come with cosim must stand in {tried}, found neither; install cosim again")
+    raise InputError(f"the models that come with cosim must be in {tried}, found neither; install cosim again")
 
 
 def device_model_path(name: str) -> Path:

@@ -47,7 +47,10 @@ def checksum(*parts: bytes) -> str:
 
 
 def seal_json(content: object) -> bytes:
-    """Return the content of a file for a `json_object`, not empty, whose last entry is the checksum."""
+    """Return an object as the bytes of a JSON file whose last entry is the checksum of the rest.
+
+    content: what `json_object` takes, with one entry or more.
+    """
     return _seal(json.dumps(json_object(content), indent=2).removesuffix("\n}").encode(), _FILE, "")
 
 

@@ -168,9 +168,10 @@ def settings_key(settings: Settings) -> str:
 
 
 def continue_run(path: Path, settings: Settings, *stores: RecordStore[Any]) -> None:
-    """Write the file of a run's settings where it is missing or damaged, as after a power cut, and tidy its stores.
+    """Prepare a folder for going on with a run: write its settings file where that is missing or damaged, tidy its
+    stores.
 
-    Raises InputError where the file has other settings, or where it is not there and no record is of these.
+    Raises InputError where the file has other settings, or where it is missing and no kept record has these settings.
     """
     try:
         known = read_sealed(path, _REPAIR, finite=False) if is_file(path) else None

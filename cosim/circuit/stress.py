@@ -77,7 +77,7 @@ def _bent(element: Element, stress: Stress, bench: Bench) -> Element:
         return _late(element, stress) if _is_logic(element) else element
     if not (_is_logic(element) or element.name == SUPPLY or isinstance(stress, PowerUp)):
         return element
-    times, factors = _course(stress, bench)
+    times, factors = _supply_profile(stress, bench)
     return replace(element, value=_product(element.value, times, factors))
 
 
@@ -94,8 +94,8 @@ def _late(source: Source, skew: Skew) -> Source:
     return replace(source, value=((begin, level), *((time + delay, value) for time, value in others)))
 
 
-def _course(stress: Ripple | Step | PowerUp, bench: Bench) -> tuple[Array, Array]:
-    """Corners of the supply over its own value: times, s, and factors."""
+def _supply_profile(stress: Ripple | Step | PowerUp, bench: Bench) -> tuple[Array, Array]:
+    """Return the breakpoints of a stressed supply's waveform: times in s, and factors of the nominal supply."""
     supply = bench.technology.supply
     match stress:
         case Ripple(volts, hertz):

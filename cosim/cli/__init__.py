@@ -142,7 +142,7 @@ def _format_usage(error: click.ClickException) -> str:
     for theirs, ours in _PLAIN.items():
         text = re.sub(theirs, ours, text)
     if isinstance(error, click.NoSuchOption) and path == "cosim":
-        text = f"No such option '{error.option_name}' in front of a verb; options stand after it"
+        text = f"No such option '{error.option_name}' in front of a verb; options come after it"
     if text.startswith("Got unexpected extra argument") and context is not None:
         text = text.rstrip(".") + "".join(f"; {one}" for one in _where_files_go(context.command))
     end = "" if text.endswith((".", "?")) else "."

@@ -50,8 +50,8 @@ class Progress(Protocol):
 @contextmanager
 def progress_bar(label: str) -> Generator[Progress, None, None]:
     """Show progress on stderr: on a terminal a bar, elsewhere a line at the first report, at every tenth, after half a
-    minute without one, and at the last; where nothing is reported, the last line again, so that no silence lasts a
-    minute."""
+    minute without one, and at the last; where nothing is reported, the last line again with the minutes since the
+    beginning, so that no silence lasts a minute."""
     with _bar(label) if sys.stderr.isatty() else _lines(label) as progress:
         yield progress
 
@@ -73,6 +73,7 @@ def _bar(label: str) -> Generator[Progress, None, None]:
 @contextmanager
 def _lines(label: str) -> Generator[Progress, None, None]:
     tenth, line, said, last = -1, "", "", time.monotonic()
+    opened = last
     began, first = 0.0, -1  # the first report: what an earlier run had done says nothing of this one's pace
     ended, silent = threading.Event(), True
 
@@ -80,7 +81,8 @@ def _lines(label: str) -> Generator[Progress, None, None]:
         nonlocal silent
         while not ended.wait(SILENCE):
             if silent:
-                say(line or f"{label}: begun")
+                minutes = (time.monotonic() - opened) / 60
+                say(f"{line or f'{label}: begun'}, at work for {minutes:.0f} min")
             silent = True
 
     def progress(done: int, total: int, values: Mapping[str, float] = {}, /) -> None:

@@ -78,7 +78,7 @@ def _with_converters(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
         ),
     ]
     around = replace(assembly.around, codes=codes)
-    return _added(replace(assembly, around=around), (rest, diode, cell), instances, pins, CONVERTERS)
+    return _add_blocks(replace(assembly, around=around), (rest, diode, cell), instances, pins, CONVERTERS)
 
 
 def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
@@ -123,7 +123,7 @@ def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
         constant={**assembly.around.constant, DECISION.block: (1 + outputs) * IDLE + 4 * BIAS},
     )
     pins = {IDLE_PIN: IDLE, DECIDE_PIN: BIAS}
-    return _added(replace(assembly, around=around), blocks, instances, pins, DECISION)
+    return _add_blocks(replace(assembly, around=around), blocks, instances, pins, DECISION)
 
 
 def _with_clock(assembly: Assembly, job: Target) -> Assembly:
@@ -162,7 +162,7 @@ def _with_clock(assembly: Assembly, job: Target) -> Assembly:
         *(nand(job.technology, inputs) for inputs in ((2, 4) if sampled else (2,))),
     ]  # fmt: skip
     instance = Instance(CLOCK, cell.ports, CLOCK, part=CLOCK_GENERATOR)
-    return _added(replace(assembly, around=around), (*gates, cell), [instance], {}, CLOCK_GENERATOR)
+    return _add_blocks(replace(assembly, around=around), (*gates, cell), [instance], {}, CLOCK_GENERATOR)
 
 
 def _with_tree(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
@@ -191,7 +191,7 @@ def _with_tree(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
         assembly.around, feeds=True, start=start,
         constant={**assembly.around.constant, BIAS_TREE.block: BRANCHES * fit.coarse[-1] * REFERENCE_UNITS},
     )  # fmt: skip
-    fed = _added(replace(assembly, around=around), tuple(blocks), instances, pins, BIAS_TREE)
+    fed = _add_blocks(replace(assembly, around=around), tuple(blocks), instances, pins, BIAS_TREE)
     return replace(fed, around=replace(fed.around, pins=dict.fromkeys(fed.bias_pins, BIAS_TREE.block)))
 
 
@@ -211,14 +211,17 @@ def _level(graph: Sized, source: str) -> float:
     return node.level * node.most if isinstance(node, Memory) else 1.0
 
 
-def _added(
+def _add_blocks(
     assembly: Assembly,
     blocks: tuple[Subcircuit, ...],
     instances: list[Instance],
     pins: dict[str, float],
     part: Attribution,
 ) -> Assembly:
-    """With instances at the top level, and pins whose current belongs to their block."""
+    """Return an assembly with blocks of the chip around the network added at its top level.
+
+    pins: bias pin -> current in A; the current of each belongs to the block `part` in power.
+    """
     circuit, around = assembly.circuit, assembly.around
     there = {block.name for block in circuit.subcircuits}
     new = tuple({block.name: block for block in blocks if block.name not in there}.values())

@@ -402,7 +402,7 @@ class _Reader:
         if kind == "Flatten":
             return inputs
         if kind == "Output":
-            raise self.wiring.fail(node, "is the end of the graph and cannot be read; read what stands before it")
+            raise self.wiring.fail(node, "is the end of the graph and cannot be read; read what comes before it")
         wanted = values["weight"].shape[1] if "weight" in values else self.wiring.width(node)
         if wanted != width:
             raise self.wiring.fail(node, f"takes {wanted} values, but gets {width}")

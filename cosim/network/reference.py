@@ -201,10 +201,10 @@ BATCH = 256  # samples in memory at once
 def measure_state_ranges(
     network: Network, x: np.ndarray, lengths: np.ndarray, origin: str = "data"
 ) -> dict[str, Array]:
-    """Return layer -> (2, width): smallest and largest h in software over samples x (n, time, features), raw.
+    """Return layer -> (2, width): smallest and largest state h over samples x (n, time, features) that are not encoded.
 
-    Only these layers have more levels than two. The state before the first step counts, later steps than the last valid
-    one do not. Raises InputError as `run_reference`.
+    Layers without epsilon, whose states have two levels, are left out. The state before the first step counts; steps
+    after a sample's last valid one do not. Raises InputError as `run_reference`.
     """
     layers = [layer for layer in network.recurrent_layers if isinstance(layer, EpsilonLayer) and layer.epsilon != 0]
     ranges = {layer.name: np.stack([layer.start] * 2) for layer in layers}

@@ -77,7 +77,7 @@ def steps_of(bits: int) -> int:
 
 
 def step_of(bits: int) -> float:
-    """Return the current of one step of the converter between backbone and cell, units."""
+    """Return the size of one step of the converter between a backbone and its cell, in software units."""
     return FULL_SCALE / 2**bits
 
 

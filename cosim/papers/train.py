@@ -285,7 +285,10 @@ def start_fingerprint(start: Model) -> str:
 
 
 def history_of(model: Model) -> History:
-    """Return what a backbone's history holds. Raises InputError where it is no such history."""
+    """Return the losses and accuracies that training kept in a backbone's checkpoint.
+
+    Raises InputError where the checkpoint has no such history.
+    """
     return typed(model.history, History, "history", "train it again")
 
 

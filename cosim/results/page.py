@@ -144,18 +144,21 @@ class Page:
 def format_pages(pages: Sequence[Page], title: str = "") -> str:
     """Return one HTML file of pages about the same subject; what they have in common, such as its hash, is there once.
 
+    Of every page but the first, the heading and the answer are shown, and its sections when a reader opens them.
     title: of all of them, by default the subject with their verbs.
     """
     first, *others = pages
     title = title or (f"{first.subject.name}: {', '.join(page.verb for page in pages)}" if others else first.title)
     numbers = iter(range(10_000))
     bodies, links = "", ""
-    for page in pages:
+    for place, page in enumerate(pages):
         shown = [(f"s{next(numbers)}", section) for section in page.sections if section.blocks]
         body = "".join(_section(anchor, section, 3 if others else 2) for anchor, section in shown)
         listed = [(anchor, section.name) for anchor, section in shown]
         if others:
             anchor = f"s{next(numbers)}"
+            if place and body:
+                body = format_fold(f"Show {', '.join(name for _, name in listed)}", body)
             bodies += f'<article id="{anchor}">{_head(page, "h2")}{body}</article>'
             listed = [(anchor, page.title)]
         else:
@@ -177,7 +180,7 @@ def _section(anchor: str, section: Section, level: int) -> str:
     sheet = ' class="sheet"' if section.sheet else ""
     named = f' id="{anchor}"' if anchor else ""
     content = "".join(map(format_block, section.blocks))
-    return f"<section{named}{sheet}><h{level}>{escape(section.name)}</h{level}>{content}</section>"
+    return f"<section{named}{sheet}><h{level}>{color_verdicts(escape(section.name))}</h{level}>{content}</section>"
 
 
 def format_block(block: Block) -> str:

@@ -249,7 +249,7 @@ def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | No
         raise InputError(f"--pdk-root is for a foundry's kit; {path.stem} brings its own library, so leave it out")
     main = find_kit(file, package, install, pdk_root) if install else path.parent / file
     if not is_file(main):
-        raise InputError(f"{path}: library.file must stand beside it; there is no {main}")
+        raise InputError(f"{path}: library.file must be in the same folder; there is no {main}")
     return DeviceLibrary(
         main,
         tuple(main.parent / extra for extra in also),

@@ -291,7 +291,7 @@ def over_seeds(
 
 
 def _on_cpu(value: Any) -> Any:  # noqa: ANN401
-    """Return a nested value with all tensors on the CPU."""
+    """Return the state of a training, nested as it is, with all tensors on the CPU."""
     if isinstance(value, Tensor):
         return value.detach().cpu()
     if isinstance(value, dict):

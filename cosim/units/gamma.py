@@ -146,7 +146,7 @@ def lower_layer(layer: GammaLayer, placement: LayerPlacement) -> None:
     if moving is not None:
         raise MappingError(
             f"{placement.origin}: {layer.name} reads {moving} late, which may turn within the pulse in which a line "
-            "moves, and its candidate must stand still then; let it read what is not late"
+            "moves, and its candidate must not change then; let it read what is not late"
         )
     lit = next(
         (tap.name for tap in placement.sources.taps if isinstance(placement.graph.nodes[tap.name], Rectifier)), None

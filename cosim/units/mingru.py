@@ -173,7 +173,7 @@ def lower_layer(layer: MinGruLayer, placement: LayerPlacement) -> None:
     if moving is not None:
         raise MappingError(
             f"{placement.origin}: {layer.name} reads {moving} late, which may turn within the pulse in which a minGRU "
-            "moves, and its candidate must stand still then; let it read what is not late"
+            "moves, and its candidate must not change then; let it read what is not late"
         )
     tops = placement.largest_signals()
     for i in range(layer.width):

@@ -226,7 +226,7 @@ def _check_values_hold(layer: SignedLayer, placement: LayerPlacement) -> None:
         if moved is not None:
             raise MappingError(
                 f"{placement.origin}: {layer.name}.weight_alpha[{i},*] reads {moved} late, which turns while the value "
-                "is written, and a value must stand still then; let it read what is not late, or train "
+                "is written, and its value must not change then; let it read what is not late, or train "
                 "without `feedback`"
             )
 

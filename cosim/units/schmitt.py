@@ -237,7 +237,7 @@ def _add_beta(node: Schmitt, weight: Array, bias: float, placement: LayerPlaceme
     if moved is not None:
         raise MappingError(
             f"{placement.origin}: {node.layer}.weight_beta[{node.index},*] reads {moved} late, which turns while the "
-            "unit decides, and a threshold must stand still then; let the threshold read what is not late, or train "
+            "unit decides, and a threshold must not change then; let the threshold read what is not late, or train "
             "with `beta=fixed`"
         )
     for sign, label in ((1.0, "pos"), (-1.0, "neg")):

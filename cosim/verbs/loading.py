@@ -89,7 +89,7 @@ def compile_at(
     supply, v_node = condition.technology.supply, design.calibration.v_node
     if supply <= v_node:
         raise InputError(
-            f"supply must be above {v_node:.2g} V, by which the readout's ground stands under it, not {supply:g} V; "
+            f"supply must be above {v_node:.2g} V, by which the readout's ground lies below it, not {supply:g} V; "
             "choose another with --supply"
         )
     line = slowest_line(design, condition)

@@ -59,7 +59,7 @@ def test_version(cosim_main):
     [
         (["trian"], "no such command 'trian'. Did you mean 'train'? See: cosim --help"),
         (["fly"], "no such command 'fly'. See: cosim --help"),
-        (["--wings"], "no such option '--wings' in front of a verb; options stand after it. See: cosim --help"),
+        (["--wings"], "no such option '--wings' in front of a verb; options come after it. See: cosim --help"),
         (["inspect"], "missing argument 'CHECKPOINT'. See: cosim inspect --help"),
         (["inspect", "a", "b"], "got unexpected extra argument (b). See: cosim inspect --help"),
         (["compare", "a", "--bias", "none"],

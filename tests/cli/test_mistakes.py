@@ -126,7 +126,7 @@ CASES = {
     "compare unnamed.pt --data flat.npz": "(12, 4), (12,); if there is one feature, save x[:, :, None]",
     "compare unnamed.pt --data half.npz": "for classes save whole numbers, y.astype(int)",
     "compare unnamed.pt --data from_one.npz": "classes must lie in 0..1 for this network, not 1..2; number them as in",
-    "--temp 27 compile unnamed.pt": "no such option '--temp' in front of a verb; options stand after it",
+    "--temp 27 compile unnamed.pt": "no such option '--temp' in front of a verb; options come after it",
 }
 
 

@@ -12,7 +12,7 @@ from cosim.base.errors import InputError
 from cosim.base.seal import seal_json
 from cosim.base.settings import RunSettings, write_settings
 from cosim.compiler.passes import compile_network
-from cosim.results.html import Picture
+from cosim.results.html import Picture, escape
 from cosim.results.kept_page import check_same, has_page, read_page, write_page
 from cosim.results.page import PROVENANCE, REPEAT, Facts, Fold, Grid, Page, PageSubject, Section, Table, format_pages
 from cosim.verbs.compile.outputs import summarize
@@ -158,3 +158,13 @@ def test_verdicts_have_their_colours_and_their_words():
     found = format_pages([page])
     assert 'net: <b class="fail">FAIL</b> in 1 of 2' in found and '<td><b class="pass">PASS</b></td>' in found
     assert "PASSAGE &lt;b&gt;" in found and '<b class="fail">FAIL</b>, unsure' in found
+
+
+def test_the_sections_of_all_pages_but_the_first_are_folded(page):
+    two = format_pages([page, replace(page, verb="power")])
+    first, second = re.findall(r"<article.*?</article>", two, re.DOTALL)
+    assert "<summary>Show " not in first
+    head, folded = second.split("<details>", 1)
+    assert escape(page.title) in head and "<section" not in head
+    assert folded.startswith("<summary>Show ") and "<section" in folded
+    assert '<b class="fail">FAIL</b>' in format_pages([replace(page, sections=(Section("Corners: FAIL", ("no",)),))])

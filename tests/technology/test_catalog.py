@@ -116,7 +116,7 @@ def test_a_file_of_ones_own(write, tmp_path):
          "sizing.sample_switch is a switch and takes no cascode; leave it out"),
         ("celsius = 27", "celsius = -400", "celsius must lie in -55 to 150 C, not -400 C"),
         ("supply = 1.8", "supply = 3.4", "supply must be at most supply_max 3.3, not 3.4"),
-        ('file = "generic180.lib"', 'file = "absent.lib"', "library.file must stand beside it; there is no"),
+        ('file = "generic180.lib"', 'file = "absent.lib"', "library.file must be in the same folder; there is no"),
         ("grid = 5e-9", "grid = = 5e-9", "must be a TOML file, but is"),
         ("grid = 5e-9", f"grid = 1{'0' * 400}", "grid: must be a whole number of at most 64 bits"),
         ("mirror_n = { w = 1e-6, l = 5e-6 }", "mirror_n = { w = 1, l = 5 }",

@@ -65,7 +65,10 @@ def _undo_tanh(x: Values) -> None:
 
 
 def _sum_series(x: Values, series: Series) -> bool:
-    """x + c x^3 + ... in place, where all of x is small and in float32; else False, and nothing happens."""
+    """Replace x by the series x + c x^3 + ... of a recall network's activation, where all of x is small and in float32.
+
+    Return whether it did; else x is as it was.
+    """
     if x.dtype != np.float32:
         return False
     square = x * x

@@ -209,7 +209,8 @@ def _products(gate: Any, gate_row: int, drain: Any, drain_row: int) -> Any:
 def _log_factor(response: Any, row: int, deviation: Any, at: int) -> Any:
     """Return ln of a deviating device's current over the nominal one, and its derivative by V_GS.
 
-    It is r dV + s dV^2 / 2 + e ln beta, see `device_tables`; of a cascode it is one of two such terms.
+    It is r dV + s dV^2 / 2 + e ln beta, with dV the threshold shift and r, s, e from `device_tables`; a cascode has two
+    such terms.
     """
     shift, factor = load(deviation, at), load(deviation, at + 1)
     half, slopes = shift * shift * 0.5, row + RESPONSES

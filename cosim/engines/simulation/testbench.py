@@ -81,7 +81,7 @@ def control_elements(design: Design, condition: Condition, frames: int, timing: 
 
 
 def _phases(design: Design, supply: float, frames: int, timing: Timing) -> dict[str, Waveform]:
-    """Return pin -> waveform of the reset and of every phase."""
+    """Return what a simulation drives into the clock pins: pin -> waveform of the reset and of every phase."""
     assembly, closes = design.assembly, timing.closes(len(design.assembly.clocks))
     pairs = {
         pair: clock_waveforms(supply, close, frames, timing)

@@ -43,6 +43,9 @@ def find_calibration(technology: Technology, units: int, progress: Progress = la
 def calibrate(
     technology: Technology, units: int, progress: Progress = lambda text: None, simulator: str = NGSPICE
 ) -> Calibration:
-    """Calibrate anew with a simulator of this machine. Raises MissingToolError without it."""
+    """Calibrate the cells of a technology for `cosim calibrate`, with a simulator of this machine.
+
+    units: unit devices of a weight of 1. Raises MissingToolError without the simulator.
+    """
     version = f"{simulator}-{simulator_named(simulator).describe(technology).version}"
     return measure_calibration(technology, units, version, progress, simulator)

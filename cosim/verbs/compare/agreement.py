@@ -368,8 +368,9 @@ def threshold_distances(network: Network, reference: Trace) -> NDArray[np.float6
 
 
 def cell_distances(design: Design, reference: Trace) -> NDArray[np.float64]:
-    """Return for a comparison the distance of each cell's candidate to its nearer threshold in units, (n, time, cells
-    of the circuit).
+    """Return for `cosim compare` how far each cell's candidate is from its nearer threshold.
+
+    The distances are in software units, (n, time, cells of the circuit).
 
     The candidate of a shift cell is the level of the bit that it takes over.
     """

@@ -58,7 +58,7 @@ class CompareOptions:
     json_file: Path | None = json_option()
     pvt: bool = switch("Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
     bias: "Bias" = bias_option()
-    engine: str = engine_option("What stands for the transistors.", _compared)
+    engine: str = engine_option("Simulator of the transistors.", _compared)
     audit: int | None = audit_option()
     tolerance: float | None = tolerance_option()
     specs: tuple[str, ...] = option(

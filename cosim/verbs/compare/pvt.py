@@ -45,7 +45,7 @@ class PvtCondition:
 class Sweep:
     """Every condition, and the worst of them: none among conditions that are all equal.
 
-    stands_on: where the bias currents come from that every figure rests on, as a phrase.
+    bias_assumed: where every figure assumes that the bias currents come from, as a phrase.
     """
 
     bias: Bias
@@ -55,7 +55,7 @@ class Sweep:
     failed: int
     power_outside: tuple[str, ...]
     audit: Audit | None = None
-    stands_on: str = WORDS["constant"]
+    bias_assumed: str = WORDS["constant"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def summarize_pvt(
     worst = tuple(row for row, rank in zip(rows, ranks, strict=True) if rank == min(ranks))
     failed = sum(row.failed for row in rows)
     shown = worst if len(worst) < len(rows) else ()
-    return Sweep(bias, clipped, rows, shown, failed, OUTSIDE, stands_on=WORDS[bias])
+    return Sweep(bias, clipped, rows, shown, failed, OUTSIDE, bias_assumed=WORDS[bias])
 
 
 def nominal_condition(sweep: Sweep) -> PvtCondition | None:

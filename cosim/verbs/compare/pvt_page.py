@@ -56,10 +56,10 @@ def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
     return Page(
         verb="compare --pvt",
         subject=subject,
-        title=f"{subject.name} on {design.technology.name} in {count} conditions: {verdict}",
+        title=f"{subject.name} on {design.technology.name} in {count} conditions, {sweep.bias} bias: {verdict}",
         lead=f"{one.samples + one.failed} test samples in each of {count} corners, temperatures and supplies, by "
         f"{simulator} on {design.assembly.transistors} transistors compiled once; {sweep.failed} simulations failed.",
-        answer=f"{say_worst(sweep)} It stands on {say_basis(sweep)}.",
+        answer=f"{say_worst(sweep)} It assumes {say_basis(sweep)}.",
         cards=(
             (percent(one.task_agreement), f"decisions as software at worst {bounds}"),
             (percent(min(row.state_agreement for row in rows), 2), "of the states equal the software's at worst"),
@@ -115,8 +115,8 @@ def _row(row: PvtCondition) -> tuple[str, ...]:
 
 def say_basis(sweep: Sweep) -> str:
     """Return what bias currents the figures of a sweep rest on; of ideal ones also how to see others."""
-    ideal = sweep.stands_on == WORDS["constant"]
-    return sweep.stands_on + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
+    ideal = sweep.bias_assumed == WORDS["constant"]
+    return sweep.bias_assumed + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
         listener.finished(where)
     sweep = summarize_pvt(conditions, summaries, count, bias, find_clipping(design.network.encoding, test_set))
     outside = outside_of(design.assembly.blocks)
-    sweep = replace(sweep, power_outside=outside, stands_on=bias_words(design, bias))
+    sweep = replace(sweep, power_outside=outside, bias_assumed=bias_words(design, bias))
     if asked.audit:
         sweep = replace(sweep, audit=audit_conditions(runs, asked.audit, lambda done, total: None))
         listener.finished(f"audit of {asked.audit}")

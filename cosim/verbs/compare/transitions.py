@@ -59,7 +59,7 @@ class Transitions:
 
 
 def find_transitions(design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run) -> Transitions | None:
-    """Count the transitions in a run of test samples; None where the network follows no automaton."""
+    """Count for `cosim compare` the transitions of an automaton in simulated test samples; None for other networks."""
     coded = coded_in(design.network)
     if coded is None:
         return None

@@ -36,7 +36,7 @@ EXERCISE_FRAMES = 8
 MOST_STARTED = 10_000  # transistors whose operating point is looked for: twice them take ngspice four times as long
 SLOW = (
     "What a run costs: one to two minutes of one core for 8 frames of 1,000 transistors of a foundry kit, most of it",
-    "in the device models; measured in docs/how-to/compile.md. cosim simulate runs the same in worker processes.",
+    "in the device models. cosim simulate runs the same in worker processes.",
 )
 STARTED = "It begins at the operating point in start.sp, from where bypass=1 is safe."
 EXPECTED_FIELDS = ("frame", "time_s", "signal", "vectors", "threshold_v", "software", "behavioral", "unit")
@@ -151,8 +151,8 @@ def format_exercise(
 
 
 def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE) -> str:
-    """Return what a compiled testbench should show, as CSV: every memory's state and every output's current in every
-    frame.
+    """Return the CSV that `cosim compile` writes beside a testbench: every memory's state and every output's current
+    that a simulation of it should show, in every frame.
 
     At `time_s` a state, unit 1, is how many of its `vectors` are above `threshold_v`; an analog one is the s in the
     current given there. Software's is empty where it has none that a circuit could have (`software_states`).

@@ -22,7 +22,7 @@ class DiffOptions:
         "What chips of both runs must do [default: each run's own].", flags=("--spec",), multiple=True
     )
     pdk_root: Path | None = pdk_root_option()
-    technology: Path | None = option("Where the .toml of both runs of chips stands now.", FILE)
+    technology: Path | None = option("The .toml of both runs' own technology, where it has moved.", FILE)
 
 
 def run(options: DiffOptions, session: VerbSession) -> Result:

@@ -244,9 +244,7 @@ def _sum_of(path: Path) -> str | None:
 def _technology(folder: Path, kept: KeptTrial, places: Places) -> Technology:
     name, pdk_root, own = kept.technology, places.pdk_root, places.technology
     if own is None and name.endswith(".toml") and not is_file(Path(name)):
-        raise InputError(
-            f"{folder}: its technology {name} is not there any more; say where it stands with --technology"
-        )
+        raise InputError(f"{folder}: its technology {name} is not there any more; say where it is with --technology")
     if pdk_root is None and kept.pdk_root is not None and Path(kept.pdk_root).is_dir():
         pdk_root = Path(kept.pdk_root)
     return load_technology(str(own or name), pdk_root)

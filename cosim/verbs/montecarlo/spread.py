@@ -54,10 +54,11 @@ def normal_quantiles(values: Array) -> Quantiles:
 
 
 def bin_edges(values: Array, quantum: float = 0.0) -> Array:
-    """Return the borders of a histogram's bins: of numpy's `auto`, the narrower of Sturges and Freedman-Diaconis.
+    """Return the borders of the bins of a histogram over chips: numpy's `auto`, the narrower of Sturges' bins and
+    Freedman and Diaconis'.
 
-    With a quantum, the least difference of what comes in steps from 0, each bin holds the same whole number of steps,
-    one where there are few of them. At most MOST_BINS.
+    quantum: the step of values that are whole numbers of steps, such as 1/360 of an accuracy; each bin then holds the
+    same whole number of steps, one where there are few. At most MOST_BINS.
     """
     low, high = float(np.min(values)), float(np.max(values))
     if not quantum:

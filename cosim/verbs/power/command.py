@@ -40,8 +40,8 @@ class PowerOptions:
 def run(options: PowerOptions, session: VerbSession) -> Result:
     """Measure NETWORK's supply power on test samples, block by block and rail by rail.
 
-    The simulator measures the current of every block's own supply; the behavioral equations stand beside it. Static and
-    dynamic power, energies per frame and per inference, areas. The folder receives power.json, power.png and
+    The simulator measures the current of every block's own supply; the behavioral equations are shown beside it. Static
+    and dynamic power, energies per frame and per inference, areas. The folder receives power.json, power.png and
     report.html. Finished samples are kept: the same command continues an interrupted run. Without it the behavioral
     side is written.
     """

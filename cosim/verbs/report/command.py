@@ -26,7 +26,7 @@ class ReportOptions:
     folders: tuple[Path, ...] = argument("FOLDER...", FILE, nargs=-1, required=True)
     output: Path | None = option("HTML file.  [default: FOLDER/report.html]", FILE, flags=("-o", "--output"))
     pdk_root: Path | None = pdk_root_option()
-    technology: Path | None = option("Where the run's own .toml stands now.", FILE)
+    technology: Path | None = option("The .toml of the run's own technology, where it has moved.", FILE)
     pictures: Path | None = option("Put each picture there, too, as .svg or .png.", FILE, metavar="FOLDER")
     no_waveforms: bool = switch("Leave the worst chip's waveforms out; nothing is simulated.")
 
@@ -37,7 +37,7 @@ def run(options: ReportOptions, _session: VerbSession) -> Result:
     One self-contained HTML file, a chapter for each folder. Of a Monte Carlo run: yield with its interval, histograms
     over chips, yield curve, both engines chip by chip, contributions, the worst chip's waveforms, the mapping of
     parameters to transistors, power, schematics of the cells. The worst chip is simulated once more; without ngspice
-    the page says so instead. Other verbs' pages stand as they were written.
+    the page says so instead. Other verbs' pages are shown as they were written.
     """
     from cosim.base.claim import owner_of
     from cosim.base.write import write_atomically

@@ -41,7 +41,8 @@ def run(options: SensitivityOptions, _session: VerbSession) -> Result:
 
     The decision margin, read out of the decided class over the runner-up, is differentiated by the threshold voltage
     and the width of every transistor and by every bias current: one run of the batch engine, and one back. With the
-    technology's mismatch these are shares of the margin's variance. The states that are likeliest to flip stand below.
+    technology's mismatch these are shares of the margin's variance. The states that are likeliest to flip are
+    listed below.
     """
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run

@@ -35,7 +35,7 @@ class SignoffOptions:
 
     network_file: Path = network_argument()
     plan: Path | None = option("What is checked and must hold (.toml); a run writes plan.toml to begin with.", FILE)
-    engine: str = engine_option("What stands for the transistors.", default=BATCH)
+    engine: str = engine_option("Simulator of the transistors.", default=BATCH)
     bias: "Bias | Literal['all']" = one_of(
         (EVERY, "constant", "reference", "tracking"),
         "Bias currents: each in turn, ideal, as the reference cell gives them, or that with inputs that follow.",

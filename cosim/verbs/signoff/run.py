@@ -139,8 +139,8 @@ def signoff_page(design: Design, found: SignOff, plan: str, made_with: dict[str,
         verb="signoff",
         subject=subject,
         title=f"Sign-off of {subject.name} on {found.technology}: {say_whole(found)}",
-        lead=f"{design.assembly.transistors} transistors compiled once, run by {', '.join(made_with)} where nothing "
-        "else stands; every figure against the limit of its plan.",
+        lead=f"{design.assembly.transistors} transistors compiled once, run by {', '.join(made_with)} where a row "
+        "names no other; every figure is compared with the limit of its plan.",
         answer=_answer(found),
         cards=(
             (f"{len(made) - len(found.failed)} of {len(made)}", "checks pass"),
@@ -149,7 +149,7 @@ def signoff_page(design: Design, found: SignOff, plan: str, made_with: dict[str,
             (str(len(found.checks) - len(made)), "checks not made"),
         ),
         sections=(
-            Section("Bias currents that the verdict stands on", tuple(f"{line}." for line in say_basis(found))),
+            Section("Bias currents that the verdict assumes", tuple(f"{line}." for line in say_basis(found))),
             Section("Checks", (_summary(found),)),
             *(_section(one) for one in found.checks if not one.skipped),
             Section("Not checked", (Table(("what",), tuple((one,) for one in found.unchecked)),)),

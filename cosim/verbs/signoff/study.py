@@ -65,14 +65,14 @@ class Basis:
 
 @dataclass(frozen=True)
 class SignOff:
-    """All checks in their order; unchecked: what nobody looked at, a line each; stands_on: the assumptions on bias
+    """All checks in their order; unchecked: what nobody looked at, a line each; bias_assumptions: those on bias
     currents, see `find_basis`. passed: every check that was made, and one was."""
 
     technology: str
     engine: str
     checks: tuple[Check, ...]
     unchecked: tuple[str, ...]
-    stands_on: tuple[Basis, ...] = ()
+    bias_assumptions: tuple[Basis, ...] = ()
     passed: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -129,10 +129,10 @@ def say_whole(found: SignOff) -> str:
 def say_basis(found: SignOff) -> list[str]:
     """Return a statement for each assumption on bias currents: its verdict, and where the currents come from."""
     said = []
-    for one in found.stands_on:
+    for one in found.bias_assumptions:
         verdict = f"FAIL in {', '.join(one.failed)}" if one.failed else "PASS"
         said.append(f"{verdict} with {one.words} ({one.bias})")
-    if len({one.failed for one in found.stands_on}) > 1:
+    if len({one.failed for one in found.bias_assumptions}) > 1:
         said.append("where the chip is made for one of them, ask for that one: --bias NAME")
     return said
 

@@ -74,8 +74,9 @@ def _weakest(found: Sequence[Sensitivities], indices: NDArray[np.int64], limit: 
 
 
 def _margins(subject: SignoffSubject, most: float) -> Iterator[Finding]:
-    """Yield the findings of each layer, of all samples and decisions; nothing where noise has no model, which its own
-    check says."""
+    """Yield for sign-off the findings of each layer, over all samples and decisions.
+
+    Nothing is yielded where noise has no model; sign-off's check of noise says so."""
     run = subject.run
     try:
         with where_modelled():

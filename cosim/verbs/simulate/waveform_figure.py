@@ -150,8 +150,11 @@ def shade_decisions(axes: Sequence[Axes], labels: WaveLabels, timing: Timing, fr
 
 
 def mark_frames(axes: Sequence[Axes], timing: Timing, frames: int) -> None:
-    """Mark in a waveform picture the time in ms under the last of the axes, the numbers of frames above the first, a
-    line at every frame that has one."""
+    """Mark the frames in a waveform picture of `cosim simulate`.
+
+    The time in ms is under the last of the axes, the numbers of the frames are above the first, and a line is at every
+    numbered frame.
+    """
     step = _MILLI * timing.t_step
     edges = step * np.arange(0, frames + 1, max(1, round(frames / 10)))
     for axis in axes:

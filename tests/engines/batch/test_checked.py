@@ -71,14 +71,14 @@ def test_a_planted_violation_is_found_in_the_engine(technology):
     from cosim.engines.batch.simulator import assemble_benches
     from cosim.engines.batch.transient_run import run_transients, solve_benches
 
-    if not CHECKED:
-        pytest.skip("kernels are not checked: make test-checked")
     elements = Source("i", "i", "0", "a", 1e-12), Capacitor("c", "a", "0", 1e-12), Source("v", "v", "b", "0", 1.0)
     bench = Bench(Circuit("planted", (), elements), technology, Tran(1e-3, 1e-2), (Voltage("b"),))
     circuit, flat = assemble_benches([bench])
     limit = math.inf  # kernels are compiled by the first call
     solve_benches(circuit, [bench], flat, limit, run_transients)
-    row = np.where(circuit.structure.row == 0, circuit.nets.unknowns + 5, circuit.structure.row)
-    planted = replace(circuit, structure=circuit.structure._replace(row=row))
+    row = np.where(circuit.arrays.row == 0, circuit.nets.unknowns + 5, circuit.arrays.row)
+    planted = replace(circuit, arrays=circuit.arrays._replace(row=row))
+    if not CHECKED:
+        pytest.skip("kernels are not checked: make test-checked")
     with pytest.raises(IndexError, match="index is out of bounds"):
         solve_benches(planted, [bench], flat, limit, run_transients)

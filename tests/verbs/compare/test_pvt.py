@@ -81,14 +81,14 @@ def test_the_grid_says_what_the_technology_cannot_do(technology):
         pvt_grid(replace(technology, library=replace(technology.library, sections=sections)))
 
 
-def test_the_verdict_names_the_bias_currents_that_it_stands_on(technology):
+def test_the_verdict_names_the_bias_currents_that_it_assumes(technology):
     conditions = pvt_grid(technology)[:2]
     for bias, words in WORDS.items():
         sweep = summarize_pvt(conditions, [summary(1, 1)] * 2, 8, bias)
         said = say_basis(sweep)
         assert said.startswith(words)
         assert ("add --bias reference or --bias tracking" in said) == (bias == "constant")
-        assert sweep.stands_on == words
+        assert sweep.bias_assumed == words
 
 
 def test_table_fits_a_terminal(technology):

@@ -228,7 +228,7 @@ def own(store, tmp_path):
 
 
 def test_a_technology_that_moved(store, own):
-    with pytest.raises(InputError, match=r"gone.toml is not there any more; say where it stands with --technology"):
+    with pytest.raises(InputError, match=r"gone.toml is not there any more; say where it is with --technology"):
         load_trial(store)
     assert load_trial(store, Places(technology=own)).design.technology.name == "generic180"
 

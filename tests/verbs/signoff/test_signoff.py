@@ -127,7 +127,7 @@ def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, fold
 
 @pytest.mark.slow
 @pytest.mark.ngspice
-def test_a_verdict_names_every_assumption_on_bias_currents_that_it_stands_on(folder, cosim_in):
+def test_a_verdict_names_every_assumption_on_bias_currents(folder, cosim_in):
     """One condition of 45, 6 digits: thresholds that move against the inputs cost states, others do not."""
     skip = [name for name in NAMES if name != "corners"]
     (folder / "cold.toml").write_text(
@@ -137,7 +137,7 @@ def test_a_verdict_names_every_assumption_on_bias_currents_that_it_stands_on(fol
     done = cosim_in(folder, "signoff", NETWORK, "--plan", "cold.toml", "--samples", 6, "-j", 1, "-o", "cold")
     found = json.loads((folder / "cold" / "signoff.json").read_text())
     assert done.returncode == 1
-    verdicts = {one["bias"]: one["failed"] for one in found["stands_on"]}
+    verdicts = {one["bias"]: one["failed"] for one in found["bias_assumptions"]}
     assert verdicts == {"constant": [], "reference": ["corners"], "tracking": []}
     rows = {one["bias"]: one for one in found["checks"][1]["findings"] if one["figure"] == "states as software"}
     assert rows["reference"]["value"] < rows["tracking"]["value"]
@@ -154,7 +154,7 @@ def test_a_verdict_names_every_assumption_on_bias_currents_that_it_stands_on(fol
         assert (folder / "cold" / f"corners-{bias}" / "pvt.json").is_file()
 
 
-def test_a_chip_that_makes_its_own_bias_currents_stands_on_these(technology, monkeypatch):
+def test_a_chip_that_makes_its_own_bias_currents_assumes_these(technology, monkeypatch):
     feeds = SimpleNamespace(assembly=SimpleNamespace(around=SimpleNamespace(feeds=("i",))))
     assert applicable_biases(feeds, technology) == (("constant",), "")
     assert (bias_words(feeds, "constant"), bias_name(feeds, "constant")) == (ON_CHIP, "bias of its tree")
