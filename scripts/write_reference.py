@@ -312,10 +312,10 @@ def index_page(menu: str, docs: Path) -> str:
 
 
 def _opening(page: Path) -> str:
-    """Return the first sentence of a page's first paragraph."""
+    """Return the first sentence of a page's first paragraph, of links the words alone."""
     paragraphs = page.read_text(encoding="utf-8").split("\n\n")[1:]
     text = " ".join(next(part for part in paragraphs if part[:1] not in "#|!- " and part[:3] != "```").split())
-    return re.split(r"(?<=[.?])\s", text)[0]
+    return re.split(r"(?<=[.?])\s", re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text))[0]
 
 
 def write_pages(docs: Path) -> None:
