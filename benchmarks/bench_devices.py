@@ -1,4 +1,4 @@
-"""The unit devices of mirrors and cells as a designer knows them: V_T, I_0, n, g_m / I_D, gain, leakage.
+"""Measure V_T, I_0, n, g_m / I_D, gain and leakage of the unit devices of mirrors and cells, by .dc sweeps in ngspice.
 
     python benchmarks/bench_devices.py [technology]
 
@@ -57,12 +57,11 @@ def measure(technology: Technology, device: TransistorDesign) -> tuple[str, ...]
         return float(np.interp(np.log(current), np.log(np.maximum.accumulate(i_d)), value))
 
     slope = at(WEAK, g_m / i_d)
-    found = (
+    return (
         f"{1e3 * at(I_UNIT, v_gs):.0f}", f"{1e3 * at(V_T_CURRENT * size, v_gs):.0f}",
         f"{WEAK * np.exp(-slope * at(WEAK, v_gs)):.1e}", f"{1 / (slope * technology.thermal_voltage):.2f}",
         f"{at(I_UNIT, g_m / i_d):.1f}", f"{at(I_UNIT, g_m / g_ds):.0f}", f"{off[0]:.1e}",
     )  # fmt: skip
-    return found
 
 
 def main() -> None:

@@ -144,6 +144,9 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     # over the 0.18 V between, and the states are the same.
     assert powers[1] / powers[0] == pytest.approx(1.89 / 1.71, rel=0.02)
     assert all(row.state_agreement == 1.0 for row in sweep.conditions)
+    arrays = np.load(tmp_path / "pvt.npz")  # as docs/reference/files.md has it
+    assert arrays["conditions"].tolist() == ["ss, 0 C, 1.71 V", "ff, 60 C, 1.89 V"]
+    assert (arrays["decisions"].shape, arrays["power_w"].shape, arrays["wrong"].shape) == ((2, 1), (2, 1), (2, 1, 3))
     first, picture = (tmp_path / "pvt.json").read_bytes(), (tmp_path / "pvt.png").read_bytes()
     assert len(list((tmp_path / "inferences").iterdir())) == 2
     assert run_pvt(design, test_set, run, Listener(lambda done, total: None)) == sweep

@@ -24,6 +24,9 @@ def test_power(cosim_main, options, tmp_path):
         "run.toml",
     ]  # fmt: skip
     assert len(list((folder / "inferences").iterdir())) == 5
+    arrays = np.load(folder / "power.npz")  # as docs/reference/files.md has it
+    assert sorted(arrays.files) == sorted(["figures", "power_w", "indices", "sums", "lengths", "y"])
+    assert "ngspice power rows" in arrays["figures"] and arrays["power_w"].shape == (len(arrays["figures"]), 5)
     found = json.loads((folder / "power.json").read_text())
     assert len(found.pop("sha256")) == 16
     assert found == json.loads((tmp_path / "figures.json").read_text())

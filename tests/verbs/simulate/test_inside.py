@@ -35,6 +35,7 @@ def test_one_sample_with_chosen_waveforms(cosim_main, options, tmp_path, engine)
     waves, states = np.load(tmp_path / "waveforms.npz"), np.load(tmp_path / "simulation.npz")
     assert states["indices"].tolist() == [3]
     assert {"layer0.0.candidate", "layer0.2.state", weight, "readout.1", "power"} <= set(waves.files)
+    assert {"time_s", "in.0", "clk0", "resetb", "units"} <= set(waves.files)  # docs/reference/files.md names them
     read = np.searchsorted(waves["time_s"], (0.5 + np.arange(3) + 0.95) * 10e-3)
     for k, cell in enumerate(states["cells"]):
         np.testing.assert_array_equal(waves[str(cell)][read], states["states"][0, :, k])
