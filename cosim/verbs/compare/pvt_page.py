@@ -59,7 +59,7 @@ def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
         title=f"{subject.name} on {design.technology.name} in {count} conditions, {sweep.bias} bias: {verdict}",
         lead=f"{one.samples + one.failed} test samples in each of {count} corners, temperatures and supplies, by "
         f"{simulator} on {design.assembly.transistors} transistors compiled once; {sweep.failed} simulations failed.",
-        answer=f"{say_worst(sweep)} It assumes {say_basis(sweep)}.",
+        answer=f"{say_worst(sweep)} Assumed: {say_basis(sweep)}.",
         cards=(
             (percent(one.task_agreement), f"decisions as software at worst {bounds}"),
             (percent(min(row.state_agreement for row in rows), 2), "of the states equal the software's at worst"),
