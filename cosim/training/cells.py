@@ -33,16 +33,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cosim.base.errors import NetworkError
 from cosim.network.gamma import LEAST_RATE, MOST_RATE, GammaLayer
 from cosim.network.layers import (
     FULL_SCALE,
     FirstQuadrantLayer,
+    Layer,
     MinGruLayer,
     RecurrentLayer,
     SignedLayer,
     common_mode_offset,
     largest_beta,
 )
+from cosim.network.types import Readout
 from cosim.training.config import Architecture
 from cosim.training.hardware import (
     GridLinear,
@@ -163,6 +166,21 @@ class FirstQuadrantCell(RecurrentCell):
         lo, hi = map(as_array, self.thresholds())
         return FirstQuadrantLayer(name, sources, weight, bias, lo, hi, np.ones(len(bias)), float(self.epsilon))
 
+    @torch.no_grad()
+    def load_(self, layer: FirstQuadrantLayer) -> None:
+        """Take over what a network's layer has learned, the inverse of `to_layer`.
+
+        Raises NetworkError where the layer has values that no such cell can have.
+        """
+        _check_learned(layer, "initial", 0.0 if layer.initial is None else layer.initial, 0.0, 0.0)
+        _check_learned(layer, "alpha", layer.alpha, 1.0, 1.0)
+        _check_learned(layer, "beta_lo", layer.beta_lo, BETA_MIN)
+        _check_learned(layer, "beta_hi - beta_lo", layer.beta_hi - layer.beta_lo, self.width_min)
+        load_linear_(self.linear, layer)
+        self.lo_free.copy_(torch.from_numpy(layer.beta_lo - BETA_MIN))
+        self.width_free.copy_(torch.from_numpy(layer.beta_hi - layer.beta_lo - self.width_min))
+        self.epsilon = layer.epsilon
+
 
 class SignedCell(RecurrentCell):
     """h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta), h = z (S(h_hat) a + epsilon h') + (1 - z) h'.
@@ -272,6 +290,43 @@ class SignedCell(RecurrentCell):
             name, sources, weight, bias, as_array(self.bias_beta()), as_array(self.bias_alpha()), beta, alpha,
             float(self.epsilon), self.levels,
         )  # fmt: skip
+
+    @torch.no_grad()
+    def load_(self, layer: SignedLayer) -> None:
+        """Take over what a network's layer has learned, the inverse of `to_layer`; for constant thresholds and alpha.
+
+        Raises NetworkError where the layer has values that no such cell can have.
+        """
+        if layer.weight_beta is not None or layer.weight_alpha is not None or self.beta_free is None:
+            raise NetworkError(f"{layer.name} has thresholds or an alpha that depend on the input, this module has not")
+        _check_learned(layer, "alpha", layer.alpha, 1.0, 1.0)
+        _check_learned(layer, "bias_beta", np.abs(layer.bias_beta), self.width_min / 2)
+        load_linear_(self.linear, layer)
+        self.beta_free.copy_(torch.from_numpy(np.abs(layer.bias_beta) - self.width_min / 2))
+        self.epsilon = layer.epsilon
+
+
+@torch.no_grad()
+def load_linear_(module: GridLinear | nn.Linear, layer: Layer | Readout) -> None:
+    """Take over the weight and bias that a network's layer or readout has learned, (outputs, inputs) and (outputs,)."""
+    module.weight.copy_(torch.from_numpy(layer.weight))
+    if module.bias is not None:
+        module.bias.copy_(torch.from_numpy(layer.bias))
+
+
+LEARNED_TOLERANCE = 1e-6  # of single precision, in which cells are trained: sums of two numbers of about 1
+
+
+def _check_learned(
+    layer: RecurrentLayer, field: str, value: np.ndarray | float, lowest: float, highest: float = math.inf
+) -> None:
+    """Raise NetworkError that names the first unit of a layer whose learned value a torch cell cannot have."""
+    values = np.broadcast_to(value, (layer.width,))
+    outside = (values < lowest - LEARNED_TOLERANCE) | (values > highest + LEARNED_TOLERANCE)
+    if outside.any():
+        unit = int(np.argmax(outside))
+        wanted = f"{lowest:g}" if lowest == highest else f"at least {lowest:g}"
+        raise NetworkError(f"{layer.name}.{field}[{unit}] is {values[unit]:g}, and that of this module is {wanted}")
 
 
 def _start_on_chips(lower: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
     self.memory = CMRU(inputs=2, units=4)            h = self.memory(x), x and h (n, time, width)
     self.readout = GridLinear(4, 2, grid=1 / 8)
     network = export({"memory": net.memory, "readout": net.readout}, encoding, labels=("no", "yes"))
+    load_({"memory": net.memory, "readout": net.readout}, network)          goes on from there
 
 Between a module and the next there is nothing but what `export` names: a GridLinear or a torch.nn.Linear that is not
 the readout stands for max(W x + b, 0), so call torch.relu on it.
@@ -16,10 +17,10 @@ from torch import Tensor, nn
 
 from cosim.base.errors import InputError, NetworkError
 from cosim.base.text import listed, shown
-from cosim.network.layers import Array, Layer, ReluLayer
+from cosim.network.layers import Array, FirstQuadrantLayer, Layer, ReluLayer, SignedLayer
 from cosim.network.types import INPUT, InputEncoding, Network, Pooling, Readout, check_network
 from cosim.training.backbone import encode
-from cosim.training.cells import FirstQuadrantCell, RecurrentCell, SignedCell
+from cosim.training.cells import FirstQuadrantCell, RecurrentCell, SignedCell, load_linear_
 from cosim.training.config import Architecture, TrainingConfig, check_config
 from cosim.training.hardware import Chips, GridLinear, Lines, margin_penalty
 from cosim.variation.sigma import MismatchModel
@@ -183,6 +184,38 @@ def export(
     grids = {_grid(module) for module in parts.values()}
     grid = grids.pop() if len(grids) == 1 else None
     return check_network(Network(encoding, layers, readout, labels=labels, weight_grid=grid), "export")
+
+
+def load_(parts: Mapping[str, nn.Module], network: Network) -> None:
+    """Set one's own modules to what a trained network has learned, the inverse of `export`: to train it further.
+
+    parts: a module for each layer of the network and its readout, by name. Raises NetworkError that names the part
+    where kinds or shapes differ, or where the network has a value that the module cannot have.
+    """
+    learned = {**{layer.name: layer for layer in network.layers}, READOUT: network.readout}
+    if parts.keys() != learned.keys():
+        raise NetworkError(f"load_: the network has {listed(list(learned))}; the parts are {listed(list(parts))}")
+    for name, module in parts.items():
+        _load_part_(name, module, learned[name])
+
+
+def _load_part_(name: str, module: nn.Module, layer: Layer | Readout) -> None:
+    cell = module.cell if isinstance(module, CMRU) else module
+    linear = cell.linear if isinstance(cell, FirstQuadrantCell | SignedCell) else cell
+    if isinstance(linear, GridLinear | nn.Linear) and linear.weight.shape != layer.weight.shape:
+        here, there = tuple(linear.weight.shape), layer.weight.shape
+        raise NetworkError(f"load_: {name}.weight has shape {there} in the network and {here} in the module")
+    match cell, layer:
+        case FirstQuadrantCell(), FirstQuadrantLayer():
+            cell.load_(layer)
+        case SignedCell(), SignedLayer():
+            cell.load_(layer)
+        case (GridLinear() | nn.Linear(), ReluLayer() | Readout()):
+            if cell.bias is None and layer.bias.any():
+                raise NetworkError(f"load_: {name} has a bias in the network, and none in the module")
+            load_linear_(cell, layer)
+        case _:
+            raise NetworkError(f"load_: a {type(module).__name__} cannot take over {name}, a {type(layer).__name__}")
 
 
 def _layer(name: str, module: nn.Module, sources: tuple[str, ...]) -> Layer:

@@ -1,5 +1,7 @@
 """The units as modules of one's own: what they compute is what is exported."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ torch = pytest.importorskip("torch")
 from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture  # noqa: E402
 from cosim.training.hardware import Chips, GridLinear  # noqa: E402
-from cosim.training.own import BMRU, CMRU, Encode, clip_, export, margin_loss, set_epsilon  # noqa: E402
+from cosim.training.own import BMRU, CMRU, Encode, clip_, export, load_, margin_loss, set_epsilon  # noqa: E402
 
 ENCODING = InputEncoding(np.array([-1.0, 0.0]), np.array([2.0, 4.0]), ramp_steps=6, levels=16)
 
@@ -39,9 +41,12 @@ class Own(torch.nn.Module):
         h = self.layer1(torch.relu(self.hidden(units)))
         return self.readout(self.layer2(torch.cat([units, h], dim=2)))
 
+    @property
+    def parts(self):
+        return {name: getattr(self, name) for name in ("hidden", "layer1", "layer2", "readout")}
+
     def network(self):
-        parts = {name: getattr(self, name) for name in ("hidden", "layer1", "layer2", "readout")}
-        return export(parts, ENCODING, ("no", "yes"), "last", {"layer2": ("input", "layer1")})
+        return export(self.parts, ENCODING, ("no", "yes"), "last", {"layer2": ("input", "layer1")})
 
 
 def raw(seed=0, n=6, frames=12):
@@ -68,6 +73,47 @@ def test_module_and_network_are_one_function(tmp_path, signed, grid, epsilon):
     trace = run_reference(network, x)
     assert len(np.unique(trace.signals["layer2"])) > 1
     np.testing.assert_allclose(found, trace.readout, atol=1e-12)  # float64 throughout, sums of some tens of terms
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("grid", [0.125, None])
+def test_a_trained_network_goes_on_in_modules(signed, grid):
+    learned = Own(signed=signed, grid=grid, epsilon=1.0).network()
+    model = Own(signed=signed, grid=grid)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1.0)
+    load_(model.parts, learned)
+    found = model.network()
+    for layer, other in zip(learned.layers, found.layers, strict=True):
+        assert layer.arrays().keys() == other.arrays().keys()
+        for name, value in layer.arrays().items():
+            np.testing.assert_allclose(other.arrays()[name], value, atol=2e-7)  # thresholds: sums in single precision
+    np.testing.assert_array_equal(found.readout.weight, learned.readout.weight)
+    assert [layer.epsilon for layer in found.recurrent_layers] == [1.0, 1.0]
+
+
+def changed(**fields):
+    network = Own(signed=False, grid=0.125).network()
+    return replace(
+        network, layers=tuple(replace(one, **fields) if one.name == "layer1" else one for one in network.layers)
+    )
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (lambda: changed(alpha=np.full(4, 2.0)), r"layer1.alpha\[0\] is 2, and that of this module is 1"),
+        (lambda: changed(beta_hi=np.full(4, 0.7), beta_lo=np.array([0.2, 0.2, 0.6, 0.2])),
+         r"layer1.beta_hi - beta_lo\[2\] is 0.1, and that of this module is at least 0.2"),
+        (lambda: changed(name="other"), "the network has hidden, layer2, other, readout; the parts are hidden, layer1"),
+        (lambda: changed(weight=np.zeros((4, 9))), r"layer1.weight has shape \(4, 9\) in the network and \(4, 5\)"),
+        (lambda: Own(signed=True, grid=0.125).network(), "a CMRU cannot take over layer1, a SignedLayer"),
+    ],
+)  # fmt: skip
+def test_a_network_that_modules_cannot_take_over(network, message):
+    with pytest.raises(NetworkError, match=message):
+        load_(Own(signed=False, grid=0.125).parts, network())
 
 
 def test_encoding_is_that_of_the_reference():
