@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.compiler.design import Design
+from cosim.compiler.design import Condition, Design
 from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run
 from cosim.engines.simulation.inference import run_inferences
 from cosim.engines.simulation.plans import read_plan
@@ -104,7 +104,7 @@ def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progres
     benches = list(sample_benches(design, chosen, run))
     plans = [read_plan(design, int(length), run.timing, there) for length in chosen.lengths]
     others = run_inferences(benches, plans, reference_run(run), progress)
-    return judge(design, [ran.outcomes[place] for place in places], others, there.bias_scale)
+    return judge(design, [ran.outcomes[place] for place in places], others, there)
 
 
 def audit_conditions(runs: Sequence[AuditableRun], count: int, progress: Progress) -> Audit:
@@ -145,9 +145,21 @@ def reference_run(run: Run) -> Run:
     return Run(run.folder, max(run.jobs, 1), run.timeout, engine=NGSPICE)
 
 
-def judge(design: Design, found: Sequence[Outcome], others: Sequence[Outcome], bias_scale: float = 1.0) -> Audit:
-    """Compare an engine's outcomes with those of ngspice for the same benches."""
-    limit, allowed = TIE * bias_scale * design.i_unit, tolerances(design.graph)
+def tie_limit(design: Design, condition: Condition | None = None) -> float:
+    """Return the margin in ampere under which a simulated decision is a tie; condition: None for the nominal one.
+
+    A candidate is as uncertain as its currents are large: those of the inputs, or those of the pins, whichever are
+    larger. With the bias currents of the chip's reference only the pins become smaller in a slow corner.
+    """
+    there = condition or design.nominal
+    return TIE * max(there.bias_scale, there.input_scale) * design.i_unit
+
+
+def judge(
+    design: Design, found: Sequence[Outcome], others: Sequence[Outcome], condition: Condition | None = None
+) -> Audit:
+    """Compare an engine's outcomes with those of ngspice for the same benches, in this condition, None for nominal."""
+    limit, allowed = tie_limit(design, condition), tolerances(design.graph)
     near = HOVERING * design.nominal.technology.supply
     pairs = [
         (one, other)

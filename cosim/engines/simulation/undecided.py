@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cosim.circuit.bench import Bench
 from cosim.compiler.design import Design
 from cosim.engines.engine import Inference, Outcome, Progress, Run
-from cosim.engines.simulation.audit import TIE, AuditableRun, choose
+from cosim.engines.simulation.audit import AuditableRun, choose, tie_limit
 from cosim.engines.simulation.inference import run_inferences
 from cosim.engines.simulation.plans import read_plan
 from cosim.engines.simulation.read import ReadPlan, decision_margins, with_candidates, with_margins
@@ -74,7 +74,7 @@ def find_undecided(ran: AuditableRun, progress: Progress) -> Undecided:
     again = run_inferences(benches, plans, replace(run, jobs=max(run.jobs, 1)), progress)
     error = steps_error(zip((outcomes[place] for place in places), again, strict=True))
     there = run.standing(design)
-    limit, volt = TIE * there.bias_scale * design.i_unit + error, LATCHED * there.technology.supply
+    limit, volt = tie_limit(design, there) + error, LATCHED * there.technology.supply
     own = [found for found in outcomes if isinstance(found, Inference) and not found.elsewhere]
     near = [found.margins < limit for found in own]
     floating = [found.latches < volt for found in own]

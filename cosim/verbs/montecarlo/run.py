@@ -17,7 +17,7 @@ from cosim.base.version import __version__
 from cosim.cells.blocks import outside_of
 from cosim.circuit.bench import Bench, Tolerances
 from cosim.engines.engine import FailureKind, Inference, Outcome, Progress, Run
-from cosim.engines.simulation.audit import TIE, Audit, choose, judge, reference_run
+from cosim.engines.simulation.audit import Audit, choose, judge, reference_run, tie_limit
 from cosim.engines.simulation.inference import run_inferences
 from cosim.engines.simulation.plans import read_plan
 from cosim.engines.simulation.read import ReadPlan
@@ -268,7 +268,7 @@ def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, whe
             benches.append(bench)
             plans.append(plan)
     others = run_inferences(benches, plans, reference_run(where), progress)
-    return judge(trial.design, found, others, (trial.condition or trial.design.nominal).bias_scale)
+    return judge(trial.design, found, others, trial.condition)
 
 
 def find_undecided_chips(
@@ -295,7 +295,7 @@ def find_undecided_chips(
         plans += read
     again = run_inferences(benches, plans, replace(where, engine=trial.engine), progress)
     error = steps_error(zip(found, again, strict=True))
-    limit = TIE * (trial.condition or trial.design.nominal).bias_scale * trial.design.i_unit + error
+    limit = tie_limit(trial.design, trial.condition) + error
     return UndecidedChips(len(known), int((known < limit).sum()), len(found), error, limit)
 
 

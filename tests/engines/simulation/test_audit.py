@@ -51,6 +51,18 @@ def test_one_wrong_state_of_sixty_is_refused(design):
     assert "99.9 % must be. The results are in there, marked as refused" in format_refusal(found, "there")
 
 
+def test_a_tie_is_measured_by_the_larger_of_bias_and_input_currents(design):
+    """In a slow corner the reference gives the pins 0.9 of their currents, and the inputs keep theirs."""
+    ours = inference()
+    ours.margins[2, 1] = 0.95 * TIE * design.i_unit
+    other = flipped(ours, (2, 1))
+    reference = replace(design.nominal, bias_scale=0.9)
+    tracking = replace(design.nominal, bias_scale=0.9, input_scale=0.9)
+    assert judge(design, [ours], [other], reference).wrong == 0
+    assert judge(design, [ours], [other], tracking).wrong == 1
+    assert judge(design, [ours], [other], replace(design.nominal, bias_scale=1.1)).limit == 1.1 * TIE * design.i_unit
+
+
 def test_a_tie_may_turn_and_what_follows_is_not_compared(design):
     """The tie in frame 2 turned: frames 2 to 4 have 12 states, of which one is a tie; frame 0 has a tie that held."""
     ours = inference()
