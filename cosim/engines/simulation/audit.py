@@ -36,11 +36,12 @@ class Audit:
 
     instances: samples, each on its chip; failed: those that the simulator could not run; reason: why the first of these
     could not be, in words; empty where none failed.
-    bits: states of the others. ties: those whose margin is under `limit`, ampere, or whose net was HOVERING; turned:
-    ties that differ; behind: states from the frame on in which a tie turned, or a hovering net another state, without
-    ties; wrong: states that differ, without ties and what is behind them; agreement: the share of those that do not;
-    worst: the largest margin of a wrong one, ampere, None where none is known. passed: agreement is at least
-    LEAST, and something was compared; or there was nothing to audit, since ngspice ran every sample itself.
+    bits: states of the others. ties: states whose margin is under `limit`, ampere, or whose net was nearer than 0.1 of
+    the supply to its threshold when it was read; either value is right. turned: ties that differ. behind: states of a
+    sample that are not compared, because a tie in their frame or an earlier one turned or turned another state. wrong:
+    states that differ and are neither ties nor behind one. agreement: the share of the compared states that are equal.
+    worst: the largest margin of a wrong state, ampere, None where none is known. passed: agreement is at least 0.999,
+    and something was compared; or there was nothing to audit, since ngspice ran every sample itself.
     """
 
     simulator: str

@@ -23,7 +23,7 @@ class NominalFigures:
     """CHIP_METRICS of one circuit on the samples of a run; energy of an inference, J; latency, s; area, um2.
 
     rmse: of real-valued answers, in the unit of their targets. margin: of classes, the smallest of all samples between
-    the pooled readouts of the decided class and of the runner-up, A; none of votes. None: of an earlier cosim, too.
+    the pooled readouts of the decided class and of the runner-up, A; None of votes, and in files of an earlier cosim.
     """
 
     accuracy: float
@@ -58,7 +58,8 @@ class Figures(NominalFigures):
 class ChipRecord:
     """One chip: its conditions and draws (`pack_draws`), its figures by each engine that ran, a hash of its decks.
 
-    simulated: by the run's engine where that is not the behavioral model; a line has its name there.
+    simulated: figures by the run's engine where that is not the behavioral model; in chips.jsonl the key is the name of
+    the engine, such as ngspice.
     elsewhere: how many samples another simulator ran in its place, by which and why.
     quiet: of a run with noise, by the behavioral model without it.
     certainty: the least margin of each sample (`pack_certainty`), where margins were measured.
