@@ -69,12 +69,27 @@ class TrackPart:
 
 
 @dataclass(frozen=True, eq=False)
-class TrackPosition:
-    """Place of a track in a routing channel: its height and its stubs of metal, nm."""
+class Track:
+    """A horizontal wire of metal3 in a routing channel: what it joins, its height and its stubs, nm."""
 
     part: TrackPart
     y: int
     stubs: tuple[Stub, ...]
+
+    @property
+    def net(self) -> str:
+        """Return the net of the layout that the track is on."""
+        return self.part.net
+
+    @cached_property
+    def x1(self) -> int:
+        """Return the place of the track's first stub or trunk, nm."""
+        return min((*(stub.x for stub in self.stubs), *self.part.also))
+
+    @cached_property
+    def x2(self) -> int:
+        """Return the place of the track's last stub or trunk, nm."""
+        return max((*(stub.x for stub in self.stubs), *self.part.also))
 
 
 class NoTrunkError(Exception):
@@ -88,9 +103,7 @@ class FullError(Exception):
 class Channel:
     """The routing channel of a band in the layout, while its tracks are chosen."""
 
-    def __init__(
-        self, band: WellBand, below: Sequence["TrackPosition"], manners: Manners, drawing: DrawingRules
-    ) -> None:
+    def __init__(self, band: WellBand, below: Sequence[Track], manners: Manners, drawing: DrawingRules) -> None:
         """below: what lies in the band under this one."""
         self.manners, self.loud, self.below = manners, manners.clocks, below
         self.band, self.pitch = band, drawing["metal_width"] + drawing["metal_space"]
@@ -99,14 +112,14 @@ class Channel:
         self.least = drawing["metal_area"] // drawing["metal_width"] // 10 * 10 + 10 - 2 * self.reach
         edge = self.reach + drawing["metal_space"] // 2  # a stub that ends on the last track keeps from the next band
         self.heights = range(-(-(band.low + edge) // 10) * 10, band.high - edge + 1, self.pitch)
-        self.tracks: dict[int, list[TrackPosition]] = defaultdict(list)
-        self.columns: dict[int, list[tuple[Stub, TrackPosition]]] = defaultdict(list)  # by the micrometre
+        self.tracks: dict[int, list[Track]] = defaultdict(list)
+        self.columns: dict[int, list[tuple[Stub, Track]]] = defaultdict(list)  # by the micrometre
         self.narrow: dict[int, list[Terminal]] = defaultdict(list)  # by the micrometre: those with little choice
         self.ripped: Counter[TrackPart] = Counter()
         self.tired = 0  # so often all parts were tried: where there is no room, only clocks are kept apart at last
         self.quiet: list[Terminal] = []  # what clocks keep from
 
-    def fill(self, parts: list[TrackPart]) -> list[TrackPosition]:
+    def fill(self, parts: list[TrackPart]) -> list[Track]:
         """Route all tracks of the layout's band. Raises NoTrunkError, and FullError where there is no room."""
         terminals = [one for part in parts for one in part.terminals]
         self.quiet = [one for one in terminals if one.net not in (*RAILS, *self.loud)]
@@ -134,7 +147,7 @@ class Channel:
 
     def _add(self, part: TrackPart) -> list[TrackPart] | None:
         """Put a part where it costs least; returns the parts that it takes the place of, None where it cannot stand."""
-        best: tuple[int, int, list[Stub], set[TrackPosition]] | None = None
+        best: tuple[int, int, list[Stub], set[Track]] | None = None
         low, high = part.ends
         for y in self.heights:
             hit = {found for found in self.tracks[y] if found.part.net != part.net and self._meets(found, low, high)}
@@ -155,14 +168,14 @@ class Channel:
         taken = sorted(hit, key=lambda found: (found.part.net, found.y, found.part.ends))
         for found in taken:
             self._remove(found)
-        self._keep(TrackPosition(part, y, tuple(stubs)))
+        self._keep(Track(part, y, tuple(stubs)))
         return [found.part for found in taken]
 
-    def _meets(self, found: TrackPosition, low: int, high: int) -> bool:
+    def _meets(self, found: Track, low: int, high: int) -> bool:
         a, b = found.part.ends
         return a < high + self.space and low < b + self.space
 
-    def _weight(self, found: TrackPosition) -> int:
+    def _weight(self, found: Track) -> int:
         return 60_000 * (1 + self.ripped[found.part]) * (20 if found.part.net in self.loud else 1)
 
     def _distance(self, part: TrackPart, y: int, low: int, high: int) -> int:
@@ -190,7 +203,7 @@ class Channel:
             harm >>= self.tired
         return harm // tracks if harm else int(tracks == 1 and net not in self.loud)
 
-    def _stub(self, terminal: Terminal, to: int, own: list[Stub]) -> tuple[int, Stub, set[TrackPosition]]:
+    def _stub(self, terminal: Terminal, to: int, own: list[Stub]) -> tuple[int, Stub, set[Track]]:
         """Return the cost of the cheapest stub from a terminal to a track, the stub, and the tracks it displaces."""
         x1, y1, x2, y2 = terminal.box
         y, net = (y1 + y2) // 2, terminal.net
@@ -204,9 +217,9 @@ class Channel:
         ]
         middle = (x1 + x2) // 10 * 5
         steps = range(min(2 * (max((x2 - x1) // 2 - self.room, 0) // GRID) + 1, _STEPS))
-        best: tuple[int, Stub, set[TrackPosition]] | None = None
+        best: tuple[int, Stub, set[Track]] | None = None
         shared = [stub.x for stub in own if x1 + self.room <= stub.x <= x2 - self.room]
-        harms = [(at, harm) for at, one in near if (harm := self.manners.harm(net, one.part.net)) >= DECISION]
+        harms = [(at, harm) for at, one in near if (harm := self.manners.harm(net, one.net)) >= DECISION]
         for x in (*shared, *(middle + (step + 1) // 2 * (1 if step % 2 else -1) * GRID for step in steps)):
             if any(0 < abs(stub.x - x) < self.pitch for stub in own):
                 continue
@@ -232,12 +245,12 @@ class Channel:
             for one in some
         )
 
-    def _keep(self, found: TrackPosition) -> None:
+    def _keep(self, found: Track) -> None:
         self.tracks[found.y].append(found)
         for stub in found.stubs:
             self.columns[stub.x // 1000].append((stub, found))
 
-    def _remove(self, found: TrackPosition) -> None:
+    def _remove(self, found: Track) -> None:
         self.ripped[found.part] += 1
         self.tracks[found.y].remove(found)
         for stub in found.stubs:

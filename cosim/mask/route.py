@@ -7,11 +7,10 @@ in the order of `net_order`, so that a track is as long as its terminals are apa
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 from cosim.base.errors import MappingError
-from cosim.mask.channel import Channel, FullError, NoTrunkError, Stub, TrackPart, TrackPosition
+from cosim.mask.channel import Channel, FullError, NoTrunkError, Stub, Track, TrackPart
 from cosim.mask.floorplan import RAILS, WellBand
 from cosim.mask.sensitive import CLOCK, Manners
 from cosim.mask.tiles import Terminal
@@ -35,27 +34,6 @@ class Trunk:
     x: int
     y1: int
     y2: int
-
-
-class _Span(NamedTuple):
-    """Range of a trunk: the heights to reach, nm, and how many tracks a micrometre aside makes longer, as far as
-    counts."""
-
-    net: str
-    low: int
-    high: int
-    tracks: int
-
-
-@dataclass(frozen=True)
-class Track:
-    """A horizontal wire of metal3 at y, from x1 to x2, nm, in the band of this index."""
-
-    net: str
-    band: int
-    y: int
-    x1: int
-    x2: int
 
 
 @dataclass
@@ -93,7 +71,11 @@ class Wires:
 
     trunks: tuple[Trunk, ...]
     tracks: tuple[Track, ...]
-    stubs: tuple[Stub, ...]
+
+    @property
+    def stubs(self) -> list[Stub]:
+        """Return the stubs of all tracks of the layout."""
+        return [stub for track in self.tracks for stub in track.stubs]
 
 
 @dataclass(frozen=True)
@@ -138,7 +120,7 @@ def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
     for k, band in enumerate(plan.bands):
         for terminal in terminals_of(band):
             ends[k][terminal.net].append(terminal)
-    done: dict[int, list[TrackPosition]] = {}
+    done: dict[int, list[Track]] = {}
     joined: set[str] = set()
     trunks: dict[str, Trunk] = {}
     while len(done) < len(plan.bands):
@@ -155,14 +137,8 @@ def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
         except NoTrunkError as error:
             joined.add(str(error))
             done = {}
-    tracks: list[Track] = []
-    stubs: list[Stub] = []
-    for k, band_done in done.items():
-        for one in band_done:
-            at = [*(stub.x for stub in one.stubs), *one.part.also]
-            tracks.append(Track(one.part.net, k, one.y, min(at), max(at)))
-            stubs += one.stubs
-    return Wires(_cut(trunks, tracks, plan), tuple(tracks), tuple(stubs))
+    tracks = [track for found in done.values() for track in found]
+    return Wires(_cut(trunks, tracks, plan), tuple(tracks))
 
 
 def _cut(trunks: dict[str, Trunk], tracks: list[Track], plan: RoutingPlan) -> tuple[Trunk, ...]:
@@ -192,18 +168,19 @@ def _trunks(
         ys = at[net] + plan.reach.get(net, []) + ([plan.edge] if net in plan.ports else [])
         if len(ys) == 2 and net not in joined:
             continue
-        low, high = min(ys), max(ys)
         tracks = len(at[net]) // 2 if net in plan.manners.urgent else 1
-        x = _place_trunk(plan, lanes, _Span(net, low, high, tracks), pitch)
-        lanes.take(x, low, high, net)
-        found[net] = Trunk(net, x, low, high)
+        trunk = found[net] = _place_trunk(plan, lanes, Trunk(net, plan.place[net], min(ys), max(ys)), tracks, pitch)
+        lanes.take(trunk.x, trunk.y1, trunk.y2, net)
     return found
 
 
-def _place_trunk(plan: RoutingPlan, lanes: RoutingLanes, wire: _Span, pitch: int) -> int:
-    """Return the x of a trunk where it does the least harm and is nearest to the place of its net, nm."""
-    net, low, high, tracks = wire
-    first, best = plan.place[net] // pitch, (_NOWHERE, 0)
+def _place_trunk(plan: RoutingPlan, lanes: RoutingLanes, wanted: Trunk, tracks: int, pitch: int) -> Trunk:
+    """Return a trunk where it does the least harm and is nearest to the place where it is wanted.
+
+    tracks: how many tracks a micrometre aside makes longer, as far as counts.
+    """
+    net, low, high = wanted.net, wanted.y1, wanted.y2
+    first, best = wanted.x // pitch, (_NOWHERE, 0)
     for step in range(2 * plan.right // pitch + 3):
         aside = (step + 1) // 2 * pitch
         away = aside * tracks
@@ -211,24 +188,23 @@ def _place_trunk(plan: RoutingPlan, lanes: RoutingLanes, wire: _Span, pitch: int
             break
         x = first * pitch + (aside if step % 2 else -aside)
         if 0 <= x <= plan.right and lanes.free(x, low, high, net):
-            best = min(best, (away + _harm(plan, lanes, wire, x, pitch), x))
+            best = min(best, (away + _harm(plan, lanes, replace(wanted, x=x), pitch), x))
     if best[0] >= _NOWHERE:
         raise NoRoomError(f"net {net}: there is no room for its wire from y = {low / 1e3:g} to {high / 1e3:g} um")
-    return best[1]
+    return replace(wanted, x=best[1])
 
 
-def _harm(plan: RoutingPlan, lanes: RoutingLanes, wire: _Span, x: int, pitch: int) -> int:
-    """Return the cost of a trunk at x for the nets beside it, nm of wire; prohibitive next to a clock."""
-    net, low, high, _ = wire
+def _harm(plan: RoutingPlan, lanes: RoutingLanes, trunk: Trunk, pitch: int) -> int:
+    """Return the cost of a trunk for the nets beside it, nm of wire; prohibitive next to a clock."""
     cost = 0
-    for lane, stretches in lanes.near(x, _FROM_CLOCKS, pitch):
+    for lane, stretches in lanes.near(trunk.x, _FROM_CLOCKS, pitch):
         for a, b, other in stretches:
-            length = min(high, b) - max(low, a)
-            if length <= 0 or other == net:
+            length = min(trunk.y2, b) - max(trunk.y1, a)
+            if length <= 0 or other == trunk.net:
                 continue
-            harm = plan.manners.harm(net, other)
+            harm = plan.manners.harm(trunk.net, other)
             if harm == CLOCK:
                 return _NOWHERE
-            if abs(lane - x) < _SEEN:
-                cost += (2 * harm or 1) * length * pitch // abs(lane - x) // _SHARE
+            if abs(lane - trunk.x) < _SEEN:
+                cost += (2 * harm or 1) * length * pitch // abs(lane - trunk.x) // _SHARE
     return cost

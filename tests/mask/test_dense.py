@@ -13,7 +13,7 @@ from cosim.mask.chip import MOST, draw_chip, drawing_of
 from cosim.mask.floorplan import OWN, BlockRow, piled, spaced
 from cosim.mask.plates import place
 from cosim.mask.produce import format_schematic
-from cosim.mask.route import NoRoomError, RoutingLanes, RoutingPlan, _place_trunk, _Span
+from cosim.mask.route import NoRoomError, RoutingLanes, RoutingPlan, Trunk, _place_trunk
 from cosim.mask.rows import find_bands
 from cosim.mask.sensitive import CLOCK, DECISION, HELD, LOAD, Manners, manners, unclocked
 
@@ -164,8 +164,8 @@ def test_trunks_keep_from_what_turns_states(other, least):
     plan = RoutingPlan((), frozenset(), {"store": 50_000, other: 50_000}, {}, {}, 0, 100_000, known)
     lanes = RoutingLanes(680)
     lanes.take(50_400, 0, 100_000, other)
-    x = _place_trunk(plan, lanes, _Span("store", 0, 100_000, 1), 560)
-    assert least <= abs(x - 50_400) < 20_000
+    trunk = _place_trunk(plan, lanes, Trunk("store", 50_000, 0, 100_000), 1, 560)
+    assert least <= abs(trunk.x - 50_400) < 20_000
 
 
 def test_a_single_transistor_stands_on_its_own():
