@@ -31,18 +31,8 @@ _FEWEST = 0.4  # of the rows that make the smallest macro: fewer and longer ones
 
 
 @dataclass(frozen=True)
-class Label:
-    """Name of a net in the layout, on the metal that carries it or on the layer for labels of pins."""
-
-    net: str
-    layer: str
-    x: int
-    y: int
-
-
-@dataclass(frozen=True)
-class Pin:
-    """Place of a port in the layout, on metal4 at the lower edge or on a supply's strap of metal2."""
+class NamedMetal:
+    """Metal of a net in the layout that has the net's name on it, and the layer of the metal, or of that name."""
 
     net: str
     layer: str
@@ -51,12 +41,15 @@ class Pin:
 
 @dataclass(frozen=True)
 class DrawnChip:
-    """A drawn circuit: shapes, labels, pins from left to right, and what was placed."""
+    """A drawn circuit: shapes, labels, pins from left to right, and what was placed.
+
+    A pin is on metal4 at the lower edge, or on a supply's strap of metal2; a label is in the middle of its box.
+    """
 
     name: str
     shapes: tuple[Shape, ...]
-    labels: tuple[Label, ...]
-    pins: tuple[Pin, ...]
+    labels: tuple[NamedMetal, ...]
+    pins: tuple[NamedMetal, ...]
     bands: tuple[WellBand, ...]
     wires: Wires
     plates: tuple[Plate, ...]
@@ -248,36 +241,32 @@ def _wires(wires: Wires, plan: RoutingPlan, drawing: DrawingRules) -> list[Shape
     return shapes
 
 
-def _pins(wires: Wires, plan: RoutingPlan, box: Box, drawing: DrawingRules) -> tuple[Pin, ...]:
+def _pins(wires: Wires, plan: RoutingPlan, box: Box, drawing: DrawingRules) -> tuple[NamedMetal, ...]:
     half = drawing["metal_width"] // 2
     found = [
-        Pin(trunk.net, "metal4", (trunk.x - half, plan.edge, trunk.x + half, plan.edge + 2 * half))
+        NamedMetal(trunk.net, "metal4", (trunk.x - half, plan.edge, trunk.x + half, plan.edge + 2 * half))
         for trunk in wires.trunks
         if trunk.net in plan.ports
     ]
     straps = _straps(plan.right, drawing)
-    found += [Pin(net, "metal2", (x1, box[1], x2, box[1] + 1000)) for net, (x1, x2) in straps.items()]
+    found += [NamedMetal(net, "metal2", (x1, box[1], x2, box[1] + 1000)) for net, (x1, x2) in straps.items()]
     return tuple(sorted(found, key=lambda pin: pin.box))
 
 
-def _labels(pins: Sequence[Pin], wires: Wires, bands: Sequence[WellBand]) -> tuple[Label, ...]:
+def _labels(pins: Sequence[NamedMetal], wires: Wires, bands: Sequence[WellBand]) -> tuple[NamedMetal, ...]:
     """Return one label a net: on its pin, on the foundry's layer for labels of pins; of a net without one on its first
     track, or on the metal between the two units of a block, on the layer of that metal, where no tool takes it for a
     pin."""
-    found: dict[str, Label] = {}
-    for pin in pins:
-        x1, y1, x2, y2 = pin.box
-        found[pin.net] = Label(pin.net, f"{pin.layer}_label", (x1 + x2) // 2, (y1 + y2) // 2)
+    found = {pin.net: NamedMetal(pin.net, f"{pin.layer}_label", pin.box) for pin in pins}
     for track in wires.tracks:
-        found.setdefault(track.net, Label(track.net, "metal3", (track.x1 + track.x2) // 2, track.y))
+        found.setdefault(track.net, NamedMetal(track.net, "metal3", (track.x1, track.y, track.x2, track.y)))
     for band in bands:
         for k, row in enumerate(band.rows):
             for placed in row.placed:
                 for inner in placed.tile.inner:
                     x1, y1, x2, y2 = inner.box
                     low, high = flipped(y1, y2, band.y, k)
-                    at = (x1 + x2) // 2, (low + high) // 2
-                    found.setdefault(inner.net, Label(inner.net, "metal1", *at))
+                    found.setdefault(inner.net, NamedMetal(inner.net, "metal1", (x1, low, x2, high)))
     return tuple(found.values())
 
 

@@ -40,7 +40,9 @@ def layout_of(chip: DrawnChip, drawing: DrawingRules) -> Any:  # noqa: ANN401 - 
     for layer, (x1, y1, x2, y2) in chip.shapes:
         cell.shapes(layers[layer]).insert(db.Box(x1, y1, x2, y2))
     for label in chip.labels:
-        cell.shapes(layers[label.layer]).insert(db.Text(label_of(label.net), label.x, label.y))
+        x1, y1, x2, y2 = label.box
+        text = db.Text(label_of(label.net), (x1 + x2) // 2, (y1 + y2) // 2)
+        cell.shapes(layers[label.layer]).insert(text)
     return layout
 
 
