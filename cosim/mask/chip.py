@@ -14,12 +14,12 @@ from cosim.base.errors import InputError, MappingError
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.mask.blocks import VDD, TransistorBlock, stack
 from cosim.mask.channel import FullError
-from cosim.mask.floorplan import OWN, PlacedTile, WellBand, higher, net_order
+from cosim.mask.floorplan import OWN, WellBand, higher, net_order
 from cosim.mask.plates import Plate, bottoms, draw_plates, place
 from cosim.mask.route import NoRoomError, RoutingPlan, Wires, flipped, route, terminals_of
 from cosim.mask.rows import PIN, RowGoals, find_bands, find_rows
 from cosim.mask.sensitive import Manners, manners, unclocked
-from cosim.mask.tiles import BOTTOM, HALF_TAP, RAIL_TOP, STRIP, UNDER, Box, Shape, contacts
+from cosim.mask.tiles import BOTTOM, HALF_TAP, RAIL_TOP, STRIP, UNDER, Box, LayoutTile, Shape, contacts
 from cosim.technology.drawing import DrawingRules
 from cosim.technology.types import Technology
 
@@ -180,8 +180,8 @@ def _rows(bands: Sequence[WellBand], right: int, drawing: DrawingRules) -> list[
         for k, row in enumerate(band.rows):
             low, high = flipped(HALF_TAP + grow, row.top, y, k)
             shapes.append((source, (-300, low, right + 300, high)))
-            for placed in (*row.placed, *row.ends):
-                for layer, (x1, y1, x2, y2) in placed.tile.shapes:
+            for tile in (*row.tiles, *row.ends):
+                for layer, (x1, y1, x2, y2) in tile.shapes:
                     bottom, top = flipped(y1, y2, y, k)
                     shapes.append((layer, (x1, bottom, x2, top)))
         if not n and not own:
@@ -262,8 +262,8 @@ def _labels(pins: Sequence[NamedMetal], wires: Wires, bands: Sequence[WellBand])
         found.setdefault(track.net, NamedMetal(track.net, "metal3", (track.x1, track.y, track.x2, track.y)))
     for band in bands:
         for k, row in enumerate(band.rows):
-            for placed in row.placed:
-                for inner in placed.tile.inner:
+            for tile in row.tiles:
+                for inner in tile.inner:
                     x1, y1, x2, y2 = inner.box
                     low, high = flipped(y1, y2, band.y, k)
                     found.setdefault(inner.net, NamedMetal(inner.net, "metal1", (x1, low, x2, high)))
@@ -273,13 +273,13 @@ def _labels(pins: Sequence[NamedMetal], wires: Wires, bands: Sequence[WellBand])
 def draw_wells(band: WellBand, drawing: DrawingRules) -> list[Shape]:
     """Return the wells of a row, each with its tap. Raises MappingError for a well whose net no source in it is on."""
     shapes: list[Shape] = []
-    for _, members in groupby(band.rows[0].placed, key=lambda placed: placed.block.bulk):
+    for _, members in groupby(band.rows[0].tiles, key=lambda tile: tile.block.bulk):
         shapes += _well(list(members), band.y, drawing)
     return shapes
 
 
-def _well(members: list[PlacedTile], y: int, drawing: DrawingRules) -> list[Shape]:
-    active = [box for placed in members for layer, box in placed.tile.shapes if layer == "comp"]
+def _well(members: list[LayoutTile], y: int, drawing: DrawingRules) -> list[Shape]:
+    active = [box for tile in members for layer, box in tile.shapes if layer == "comp"]
     x1, x2, top = min(box[0] for box in active), max(box[2] for box in active), max(box[3] for box in active)
     edge, grow = drawing["well_active"], drawing["active_implant"]
     shapes: list[Shape] = [
@@ -289,7 +289,7 @@ def _well(members: list[PlacedTile], y: int, drawing: DrawingRules) -> list[Shap
         ("metal1", (x1, y - RAIL_TOP, x2, y + RAIL_TOP)),
         *contacts((x1, y - HALF_TAP, x2, y + HALF_TAP), drawing),
     ]
-    sources = [box for placed in members if not placed.is_head for box in _sources(placed)]
+    sources = [box for tile in members if not tile.is_head for box in _sources(tile)]
     if not sources:
         one = members[0].block.lower
         raise MappingError(
@@ -299,8 +299,8 @@ def _well(members: list[PlacedTile], y: int, drawing: DrawingRules) -> list[Shap
     return shapes
 
 
-def _sources(placed: PlacedTile) -> list[tuple[int, int]]:
+def _sources(tile: LayoutTile) -> list[tuple[int, int]]:
     """From where to where a block's lower metal is on its well's net."""
-    if placed.block.ends[0] != placed.block.bulk:
+    if tile.block.ends[0] != tile.block.bulk:
         return []
-    return [(one.box[0], one.box[2]) for one in placed.tile.terminals if one.box[1] == BOTTOM]
+    return [(one.box[0], one.box[2]) for one in tile.terminals if one.box[1] == BOTTOM]

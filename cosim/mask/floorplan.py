@@ -19,26 +19,17 @@ _LIKE = 2000  # nm, by which the heights of two rows back to back may differ, bu
 
 
 @dataclass(frozen=True)
-class PlacedTile:
-    """A tile of a row in the layout: of a block, or the head of its gate line."""
-
-    block: TransistorBlock
-    tile: LayoutTile
-    is_head: bool
-
-
-@dataclass(frozen=True)
 class BlockRow:
     """Blocks side by side, from x = 0 on; `top`: height above the middle of its tap; `under`: what it takes below that
     where no row hangs there; nanometres. ends: units on the rail before the first and behind the last block."""
 
     polarity: Polarity
     well: str
-    placed: tuple[PlacedTile, ...]
+    tiles: tuple[LayoutTile, ...]
     right: int
     top: int
     under: int = UNDER
-    ends: tuple[PlacedTile, ...] = ()
+    ends: tuple[LayoutTile, ...] = ()
 
 
 def below(rows: tuple[BlockRow, ...]) -> int:

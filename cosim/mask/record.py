@@ -41,10 +41,10 @@ def area_rows(chip: DrawnChip, design: Design) -> list[tuple[str, float, float, 
     drawn: dict[str, float] = defaultdict(float)
     for band in chip.bands:
         for row in band.rows:
-            for placed in row.placed:
-                if not placed.is_head:
-                    wide = width(placed.block, drawing_of(design.technology))
-                    drawn[block_of(placed.block.lower.part)] += wide * row.top * 1e-6
+            for tile in row.tiles:
+                if not tile.is_head:
+                    wide = width(tile.block, drawing_of(design.technology))
+                    drawn[block_of(tile.block.lower.part)] += wide * row.top * 1e-6
     for plate in chip.plates:
         drawn[block_of(plate.capacitor.part)] += plate.farad_area * 1e-6
     estimate = block_areas(design)
@@ -64,11 +64,11 @@ def position_rows(chip: DrawnChip, drawing: DrawingRules) -> list[tuple[str, flo
     found: list[tuple[str, float, float]] = []
     for band in chip.bands:
         for k, row in enumerate(band.rows):
-            for placed in row.placed:
-                if placed.is_head:
+            for tile in row.tiles:
+                if tile.is_head:
                     continue
-                block, at = placed.block, heights(placed.block, drawing)
-                x = placed.tile.right - width(block, drawing) / 2 - chip.box[0]
+                block, at = tile.block, heights(tile.block, drawing)
+                x = tile.right - width(block, drawing) / 2 - chip.box[0]
                 for mos, span in ((block.lower, (at.gate, at.gate_top)), (block.upper, (at.upper, at.drain))):
                     if mos is not None:
                         y = sum(flipped(*span, band.y, k)) / 2 - chip.box[1]

@@ -115,17 +115,17 @@ def gate_ohms(chip: DrawnChip, drawing: DrawingRules) -> dict[str, float]:
     found: dict[str, float] = defaultdict(float)
     for row in (row for band in chip.bands for row in band.rows):
         start = 0
-        for placed in row.placed:
-            left, right = _ends(placed.tile.shapes)
-            if placed.is_head:
+        for tile in row.tiles:
+            left, right = _ends(tile.shapes)
+            if tile.is_head:
                 start = left
                 continue
-            at, (_, l, *upper) = heights(placed.block, drawing), placed.block.shape  # noqa: E741 - a length
+            at, (_, l, *upper) = heights(tile.block, drawing), tile.block.shape  # noqa: E741 - a length
             squares = (right - start) / min(l, STRIP)
             if upper:
                 squares += (at.tie + STRIP - at.gate) / STRIP + (at.tie + STRIP - at.upper) / upper[1]
             ohm = drawing.resistance.sheet["poly"] * squares
-            found[placed.block.gate] = max(found[placed.block.gate], ohm)
+            found[tile.block.gate] = max(found[tile.block.gate], ohm)
     return found
 
 

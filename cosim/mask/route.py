@@ -99,8 +99,8 @@ class RoutingPlan:
 def terminals_of(band: WellBand) -> Iterable[Terminal]:
     """Yield the terminals of a band at their places on the chip, nm."""
     for k, row in enumerate(band.rows):
-        for placed in row.placed:
-            for terminal in placed.tile.terminals:
+        for tile in row.tiles:
+            for terminal in tile.terminals:
                 x1, y1, x2, y2 = terminal.box
                 low, high = flipped(y1, y2, band.y, k)
                 yield Terminal(terminal.net, (x1, low, x2, high))

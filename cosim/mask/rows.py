@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from cosim.circuit.elements import Mos
 from cosim.mask.blocks import RAIL, TransistorBlock, nanometres
-from cosim.mask.floorplan import OWN, RAILS, BlockRow, PlacedTile, WellBand, piled, spaced, stack_rows
+from cosim.mask.floorplan import OWN, RAILS, BlockRow, WellBand, piled, spaced, stack_rows
 from cosim.mask.route import terminals_of
 from cosim.mask.tiles import BOTTOM, STRIP, LayoutTile, close_diode, contacts, draw, head, head_width, heights, width
 from cosim.technology.drawing import DrawingRules
@@ -118,7 +118,7 @@ def _make_row(items: list[_Item], widest: int, drawing: DrawingRules, start: int
 
     Gate lines move apart evenly, so that the transistors of one cell line up from row to row.
     """
-    placed: list[PlacedTile] = []
+    tiles: list[LayoutTile] = []
     spots, right = _spots(items, _apart(drawing))
     last = max(spot for _, spot, first in spots if first)
     moved, free, well = 0, (widest - right) if last else 0, ""
@@ -127,15 +127,14 @@ def _make_row(items: list[_Item], widest: int, drawing: DrawingRules, start: int
             moved = free * spot // (max(last, 1) * 10) * 10
         x, well = start + spot + moved, block.bulk
         if first:
-            tile = head(block, x, drawing)
-            placed.append(PlacedTile(block, tile, is_head=True))
-            x = tile.right
-        placed.append(PlacedTile(block, draw(block, x, drawing), is_head=False))
+            tiles.append(head(block, x, drawing))
+            x = tiles[-1].right
+        tiles.append(draw(block, x, drawing))
         if first and block.diode:
-            close_diode(placed[-2].tile, placed[-1].tile)
+            close_diode(tiles[-2], tiles[-1])
     top = max(heights(item.block, drawing).top for item in items)
     first = items[0].block
-    return BlockRow(first.polarity, OWN if first.own_well else first.bulk, tuple(placed), start + right + free, top)
+    return BlockRow(first.polarity, OWN if first.own_well else first.bulk, tuple(tiles), start + right + free, top)
 
 
 def _end(items: list[_Item], apart: _Apart, drawing: DrawingRules) -> int:
@@ -147,10 +146,10 @@ def _make_mirrors(items: list[_Item], widest: int, drawing: DrawingRules, number
     """Return a row of mirrors between unit devices on the rail."""
     end = _end(items, _apart(drawing), drawing)
     row = _make_row(items, widest - 2 * end, drawing, end)
-    ends: list[PlacedTile] = []
+    ends: list[LayoutTile] = []
     for k, x in enumerate((0, row.right + _apart(drawing).lines)):
         one = dummy_of(items[0].block.lower, f"dummy{2 * number + k}")
-        ends.append(PlacedTile(TransistorBlock(one), draw_dummy(one, x, drawing), is_head=False))
+        ends.append(draw_dummy(one, x, drawing))
     return replace(row, right=row.right + end, ends=tuple(ends))
 
 
@@ -304,10 +303,11 @@ def dummy_width(mos: Mos, drawing: DrawingRules) -> int:
 
 def draw_dummy(mos: Mos, x: int, drawing: DrawingRules) -> LayoutTile:
     """Draw a dummy unit device on the rail of a row with its left edge at x, nm."""
-    tile, at = LayoutTile(), heights(TransistorBlock(mos), drawing)
+    tile = LayoutTile(TransistorBlock(mos))
+    at = heights(tile.block, drawing)
     w, whole = nanometres(mos.w), drawing["contact"] + 2 * drawing["contact_in"]
     a, right = x + _BESIDE, x + dummy_width(mos, drawing)
-    tile.right, tile.top = right, at.top
+    tile.right = right
     tile.add("comp", a, BOTTOM, a + w, at.end)
     tile.add("poly", a - drawing["poly_end"], at.gate, right, at.gate_top)
     tile.add("poly", x, at.gate, a, at.gate + STRIP)
@@ -327,9 +327,7 @@ def shortest(piles: Sequence[Pile], ports: Sequence[str], urgent: Collection[str
 
     ports: nets that reach down to the lower edge; urgent: nets that should be short.
     """
-    inside = [
-        {one.net for row in pile for placed in row.placed for one in placed.tile.terminals} - {*RAILS} for pile in piles
-    ]
+    inside = [{one.net for row in pile for tile in row.tiles for one in tile.terminals} - {*RAILS} for pile in piles]
     nets = sorted(set().union(*inside))
     there = np.array([[net in one for one in inside] for net in nets])
     pins = np.array([net in ports for net in nets])

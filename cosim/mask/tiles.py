@@ -48,13 +48,14 @@ class Terminal:
 @dataclass
 class LayoutTile:
     """A block that is drawn, or the head of its gate line: shapes, terminals, metal of nets that no wire reaches, and
-    its right and upper edge."""
+    its right edge."""
 
+    block: TransistorBlock
+    is_head: bool = False
     shapes: list[Shape] = field(default_factory=list[Shape])
     terminals: list[Terminal] = field(default_factory=list[Terminal])
     inner: list[Terminal] = field(default_factory=list[Terminal])
     right: int = 0
-    top: int = 0
 
     def add(self, layer: str, *box: int) -> None:
         """Add one rectangle to a mask layer: left, bottom, right, top, nm."""
@@ -159,9 +160,9 @@ def contacts(box: Box, drawing: DrawingRules, layer: str = "contact", size: str 
 
 def draw(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
     """Draw the mask of a transistor block with its left edge at x, nm, without the head of its gate line."""
-    tile, at = LayoutTile(), heights(block, drawing)
+    tile, at = LayoutTile(block), heights(block, drawing)
     wide = width(block, drawing)
-    tile.right, tile.top = x + wide, at.top
+    tile.right = x + wide
     _draw_lower(tile, block, x, drawing)
     bottom, top = block.ends
     low = (x, BOTTOM, x + wide, BOTTOM + STRIP)
@@ -265,7 +266,7 @@ def head(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
 
     x: where its poly begins, nm; the block begins at the tile's `right`.
     """
-    tile, at = LayoutTile(), heights(block, drawing)
+    tile, at = LayoutTile(block, is_head=True), heights(block, drawing)
     pad = STRIP
     tile.right = x + head_width(block, drawing)
     if block.upper is None:

@@ -74,8 +74,8 @@ def test_rows_of_mirrors_end_in_units_on_the_rail(gf180mcu):
     assert len(lines) == 2 * len(rows)
     assert {tuple(line[1:5]) for line in lines} == {("vss",) * 4, ("vdd",) * 4}
     for row in rows:
-        inner = [box for placed in row.placed for layer, box in placed.tile.shapes if layer == "comp"]
-        ends = [box for placed in row.ends for layer, box in placed.tile.shapes if layer == "comp"]
+        inner = [box for tile in row.tiles for layer, box in tile.shapes if layer == "comp"]
+        ends = [box for tile in row.ends for layer, box in tile.shapes if layer == "comp"]
         assert min(ends)[2] < min(box[0] for box in inner)
         assert max(ends)[0] > max(box[2] for box in inner)
 

@@ -8,7 +8,7 @@ from cosim.base.errors import MappingError
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
 from cosim.mask.blocks import TransistorBlock
 from cosim.mask.chip import draw_chip, drawing_of
-from cosim.mask.floorplan import BlockRow, PlacedTile
+from cosim.mask.floorplan import BlockRow
 from cosim.mask.plates import WIRE, bottoms, place
 from cosim.mask.rows import shortest
 from cosim.mask.tiles import LayoutTile, Terminal
@@ -17,8 +17,8 @@ from cosim.mask.tiles import LayoutTile, Terminal
 def row(*nets):
     """A row of 10 um with a terminal on each of these nets."""
     block = TransistorBlock(Mos("m", "d", "g", GROUND, GROUND, "n", 2e-6, 8e-6))
-    tile = LayoutTile(terminals=[Terminal(net, (0, 0, 1, 1)) for net in nets])
-    return BlockRow("n", GROUND, (PlacedTile(block, tile, is_head=False),), 1000, 10_000)
+    tile = LayoutTile(block, terminals=[Terminal(net, (0, 0, 1, 1)) for net in nets])
+    return BlockRow("n", GROUND, (tile,), 1000, 10_000)
 
 
 def test_bands_that_share_nets_stand_together():
