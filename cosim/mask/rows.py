@@ -56,11 +56,14 @@ class _Item(NamedTuple):
     block: TransistorBlock
 
 
-class _Apart(NamedTuple):
-    """Between two gate lines, and between transistors in two wells, nm."""
+def _between_lines(drawing: DrawingRules) -> int:
+    """Return the space between two gate lines of a row, nm."""
+    return drawing["poly_end"] + drawing["poly_space"] + 5
 
-    lines: int
-    wells: int
+
+def _between_wells(drawing: DrawingRules) -> int:
+    """Return the space between transistors of a row in two wells, nm."""
+    return drawing["well_space"] + 2 * drawing["well_active"]
 
 
 def _items(blocks: Sequence[TransistorBlock], order: dict[str, float], drawing: DrawingRules) -> list[_Item]:
@@ -92,7 +95,7 @@ def _parted(before: _Item, item: _Item) -> bool:
     return before.block.bulk != item.block.bulk
 
 
-def _spots(items: list[_Item], apart: _Apart) -> tuple[list[tuple[TransistorBlock, int, bool]], int]:
+def _spots(items: list[_Item], drawing: DrawingRules) -> tuple[list[tuple[TransistorBlock, int, bool]], int]:
     """Return (block, x at which it begins, whether the head of its gate line comes first there) for a sorted row, and
     the row's right end."""
     spots: list[tuple[TransistorBlock, int, bool]] = []
@@ -102,15 +105,12 @@ def _spots(items: list[_Item], apart: _Apart) -> tuple[list[tuple[TransistorBloc
             spots.append((item.block, x + GAP, False))
             x += GAP + item.width
         else:
-            x += (apart.wells if _parted(before, item) else apart.lines) if before else 0
+            if before is not None:
+                x += _between_wells(drawing) if _parted(before, item) else _between_lines(drawing)
             spots.append((item.block, x, True))
             x += item.head + item.width
         before = item
     return spots, x
-
-
-def _apart(drawing: DrawingRules) -> _Apart:
-    return _Apart(drawing["poly_end"] + drawing["poly_space"] + 5, drawing["well_space"] + 2 * drawing["well_active"])
 
 
 def _make_row(items: list[_Item], widest: int, drawing: DrawingRules, start: int = 0) -> BlockRow:
@@ -119,7 +119,7 @@ def _make_row(items: list[_Item], widest: int, drawing: DrawingRules, start: int
     Gate lines move apart evenly, so that the transistors of one cell line up from row to row.
     """
     tiles: list[LayoutTile] = []
-    spots, right = _spots(items, _apart(drawing))
+    spots, right = _spots(items, drawing)
     last = max(spot for _, spot, first in spots if first)
     moved, free, well = 0, (widest - right) if last else 0, ""
     for block, spot, first in spots:
@@ -137,42 +137,42 @@ def _make_row(items: list[_Item], widest: int, drawing: DrawingRules, start: int
     return BlockRow(first.polarity, OWN if first.own_well else first.bulk, tuple(tiles), start + right + free, top)
 
 
-def _end(items: list[_Item], apart: _Apart, drawing: DrawingRules) -> int:
+def _end(items: list[_Item], drawing: DrawingRules) -> int:
     """Return the width that a unit on the rail takes at either end of a row, with its space to the next block, nm."""
-    return dummy_width(items[0].block.lower, drawing) + apart.lines
+    return dummy_width(items[0].block.lower, drawing) + _between_lines(drawing)
 
 
 def _make_mirrors(items: list[_Item], widest: int, drawing: DrawingRules, number: int) -> BlockRow:
     """Return a row of mirrors between unit devices on the rail."""
-    end = _end(items, _apart(drawing), drawing)
+    end = _end(items, drawing)
     row = _make_row(items, widest - 2 * end, drawing, end)
     ends: list[LayoutTile] = []
-    for k, x in enumerate((0, row.right + _apart(drawing).lines)):
+    for k, x in enumerate((0, row.right + _between_lines(drawing))):
         one = dummy_of(items[0].block.lower, f"dummy{2 * number + k}")
         ends.append(draw_dummy(one, x, drawing))
     return replace(row, right=row.right + end, ends=tuple(ends))
 
 
-def _fill(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
+def _fill(items: list[_Item], limit: int, drawing: DrawingRules) -> list[list[_Item]]:
     """Rows of at most `limit` from blocks that stand by gate lines; a gate line is cut where a row is full."""
     rows: list[list[_Item]] = [[]]
     for item in items:
         tried = rows[-1].copy()
         insort(tried, item)
-        if rows[-1] and _spots(tried, apart)[1] > limit:
+        if rows[-1] and _spots(tried, drawing)[1] > limit:
             rows.append([item])
         else:
             rows[-1] = tried
     return rows
 
 
-def _even(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
+def _even(items: list[_Item], limit: int, drawing: DrawingRules) -> list[list[_Item]]:
     """Divide blocks into as few rows as `limit` allows, and as evenly."""
-    best = _fill(items, limit, apart)
+    best = _fill(items, limit, drawing)
     low, high = limit // 2, limit
     while high - low > 2000:
         middle = (low + high) // 2
-        rows = _fill(items, middle, apart)
+        rows = _fill(items, middle, drawing)
         if len(rows) > len(best):
             low = middle
         else:
@@ -186,7 +186,7 @@ def _cut(line: list[_Item], limit: int) -> list[list[_Item]]:
     return [part for k in range(parts) if (part := line[k::parts])]
 
 
-def _deal(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
+def _deal(items: list[_Item], limit: int, drawing: DrawingRules) -> list[list[_Item]]:
     """Rows that each hold gate lines, or wells, from the whole width, so that what belongs together stands one above
     the other."""
     lines: dict[str, list[_Item]] = defaultdict(list)
@@ -194,13 +194,13 @@ def _deal(items: list[_Item], limit: int, apart: _Apart) -> list[list[_Item]]:
         lines[item.block.bulk if item.block.own_well else item.gate].append(item)
     groups = [part for line in lines.values() for part in _cut(line, limit)]
     ordered = sorted(groups, key=lambda group: (sum(item.at for item in group) / len(group), group[0].number))
-    count = -(-_spots(sorted(items), apart)[1] // limit)
+    count = -(-_spots(sorted(items), drawing)[1] // limit)
     rows: list[list[_Item]] = [[] for _ in range(count)]
     lengths = [0] * count
     for group in ordered:
         shortest = lengths.index(min(lengths))
         rows[shortest] += group
-        lengths[shortest] += sum(item.width + GAP for item in group) + group[0].head + apart.lines
+        lengths[shortest] += sum(item.width + GAP for item in group) + group[0].head + _between_lines(drawing)
     return [sorted(row) for row in rows if row]
 
 
@@ -213,12 +213,7 @@ def _short(items: list[_Item], limit: int) -> list[_Item]:
     return found if sum(item.width + item.head for item in found) > limit // 2 else []
 
 
-class _Class(NamedTuple):
-    """Key of blocks that may share a row: polarity, well, and kind of block."""
-
-    polarity: Polarity
-    well: str
-    kind: str
+_Class = tuple[Polarity, str, str]  # of blocks that may share a row: polarity, well, and kind of block
 
 
 def _classes(blocks: Sequence[TransistorBlock], drawing: DrawingRules) -> dict[_Class, list[TransistorBlock]]:
@@ -235,7 +230,7 @@ def _classes(blocks: Sequence[TransistorBlock], drawing: DrawingRules) -> dict[_
             kind = "switched"
         elif heights(block, drawing).top < _LOW:
             kind = "switch"
-        found[_Class(block.polarity, OWN if block.own_well else block.bulk, kind)].append(block)
+        found[block.polarity, OWN if block.own_well else block.bulk, kind].append(block)
     return found
 
 
@@ -246,20 +241,22 @@ def _near(block: TransistorBlock, shapes: set[tuple[int, ...]]) -> bool:
     )
 
 
-def _merged(classes: dict[_Class, list[_Item]], limit: int, apart: _Apart) -> dict[_Class, list[_Item]]:
+def _merged(classes: dict[_Class, list[_Item]], limit: int, drawing: DrawingRules) -> dict[_Class, list[_Item]]:
     """Classes that are worth a row; the others stand with single transistors, which fill rows of switched ones."""
     found = {key: list(items) for key, items in classes.items()}
-    for key, items in classes.items():
-        single = key._replace(kind="single")
-        if key.kind == "switch" and _spots(sorted(items), apart)[1] < _WORTH * limit and single in classes:
-            found[single] += found.pop(key)
-    for key in [key for key in classes if key.kind == "switched" and key._replace(kind="single") in found]:
-        items, rest = found[key], found[key._replace(kind="single")]
-        used = _spots(sorted(items), apart)[1]
+    for (polarity, well, kind), items in classes.items():
+        single = polarity, well, "single"
+        if kind == "switch" and _spots(sorted(items), drawing)[1] < _WORTH * limit and single in classes:
+            found[single] += found.pop((polarity, well, "switch"))
+    for polarity, well, kind in classes:
+        if kind != "switched" or (polarity, well, "single") not in found:
+            continue
+        items, rest = found[polarity, well, "switched"], found[polarity, well, "single"]
+        used = _spots(sorted(items), drawing)[1]
         room = -(-used // limit) * limit - used
-        while rest and rest[-1].width + rest[-1].head + apart.lines < room:
+        while rest and rest[-1].width + rest[-1].head + _between_lines(drawing) < room:
             items.append(rest.pop())
-            room -= items[-1].width + items[-1].head + apart.lines
+            room -= items[-1].width + items[-1].head + _between_lines(drawing)
     return {key: items for key, items in found.items() if items}
 
 
@@ -268,19 +265,18 @@ def arrange(
 ) -> list[BlockRow]:
     """Place all blocks in rows, by polarity and height one behind another; limit: the width of a row, nm."""
     rows: list[tuple[bool, list[_Item]]] = []
-    apart = _apart(drawing)
     classes: dict[_Class, list[_Item]] = {}
     for key, members in _classes(blocks, drawing).items():
         gates = sorted(members, key=lambda block: (order.get(block.gate, 0.5), block.gate, wanted(block, order)))
         classes[key] = _items(gates, order, drawing)
-    for key, items in _merged(classes, limit, apart).items():
-        mirrors = key.kind == "mirror"
+    for (_, _, kind), items in _merged(classes, limit, drawing).items():
+        mirrors = kind == "mirror"
         short = _short(items, limit) if mirrors else items
         rest = [item for item in items if item not in short]
-        parts = [*(_deal(short, limit, apart) if short else ()), *(_even(rest, limit, apart) if rest else ())]
+        parts = [*(_deal(short, limit, drawing) if short else ()), *(_even(rest, limit, drawing) if rest else ())]
         rows += [(mirrors, part) for part in parts]
-    ends = [2 * _end(row, apart, drawing) if mirrors else 0 for mirrors, row in rows]
-    widest = max(_spots(row, apart)[1] + end for (_, row), end in zip(rows, ends, strict=True))
+    ends = [2 * _end(row, drawing) if mirrors else 0 for mirrors, row in rows]
+    widest = max(_spots(row, drawing)[1] + end for (_, row), end in zip(rows, ends, strict=True))
     return [
         _make_mirrors(row, widest, drawing, k) if mirrors else _make_row(row, widest, drawing)
         for k, (mirrors, row) in enumerate(rows)
