@@ -48,18 +48,12 @@ class Plate:
         return (self.box[2] - self.box[0]) * (self.box[3] - self.box[1])
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """Arrangement of a rail's plates: `each` one above the other, `high` nm; `together`: columns a bottom plate."""
+def _columns(areas: Sequence[float], height: int, drawing: DrawingRules) -> tuple[int, int, int]:
+    """Return how many plates of a rail stand in a column, their height in nm, and how many columns have a bottom plate.
 
-    each: int
-    high: int
-    together: int
-
-
-def _columns(areas: Sequence[float], height: int, drawing: DrawingRules) -> _Columns:
-    """Return the columns that take the least width, preferably with wires that keep their distance."""
-    best: tuple[float, _Columns] | None = None
+    These columns take the least width, preferably with wires that keep their distance.
+    """
+    best: tuple[float, tuple[int, int, int]] | None = None
     largest = max(areas)
     for each in range(1, len(areas) + 1):
         high = min(((height + _BETWEEN) // each - _BETWEEN) // 10 * 10, int(largest / _LEAST) // 10 * 10)
@@ -72,7 +66,7 @@ def _columns(areas: Sequence[float], height: int, drawing: DrawingRules) -> _Col
         cost = count * (largest / high + _COLUMNS) + -(-count // together) * _GROUPS
         cost += 1e6 * (count * _APART > high - _ABOVE_BAR - _BETWEEN)
         if best is None or cost < best[0]:
-            best = cost, _Columns(each, high, together)
+            best = cost, (each, high, together)
     assert best is not None
     return best[1]
 
@@ -90,17 +84,17 @@ def place(capacitors: Sequence[Capacitor], density: float, drawing: DrawingRules
             if not drawing["plate_smallest"] <= area <= drawing["plate_largest"]:
                 raise MappingError(f"capacitor {one.name}: {one.value * 1e15:g} fF is no single plate of this process")
         bottom, edge = room[1] + above(drawing), drawing["plate_in"] + _EDGE
-        columns = _columns(areas, room[3] - edge - bottom, drawing)
-        step = 10 * round(max(areas) / columns.high / 10) + _COLUMNS
+        each, high, together = _columns(areas, room[3] - edge - bottom, drawing)
+        step = 10 * round(max(areas) / high / 10) + _COLUMNS
         for k, (one, area) in enumerate(zip(mine, areas, strict=True)):
-            column, place_in = divmod(k, columns.each)
-            wide, group = 10 * round(area / columns.high / 10), column // columns.together
-            y = bottom + place_in * (columns.high + _BETWEEN)
+            column, place_in = divmod(k, each)
+            wide, group = 10 * round(area / high / 10), column // together
+            y = bottom + place_in * (high + _BETWEEN)
             away = drawing["plate_metal"] + edge + 280 + column * step + group * _GROUPS
             x = room[0] - away - wide if rail == VDD else room[2] + away
             net = one.b if one.a == rail else one.a
-            lane = _lane(one, (y, y + columns.high), [plate.y for plate in plates])
-            plates.append(Plate(one, net, rail, (x, y, x + wide, y + columns.high), lane, group))
+            lane = _lane(one, (y, y + high), [plate.y for plate in plates])
+            plates.append(Plate(one, net, rail, (x, y, x + wide, y + high), lane, group))
     drawn = {plate.capacitor.name for plate in plates}
     for one in capacitors:
         if one.name not in drawn:
