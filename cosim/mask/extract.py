@@ -163,29 +163,21 @@ class Parasitic:
     farad: float
 
 
-class _Grid:
-    """The boxes of one layer by place."""
+_Places = dict[tuple[int, int], list[tuple[str, Box]]]  # the boxes of one layer, each with its net, by cell of a grid
 
-    def __init__(self, boxes: Iterator[tuple[str, Box]]) -> None:
-        self.cells: dict[tuple[int, int], list[tuple[str, Box]]] = defaultdict(list)
-        for net, box in boxes:
-            for key in _keys(box):
-                self.cells[key].append((net, box))
 
-    def near(self, box: Box) -> set[tuple[str, Box]]:
-        """Return the boxes that may meet another one."""
-        return {one for key in _keys(box) for one in self.cells.get(key, ())}
+def _by_place(boxes: Iterator[tuple[str, Box]]) -> _Places:
+    found: _Places = defaultdict(list)
+    for net, box in boxes:
+        for key in _keys(box):
+            found[key].append((net, box))
+    return found
 
 
 def _keys(box: Box) -> Iterator[tuple[int, int]]:
     for x in range(box[0] // _CELL, box[2] // _CELL + 1):
         for y in range(box[1] // _CELL, box[3] // _CELL + 1):
             yield x, y
-
-
-def _common(a: Box, b: Box) -> Box | None:
-    box = max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3])
-    return box if box[0] < box[2] and box[1] < box[3] else None
 
 
 def _area(box: Box) -> int:
@@ -197,7 +189,7 @@ def extract(drawn: ExtractedLayout, drawing: DrawingRules, drawn_before: float =
 
     drawn_before: length of a diffusion that the models already have, m.
     """
-    grids = {layer: _Grid(_boxes(drawn, layer)) for layer in CONDUCTORS}
+    places = {layer: _by_place(_boxes(drawn, layer)) for layer in CONDUCTORS}
     total: dict[tuple[Pair, str], float] = defaultdict(float)
 
     def add(a: str, b: str, kind: str, farad: float) -> None:
@@ -208,7 +200,7 @@ def extract(drawn: ExtractedLayout, drawing: DrawingRules, drawn_before: float =
         add(net, other, "ground" if other == _SUBSTRATE else "over", farad)
     for layer in CONDUCTORS:
         for net, box in _boxes(drawn, layer):
-            for other, farad in _beside(layer, net, box, grids[layer], drawing.wires):
+            for other, farad in _beside(layer, net, box, places[layer], drawing.wires):
                 add(net, other, "beside", farad)
     for net, box in _boxes(drawn, "nwell"):
         add(net, _SUBSTRATE, "junction", _area(box) * drawing.wires.well * 1e-18)
@@ -223,20 +215,20 @@ def _boxes(drawn: ExtractedLayout, layer: str) -> Iterator[tuple[str, Box]]:
             yield net, box
 
 
-def _beside(layer: str, net: str, box: Box, grid: _Grid, wires: WireTable) -> Iterator[tuple[str, float]]:
+def _beside(layer: str, net: str, box: Box, places: _Places, wires: WireTable) -> Iterator[tuple[str, float]]:
     """Yield (net, F) for the capacitance of a box's right and upper edges to the next edges of other nets."""
     cap, offset = wires.beside[layer]
     for across in (True, False):
-        for other, length, gap in _facing(net, box, grid, across=across):
+        for other, length, gap in _facing(net, box, places, across=across):
             yield other, cap * length / (gap + offset * 1e9)
 
 
-def _facing(net: str, box: Box, grid: _Grid, *, across: bool) -> Iterator[tuple[str, int, int]]:
+def _facing(net: str, box: Box, places: _Places, *, across: bool) -> Iterator[tuple[str, int, int]]:
     """Net, length and spacing of what an edge sees: the right one where `across`, else the upper one."""
     x, y = (0, 1) if across else (1, 0)
     seen = (box[2], box[1], box[2] + REACH, box[3]) if across else (box[0], box[3], box[2], box[3] + REACH)
     found: list[tuple[int, int, int, str]] = []
-    for other, one in grid.near(seen):
+    for other, one in {one for key in _keys(seen) for one in places.get(key, ())}:
         low, high = max(one[y], box[y]), min(one[y + 2], box[y + 2])
         if low < high and box[x + 2] <= one[x] < box[x + 2] + REACH:
             found.append((one[x] - box[x + 2], low, high, other))
