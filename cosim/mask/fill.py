@@ -7,7 +7,6 @@ squares come first, and no more of them than are needed, spread over all the mac
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cosim.circuit.elements import Circuit
@@ -24,17 +23,13 @@ _APART = 500  # nm between squares, and from wires
 _FURTHER = 2000  # nm from what turns states: edges do not see further
 
 
-@dataclass(frozen=True)
-class Filled:
-    """The fill squares of a layout, and the share that each metal covers before and with them."""
+def fill(
+    chip: DrawnChip, circuit: Circuit, drawn: ExtractedLayout, drawing: DrawingRules
+) -> tuple[list[Shape], dict[str, tuple[float, float]]]:
+    """Return fill squares for a drawn chip, and the share that each metal covers before and with them.
 
-    shapes: tuple[Shape, ...]
-    before: dict[str, float]
-    after: dict[str, float]
-
-
-def fill(chip: DrawnChip, circuit: Circuit, drawn: ExtractedLayout, drawing: DrawingRules) -> Filled:
-    """Draw fill squares for a drawn chip; metals that cover enough stay as they are."""
+    Metals that cover enough stay as they are.
+    """
     db = geometry()
     x1, y1, x2, y2 = chip.box
     whole, wanted = (x2 - x1) * (y2 - y1), (drawing["metal_share"] + _MORE) / 100
@@ -49,9 +44,9 @@ def fill(chip: DrawnChip, circuit: Circuit, drawn: ExtractedLayout, drawing: Dra
             for box in drawn.boxes[net].get(layer, ()):
                 guarded[layer].insert(db.Box(*box))
     found: list[Shape] = []
-    before = {layer: region.merged().area() / whole for layer, region in taken.items() if layer in METALS}
-    after = dict(before)
+    shares: dict[str, tuple[float, float]] = {}
     for k, layer in enumerate(METALS):
+        before = taken[layer].merged().area() / whole
         room = db.Region(db.Box(x1, y1, x2, y2)).sized(-_APART) - taken[layer].sized(_APART)
         room -= guarded[layer].sized(_FURTHER)
         for other in METALS[max(k - 1, 0) : k + 2]:
@@ -61,10 +56,11 @@ def fill(chip: DrawnChip, circuit: Circuit, drawn: ExtractedLayout, drawing: Dra
         if layer == "metal5":
             room += taken["plate"].sized(-_APART) - taken[layer].sized(_APART)
         sizes = [one for one in _SIZES if one * one >= drawing["top_area" if layer == "metal5" else "metal_area"]]
-        squares = _squares(room, (wanted - before[layer]) * whole, chip, sizes)
+        squares = _squares(room, (wanted - before) * whole, chip, sizes)
         found += [(f"{layer}_fill", box) for box in squares]
-        after[layer] += sum((box[2] - box[0]) * (box[3] - box[1]) for box in squares) / whole
-    return Filled(tuple(found), before, after)
+        added = sum((box[2] - box[0]) * (box[3] - box[1]) for box in squares) / whole
+        shares[layer] = before, before + added
+    return found, shares
 
 
 def _squares(room: Any, wanted: float, chip: DrawnChip, sizes: Sequence[int]) -> list[Box]:  # noqa: ANN401 - klayout's

@@ -15,7 +15,7 @@ from cosim.mask.blocks import nanometres
 from cosim.mask.checks import Checked, Checker, run_drc, run_lvs
 from cosim.mask.chip import DrawnChip, draw_chip, drawing_of
 from cosim.mask.extract import extract
-from cosim.mask.fill import Filled, fill
+from cosim.mask.fill import fill
 from cosim.mask.gds import gds_bytes, label_of, layout_of, read_layout
 from cosim.mask.plates import Plate
 from cosim.mask.record import (
@@ -39,14 +39,15 @@ DECKS = ("main", "antenna", "density")
 
 @dataclass(frozen=True)
 class Made:
-    """A drawn chip, its share of gates, whether each of its units is that of the netlist, its nets' resistance, its
-    fill, and why a cell has no picture of its own, by the cell's name."""
+    """A drawn chip, its share of gates, whether each of its units is that of the netlist, its nets' resistance, the
+    share that each metal covers before fill and with it, if there is any, and why a cell has no picture of its own, by
+    the cell's name."""
 
     chip: DrawnChip
     gate_area: float
     units: Checked
     resistance: Sequence[Resistance]
-    filled: Filled | None
+    metal: Mapping[str, tuple[float, float]]
     without_picture: Mapping[str, str]
 
     @property
@@ -74,14 +75,15 @@ def make_layout(design: Design, folder: Path, *, supply: float, packed: bool = F
     drawn = read_layout(layout, drawing)
     wires = extract(drawn, drawing, design.technology.library.diffusion)
     gates = sum(one.gate_area for one in design.flat.elements if isinstance(one, Mos))
-    dummies = fill(chip, design.flat, drawn, drawing) if filled else None
-    if dummies is not None:
-        chip = replace(chip, shapes=(*chip.shapes, *dummies.shapes))
+    metal: dict[str, tuple[float, float]] = {}
+    if filled:
+        squares, metal = fill(chip, design.flat, drawn, drawing)
+        chip = replace(chip, shapes=(*chip.shapes, *squares))
         layout = layout_of(chip, drawing)
     gds = gds_bytes(layout)
     pictures, without_picture = cell_pictures(design)
     made = Made(
-        chip, gates, check_units(drawn, netlist), resistances(chip, design, wires, supply), dummies, without_picture
+        chip, gates, check_units(drawn, netlist), resistances(chip, design, wires, supply), metal, without_picture
     )
     areas = table(("block", "gates_um2", "capacitors_um2", "drawn_um2"), area_rows(chip, design))
     files = {
@@ -123,11 +125,9 @@ def _summary(made: Made) -> str:
         "dummies": len(made.chip.dummies),
         "units_check": made.units.summary,
     }
-    if made.filled is not None:
-        content["metal_before_fill"], content["metal"] = (
-            {layer: round(share, 4) for layer, share in shares.items()}
-            for shares in (made.filled.before, made.filled.after)
-        )
+    if made.metal:
+        content["metal_before_fill"] = {layer: round(before, 4) for layer, (before, _) in made.metal.items()}
+        content["metal"] = {layer: round(after, 4) for layer, (_, after) in made.metal.items()}
     return json.dumps(content, indent=2) + "\n"
 
 

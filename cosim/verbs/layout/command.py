@@ -76,9 +76,8 @@ def _format_layout(made: "Made") -> list[str]:
         f"  units             {made.units.summary}",
         f"  resistance        at most {100 * worst.worst:.2g} % of U_T or of a frame, on {worst.net}",
     ]
-    if made.filled is not None:
-        for layer, share in made.filled.after.items():
-            lines.append(f"  {layer:<17} {made.filled.before[layer]:.1%} of the area, {share:.1%} with fill")
+    for layer, (before, after) in made.metal.items():
+        lines.append(f"  {layer:<17} {before:.1%} of the area, {after:.1%} with fill")
     return lines + [f"  no picture        of {cell} alone: {reason}" for cell, reason in made.without_picture.items()]
 
 
