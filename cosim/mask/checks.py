@@ -17,6 +17,7 @@ from cosim.technology.drawing import DrawingRules
 from cosim.technology.types import Technology
 
 OLDEST = (0, 28, 4)
+_THREADS = 2  # of a deck
 STACKS = {
     "A": ("30K", "A", "3LM"),
     "B": ("11K", "B", "4LM"),
@@ -51,18 +52,16 @@ class Checked:
 
 @dataclass(frozen=True)
 class Checker:
-    """The application and the kit's decks; jobs: threads of a deck."""
+    """The klayout application, and the kit's decks."""
 
     application: str
-    version: str
     decks: Path
     drawing: DrawingRules
-    jobs: int = 2
 
 
-def find_checker(technology: Technology, drawing: DrawingRules, jobs: int = 2) -> Checker:
+def find_checker(technology: Technology, drawing: DrawingRules) -> Checker:
     """Return the layout checker. Raises MissingToolError where the application, pmap or the kit's decks are missing."""
-    application, version = find_application()
+    application = find_application()
     if shutil.which("pmap") is None:
         raise MissingToolError(
             "the foundry's decks call pmap, which is missing; install it with: apt-get install procps"
@@ -73,11 +72,11 @@ def find_checker(technology: Technology, drawing: DrawingRules, jobs: int = 2) -
             f"the kit at {technology.library.file} has no {drawing.decks} beside it, so DRC and LVS cannot run; "
             "install the whole kit, or leave --check out"
         )
-    return Checker(application, version, root / drawing.decks, drawing, jobs)
+    return Checker(application, root / drawing.decks, drawing)
 
 
-def find_application() -> tuple[str, str]:
-    """Return path and version of the klayout application. Raises MissingToolError where it is missing or too old."""
+def find_application() -> str:
+    """Return the path of the klayout application. Raises MissingToolError where it is missing or too old."""
     install = "install it with: apt-get install klayout procps, or from klayout.de"
     path = shutil.which("klayout")
     if path is None:
@@ -87,7 +86,7 @@ def find_application() -> tuple[str, str]:
     if numbers is None or tuple(map(int, numbers.groups())) < OLDEST:
         wanted = ".".join(map(str, OLDEST))
         raise MissingToolError(f"klayout must be {wanted} or newer, not {found.strip() or 'silent'}; {install}")
-    return path, numbers.group()
+    return path
 
 
 def run_drc(checker: Checker, gds: Path, folder: Path, table: str) -> Checked:
@@ -103,7 +102,7 @@ def run_drc(checker: Checker, gds: Path, folder: Path, table: str) -> Checked:
         shutil.copyfile(rules / f"{table}.drc", deck)
     report = folder / f"{table}.lyrdb"
     options = {
-        "input": gds, "report": report, "table_name": table, "thr": checker.jobs, "run_mode": "flat",
+        "input": gds, "report": report, "table_name": table, "thr": _THREADS, "run_mode": "flat",
         "verbose": "false", "feol": "true", "beol": "true", "offgrid": "true", "conn_drc": "true", "density": "true",
         "split_deep": "false", "slow_via": "false",
     }  # fmt: skip
@@ -120,7 +119,7 @@ def run_lvs(checker: Checker, gds: Path, netlist: Path, folder: Path) -> Checked
     log = folder / "lvs.log"
     options = {
         "input": gds, "schematic": netlist, "report": folder / "layout.lvsdb",
-        "target_netlist": folder / "extracted.cir", "thr": checker.jobs, "run_mode": "deep",
+        "target_netlist": folder / "extracted.cir", "thr": _THREADS, "run_mode": "deep",
         "lvs_sub": "vss", "poly_res": "1k", "mim_cap": "2", "schematic_simplify": "true", "verbose": "false",
         "spice_net_names": "true", "spice_comments": "false", "scale": "false", "net_only": "false",
         "top_lvl_pins": "false", "combine": "false", "purge": "false", "purge_nets": "false",

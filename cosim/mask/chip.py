@@ -6,7 +6,7 @@ Such a row has no rail and no tap that runs through; around its wells lies the s
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from statistics import median_low
 
@@ -128,8 +128,7 @@ def _routed(
     drawing, found = drawing_of(technology), manners(circuit, ports)
     capacitors = [element for element in circuit.elements if isinstance(element, Capacitor)]
     while True:
-        plan, plates = _plan(bands, capacitors, ports, technology)
-        plan = replace(plan, manners=found)
+        plan, plates = _plan(bands, capacitors, ports, found, technology)
         try:
             return bands, plan, plates, route(plan, drawing)
         except FullError as error:
@@ -137,7 +136,11 @@ def _routed(
 
 
 def _plan(
-    bands: Sequence[WellBand], capacitors: Sequence[Capacitor], ports: Sequence[str], technology: Technology
+    bands: Sequence[WellBand],
+    capacitors: Sequence[Capacitor],
+    ports: Sequence[str],
+    known: Manners,
+    technology: Technology,
 ) -> tuple[RoutingPlan, list[Plate]]:
     """Return the plan of the wires between rows, and the capacitors beside them."""
     drawing = drawing_of(technology)
@@ -148,9 +151,8 @@ def _plan(
         reach.setdefault(plate.net, []).append(plate.y)
     straps = {VDD: -_APART - _MET, GROUND: right + _APART + _MET}
     places = {net: int(median_low(xs)) for net, xs in _reached(bands).items()}
-    return RoutingPlan(
-        tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - PIN, right, Manners()
-    ), plates
+    plan = RoutingPlan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - PIN, right, known)
+    return plan, plates
 
 
 def _reached(bands: Sequence[WellBand]) -> dict[str, list[int]]:

@@ -190,7 +190,7 @@ def test_a_technology_without_rules_is_refused():
 
 
 def test_a_kit_without_decks_is_named(gf180mcu, monkeypatch):
-    monkeypatch.setattr("cosim.mask.checks.find_application", lambda: ("klayout", "0.28.5"))
+    monkeypatch.setattr("cosim.mask.checks.find_application", lambda: "klayout")
     monkeypatch.setattr("cosim.mask.checks.shutil.which", lambda name: name)
     with pytest.raises(MissingToolError, match=r"has no gf180mcuD/libs\.tech/klayout beside it"):
         find_checker(gf180mcu, drawing_of(gf180mcu))
@@ -275,7 +275,7 @@ def test_decks_get_absolute_paths(gf180mcu, monkeypatch, tmp_path):
         return CompletedProcess(command, 0, "Congratulations! Netlists match", "")
 
     monkeypatch.setattr("cosim.mask.checks.subprocess.run", run)
-    checker = Checker("klayout", "0.28.5", Path("kit"), drawing_of(gf180mcu))
+    checker = Checker("klayout", Path("kit"), drawing_of(gf180mcu))
     assert run_drc(checker, folder / "layout.gds", folder, "antenna").passed
     assert run_lvs(checker, folder / "layout.gds", folder / "lvs.sp", folder).passed
     named = [word.partition("=")[2] or word for word in words if "/" in word]
@@ -287,6 +287,6 @@ def test_a_deck_that_fails_is_named_with_its_log(gf180mcu, monkeypatch, tmp_path
     monkeypatch.setattr(
         "cosim.mask.checks.subprocess.run", lambda *_, **__: CompletedProcess([], 1, "", "no such layer\n")
     )
-    checker = Checker("klayout", "0.28.5", tmp_path, drawing_of(gf180mcu))
+    checker = Checker("klayout", tmp_path, drawing_of(gf180mcu))
     with pytest.raises(SimulationError, match=r"klayout failed on gf180mcu\.lvs: no such layer; the log is .*lvs\.log"):
         run_lvs(checker, tmp_path / "layout.gds", tmp_path / "lvs.sp", tmp_path)
