@@ -33,7 +33,6 @@ _MATCH, _MISMATCH = "Congratulations! Netlists match", "Netlists don't match"
 class Violation:
     """Place in the layout where a design rule does not hold, micrometre."""
 
-    check: str
     rule: str
     text: str
     x: float
@@ -107,7 +106,7 @@ def run_drc(checker: Checker, gds: Path, folder: Path, table: str) -> Checked:
         "split_deep": "false", "slow_via": "false",
     }  # fmt: skip
     _run(checker, deck, options, folder / f"{table}.log")
-    found = read_violations(report, table)
+    found = read_violations(report)
     count = Counter(one.rule for one in found)
     summary = ", ".join(f"{rule} {times}" for rule, times in sorted(count.items())) or "no violation"
     return Checked(table, not found, summary, found)
@@ -148,7 +147,7 @@ def _run(checker: Checker, deck: Path, options: dict[str, object], log: Path) ->
     return text
 
 
-def read_violations(report: Path, check: str) -> tuple[Violation, ...]:
+def read_violations(report: Path) -> tuple[Violation, ...]:
     """Read the violations in a report database; the place of each is the middle of its marker, micrometre."""
     tree = ElementTree.parse(report)
     texts = {
@@ -161,5 +160,5 @@ def read_violations(report: Path, check: str) -> tuple[Violation, ...]:
         numbers = [float(one) for one in _NUMBER.findall(" ".join(values).partition(":")[2])]
         xs, ys = numbers[0::2] or [0.0], numbers[1::2] or [0.0]
         x, y = (round((min(each) + max(each)) / 2, 3) for each in (xs, ys))
-        found.append(Violation(check, rule, " ".join(texts.get(rule, "").split()), x, y))
+        found.append(Violation(rule, " ".join(texts.get(rule, "").split()), x, y))
     return tuple(sorted(found, key=lambda one: (one.rule, one.x, one.y)))

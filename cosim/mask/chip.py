@@ -92,7 +92,7 @@ def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, na
     own = next((block.lower for block in blocks if block.own_well and block.polarity == "n"), None)
     if own is not None:
         raise MappingError(f"transistor {own.name} is in a p well of its own, on {own.bulk}, which cannot be drawn yet")
-    order = net_order(blocks, ports, drawing)
+    order = net_order(blocks, drawing)
     beside = sum(one.value for one in capacitors) / technology.capacitor_density * 1e18
     wanted = RowGoals(order, tuple(ports), unclocked(circuit), beside)
     rows = find_rows(blocks, wanted, drawing)

@@ -38,6 +38,7 @@ from cosim.technology.drawing import CONDUCTORS, DrawingRules, WireTable
 GRID = 70  # nm, of the places
 SEEN = 8000  # nm, from which an edge sees nothing: `sidehalo` of the kit's file
 _STRIP = 60_000  # nm of height that are laid out at a time, to bound memory
+_SUBSTRATE = "vss"
 Pair = tuple[str, str]
 Weights = NDArray[np.float32]
 
@@ -54,10 +55,10 @@ class _Plane:
         return np.where(self.away < SEEN, np.exp(-self.away / np.float32(spread * 1e9)), np.float32(0))
 
 
-def between_layers(drawn: ExtractedLayout, wires: WireTable, substrate: str) -> dict[Pair, float]:
+def between_layers(drawn: ExtractedLayout, wires: WireTable) -> dict[Pair, float]:
     """Return the plate capacitances between layers: upper net and lower net or substrate -> farad; none for a gate."""
     nets = sorted(drawn.boxes)
-    others = [*nets, substrate]
+    others = [*nets, _SUBSTRATE]
     farads: dict[Pair, float] = defaultdict(float)
     for planes in _strips(drawn, nets):
         for (upper, lower), places in _strip_pairs(planes, wires, len(nets)):
@@ -150,7 +151,6 @@ def _plane(boxes: list[tuple[int, Box]], corner: tuple[int, int], shape: tuple[i
 
 REACH = 2000  # nm
 _CELL = 4000  # nm, of the search grid
-_SUBSTRATE = "vss"
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def extract(drawn: ExtractedLayout, drawing: DrawingRules, drawn_before: float =
         if a != b:
             total[(min(a, b), max(a, b)), kind] += farad
 
-    for (net, other), farad in between_layers(drawn, drawing.wires, _SUBSTRATE).items():
+    for (net, other), farad in between_layers(drawn, drawing.wires).items():
         add(net, other, "ground" if other == _SUBSTRATE else "over", farad)
     for layer in CONDUCTORS:
         for net, box in _boxes(drawn, layer):

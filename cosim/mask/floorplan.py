@@ -56,7 +56,7 @@ class WellBand:
         return self.y + self.rows[0].top
 
 
-def net_order(blocks: Sequence[TransistorBlock], ports: Sequence[str], drawing: DrawingRules) -> dict[str, float]:
+def net_order(blocks: Sequence[TransistorBlock], drawing: DrawingRules) -> dict[str, float]:
     """Return net -> its place in the layout, 0 left to 1 right, in order of appearance, as wide as what feeds it."""
     weight: dict[str, float] = {}
     for block in blocks:
@@ -66,25 +66,21 @@ def net_order(blocks: Sequence[TransistorBlock], ports: Sequence[str], drawing: 
         for net in block.ends:
             if net not in RAILS:
                 weight[net] += width(block, drawing)
-    order = [net for net in weight if net not in ports]
-    first = {net: k for k, net in enumerate(weight)}
-    pins = sorted((net for net in weight if net in ports), key=lambda net: first[net])
-    merged = sorted((*order, *pins), key=lambda net: first[net])
     total, at, found = sum(weight.values()), 0.0, dict[str, float]()
-    for net in merged:
-        found[net] = (at + weight[net] / 2) / total
-        at += weight[net]
+    for net, wide in weight.items():
+        found[net] = (at + wide / 2) / total
+        at += wide
     return found
 
 
-def stack_rows(rows: Sequence[BlockRow], between: int) -> list[WellBand]:
-    """Return the layout's bands of rows from bottom to top, n and p in turn, `between` nm apart.
+def stack_rows(rows: Sequence[BlockRow]) -> list[WellBand]:
+    """Return the layout's bands of rows from bottom to top, n and p in turn.
 
     Rows of one well are paired, first those of like height.
     """
     n, p = (_paired([row for row in rows if row.polarity == polarity]) for polarity in ("n", "p"))
     turns = [pair for k in range(max(len(n), len(p))) for pair in (*n[k : k + 1], *p[k : k + 1])]
-    return piled(turns, between)
+    return piled(turns)
 
 
 def _paired(rows: Sequence[BlockRow]) -> list[tuple[BlockRow, ...]]:
@@ -121,13 +117,13 @@ def spaced(turns: Sequence[tuple[BlockRow, ...]], space: int) -> list[tuple[Bloc
     return found
 
 
-def piled(turns: Sequence[tuple[BlockRow, ...]], between: int) -> list[WellBand]:
-    """Return the layout's bands of these rows, piled from y = 0 upwards, `between` nm apart."""
+def piled(turns: Sequence[tuple[BlockRow, ...]]) -> list[WellBand]:
+    """Return the layout's bands of these rows, piled from y = 0 upwards."""
     bands: list[WellBand] = []
     y = 0
     for pair in turns:
         bands.append(WellBand(y + below(pair), pair))
-        y = bands[-1].high + between
+        y = bands[-1].high
     return bands
 
 
@@ -137,4 +133,4 @@ def higher(bands: Sequence[WellBand], index: int) -> list[WellBand]:
         tuple(replace(row, top=row.top + _MORE) for row in band.rows) if k == index else band.rows
         for k, band in enumerate(bands)
     ]
-    return piled(turns, 0)
+    return piled(turns)

@@ -46,18 +46,15 @@ def layout_of(chip: DrawnChip, drawing: DrawingRules) -> Any:  # noqa: ANN401 - 
     return layout
 
 
-def gds_bytes(layout: Any, *, packed: bool = False) -> bytes:  # noqa: ANN401 - klayout has no types of its own
-    """Return the GDS file of a klayout layout, gzipped where `packed`."""
-    import gzip
-
+def gds_bytes(layout: Any) -> bytes:  # noqa: ANN401 - klayout has no types of its own
+    """Return the GDS file of a klayout layout."""
     options = geometry().SaveLayoutOptions()
     options.format = "GDS2"
     options.gds2_write_timestamps = False
     with TemporaryDirectory() as folder:
         path = Path(folder) / "layout.gds"
         layout.write(str(path), options)
-        content = path.read_bytes()
-    return gzip.compress(content, mtime=0) if packed else content
+        return path.read_bytes()
 
 
 _PINS = ("metal2", "metal4")  # whose pins have a layer of labels; names of other nets are on the metal itself

@@ -1,5 +1,6 @@
 """From a design to the files of a layout, and its checks."""
 
+import gzip
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
@@ -30,11 +31,11 @@ from cosim.mask.record import (
     table,
 )
 from cosim.mask.resist import Resistance, resistances
-from cosim.mask.tiles import Box
 from cosim.technology.drawing import DrawingRules
 
 GDS, NETLIST, CELLS = "layout.gds", "lvs.sp", "cells"
 DECKS = ("main", "antenna", "density")
+_PIXELS = 1200  # of a side of the picture
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def make_layout(design: Design, folder: Path, *, supply: float, packed: bool = F
     }
     make_folder(folder / CELLS)
     if packed:
-        files[f"{GDS}.gz"] = gds_bytes(layout, packed=True)
+        files[f"{GDS}.gz"] = gzip.compress(gds, mtime=0)
     write_together({folder / file: content for file, content in files.items()})
     return made
 
@@ -141,7 +142,7 @@ def check_layout(folder: Path, checker: Checker, finished: Callable[[Checked], N
         one = run_lvs(checker, gds, netlist, place) if deck == "lvs" else run_drc(checker, gds, place, deck)
         found.append(one)
         finished(one)
-    rows = [(one.check, one.rule, one.x, one.y, one.text) for each in found for one in each.violations]
+    rows = [(each.check, one.rule, one.x, one.y, one.text) for each in found for one in each.violations]
     verdicts = [{key: value for key, value in asdict(one).items() if key != "violations"} for one in found]
     write_together(
         {
@@ -158,18 +159,15 @@ COLOURS = {
 }  # fmt: skip
 
 
-def format_svg(chip: DrawnChip, layers: tuple[str, ...] = tuple(COLOURS), window: Box | None = None) -> str:
-    """Return the rectangles of some layers as SVG, one path a layer; a user unit is a micrometre.
-
-    window: the part to show, nm; None shows the whole chip.
-    """
-    x1, y1, x2, y2 = window or chip.box
+def format_svg(chip: DrawnChip, layers: tuple[str, ...] = tuple(COLOURS)) -> str:
+    """Return the rectangles of some layers as SVG, one path a layer; a user unit is a micrometre."""
+    x1, y1, x2, y2 = chip.box
     parts: list[str] = []
     for layer in layers:
-        boxes = [box for name, box in chip.shapes if name == layer and _meets(box, (x1, y1, x2, y2))]
         path = "".join(
             f"M{(a - x1) / 1000:g} {(y2 - d) / 1000:g}h{(c - a) / 1000:g}v{(d - b) / 1000:g}h{(a - c) / 1000:g}z"
-            for a, b, c, d in boxes
+            for name, (a, b, c, d) in chip.shapes
+            if name == layer
         )
         if path:
             parts.append(f'<path fill="{COLOURS[layer]}" fill-opacity="0.6" d="{path}"><title>{layer}</title></path>')
@@ -199,11 +197,7 @@ def cell_pictures(design: Design) -> tuple[dict[str, str], dict[str, str]]:
     return found, left_out
 
 
-def _meets(a: Box, b: Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def draw_png(gds: bytes, pixels: int = 1200) -> bytes:
+def draw_png(gds: bytes) -> bytes:
     """Return a square PNG picture of a GDS file on white."""
     import klayout.lay as lay
 
@@ -217,7 +211,7 @@ def draw_png(gds: bytes, pixels: int = 1200) -> bytes:
         view.load_layout(str(source), add_cellview=True)
         view.max_hier()
         view.zoom_fit()
-        view.save_image(str(target), pixels, pixels)
+        view.save_image(str(target), _PIXELS, _PIXELS)
         return target.read_bytes()
 
 

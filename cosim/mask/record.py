@@ -23,6 +23,7 @@ from cosim.technology.drawing import DrawingRules
 
 WIRES, POSITIONS = "wires.csv", "positions.csv"
 _HEADER, _PLACES = ("net", "other", "kind", "farad"), ("device", "x_um", "y_um")  # names first, then _QUANTITIES
+_COUPLINGS = 40  # pairs of nets in the table of couplings
 _QUANTITIES = ("farad", "x_um", "y_um")
 _AGAIN = "draw this network again with cosim layout"
 
@@ -149,7 +150,7 @@ def _rows(
     return found
 
 
-def coupling_rows(parasitics: Iterable[Parasitic], count: int = 40) -> list[tuple[str, str, float, float]]:
+def coupling_rows(parasitics: Iterable[Parasitic]) -> list[tuple[str, str, float, float]]:
     """Return the pairs of nets with the largest coupling: net, other net, fF, share of the first net's total."""
     total: dict[str, float] = defaultdict(float)
     pairs: dict[tuple[str, str], float] = defaultdict(float)
@@ -159,7 +160,7 @@ def coupling_rows(parasitics: Iterable[Parasitic], count: int = 40) -> list[tupl
             if not {net, other} & {"vss", "vdd"}:
                 pairs[net, other] += one.farad
     found = [(net, other, farad * 1e15, farad / total[net]) for (net, other), farad in pairs.items() if total[net] > 0]
-    return sorted(found, key=lambda row: (-row[3], row[0], row[1]))[:count]
+    return sorted(found, key=lambda row: (-row[3], row[0], row[1]))[:_COUPLINGS]
 
 
 def check_units(drawn: ExtractedLayout, schematic: str) -> Checked:
@@ -196,13 +197,11 @@ def nets_of(circuit: Circuit) -> dict[str, str]:
     return {label_of(net): net for net in nets}
 
 
-def wire_capacitors(
-    parasitics: Iterable[Parasitic], names: dict[str, str], *, coupling: bool = True
-) -> list[Capacitor]:
+def wire_capacitors(parasitics: Iterable[Parasitic], names: dict[str, str]) -> list[Capacitor]:
     """Return the capacitors of a layout's wires: one for each pair of nets, and one from each net to ground.
 
-    names: the circuit's name of each net of the layout. A pair with a supply or below SMALLEST, and every pair without
-    `coupling`, becomes capacitance to ground.
+    names: the circuit's name of each net of the layout. A pair with a supply or below SMALLEST becomes capacitance to
+    ground.
     """
     pairs: dict[tuple[str, str], float] = defaultdict(float)
     for one in parasitics:
@@ -211,7 +210,7 @@ def wire_capacitors(
     kept: list[tuple[str, str, float]] = []
     for (a, b), farad in pairs.items():
         rails = [net for net in (a, b) if net in (GROUND, "vdd")]
-        if rails or not coupling or farad < SMALLEST:
+        if rails or farad < SMALLEST:
             for net in (a, b):
                 if net not in (GROUND, "vdd"):
                     ground[net] += farad
@@ -221,14 +220,11 @@ def wire_capacitors(
     return [Capacitor(f"wire{k}", a, b, farad) for k, (a, b, farad) in enumerate(sorted(kept))]
 
 
-def with_wires(design: Design, capacitors: Iterable[Capacitor]) -> Design:
-    """Return the design with the capacitors of its layout's wires in its circuit, which becomes flat."""
-    circuit = replace(design.flat, elements=(*design.flat.elements, *capacitors))
-    return replace(design, assembly=replace(design.assembly, circuit=circuit))
-
-
 def extracted(design: Design, folder: Path) -> Design:
-    """Return the design with the wires of a folder of `cosim layout`. Raises InputError for another design's wires."""
+    """Return the design with the wires of a folder of `cosim layout` as capacitors in its circuit, which becomes flat.
+
+    Raises InputError for another design's wires.
+    """
     found, names = read_wires(folder, design), nets_of(design.flat)
     unknown = sorted({net for one in found for net in (one.a, one.b)} - names.keys())
     if unknown:
@@ -236,4 +232,5 @@ def extracted(design: Design, folder: Path) -> Design:
             f"{folder}: its wires must be of nets of this circuit, not of {listed(unknown)}; "
             "draw it again with the options that it is compiled with"
         )
-    return with_wires(design, wire_capacitors(found, names))
+    circuit = replace(design.flat, elements=(*design.flat.elements, *wire_capacitors(found, names)))
+    return replace(design, assembly=replace(design.assembly, circuit=circuit))

@@ -38,7 +38,7 @@ _LOW = 6000  # nm, up to which a block is one of a row of switches
 _WORTH = 0.3  # of a row that switches must fill
 
 
-def wanted(block: TransistorBlock, order: dict[str, float]) -> float:
+def wanted(block: TransistorBlock, order: Mapping[str, float]) -> float:
     """Return the place of a transistor block along its row in the layout, 0 to 1: that of the nets at its ends."""
     at = [order[net] for net in block.ends if net not in RAILS]
     return sum(at) / len(at) if at else 0.5
@@ -66,7 +66,7 @@ def _between_wells(drawing: DrawingRules) -> int:
     return drawing["well_space"] + 2 * drawing["well_active"]
 
 
-def _items(blocks: Sequence[TransistorBlock], order: dict[str, float], drawing: DrawingRules) -> list[_Item]:
+def _items(blocks: Sequence[TransistorBlock], order: Mapping[str, float], drawing: DrawingRules) -> list[_Item]:
     return [
         _Item(
             order[one.bulk] if one.own_well else wanted(one, order),
@@ -261,7 +261,7 @@ def _merged(classes: dict[_Class, list[_Item]], limit: int, drawing: DrawingRule
 
 
 def arrange(
-    blocks: Sequence[TransistorBlock], order: dict[str, float], limit: int, drawing: DrawingRules
+    blocks: Sequence[TransistorBlock], order: Mapping[str, float], limit: int, drawing: DrawingRules
 ) -> list[BlockRow]:
     """Place all blocks in rows, by polarity and height one behind another; limit: the width of a row, nm."""
     rows: list[tuple[bool, list[_Item]]] = []
@@ -408,12 +408,12 @@ def _length(blocks: Sequence[TransistorBlock], drawing: DrawingRules) -> int:
 
 def _arrange(blocks: Sequence[TransistorBlock], wanted: RowGoals, rows: int, drawing: DrawingRules) -> list[WellBand]:
     limit = _length(blocks, drawing) // rows + 8000
-    return stack_rows(arrange(blocks, dict(wanted.order), limit, drawing), 0)
+    return stack_rows(arrange(blocks, wanted.order, limit, drawing))
 
 
 def _pile(bands: Sequence[WellBand], wanted: RowGoals, drawing: DrawingRules) -> list[WellBand]:
     piles = shortest([band.rows for band in bands], wanted.ports, wanted.urgent)
-    return piled(spaced(piles, drawing["well_space"]), 0)
+    return piled(spaced(piles, drawing["well_space"]))
 
 
 def _longest(bands: Sequence[WellBand], urgent: frozenset[str]) -> int:

@@ -227,8 +227,7 @@ def _draw_lower(tile: LayoutTile, block: TransistorBlock, x: int, drawing: Drawi
             if w < whole:
                 b = left + k * pitch
                 tile.add("comp", b, min(y1, gate), b + whole, max(y2, gate))
-            for shape in contacts((a, y1, a + w, y2), drawing):
-                tile.shapes.append(shape)
+            tile.shapes += contacts((a, y1, a + w, y2), drawing)
     end = max(drawing["poly_end"], _NEXT)
     tile.add("poly", x - end, at.gate, tile.right + end, at.gate + l)
 
@@ -279,8 +278,7 @@ def head(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
         tile.add("poly", x, at.gate, x + pad, low + STRIP)
         tile.add("poly", x, at.gate, x + pad + 2 * drawing["poly_active"], at.gate_top)
         box = (x - FREE, low - 60, x + pad, low + pad)
-    for shape in contacts((x, low, x + pad, low + pad), drawing):
-        tile.shapes.append(shape)
+    tile.shapes += contacts((x, low, x + pad, low + pad), drawing)
     tile.add("metal1", *box)
     tile.terminals.append(Terminal(block.gate, box))
     return tile

@@ -87,10 +87,10 @@ def row(polarity, well):
 def test_wells_keep_from_wells_only():
     """1.4 um of two wells are kept once, those to the substrate not at all."""
     n, p, own = (row("n", GROUND),), (row("p", VDD),), (row("p", OWN),)
-    height = piled([n, own, n], 0)[-1].high
-    assert piled(spaced([n, own, n], 1400), 0)[-1].high == height
-    assert piled(spaced([p, own, p], 1400), 0)[-1].high == height + 2800
-    assert piled(spaced([own, own, p], 1400), 0)[-1].high == height + 2800
+    height = piled([n, own, n])[-1].high
+    assert piled(spaced([n, own, n], 1400))[-1].high == height
+    assert piled(spaced([p, own, p], 1400))[-1].high == height + 2800
+    assert piled(spaced([own, own, p], 1400))[-1].high == height + 2800
 
 
 def test_plates_fill_the_height(gf180mcu):

@@ -119,8 +119,7 @@ def test_faults_are_seen(name, fault, gf180mcu):
 def test_the_same_bytes(gf180mcu):
     circuit, ports = flat(CELLS["schmitt"](gf180mcu))
     one, other = (
-        gds_bytes(layout_of(draw_chip(circuit, ports, gf180mcu, "cell"), drawing_of(gf180mcu)), packed=True)
-        for _ in range(2)
+        gds_bytes(layout_of(draw_chip(circuit, ports, gf180mcu, "cell"), drawing_of(gf180mcu))) for _ in range(2)
     )
     assert one == other
 
@@ -203,7 +202,7 @@ def test_reports_are_read_with_coordinates(tmp_path):
         "</categories><items><item><category>'M2.2a'</category><values><value>edge-pair: (1,2;1,4)/(3,4;3,2)</value>"
         "</values></item></items></report-database>"
     )
-    (found,) = read_violations(report, "main")
+    (found,) = read_violations(report)
     assert (found.rule, found.text, found.x, found.y) == ("M2.2a", "too near", 2.0, 3.0)
 
 
