@@ -26,11 +26,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.automata.network import BEFORE, GRID, STATE, Names, one_hot_layers, symbol_network
+from cosim.automata.network import GRID, STATE, Names, one_hot_layers, symbol_network
 from cosim.base.errors import InputError
 from cosim.network.automaton import MOST_STATES, Automaton, Whole, minimise
 from cosim.network.layers import Array
-from cosim.network.types import DelayedSignal, Network, Readout
+from cosim.network.types import Network, Readout
 
 OPEN = -1  # a symbol that never comes, an output that is of no concern
 
@@ -268,7 +268,7 @@ def side_by_side(blocks: BlockAutomata, weight: Array, alphabet: Alphabet, task:
     weights = np.stack([rounded[:, k, i] for k, i in kept], axis=1)
     readout = Readout((STATE,), weights, np.zeros(len(weights)), "last")
     named = Names(alphabet.symbols, tuple(f"{k}.{i}" for k, i in kept), alphabet.labels)
-    return symbol_network(layers, readout, named, task, {BEFORE: DelayedSignal(STATE)})
+    return symbol_network(layers, readout, named, task)
 
 
 def _rounded(weight: Array, met: Whole, right: Whole) -> Array:

@@ -30,7 +30,7 @@ from cosim.automata.rows import LogicRow, Mask, Terms, cheapest_row, readout_of,
 from cosim.network.automaton import Automaton, Whole
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer
-from cosim.network.types import INPUT, DelayedSignal, Network, Readout
+from cosim.network.types import INPUT, Network, Readout
 
 BITS, BEFORE, STEERED = "bits", "bits_1", "steered"
 _LOW, _HIGH = 0.25, 0.75
@@ -132,8 +132,7 @@ def network_of_cascade(automaton: Automaton, cascade: Cascade, task: str) -> Net
         sources[STEERED] = np.zeros((count, len(products)))
         sources[STEERED][into, np.arange(len(products))] = weight
     layers.append(_cells(automaton, cascade, [row for _, row in rows], sources))
-    late = {BEFORE: DelayedSignal(BITS)} if any(BEFORE in layer.sources for layer in layers) else {}
-    return symbol_network(layers, Readout((BITS,), *weights, "last"), names_by_strings(automaton), task, late)
+    return symbol_network(layers, Readout((BITS,), *weights, "last"), names_by_strings(automaton), task)
 
 
 def _products(literals: Array, symbols: int) -> AndLayer:

@@ -21,7 +21,7 @@ from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer, ReluLayer,
 from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network
 
 GRID = 1 / 8
-PRODUCTS, STATE, BEFORE = "products", "state", "state_1"
+PRODUCTS, STATE = "products", "state"
 
 
 def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndLayer) -> Network:
@@ -39,7 +39,7 @@ def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndL
     layers = one_hot_layers(automaton.next, np.arange(states) == automaton.start, (PRODUCTS, STATE), products)
     labelled = (automaton.output[None, :] == np.arange(len(automaton.labels))[:, None]).astype(float)
     readout = Readout((STATE,), labelled, np.zeros(len(automaton.labels)), "last")
-    return symbol_network(layers, readout, automaton, task, {BEFORE: DelayedSignal(STATE)})
+    return symbol_network(layers, readout, automaton, task)
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,19 @@ def symbol_network(
     readout: Readout,
     named: Names | Automaton,
     task: str,
-    late: Mapping[str, DelayedSignal],
     ranges: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
 ) -> Network:
-    """Return a checked network that reads symbols, one bit each.
+    """Return a checked network that reads symbols, one bit each, and signals a frame late under NAME_1.
 
     ranges: the ranges of states that are not those of Schmitt triggers.
     """
     symbols = len(named.symbols)
+    late = {
+        name: DelayedSignal(name.removesuffix("_1"))
+        for layer in layers
+        for name in layer.sources
+        if name.endswith("_1")
+    }
     return check_network(
         Network(
             InputEncoding(np.zeros(symbols), np.ones(symbols), levels=1),

@@ -21,7 +21,7 @@ found by a linear program and rounded to the grid; a product without such weight
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -33,7 +33,7 @@ from cosim.automata.network import names_by_strings, one_hot_layers, symbol_netw
 from cosim.automata.rows import readout_of
 from cosim.network.automaton import Automaton, Whole
 from cosim.network.layers import MOST_BITS, AndLayer, FirstQuadrantLayer, Layer, SignedLayer
-from cosim.network.types import INPUT, DelayedSignal, Network, Readout
+from cosim.network.types import INPUT, Network, Readout
 
 MOST_SEARCHED = 40  # states; partitions of larger automata are not searched
 _MOST_PARTITIONS = 300
@@ -223,27 +223,8 @@ def _join(automaton: Automaton, pairs: list[tuple[int, int]]) -> Partition:
     return tuple(number.setdefault(top(state), len(number)) for state in range(len(above)))
 
 
-Array = NDArray[np.float64]
 LATCH = "latch"
 _KEEP, _LOW, _HIGH = 0.5, 0.25, 0.75
-
-
-@dataclass
-class _Layers:
-    """Layers so far; recurrent ones in the order of the product's parts, latches as one layer in front."""
-
-    layers: list[Layer] = field(default_factory=list[Layer])
-    read: list[str] = field(default_factory=list[str])
-    zeros: list[Array] = field(default_factory=list[Array])  # level 0 of each cell that is read
-    late: dict[str, DelayedSignal] = field(default_factory=dict[str, DelayedSignal])
-    known: dict[str, Array] = field(default_factory=dict[str, Array])  # ranges of states
-
-    def add(self, cells: Layer, zero: float = 0.0) -> None:
-        """Add to an automaton's network a recurrent layer that the readout reads; zero: the value of a cell that is
-        off."""
-        self.layers.append(cells)
-        self.read.append(cells.name)
-        self.zeros.append(np.full(cells.width, zero))
 
 
 def network_of_product(automaton: Automaton, product: Product, task: str) -> Network | None:
@@ -253,14 +234,18 @@ def network_of_product(automaton: Automaton, product: Product, task: str) -> Net
     weights = readout_of(automaton, np.concatenate([part.features for part in (*latches, *others)], axis=1))
     if weights is None:
         return None
-    found = _Layers()
-    if latches:
-        found.add(_latches(latches))
+    layers: list[Layer] = [_latches(latches)] if latches else []
     for k, part in enumerate(others):
-        (_add_toggles if part.kind == "toggles" else _add_one_hot)(found, part, k)
+        if part.kind == "toggles":
+            layers += _toggles(part, k)
+        else:
+            layers += one_hot_layers(part.next, np.arange(part.bits) == part.start, (f"products{k}", f"state{k}"))
+    cells = [layer for layer in layers if not isinstance(layer, AndLayer)]
+    known = {layer.name: ranges(layer.width) for layer in cells if isinstance(layer, SignedLayer)}
+    zeros = np.concatenate([known[layer.name][0] if layer.name in known else np.zeros(layer.width) for layer in cells])
     weight, bias = weights
-    readout = Readout(tuple(found.read), weight, bias - weight @ np.concatenate(found.zeros), "last")
-    return symbol_network(found.layers, readout, names_by_strings(automaton), task, found.late, found.known)
+    readout = Readout(tuple(layer.name for layer in cells), weight, bias - weight @ zeros, "last")
+    return symbol_network(layers, readout, names_by_strings(automaton), task, known)
 
 
 def _latches(parts: list[AutomatonPart]) -> FirstQuadrantLayer:
@@ -272,30 +257,19 @@ def _latches(parts: list[AutomatonPart]) -> FirstQuadrantLayer:
     return FirstQuadrantLayer(LATCH, (INPUT,), weight, 0 * ones, _LOW * ones, _HIGH * ones, ones, initial=initial)
 
 
-def _add_one_hot(found: _Layers, part: AutomatonPart, k: int) -> None:
-    name = f"state{k}"
-    products, states = one_hot_layers(part.next, np.arange(part.bits) == part.start, (f"products{k}", name))
-    found.layers.append(products)
-    found.late[f"{name}_1"] = DelayedSignal(name)
-    found.add(states)
-
-
-def _add_toggles(found: _Layers, part: AutomatonPart, k: int) -> None:
-    bits, name = part.bits, f"count{k}"
+def _toggles(part: AutomatonPart, k: int) -> list[Layer]:
+    """Return the toggles of a part, behind the carries of their chain where there are several."""
+    bits, name, carry = part.bits, f"count{k}", f"carry{k}"
     moves = np.flatnonzero(part.next[0] == 1)
-    ones, before, carry = np.ones(bits), f"{name}_1", f"carry{k}"
+    half, alpha = np.full(bits, 0.5), np.full(bits, ALPHA)
     first = np.isin(np.arange(part.next.shape[1]), moves).astype(float)[None, :]
     if bits == 1:
-        cells = SignedLayer(name, (INPUT,), first, np.zeros(1), np.full(1, 0.5), np.full(1, ALPHA), epsilon=-1.0)
-    else:
-        below = np.tril(np.ones((bits, bits)), -1)
-        rows = np.concatenate(
-            [np.repeat(np.eye(part.next.shape[1])[moves], bits, 0), np.tile(below, (len(moves), 1))], 1
-        )
-        bias = 1 - rows.sum(axis=1) + ALPHA * np.tile(below.sum(axis=1), len(moves))
-        found.layers.append(AndLayer(carry, (INPUT, before), rows, bias))
-        found.late[before] = DelayedSignal(name)
-        into = np.tile(np.eye(bits), (1, len(moves)))
-        cells = SignedLayer(name, (carry,), into, np.zeros(bits), 0.5 * ones, ALPHA * ones, epsilon=-1.0)
-    found.known[name] = ranges(bits)
-    found.add(cells, -ALPHA)
+        return [SignedLayer(name, (INPUT,), first, np.zeros(1), half, alpha, epsilon=-1.0)]
+    below = np.tril(np.ones((bits, bits)), -1)
+    rows = np.concatenate([np.repeat(np.eye(part.next.shape[1])[moves], bits, 0), np.tile(below, (len(moves), 1))], 1)
+    bias = 1 - rows.sum(axis=1) + ALPHA * np.tile(below.sum(axis=1), len(moves))
+    into = np.tile(np.eye(bits), (1, len(moves)))
+    return [
+        AndLayer(carry, (INPUT, f"{name}_1"), rows, bias),
+        SignedLayer(name, (carry,), into, np.zeros(bits), half, alpha, epsilon=-1.0),
+    ]
