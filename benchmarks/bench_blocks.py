@@ -81,13 +81,13 @@ def hard(name: str, digits: int, shape: BlockShape, seed: int) -> None:
     print(f"{where}: {when}", flush=True)
     if not found.learned:
         return
-    few = extract(found, task)
-    network = network_of(few.automaton, name)
-    strings = [*tour(few.automaton, LENGTH), *task.draw(np.random.default_rng(1), FRAMES // LENGTH, LENGTH)]
+    automaton, least = extract(found, task)
+    network = network_of(automaton, name)
+    strings = [*tour(automaton, LENGTH), *task.draw(np.random.default_rng(1), FRAMES // LENGTH, LENGTH)]
     accuracy = accuracy_of(found.model, task, STEPS, STRINGS)
     differ = held(network, found.model, task)
     print(
-        f"    {accuracy:.6%} at {STEPS} steps; {len(few.automaton.states)} states, at least {few.least}; "
+        f"    {accuracy:.6%} at {STEPS} steps; {len(automaton.states)} states, at least {least}; "
         f"{differ} of {FRAMES} frames differ in software; {on_transistors(network, strings)}",
         flush=True,
     )

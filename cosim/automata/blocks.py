@@ -46,16 +46,9 @@ class Partial:
     output: Whole
 
 
-@dataclass(frozen=True)
-class Fewest:
-    """automaton: what was found; least: states that any automaton of the same answers has."""
-
-    automaton: Automaton
-    least: int
-
-
-def fewest(partial: Partial) -> Fewest:
-    """Return an automaton of few states that answers as `partial` wherever that is not open, and a lower bound."""
+def fewest(partial: Partial) -> tuple[Automaton, int]:
+    """Return an automaton of few states that answers as `partial` wherever that is not open, and how many states any
+    such automaton has at least."""
     small = _equal_states(partial)
     apart = _apart(small)
     group = _merged(small, apart)
@@ -71,7 +64,7 @@ def fewest(partial: Partial) -> Fewest:
             output[here] = small.output[state]
     whole = Automaton(partial.symbols, tuple(map(str, range(len(kinds)))), partial.labels, follow, 0, output)
     found = minimise(whole)
-    return Fewest(replace(found, states=tuple(f"s{k}" for k in range(len(found.states)))), _clique(apart))
+    return replace(found, states=tuple(f"s{k}" for k in range(len(found.states)))), _clique(apart)
 
 
 def _equal_states(partial: Partial) -> Partial:

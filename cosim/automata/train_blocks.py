@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.automata.blocks import KEEP, BlockAutomata, Fewest, StringTask, fewest
+from cosim.automata.blocks import KEEP, BlockAutomata, StringTask, fewest
 from cosim.automata.learn import Oracle, Word
 from cosim.base.errors import InputError
-from cosim.network.automaton import Whole
+from cosim.network.automaton import Automaton, Whole
 from cosim.network.layers import Array
 from cosim.training.cells import FirstQuadrantCell
 from cosim.training.config import Architecture
@@ -341,8 +341,11 @@ def say(model: BlockRecurrence, strings: np.ndarray) -> np.ndarray:
         return model(torch.from_numpy(strings)).argmax(dim=2).numpy()
 
 
-def extract(trained: TrainedBlocks, task: StringTask) -> Fewest:
-    """Return an automaton of few states that trained blocks follow. Raises InputError for blocks not learned."""
+def extract(trained: TrainedBlocks, task: StringTask) -> tuple[Automaton, int]:
+    """Return an automaton of few states that trained blocks follow, and how many states it has at least.
+
+    Raises InputError for blocks not learned.
+    """
     if not trained.learned:
         raise InputError(
             f"{task.name}: blocks must answer strings of {LONG} symbols without an error, and are right on "

@@ -31,7 +31,7 @@ def test_one_automaton_and_its_network(seed):
     blocks, _ = random_blocks(seed)
     strings = np.random.default_rng(seed).integers(0, SYMBOLS, (4, 60))
     wanted = blocks.run(strings)
-    automaton = fewest(blocks.product(ALPHABET)).automaton
+    automaton, _ = fewest(blocks.product(ALPHABET))
     np.testing.assert_array_equal([automaton.output[automaton.run(string)] for string in strings], wanted)
     x, lengths = one_hot(SYMBOLS, list(strings))
     decided = run_reference(network_of(automaton, "it"), x, lengths).readout.argmax(axis=2)
@@ -74,7 +74,7 @@ def test_symbols_in_turn():
     assert found == [(0, (0,)), (1, (1,))]
     words, decided = blocks.words(turns)
     assert words == [(), (0,)] and decided.tolist() == [0, 1]
-    assert len(fewest(blocks.product(alphabet)).automaton.states) == 2
+    assert len(fewest(blocks.product(alphabet))[0].states) == 2
 
 
 def test_what_is_too_large():

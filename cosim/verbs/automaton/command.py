@@ -181,12 +181,12 @@ def _train(options: AutomatonOptions, session: VerbSession, kind: str) -> "tuple
 
     blocks, states = options.blocks or _BLOCKS[kind]
     trained = train_blocks(task, BlockShape(blocks, states, bits=options.bits), options.seed, tell)
-    found = extract(trained, task)
+    automaton, least = extract(trained, task)
     session.echo(
         f"learned in {trained.iterations} iterations by {blocks} blocks of {states} states"
-        f"{f' and {options.bits} bits' if options.bits else ''}; at least {found.least} states are needed"
+        f"{f' and {options.bits} bits' if options.bits else ''}; at least {least} states are needed"
     )
-    return f"{kind} of {digits}", found.automaton
+    return f"{kind} of {digits}", automaton
 
 
 def _learn(path: Path, session: VerbSession, strings: "Callable[[int], list[Whole]]") -> "Automaton":
