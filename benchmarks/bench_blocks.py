@@ -58,7 +58,7 @@ def trained(task: StringTask, shape: BlockShape, seed: int, **how: int) -> tuple
 def held(network: Network, model: BlockRecurrence, task: StringTask) -> int:
     """Decisions of a network that differ from those of blocks on 200 frames, of those that are of concern."""
     strings = task.draw(np.random.default_rng(1), FRAMES // LENGTH, LENGTH)
-    x, lengths = one_hot(len(task.alphabet.symbols), list(strings))
+    x, lengths = one_hot(len(task.symbols), list(strings))
     decided = run_reference(network, x, lengths).readout.argmax(axis=2)
     return int((decided != say(model, strings))[:, task.concerned(LENGTH)].sum())
 
@@ -92,7 +92,7 @@ def hard(name: str, digits: int, shape: BlockShape, seed: int) -> None:
         flush=True,
     )
     if not shape.hidden:
-        beside = side_by_side(found.model.automata(), found.model.weights(), task.alphabet, name)
+        beside = side_by_side(found.model.automata(), found.model.weights(), task)
         print(
             f"    side by side: {beside.layers[1].width} cells, {held(beside, found.model, task)} of {FRAMES} frames "
             f"differ in software; {on_transistors(beside, strings[-FRAMES // LENGTH :])}",
@@ -107,7 +107,7 @@ def real(form: Form) -> None:
     print(f"sum(3) 4x8 {form}, seed 0: {when}", flush=True)
     rng = np.random.default_rng(2)
     words = [tuple(rng.integers(0, 3, rng.integers(1, ASKED + 1)).tolist()) for _ in range(300)]
-    names = task.alphabet.symbols, task.alphabet.labels
+    names = task.symbols, task.labels
     asked = learn(blocks_oracle(found.model), names, words, MOST)
     line = f"    asked {asked.queries} strings: {len(asked.automaton.states)} states, {asked.differing} of 300 differ"
     for steps in (ASKED, 40, 100, 500):

@@ -143,14 +143,31 @@ _SCALES = 1.0, 2.0, 4.0  # of the largest weight of a readout
 
 
 @dataclass(frozen=True)
-class Alphabet:
-    """symbols, labels: names; turns: (period, symbols), the symbols that may come at step t modulo period; judged:
-    (period,), whether the decision behind them is of concern."""
+class StringTask:
+    """Strings of symbols and what is right behind each symbol.
 
+    symbols, labels: names; turns: (period, symbols), the symbols that may come at step t modulo period; judged:
+    (period,), whether the decision behind them is of concern; answers: strings (n, time) of symbols' places -> places
+    of labels behind each, alike.
+    """
+
+    name: str
     symbols: tuple[str, ...]
     labels: tuple[str, ...]
     turns: NDArray[np.bool_]
     judged: NDArray[np.bool_]
+    answers: Callable[[Whole], Whole]
+
+    def draw(self, rng: np.random.Generator, count: int, steps: int) -> Whole:
+        """Draw random strings of an automaton's symbols (count, steps), each symbol that may come equally likely."""
+        allowed = self.turns[np.arange(steps) % len(self.turns)]
+        choice = rng.integers(0, allowed.sum(axis=1), (count, steps))
+        places = np.argsort(~allowed, axis=1, kind="stable")
+        return places[np.arange(steps), choice]
+
+    def concerned(self, steps: int) -> NDArray[np.bool_]:
+        """Return (steps,) booleans: the automaton's answer behind this step of a string counts."""
+        return self.judged[np.arange(steps) % len(self.judged)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,28 +246,28 @@ class BlockAutomata:
             words[place] = (*words[state], symbol)
         return words, self.decide(np.array([states for _, states in found]))
 
-    def product(self, alphabet: Alphabet) -> Partial:
+    def product(self, task: StringTask) -> Partial:
         """Return all blocks as one automaton.
 
         OPEN are symbols that never come, decisions that do not count, and the decision before the first symbol.
         """
-        found, follow = self.reached(alphabet.turns)
+        found, follow = self.reached(task.turns)
         before = np.array([turn for turn, _ in found]) - 1
-        output = np.where(alphabet.judged[before], self.decide(np.array([states for _, states in found])), OPEN)
+        output = np.where(task.judged[before], self.decide(np.array([states for _, states in found])), OPEN)
         follow = np.concatenate([follow[:1], follow])  # before the first symbol nothing is said: a state of its own
         follow = np.where(follow == OPEN, OPEN, follow + 1)
-        return Partial(alphabet.symbols, alphabet.labels, follow, np.concatenate([[OPEN], output]))
+        return Partial(task.symbols, task.labels, follow, np.concatenate([[OPEN], output]))
 
 
-def side_by_side(blocks: BlockAutomata, weight: Array, alphabet: Alphabet, task: str) -> Network:
+def side_by_side(blocks: BlockAutomata, weight: Array, task: StringTask) -> Network:
     """Return a network of the blocks' automata, read out by weights (labels, blocks, states) on their states.
 
     Weights are rounded to the grid, which must leave all decisions that count as they are: raises InputError where it
     does not, and for too many cells.
     """
-    found, _ = blocks.reached(alphabet.turns)
+    found, _ = blocks.reached(task.turns)
     met = np.array([states for _, states in found])
-    judged = alphabet.judged[np.array([turn for turn, _ in found]) - 1]
+    judged = task.judged[np.array([turn for turn, _ in found]) - 1]
     kept = [(k, i) for k in range(len(blocks.next)) for i in sorted({0, *met[:, k].tolist()})]
     if len(kept) > MOST_STATES:
         raise InputError(f"blocks must have at most {MOST_STATES} states that are reached, not {len(kept)}")
@@ -260,8 +277,8 @@ def side_by_side(blocks: BlockAutomata, weight: Array, alphabet: Alphabet, task:
     layers = one_hot_layers(follow, np.array([i == 0 for _, i in kept]))
     weights = np.stack([rounded[:, k, i] for k, i in kept], axis=1)
     readout = Readout((STATE,), weights, np.zeros(len(weights)), "last")
-    named = Names(alphabet.symbols, tuple(f"{k}.{i}" for k, i in kept), alphabet.labels)
-    return symbol_network(layers, readout, named, task)
+    named = Names(task.symbols, tuple(f"{k}.{i}" for k, i in kept), task.labels)
+    return symbol_network(layers, readout, named, task.name)
 
 
 def _rounded(weight: Array, met: Whole, right: Whole) -> Array:
@@ -284,26 +301,6 @@ MOST_DIGITS = 32
 OPERATORS = ("+", "-", "x")
 
 
-@dataclass(frozen=True)
-class StringTask:
-    """answers: strings (n, time) of symbols' places -> places of labels behind each, alike."""
-
-    name: str
-    alphabet: Alphabet
-    answers: Callable[[Whole], Whole]
-
-    def draw(self, rng: np.random.Generator, count: int, steps: int) -> Whole:
-        """Draw random strings of an automaton's symbols (count, steps), each symbol that may come equally likely."""
-        allowed = self.alphabet.turns[np.arange(steps) % len(self.alphabet.turns)]
-        choice = rng.integers(0, allowed.sum(axis=1), (count, steps))
-        places = np.argsort(~allowed, axis=1, kind="stable")
-        return places[np.arange(steps), choice]
-
-    def concerned(self, steps: int) -> NDArray[np.bool_]:
-        """Return (steps,) booleans: the automaton's answer behind this step of a string counts."""
-        return self.alphabet.judged[np.arange(steps) % len(self.alphabet.judged)]
-
-
 def string_task(name: str, count: int) -> StringTask:
     """Return the task of strings sum, even-pair or mod-arith of `count` digits.
 
@@ -314,14 +311,13 @@ def string_task(name: str, count: int) -> StringTask:
     digits = tuple(map(str, range(count)))
     any_one, always = np.ones((1, count), dtype=bool), np.ones(1, dtype=bool)
     if name == "sum":
-        return StringTask(name, Alphabet(digits, digits, any_one, always), lambda u: np.cumsum(u, axis=1) % count)
+        return StringTask(name, digits, digits, any_one, always, lambda u: np.cumsum(u, axis=1) % count)
     if name == "even-pair":
-        same = Alphabet(digits, ("no", "yes"), any_one, always)
-        return StringTask(name, same, lambda u: (u == u[:, :1]).astype(np.int64))
+        labels = "no", "yes"
+        return StringTask(name, digits, labels, any_one, always, lambda u: (u == u[:, :1]).astype(np.int64))
     turns = np.zeros((2, count + len(OPERATORS)), dtype=bool)
     turns[0, :count] = turns[1, count:] = True
-    alphabet = Alphabet((*digits, *OPERATORS), digits, turns, np.array([True, False]))
-    return StringTask(name, alphabet, _values(count))
+    return StringTask(name, (*digits, *OPERATORS), digits, turns, np.array([True, False]), _values(count))
 
 
 def _values(count: int) -> Callable[[Whole], Whole]:

@@ -284,7 +284,7 @@ class StringProblem(Problem[BlockRecurrence]):
         self.task, self.seed, self.length = task, seed, length
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.model = BlockRecurrence(len(task.alphabet.symbols), len(task.alphabet.labels), shape)
+            self.model = BlockRecurrence(len(task.symbols), len(task.labels), shape)
         self.descent = Descent(most, LEARNING_RATE, constant=True)
         self.settings = asdict(shape) | {"iterations": most, "length": length}
         self.rng, self.found = np.random.default_rng(seed), TrainedBlocks(self.model, 0, float("nan"), 0.0, None)
@@ -311,7 +311,7 @@ def _check(model: BlockRecurrence, task: StringTask, iteration: int, loss: float
 
 
 def _wrong_states(model: BlockRecurrence, task: StringTask) -> int:
-    words, decided = model.automata().words(task.alphabet.turns)
+    words, decided = model.automata().words(task.turns)
     lengths = np.array([len(word) for word in words])
     right = task.answers(_padded(words))[np.arange(len(words)), lengths - 1]
     counts = task.concerned(lengths.max())[lengths - 1] & (lengths > 0)
@@ -352,7 +352,7 @@ def extract(trained: TrainedBlocks, task: StringTask) -> tuple[Automaton, int]:
             f"{trained.accuracy:.2%} after {trained.iterations} iterations, wrong in {trained.wrong or 0} of their "
             "states; take another --seed, or more or larger --blocks"
         )
-    return fewest(trained.model.automata().product(task.alphabet))
+    return fewest(trained.model.automata().product(task))
 
 
 def blocks_oracle(model: BlockRecurrence) -> Oracle:

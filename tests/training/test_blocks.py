@@ -90,7 +90,7 @@ def test_blocks_and_bits_are_one_machine():
     """In torch, step by step, and as one automaton; bits are set, reset and kept."""
     torch.manual_seed(4)
     task = string_task("even-pair", 3)
-    model = BlockRecurrence(3, len(task.alphabet.labels), BlockShape(2, 3, bits=4))
+    model = BlockRecurrence(3, len(task.labels), BlockShape(2, 3, bits=4))
     strings = task.draw(np.random.default_rng(0), 20, 60)
     automata = model.automata()
     states, written = np.zeros((20, 6), dtype=np.int64), set()
@@ -102,7 +102,7 @@ def test_blocks_and_bits_are_one_machine():
     with torch.no_grad():
         said = model(torch.from_numpy(strings)).argmax(dim=2).numpy()
     np.testing.assert_array_equal(automata.run(strings), said)
-    whole = automata.product(task.alphabet)
+    whole = automata.product(task)
     place = np.zeros(20, dtype=np.int64)
     for t, symbols in enumerate(strings.T):
         place = whole.next[place, symbols]
@@ -175,5 +175,5 @@ def test_real_blocks_are_asked(form):
     assert found.wrong is None and accuracy_of(found.model, task, 12, 64) == 1.0
     rng = np.random.default_rng(0)
     words = [tuple(rng.integers(0, 2, rng.integers(1, 13)).tolist()) for _ in range(200)]
-    asked = learn(blocks_oracle(found.model), (task.alphabet.symbols, task.alphabet.labels), words, 16)
+    asked = learn(blocks_oracle(found.model), (task.symbols, task.labels), words, 16)
     assert asked.differing == 0 and len(asked.automaton.states) == 2 and exact(asked.automaton, task)
