@@ -81,18 +81,13 @@ def dilated_line(cells: int, divided: int) -> Network:
         raise ValueError(f"cells must lie in 1 to {MOST_CELLS}, not {cells}; a longer memory is a digital one")
     if not 1 <= divided <= MOST_DIVIDED:
         raise ValueError(f"divided must lie in 1 to {MOST_DIVIDED}, not {divided}")
-    ones, before = np.ones(cells), "line_1"
-    carry, count = chain(divided)
-    carry = AndLayer(carry.name, carry.sources, np.insert(carry.weight, 1, 0.0, axis=1), carry.bias)
-    tick = ReluLayer(TICK, (BEFORE,), np.ones((1, divided)), np.array([1 - divided + divided * ALPHA]))
+    before = "line_1"
     bits = np.concatenate([np.eye(cells, 2 + cells, k=1), np.ones((cells, divided))], axis=1)
-    gates = AndLayer(STEERED, (INPUT, before, BEFORE), bits, -divided + divided * ALPHA * ones)
-    weight = np.concatenate([np.full((cells, 1), -0.5), np.eye(cells)], axis=1)
-    line = FirstQuadrantLayer(LINE, (TICK, STEERED), weight, 0.5 * ones, 0.25 * ones, 0.75 * ones, ones)
+    gates = AndLayer(STEERED, (INPUT, before, BEFORE), bits, -divided + divided * ALPHA * np.ones(cells))
     return check_network(
         Network(
             InputEncoding(np.zeros(2), np.ones(2), levels=1),
-            (carry, count, tick, gates, line),
+            (*_clock(divided, 1), gates, _keeping((TICK, STEERED), np.eye(cells))),
             Readout((LINE,), np.eye(cells), np.zeros(cells), "last"),
             f"line of {cells} bits, every {2**divided} frames",
             weight_grid=GRID,
@@ -100,6 +95,24 @@ def dilated_line(cells: int, divided: int) -> Network:
             late={BEFORE: DelayedSignal(COUNT), before: DelayedSignal(LINE)},
         )
     )
+
+
+def _clock(divided: int, unread: int) -> tuple[Layer, Layer, Layer]:
+    """Return the layers that divide the frame clock: carries and toggles of a counter, and the tick where all are on.
+
+    unread: inputs behind the clock's enable, which no carry reads.
+    """
+    carry, count = chain(divided)
+    carry = replace(carry, weight=np.insert(carry.weight, [1] * unread, 0.0, axis=1))
+    tick = ReluLayer(TICK, (BEFORE,), np.ones((1, divided)), np.array([1 - divided + divided * ALPHA]))
+    return carry, count, tick
+
+
+def _keeping(sources: tuple[str, ...], weight: Array) -> FirstQuadrantLayer:
+    """Return the cells of a line that keep what they hold without a tick, which is the first of the sources."""
+    ones = np.ones(len(weight))
+    rows = np.hstack([-0.5 * ones[:, None], weight])
+    return FirstQuadrantLayer(LINE, sources, rows, 0.5 * ones, 0.25 * ones, 0.75 * ones, ones)
 
 
 STATE, PAIRS, GATE, SENT, MOVED, LINE, ARRIVED = "state", "pairs", "gate", "sent", "moved", "line", "arrived"
@@ -253,16 +266,11 @@ def _line(unit: SteeredLine) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
     if not unit.divided:
         line = following(LINE, (SENT, f"{LINE}_1"), np.hstack([np.eye(cells), shift]))
         return (sent, arrived, line), ()
-    divided, ones = unit.divided, np.ones(cells)
-    carry, count = chain(divided)
-    carry = replace(carry, weight=np.insert(carry.weight, [1] * unit.inputs, 0.0, axis=1))
-    tick = ReluLayer(TICK, (BEFORE,), np.ones((1, divided)), np.array([1 - divided + divided * ALPHA]))
-    kept = shift.any(axis=1)
+    divided, kept = unit.divided, shift.any(axis=1)
     moves = np.hstack([shift[kept], np.ones((kept.sum(), divided))])
-    moved = AndLayer(MOVED, (f"{LINE}_1", BEFORE), moves, -divided + divided * ALPHA * ones[kept])
-    weight = np.hstack([-0.5 * ones[:, None], np.eye(cells), np.eye(cells)[:, kept]])
-    line = FirstQuadrantLayer(LINE, (TICK, SENT, MOVED), weight, 0.5 * ones, 0.25 * ones, 0.75 * ones, ones)
-    return (sent, arrived, moved, line), (carry, count, tick)
+    moved = AndLayer(MOVED, (f"{LINE}_1", BEFORE), moves, -divided + divided * ALPHA * np.ones(kept.sum()))
+    line = _keeping((TICK, SENT, MOVED), np.hstack([np.eye(cells), np.eye(cells)[:, kept]]))
+    return (sent, arrived, moved, line), _clock(divided, unit.inputs)
 
 
 def _deciding(name: str, sources: tuple[str, ...], weight: Array, bias: Array, step: float) -> FirstQuadrantLayer:
