@@ -69,14 +69,8 @@ class SteeredBits(nn.Module):
         return SteeredLine(*parts, labels=labels, step=GRID)
 
 
-@dataclass(frozen=True)
-class BitTraining:
-    """Settings of a steered line's training; the accuracy is measured every `check_every` iterations."""
-
-    iterations: int = 700
-    batch: int = 64
-    rate: float = 1e-2
-    check_every: int = 50
+MOST, BATCH, LEARNING_RATE = 700, 64, 1e-2
+CHECK_EVERY = 50  # iterations
 
 
 @dataclass(frozen=True)
@@ -88,12 +82,12 @@ class TrainedBits:
     accuracy: float
 
 
-def train_bits(draw: Draw, shape: BitShape, seed: int, how: BitTraining = BitTraining()) -> TrainedBits:
+def train_bits(draw: Draw, shape: BitShape, seed: int, *, most: int = MOST) -> TrainedBits:
     """Train a steered delay line on strings of bits by Adam and cross entropy at every step.
 
-    Training ends when all answers on 200 strings are right, or with the last iteration.
+    Training ends when all answers on 200 strings are right, or after `most` iterations.
     """
-    problem = BitProblem(draw, shape, seed, how)
+    problem = BitProblem(draw, shape, seed, most)
     loop = TrainingLoop(problem)
     loop.run()
     loop.take_best()
@@ -104,17 +98,17 @@ class BitProblem(Problem[SteeredBits]):
     """The training of a unit of bits; of two measured ones that of more right answers is the better one, then the
     later one."""
 
-    def __init__(self, draw: Draw, shape: BitShape, seed: int, how: BitTraining) -> None:
-        self.draw, self.how, self.seed = draw, how, seed
+    def __init__(self, draw: Draw, shape: BitShape, seed: int, most: int) -> None:
+        self.draw, self.seed = draw, seed
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.model = SteeredBits(shape)
-        self.descent = Descent(how.iterations, how.rate, constant=True)
-        self.settings = asdict(shape) | asdict(how)
+        self.descent = Descent(most, LEARNING_RATE, constant=True)
+        self.settings = asdict(shape) | {"iterations": most}
         self.rng = np.random.default_rng(seed)
 
     def loss(self, iteration: int) -> Tensor:
-        x, y = map(torch.from_numpy, self.draw(self.rng, self.how.batch))
+        x, y = map(torch.from_numpy, self.draw(self.rng, BATCH))
         return nn.functional.cross_entropy(self.model(x).flatten(0, 1), y.flatten())
 
     def settle(self) -> None:
@@ -122,7 +116,7 @@ class BitProblem(Problem[SteeredBits]):
             part.clip_()
 
     def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
-        if iteration % self.how.check_every and iteration < self.how.iterations:
+        if iteration % CHECK_EVERY and iteration < self.descent.iterations:
             return Measurement()
         found = accuracy_of(self.model.exported(), self.draw)
         return Measurement(rank=(-found, -float(iteration)), finished=found == 1.0)

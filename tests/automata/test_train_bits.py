@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from cosim.automata.steered import run_steered
-from cosim.automata.train_bits import BitShape, BitTraining, SteeredBits, chosen_lags, generate_chosen_lag, train_bits
+from cosim.automata.train_bits import BitShape, SteeredBits, chosen_lags, generate_chosen_lag, train_bits
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -35,8 +35,7 @@ def test_every_weight_has_a_gradient():
 
 
 def test_the_same_seed_trains_the_same():
-    how = BitTraining(iterations=4, batch=8, check_every=2)
-    a, b = (train_bits(chosen_lags((1, 2)), BitShape(3, 2, 2), 5, how) for _ in range(2))
+    a, b = (train_bits(chosen_lags((1, 2)), BitShape(3, 2, 2), 5, most=4) for _ in range(2))
     assert a.accuracy == b.accuracy
     np.testing.assert_array_equal(a.unit.gate_weight, b.unit.gate_weight)
 
