@@ -11,8 +11,10 @@ Where the paper is silent: PE has m numbers with periods from 2 pi to 2 pi 10^4;
 the gate of (25) reads the normalised input of the block; (28) keeps m features up to its last Linear.
 """
 
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import torch
@@ -58,7 +60,7 @@ class BackboneBlock(nn.Module):
     Of repeated steps everything before the cell is computed once.
     """
 
-    def __init__(self, width: int, cell: SoftwareCell, *, positions: bool, dropout: float = 0.0) -> None:
+    def __init__(self, width: int, cell: SoftwareCell | Parallel, *, positions: bool, dropout: float = 0.0) -> None:
         super().__init__()
         self.cell = cell
         self.u1, self.u2 = nn.Parameter(torch.ones(width)), nn.Parameter(torch.ones(width))
@@ -144,7 +146,7 @@ class Backbone(nn.Module):
         return (x * valid[:, :, None]).sum(dim=1) / lengths[:, None]
 
 
-def make_cell(shape: BackboneShape, block: int) -> SoftwareCell:
+def make_cell(shape: BackboneShape, block: int) -> SoftwareCell | Parallel:
     """Return the recurrent cell of a backbone's block 0, 1, ..."""
     kinds = shape.cells_of(block)
     cells = [_cell(kind, shape, shape.state // len(kinds)) for kind in kinds]
@@ -179,29 +181,36 @@ def positions(steps: int, width: int) -> Tensor:
     return found
 
 
+@contextmanager
+def listening(
+    cells: Mapping[str, HysteresisCell], heard: Callable[[str, Drive], Tensor]
+) -> Generator[None, None, None]:
+    """Put `heard`, of a cell's name and drive to its states, in place of the memory of a backbone's cells."""
+    before = {name: cell.memory for name, cell in cells.items()}
+    try:
+        for name, cell in cells.items():
+            cell.memory = partial(heard, name)
+        yield
+    finally:
+        for name, cell in cells.items():
+            cell.memory = before[name]
+
+
 @torch.no_grad()
 def record(model: Backbone, x: Tensor, lengths: Tensor | None = None) -> dict[str, tuple[Drive, Tensor]]:
     """Run a backbone on samples; return the drive of each cell with thresholds and its states, by the cell's name."""
     found, cells, training = dict[str, tuple[Drive, Tensor]](), model.hysteresis, model.training
-    before = {name: cell.memory for name, cell in cells.items()}
+    memories = {name: cell.memory or cell.decide for name, cell in cells.items()}
 
-    def listen(name: str, cell: HysteresisCell) -> None:
-        memory = cell.memory or cell.decide
-
-        def heard(drive: Drive) -> Tensor:
-            states = memory(drive)
-            found[name] = drive, states
-            return states
-
-        cell.memory = heard
+    def heard(name: str, drive: Drive) -> Tensor:
+        states = memories[name](drive)
+        found[name] = drive, states
+        return states
 
     try:
-        for name, cell in cells.items():
-            listen(name, cell)
-        model.eval()(x, lengths)
+        with listening(cells, heard):
+            model.eval()(x, lengths)
     finally:
-        for name, cell in cells.items():
-            cell.memory = before[name]
         model.train(training)
     return found
 

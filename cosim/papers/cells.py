@@ -134,14 +134,6 @@ def take_step(x: Steps, step: Tensor) -> Tensor:
 LEAST_DECAY = 1e-6  # -ln |lambda| at least: single precision then keeps |lambda| below 1, a million steps are kept
 
 
-@dataclass(frozen=True)
-class Recurrence:
-    """Coefficients a and b of a backbone cell's h_t = a_t h_{t-1} + b_t, (n, time, state) each."""
-
-    a: Tensor
-    b: Tensor
-
-
 class SoftwareCell(nn.Module, ABC):
     """A backbone's cell: x (n, time, inputs) to (n, time, outputs), `state` numbers kept from step to step."""
 
@@ -151,7 +143,7 @@ class SoftwareCell(nn.Module, ABC):
         self.outputs = state if outputs is None else outputs
 
     @abstractmethod
-    def recurrence(self, x: Steps) -> Recurrence:
+    def recurrence(self, x: Steps) -> tuple[Tensor, Tensor]:
         """Compute the coefficients a and b of the backbone cell's recurrence for x, (n, time, state) each."""
 
     def read(self, h: Tensor, x: Steps) -> Tensor:
@@ -159,8 +151,8 @@ class SoftwareCell(nn.Module, ABC):
         return h
 
     def forward(self, x: Steps) -> Tensor:
-        step = self.recurrence(x)
-        return self.read(linear_scan(step.a, step.b, step.b.new_zeros(self.state)), x)
+        a, b = self.recurrence(x)
+        return self.read(linear_scan(a, b, b.new_zeros(self.state)), x)
 
 
 class SoftwareMinGru(SoftwareCell):
@@ -174,9 +166,9 @@ class SoftwareMinGru(SoftwareCell):
         self.gate = nn.Linear(inputs, state)
         self.candidate = nn.Linear(inputs, state)
 
-    def recurrence(self, x: Steps) -> Recurrence:
+    def recurrence(self, x: Steps) -> tuple[Tensor, Tensor]:
         gate = project(self.gate, x)
-        return Recurrence(torch.sigmoid(-gate), torch.sigmoid(gate) * project(self.candidate, x))
+        return torch.sigmoid(-gate), torch.sigmoid(gate) * project(self.candidate, x)
 
 
 class Lru(SoftwareCell):
@@ -207,28 +199,21 @@ class Lru(SoftwareCell):
         """Return the eigenvalues L of the LRU, (state,), complex."""
         return torch.polar((-self.decay()).exp(), self.theta.exp())
 
-    def recurrence(self, x: Steps) -> Recurrence:
+    def recurrence(self, x: Steps) -> tuple[Tensor, Tensor]:
         gamma = torch.sqrt(-torch.expm1(-2.0 * self.decay()))
         drive = torch.complex(*(times(gamma[:, None] * part, x) for part in self.b))
-        return Recurrence(self.eigenvalues().expand(drive.shape), drive)
+        return self.eigenvalues().expand(drive.shape), drive
 
     def read(self, h: Tensor, x: Steps) -> Tensor:
         return h.real @ self.c[0].T - h.imag @ self.c[1].T + project(self.d, x)
 
 
-class Parallel(SoftwareCell):
+class Parallel(nn.Module):
     """Several cells of a backbone's block on the same input, their outputs side by side."""
 
     def __init__(self, cells: Sequence[SoftwareCell]) -> None:
-        super().__init__(cells[0].inputs, sum(cell.state for cell in cells), sum(cell.outputs for cell in cells))
-        self.cells = nn.ModuleList(cells)
-
-    def recurrence(self, x: Steps) -> Recurrence:
-        steps = [cell.recurrence(x) for cell in self.cells]  # type: ignore[operator]
-        return Recurrence(torch.cat([one.a for one in steps], dim=2), torch.cat([one.b for one in steps], dim=2))
-
-    def read(self, h: Tensor, x: Steps) -> Tensor:
-        raise NotImplementedError("each cell reads its own states")
+        super().__init__()
+        self.cells, self.outputs = nn.ModuleList(cells), sum(cell.outputs for cell in cells)
 
     def forward(self, x: Steps) -> Tensor:
         return torch.cat([cell(x) for cell in self.cells], dim=2)
@@ -276,18 +261,18 @@ class HysteresisCell(SoftwareCell):
         assert level is not None
         return Drive(candidate, free.abs().expand_as(candidate), level.expand_as(candidate))
 
-    def updates(self, drive: Drive) -> Recurrence:
-        """Return eq. (7) of the paper, the backbone cell's update, as a linear recurrence."""
+    def updates(self, drive: Drive) -> tuple[Tensor, Tensor]:
+        """Return eq. (7) of the paper, the backbone cell's update, as the a and b of a linear recurrence."""
         z = heaviside(drive.candidate.abs() - drive.threshold)
-        return Recurrence(1.0 - (1.0 - self.epsilon) * z, z * sign(drive.candidate) * drive.level)
+        return 1.0 - (1.0 - self.epsilon) * z, z * sign(drive.candidate) * drive.level
 
     def decide(self, drive: Drive) -> Tensor:
         """Compute the backbone cell's states, (n, time, state)."""
-        step = self.updates(drive)
-        start = -drive.level[:, 0] if self.start == "low" else step.b.new_zeros(self.state)
-        return linear_scan(step.a, step.b, start)
+        a, b = self.updates(drive)
+        start = -drive.level[:, 0] if self.start == "low" else b.new_zeros(self.state)
+        return linear_scan(a, b, start)
 
-    def recurrence(self, x: Steps) -> Recurrence:
+    def recurrence(self, x: Steps) -> tuple[Tensor, Tensor]:
         return self.updates(self.drive(x))
 
     def forward(self, x: Steps) -> Tensor:

@@ -4,8 +4,7 @@ The cut is at a cell's `memory`. Whole traces are handed over: software up to th
 all steps from whoever keeps them, software up to the next one. So a later block reads what the cells in front did.
 """
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +15,7 @@ from torch import Tensor
 from cosim.base.errors import MappingError
 from cosim.network.layers import Array
 from cosim.network.software_only import why_software
-from cosim.papers.backbone import CHUNK, Backbone, record, to_tensors
+from cosim.papers.backbone import CHUNK, listening, record, to_tensors
 from cosim.papers.cells import Drive, HysteresisCell
 from cosim.papers.converter import BITS, Partition, calibrate, compared, steps_of
 from cosim.papers.file import Model
@@ -88,18 +87,21 @@ class PartitionedBackbone:
         x, lengths = batch.x, batch.lengths
         x = torch.nn.functional.pad(x, [0, 0] * (x.ndim - 2) + [0, longest - x.shape[1]])
 
-        def heard(partition: Partition, cell: HysteresisCell, drive: Drive) -> Tensor:
+        partitions = {partition.cell: partition for partition in self.partitions}
+        cells = {name: backbone.hysteresis[name] for name in partitions}
+
+        def heard(name: str, drive: Drive) -> Tensor:
             g = compared(drive.candidate.cpu().numpy(), drive.threshold.cpu().numpy())
             if memory is None:
-                states = cell.decide(drive)
+                states = cells[name].decide(drive)
                 bits = np.where(states == 0, NEITHER, (states * drive.level.sign() > 0)).astype(np.int8)
             else:
-                bits = memory(partition, g, samples.lengths)
+                bits = memory(partitions[name], g, samples.lengths)
                 states = drive.level * (2.0 * torch.from_numpy(bits).to(drive.level) - 1.0)
-            found.drives[partition.cell], found.states[partition.cell] = g, bits
+            found.drives[name], found.states[name] = g, bits
             return states
 
-        with _listening(backbone, self.partitions, heard):
+        with listening(cells, heard):
             scores = backbone.eval()(x, lengths)
         return CutTrace(scores.double().cpu().numpy(), found.drives, found.states)
 
@@ -168,26 +170,6 @@ def _epsilon(cell: HysteresisCell) -> str | None:
     if cell.epsilon == 0:
         return None
     return f"has epsilon {cell.epsilon:g}, and its state is no bit (nearest: --epsilon anneal, which ends at 0)"
-
-
-@contextmanager
-def _listening(
-    backbone: Backbone, partitions: tuple[Partition, ...], heard: Callable[[Partition, HysteresisCell, Drive], Tensor]
-) -> Generator[None, None, None]:
-    """Put `heard` into the memory of the cut cells, and take it out again."""
-    cells = backbone.hysteresis
-    before = {partition.cell: cells[partition.cell].memory for partition in partitions}
-
-    def listen(partition: Partition, cell: HysteresisCell) -> None:
-        cell.memory = lambda drive: heard(partition, cell, drive)
-
-    try:
-        for partition in partitions:
-            listen(partition, cells[partition.cell])
-        yield
-    finally:
-        for name, memory in before.items():
-            cells[name].memory = memory
 
 
 def _count(*modules: torch.nn.Module) -> int:
