@@ -22,7 +22,6 @@ from cosim.tasks.delayed_product import generate_delayed_product
 from cosim.training.loop import Descent, LoopProgress, Problem, TrainingLoop
 
 Inner = Literal["rnn", "gru", "lstm", "indrnn"]
-Form = Literal["memory", "line"]
 _ROWS: dict[Inner, int] = {"rnn": 1, "gru": 3, "lstm": 4, "indrnn": 1}  # rows of weights, in units of N
 
 
@@ -120,22 +119,16 @@ class DelayedMemoryUnit(nn.Module):
         self.cell = InnerCell(inputs, width, cell)
         self.gate = DelayGate(inputs, delays) if delays else None
 
-    def forward(self, x: Tensor, cut: GatePruning = ALL, form: Form = "memory") -> Tensor:
-        gates = None if self.gate is None else cut(self.gate(x))
-        line = _Nothing() if gates is None else {"memory": _Slots, "line": _Past}[form](gates, self.dilation)
+    def forward(self, x: Tensor, cut: GatePruning = ALL) -> Tensor:
+        line = None if self.gate is None else _Slots(cut(self.gate(x)), self.dilation)
         drive = nn.functional.linear(x, self.cell.w, self.cell.b)
         h = c = x.new_zeros(len(x), self.width)
         found = list[Tensor]()
         for t in range(x.shape[1]):
             inner, c = self.cell(drive[:, t], h, c)
-            h = line.step(t, inner)
+            h = inner if line is None else line.step(t, inner)
             found.append(h)
         return torch.stack(found, dim=1)
-
-
-class _Nothing:
-    def step(self, t: int, inner: Tensor) -> Tensor:
-        return inner
 
 
 class _Slots:
@@ -155,22 +148,6 @@ class _Slots:
         arrived = self.slots[:, 0]
         self.slots = sent + nn.functional.pad(self.slots[:, 1:], (0, 0, 0, 1))
         return inner + arrived
-
-
-class _Past:
-    """Line form (3): all earlier h~ are kept, each step gathers its own."""
-
-    def __init__(self, gates: Tensor, dilation: int) -> None:
-        self.gates, self.dilation, self.past = gates, dilation, list[Tensor]()
-
-    def step(self, t: int, inner: Tensor) -> Tensor:
-        self.past.append(inner)
-        ages = [k for k in range(1, self.gates.shape[2] + 1) if k * self.dilation <= t]
-        if not ages:
-            return inner
-        gates = torch.stack([self.gates[:, t - k * self.dilation, k - 1] for k in ages], dim=1)
-        past = torch.stack([self.past[t - k * self.dilation] for k in ages], dim=1)
-        return inner + (gates[..., None] * past).sum(dim=1)
 
 
 def _kaiming(rows: int, inputs: int) -> Tensor:
