@@ -436,23 +436,13 @@ def accuracy_of(model: Mgrade, steps: StepTargets) -> float:
     return float((found == steps.y)[steps.mask].mean())
 
 
-@dataclass(frozen=True)
-class Reconstruction:
-    """Measures of how a trained network follows the system: MASE of x, y, z one step ahead, y and z by a linear readout
-    of the states; overlap: share of neighbours that stay neighbours."""
-
-    x: float
-    y: float
-    z: float
-    overlap: float
-
-
 @torch.no_grad()
-def reconstruct(model: Mgrade, train: Lorenz, test: Lorenz, skip: int, points: int = 4000) -> Reconstruction:
+def reconstruct(model: Mgrade, train: Lorenz, test: Lorenz, skip: int, points: int = 4000) -> dict[str, float]:
     """Measure how well an mGRADE network follows the system, with a readout of its states that is fitted on `train`.
 
-    The first `skip` steps of each trajectory do not count. The overlap is that of `points` points of the test
-    trajectories, evenly taken.
+    Returns the MASE of `x`, `y` and `z` one step ahead, y and z by the readout, and as `overlap` the share of
+    neighbours that stay neighbours, of `points` points of the test trajectories, evenly taken. The first `skip` steps
+    of each trajectory do not count.
     """
     hidden = [model.states(torch.from_numpy(one.steps.x))[1][:, skip:].double().numpy() for one in (train, test)]
     after = [one.states[:, skip + 1 :].reshape(-1, 3).astype(float) for one in (train, test)]
@@ -464,7 +454,7 @@ def reconstruct(model: Mgrade, train: Lorenz, test: Lorenz, skip: int, points: i
     y, z = (mase(linear[:, k], after[1][:, k], now[:, k]) for k in (1, 2))
     chosen = np.linspace(0, len(now) - 1, min(points, len(now))).astype(int)
     overlap = neighbour_overlap(now[chosen], columns[1][chosen, :-1])
-    return Reconstruction(mase(x, after[1][:, 0], now[:, 0]), y, z, overlap)
+    return {"x": mase(x, after[1][:, 0], now[:, 0]), "y": y, "z": z, "overlap": overlap}
 
 
 WORD = 32

@@ -96,15 +96,15 @@ def test_reconstruction_of_a_network_that_sees_all(ahead):
 
     found = reconstruct(Seeing(MgradeShape(1, 1, 3)).eval(), lorenz, lorenz, 10, 500)
     if ahead:
-        assert max(found.y, found.z) < 1e-5  # float32 states of about 1 and steps of about 0.5: 1e-7 a state
-        assert found.overlap < 0.9
+        assert max(found["y"], found["z"]) < 1e-5  # float32 states of about 1 and steps of about 0.5: 1e-7 a state
+        assert found["overlap"] < 0.9
     else:
-        assert found.overlap > 0.99  # but for ties of rounding
+        assert found["overlap"] > 0.99  # but for ties of rounding
         after, now = lorenz.states[:, 11:].reshape(-1, 3), lorenz.states[:, 10:-1].reshape(-1, 3)
         columns = np.hstack([now, np.ones((len(now), 1))]).astype(float)
         linear = columns @ np.linalg.solve(columns.T @ columns, columns.T @ after)
         wanted = np.abs(linear - after).mean(axis=0) / np.abs(after - now).mean(axis=0)
-        assert (found.y, found.z) == pytest.approx(wanted[1:], rel=1e-5)
+        assert (found["y"], found["z"]) == pytest.approx(wanted[1:], rel=1e-5)
 
 
 @pytest.mark.slow
@@ -141,5 +141,5 @@ def test_delays_reconstruct_the_lorenz_attractor():
     models = [train_mgrade(shape, draw, Fit(600, 1e-2, 1, sigma=0.5)) for shape in shapes]
     assert [sum(p.numel() for p in model.parameters()) for model in models] == [271, 471]
     found = [reconstruct(model, train, test, 24, 2000) for model in models]
-    assert found[0].overlap > found[1].overlap + 0.05
-    assert found[0].x < 0.8  # and it predicts what it sees
+    assert found[0]["overlap"] > found[1]["overlap"] + 0.05
+    assert found[0]["x"] < 0.8  # and it predicts what it sees

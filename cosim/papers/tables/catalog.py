@@ -69,10 +69,6 @@ class PaperFigure:
     percent: bool = True
     digits: int = 1
 
-    def shown(self, value: float) -> str:
-        """Return a value of the figure as text, in per cent if it is a share."""
-        return f"{100 * value if self.percent else value:.{self.digits}f}"
-
 
 @dataclass(frozen=True)
 class Outcome:

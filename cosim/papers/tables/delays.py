@@ -138,7 +138,7 @@ def lorenz(size: Size) -> Iterator[Experiment]:
             chosen = rng.choice(count, batch, replace=False)
             return StepTargets(train.steps.x[chosen], train.steps.y[chosen], train.steps.mask[chosen])
 
-        return draw, lambda model: vars(reconstruct(model, train, test, SKIP, POINTS))
+        return draw, lambda model: reconstruct(model, train, test, SKIP, POINTS)
 
     for name, shape in LORENZ.items():
         alone = name.startswith("minGRU")

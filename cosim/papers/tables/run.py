@@ -14,7 +14,7 @@ from cosim.base.seal import read_sealed, seal_json
 from cosim.base.text import json_object, shown_path, typed
 from cosim.base.write import make_folder, write_atomically
 from cosim.papers.tables import backbones, delays
-from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Experiment, Outcome, PaperFigure, PaperTable, Progress, Size
+from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Experiment, Outcome, PaperTable, Progress, Size
 
 _ROWS: dict[str, Callable[[Size], Iterator[Experiment]]] = {
     "copies": backbones.copies,
@@ -42,8 +42,8 @@ class MeasuredFigure:
 
     def shown(self) -> str:
         """Return the figure of a paper's table as text: mean, and smallest to largest where there are several."""
-        figure = PaperFigure("", self.name, percent=self.percent, digits=self.digits)
-        mean, low, high = (figure.shown(float(of(self.values))) for of in (np.mean, min, max))
+        scale = 100 if self.percent else 1
+        mean, low, high = (f"{scale * float(of(self.values)):.{self.digits}f}" for of in (np.mean, min, max))
         return mean if len(self.values) == 1 else f"{mean} [{low}, {high}]"
 
 
