@@ -19,7 +19,7 @@ from smoke import shrink
 
 from cosim.papers.file import Model, load_model
 from cosim.papers.shape import BackboneShape, Training
-from cosim.papers.sources import TaskSource
+from cosim.papers.sources import task_source
 from cosim.papers.train import Setup, train_backbone
 from cosim.tasks.keywords import load_keywords_task
 from cosim.tasks.task import Task, full_lengths
@@ -36,7 +36,7 @@ TINY = Training(2, 4, 1e-3, epsilon=1.0, shift=1)  # of --smoke
 def trained(path: Path, task: Task, training: Training, seed: int, start: Model | None = None) -> Model:
     """The model at `path`, which is trained if it is not there."""
     if not path.is_file():
-        train_backbone(Setup(SHAPE, training, TaskSource(task), (seed,), start=start), path)
+        train_backbone(Setup(SHAPE, training, task_source(task), (seed,), start=start), path)
     return load_model(path)
 
 

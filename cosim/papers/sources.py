@@ -11,7 +11,7 @@ from numpy.random import Generator, default_rng
 from cosim.base.errors import InputError
 from cosim.tasks.load import STEP_TASKS, check_task, is_published_copy, load_step_task, load_task
 from cosim.tasks.parity import PUBLISHED_TEST, PUBLISHED_TRAIN
-from cosim.tasks.task import StepTargets, StepTask, Task, full_lengths, grouped_holdout, stratified_holdout
+from cosim.tasks.task import StepTask, Task, full_lengths, grouped_holdout, stratified_holdout
 
 HELD = 0.1  # of the training samples, for validation
 COPIES_HELD, MNIST_HELD = 2_000, 10_000  # of a copy task as published, 12,000, and of MNIST, as in the paper
@@ -115,26 +115,26 @@ class ArraySource:
         return digest.hexdigest()
 
 
-class TaskSource(ArraySource):
-    """A task's arrays; `held` training samples, a tenth by default, are for validation and always the same."""
+def task_source(task: Task, held: int | None = None) -> ArraySource:
+    """Return a task's arrays as the source of a backbone's data.
 
-    def __init__(self, task: Task, held: int | None = None) -> None:
-        count = max(1, round(HELD * len(task.y_train))) if held is None else held
-        groups = task.groups_train
-        mask = stratified_holdout(task.y_train, count, 0) if groups is None else grouped_holdout(groups, count, 0)
-        whole = Samples(_values(task.x_train, task.tokens), task.y_train, task.len_train)
-        test = Samples(_values(task.x_test, task.tokens), task.y_test, task.len_test)
-        super().__init__(task, whole.take(~mask), whole.take(mask), test)
+    `held` training samples, a tenth by default, are for validation and always the same.
+    """
+    count = max(1, round(HELD * len(task.y_train))) if held is None else held
+    groups = task.groups_train
+    mask = stratified_holdout(task.y_train, count, 0) if groups is None else grouped_holdout(groups, count, 0)
+    whole = Samples(_values(task.x_train, task.tokens), task.y_train, task.len_train)
+    test = Samples(_values(task.x_test, task.tokens), task.y_test, task.len_test)
+    return ArraySource(task, whole.take(~mask), whole.take(mask), test)
 
 
-class StepSource(ArraySource):
-    """Samples for a backbone of a task with a target at each step, whose sets are its own."""
-
-    def __init__(self, task: StepTask) -> None:
-        def samples(part: StepTargets) -> Samples:
-            return Samples(_values(part.x, task.tokens), part.y, full_lengths(part.x), part.mask)
-
-        super().__init__(task, samples(task.train), samples(task.valid), samples(task.test))
+def step_source(task: StepTask) -> ArraySource:
+    """Return the three sets of a task with a target at each step as the source of a backbone's data."""
+    sets = (
+        Samples(_values(part.x, task.tokens), part.y, full_lengths(part.x), part.mask)
+        for part in (task.train, task.valid, task.test)
+    )
+    return ArraySource(task, *sets)
 
 
 @dataclass
@@ -187,14 +187,14 @@ def load_source(name: str | None, data: Path | None = None) -> BackboneData:
     """
     name = check_task(name, steps=True)
     if name in STEP_TASKS:
-        return StepSource(load_step_task(name, data))
+        return step_source(load_step_task(name, data))
     if name == PARITY and data is None:
         return ParitySource()
     task = load_task(name, data)
     if is_published_copy(name):
-        return TaskSource(task, COPIES_HELD)
+        return task_source(task, COPIES_HELD)
     whole = name.startswith("mnist-") and len(task.y_train) > 2 * MNIST_HELD
-    return TaskSource(task, MNIST_HELD if whole else None)
+    return task_source(task, MNIST_HELD if whole else None)
 
 
 def _values(x: np.ndarray, tokens: int | None) -> np.ndarray:

@@ -13,7 +13,7 @@ from cosim.base.errors import InputError, MissingToolError  # noqa: E402
 from cosim.papers.backbone import Backbone, measure  # noqa: E402
 from cosim.papers.file import load_model  # noqa: E402
 from cosim.papers.shape import BackboneShape, Training  # noqa: E402
-from cosim.papers.sources import ParitySource, StepSource, TaskSource, load_source  # noqa: E402
+from cosim.papers.sources import ParitySource, load_source, step_source, task_source  # noqa: E402
 from cosim.papers.train import BackboneProblem, Setup, train_backbone  # noqa: E402
 from cosim.tasks.load import load_task  # noqa: E402
 from cosim.tasks.task import StepTargets, StepTask, Task, full_lengths  # noqa: E402  # noqa: E402
@@ -37,7 +37,7 @@ def make_task(n: int = 300, *, labels: bool = True) -> Task:
     return Task("which", *parts, ("a", "b", "c") if labels else (), np.zeros(3), np.ones(3))
 
 
-SOURCE = TaskSource(make_task())
+SOURCE = task_source(make_task())
 SETUP = Setup(SHAPE, TRAINING, SOURCE)
 
 
@@ -70,7 +70,7 @@ def test_it_learns_and_its_file_has_its_figures(tmp_path, cell):
 
 
 def test_regression_is_reported_as_mean_absolute_error(tmp_path):
-    source = TaskSource(make_task(labels=False))
+    source = task_source(make_task(labels=False))
     trained = train_backbone(Setup(SHAPE, TRAINING, source), tmp_path / "model.pt")
     x, y = torch.from_numpy(source.test().x), source.test().y
     with torch.no_grad():
@@ -167,7 +167,7 @@ def test_a_cell_without_epsilon_is_looked_at_from_the_start():
 def test_test_samples_decide_nothing(tmp_path):
     task = make_task()
     other = replace(task, x_test=task.x_test + 1.0, y_test=(task.y_test + 1) % 3)
-    one, two = (train_backbone(replace(SETUP, source=TaskSource(t)), tmp_path / "m.pt") for t in (task, other))
+    one, two = (train_backbone(replace(SETUP, source=task_source(t)), tmp_path / "m.pt") for t in (task, other))
     for name, value in one.model.backbone.state_dict().items():
         assert torch.equal(value, two.model.backbone.state_dict()[name]), name
     assert one.seeds[0]["test_loss"] != two.seeds[0]["test_loss"]
@@ -218,7 +218,7 @@ def test_a_class_at_every_step_that_counts(tmp_path):
     mask[:, 0] = False
     y = np.where(mask, np.roll(x, 1, axis=1), 3)
     parts = parts_of(x[:, :, None].astype(np.float32), y, mask)
-    source = StepSource(StepTask("before", *parts, ("a", "b", "c", "d"), tokens=4))
+    source = step_source(StepTask("before", *parts, ("a", "b", "c", "d"), tokens=4))
     assert source.tokens and source.stepwise and source.inputs == 4 and source.test().x.shape == (100, 12)
     shape = replace(SHAPE, cell="alphacmru", pooling="none", state=8)
     training = replace(TRAINING, iterations=300, learning_rate=5e-3)
@@ -237,7 +237,7 @@ def test_a_value_at_every_step_that_counts(tmp_path):
     mask = rng.random((400, 9)) < 0.5
     mask[:, -1] = True
     y = np.where(mask[:, :, None], x.sum(axis=2, keepdims=True), 100).astype(np.float32)
-    source = StepSource(StepTask("sum", *parts_of(x, y, mask), ()))
+    source = step_source(StepTask("sum", *parts_of(x, y, mask), ()))
     setup = Setup(replace(SHAPE, pooling="none"), replace(TRAINING, iterations=200), source)
     trained = train_backbone(setup, tmp_path / "model.pt")
     with torch.no_grad():
@@ -255,7 +255,7 @@ def test_tokens_with_one_target_a_sequence(tmp_path):
     half = slice(200), slice(200, None)
     parts = [part for one in half for part in (x_float[one], y[one])]
     task = Task("last", *parts, *(np.full(n, 6) for n in (200, 100)), tuple("abcd"), np.zeros(1), np.ones(1), tokens=4)
-    source = TaskSource(task)
+    source = task_source(task)
     assert source.tokens and not source.stepwise and source.batch(np.random.default_rng(0), 5).x.shape == (5, 6)
     trained = train_backbone(Setup(SHAPE, replace(TRAINING, iterations=200), source), tmp_path / "model.pt")
     assert trained.spread().mean > 0.9  # chance is 0.25
@@ -303,7 +303,7 @@ def test_the_seed_decides_the_network():
 
 def test_it_starts_from_another_backbone_but_for_the_readout(tmp_path):
     first = train_backbone(SETUP, tmp_path / "first.pt").model
-    other = TaskSource(replace(make_task(), labels=("a", "b", "c", "d"), offset=np.full(3, 0.5)))
+    other = task_source(replace(make_task(), labels=("a", "b", "c", "d"), offset=np.full(3, 0.5)))
     run = BackboneProblem(replace(SETUP, source=other, start=first).checked(), 5)
     taken = first.backbone.state_dict()
     alone = BackboneProblem(replace(SETUP, source=other).checked(), 5).model.state_dict()

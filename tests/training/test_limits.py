@@ -12,7 +12,7 @@ import cosim.base.bounds  # noqa: E402
 from cosim.base.errors import InputError, OutOfMemoryError, TrainingError  # noqa: E402
 from cosim.papers.mgrade import Fit, MgradeShape, train_mgrade  # noqa: E402
 from cosim.papers.shape import BackboneShape, Training  # noqa: E402
-from cosim.papers.sources import ParitySource, TaskSource  # noqa: E402
+from cosim.papers.sources import ParitySource, task_source  # noqa: E402
 from cosim.papers.tables.catalog import Experiment  # noqa: E402
 from cosim.papers.tables.run import _outcome  # noqa: E402
 from cosim.papers.train import Setup, train_backbone  # noqa: E402
@@ -90,7 +90,7 @@ def test_targets_that_no_readout_holds_are_refused_with_the_range(tmp_path: Path
 def test_a_loss_that_is_not_finite_leaves_no_checkpoint(tmp_path: Path) -> None:
     """Targets that are infinite stand for sums that overflow single precision."""
     task = replace(numbers(1.0), y_train=np.full((30, 1), np.inf, dtype=np.float32))
-    setup = Setup(BackboneShape(1, 1, width=8), Training(iterations=9, batch=4), TaskSource(task))
+    setup = Setup(BackboneShape(1, 1, width=8), Training(iterations=9, batch=4), task_source(task))
     with pytest.raises(TrainingError, match=r"seed 0: the loss must be a finite number, not inf, .* in iteration 1;"):
         train_backbone(setup, tmp_path / "backbone.pt")
     assert not list(tmp_path.iterdir())
