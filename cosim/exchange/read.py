@@ -52,6 +52,11 @@ class Latch:
     drive: tuple[str, ...]
     inner: frozenset[str]
 
+    @property
+    def signed(self) -> bool:
+        """Tell whether the latch of the NIR graph becomes a signed unit, whose lower threshold may be below 0."""
+        return bool((self.low < 0).any())
+
 
 class CheckedGraph:
     """A checked NIR graph: every edge between nodes, one Input, one Output, every parameter of its shape."""
@@ -248,15 +253,6 @@ class _Sum:
         return _Sum({name: turn(part) for name, part in self.parts.items()}, turn(self.bias))
 
 
-@dataclass(frozen=True)
-class _Levels:
-    """Levels that a latch delivers: alpha, of a signed unit or not; nodes: those that make it of bits."""
-
-    alpha: Array
-    signed: bool
-    nodes: frozenset[str]
-
-
 class _Reader:
     def __init__(self, wiring: CheckedGraph, encoding: InputEncoding | None) -> None:
         self.wiring = wiring
@@ -273,7 +269,9 @@ class _Reader:
         delays = [name for name in wiring.of_kind("Delay") if name not in inner]
         self.late_names = _named(delays, "late", set(self.names.values()))
         self.late = {name: self._late(node) for node, name in self.late_names.items()}
-        self.levels = {node: self._levels(node) for node in self.latches}
+        levels = {node: self._level(node) for node in self.latches}
+        self.alpha = {node: alpha for node, (alpha, _) in levels.items()}
+        self.level_nodes = {reader for _, readers in levels.values() for reader in readers}
         self.found: dict[str, _Sum] = {}
         self.open: list[str] = []
         self._check_inner()
@@ -308,19 +306,21 @@ class _Reader:
             seen.add(at)
             frames += self.wiring.frames(at)
 
-    def _levels(self, node: str) -> _Levels:
-        """alpha of a latch, where all its readers agree on one."""
+    def _level(self, node: str) -> tuple[Array, list[str]]:
+        """Return the alpha of a latch, and the nodes that make levels of its bits, where all its readers agree on one.
+
+        Else alpha is 1, and no node does.
+        """
         wiring, latch = self.wiring, self.latches[node]
-        signed = bool((latch.low < 0).any())
         bits = [node, *(delay for delay, name in self.late_names.items() if self.late[name].signal == self.names[node])]
         delays = {*self.late_names, *latch.inner}
         readers = [reader for bit in bits for reader in wiring.behind[bit] if reader not in delays]
-        levels = [_level(wiring, reader, signed=signed) for reader in readers]
+        levels = [_level(wiring, reader, signed=latch.signed) for reader in readers]
         first = levels[0] if levels else None
         ones = np.ones(wiring.width(node))
         if first is None or any(level is None or not np.array_equal(level, first) for level in levels):
-            return _Levels(ones, signed, frozenset())
-        return _Levels(first, signed, frozenset(readers))
+            return ones, []
+        return first, readers
 
     def _check_inner(self) -> None:
         """Nobody else may read what is a latch's own."""
@@ -336,15 +336,15 @@ class _Reader:
         name = self.names[node]
         if node not in self.latches:
             return self._and(node)
-        latch, levels = self.latches[node], self.levels[node]
+        latch, alpha = self.latches[node], self.alpha[node]
         if not (latch.high > latch.low).all():
             raise self.wiring.fail(node, "has a unit whose window is closed: its thresholds are equal")
         drive = self._sum(latch.drive, node)
         sources, weight = _joined(drive)
-        if not levels.signed:
-            return FirstQuadrantLayer(name, sources, weight, drive.bias, latch.low, latch.high, levels.alpha)
+        if not latch.signed:
+            return FirstQuadrantLayer(name, sources, weight, drive.bias, latch.low, latch.high, alpha)
         middle = (latch.high + latch.low) / 2
-        return SignedLayer(name, sources, weight, drive.bias - middle, (latch.high - latch.low) / 2, levels.alpha)
+        return SignedLayer(name, sources, weight, drive.bias - middle, (latch.high - latch.low) / 2, alpha)
 
     def _and(self, node: str) -> AndLayer:
         """Return the AND of bits that a Threshold without memory is; raises NetworkError where it is no AND."""
@@ -373,9 +373,9 @@ class _Reader:
         node = next(node for node, name in self.names.items() if name == signal)
         if node == self.wiring.input:
             return np.full(self.encoding.width, 1.0 if self.encoding.levels == 1 else np.inf)
-        if node in self.levels:
-            levels = self.levels[node]
-            return np.full(len(levels.alpha), np.inf) if levels.signed else levels.alpha
+        if node in self.latches:
+            alpha = self.alpha[node]
+            return np.full(len(alpha), np.inf) if self.latches[node].signed else alpha
         return np.ones(self.wiring.width(node))
 
     def _value(self, node: str) -> _Sum:
@@ -395,7 +395,7 @@ class _Reader:
         if signal is not None:
             return self._bits(node, signal)
         origin = self.wiring.before[node][0] if self.wiring.before[node] else ""
-        if any(node in levels.nodes for levels in self.levels.values()):
+        if node in self.level_nodes:
             return _plain(self.names.get(origin) or self.late_names[origin], self.wiring.width(node))
         inputs, values = self._sum(self.wiring.before[node], node), self.wiring.nodes[node].values
         kind, width = self.wiring.nodes[node].kind, len(inputs.bias)
@@ -418,7 +418,7 @@ class _Reader:
         width = self.wiring.width(latch)
         if self.wiring.width(node) != width:
             raise self.wiring.fail(node, f"has {self.wiring.width(node)} elements, but gets {width} values")
-        signed = latch in self.levels and self.levels[latch].signed
+        signed = latch in self.latches and self.latches[latch].signed
         return _Sum({signal: 0.5 * np.eye(width)}, np.full(width, 0.5)) if signed else _plain(signal, width)
 
     def _sum(self, nodes: list[str] | tuple[str, ...], reader: str) -> _Sum:
