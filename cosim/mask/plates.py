@@ -83,7 +83,8 @@ def place(capacitors: Sequence[Capacitor], density: float, drawing: DrawingRules
         for one, area in zip(mine, areas, strict=True):
             if not drawing["plate_smallest"] <= area <= drawing["plate_largest"]:
                 raise MappingError(f"capacitor {one.name}: {one.value * 1e15:g} fF is no single plate of this process")
-        bottom, edge = room[1] + above(drawing), drawing["plate_in"] + _EDGE
+        edge = drawing["plate_in"] + _EDGE
+        bottom = room[1] + drawing["plate_metal"] + edge - _UNDER_ROWS  # a bar lies between
         each, high, together = _columns(areas, room[3] - edge - bottom, drawing)
         step = 10 * round(max(areas) / high / 10) + _COLUMNS
         for k, (one, area) in enumerate(zip(mine, areas, strict=True)):
@@ -103,11 +104,6 @@ def place(capacitors: Sequence[Capacitor], density: float, drawing: DrawingRules
                 "leave its block out of --with"
             )
     return plates
-
-
-def above(drawing: DrawingRules) -> int:
-    """Return the distance from the lower edge of the layout's rows to its capacitors, nm; a bar lies between."""
-    return drawing["plate_metal"] + drawing["plate_in"] + _EDGE - _UNDER_ROWS
 
 
 def _lane(capacitor: Capacitor, span: tuple[int, int], taken: Sequence[int]) -> int:

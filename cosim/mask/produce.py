@@ -35,6 +35,7 @@ from cosim.technology.drawing import DrawingRules
 
 GDS, NETLIST, CELLS = "layout.gds", "lvs.sp", "cells"
 DECKS = ("main", "antenna", "density")
+RESISTANCE = ("net", "ohm", "gate_ohm", "farad", "ampere", "delay_over_frame", "drop_over_thermal_voltage")
 _PIXELS = 1200  # of a side of the picture
 
 
@@ -95,7 +96,7 @@ def make_layout(design: Design, folder: Path, *, supply: float, packed: bool = F
         "couplings.csv": table(("net", "other", "fF", "share"), coupling_rows(wires)).encode(),
         "pins.csv": table(("place", "pin", "metal", "x_um", "y_um"), pin_rows(chip)).encode(),
         "area.csv": areas.encode(),
-        "resistance.csv": _resistance(made).encode(),
+        "resistance.csv": table(RESISTANCE, map(astuple, made.resistance)).encode(),
         "layout.json": _summary(made).encode(),
         "layout.svg": format_svg(chip, ("nwell", "comp", "metal1", "metal3", "metal4", "plate")).encode(),
         "layout.png": draw_png(gds),
@@ -106,11 +107,6 @@ def make_layout(design: Design, folder: Path, *, supply: float, packed: bool = F
         files[f"{GDS}.gz"] = gzip.compress(gds, mtime=0)
     write_together({folder / file: content for file, content in files.items()})
     return made
-
-
-def _resistance(made: Made) -> str:
-    fields = ("net", "ohm", "gate_ohm", "farad", "ampere", "delay_over_frame", "drop_over_thermal_voltage")
-    return table(fields, (astuple(one) for one in made.resistance))
 
 
 def _summary(made: Made) -> str:

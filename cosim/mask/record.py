@@ -192,8 +192,6 @@ def nets_of(circuit: Circuit) -> dict[str, str]:
                 nets |= dict.fromkeys((element.drain, element.gate, element.source, element.bulk))
             case Capacitor():
                 nets |= dict.fromkeys((element.a, element.b))
-            case _:
-                pass
     return {label_of(net): net for net in nets}
 
 

@@ -86,12 +86,7 @@ def unclocked(circuit: Circuit) -> frozenset[str]:
     return frozenset(compared & {mos.gate for mos in devices if mos.role == "switch"})
 
 
-def candidates(devices: Iterable[Mos]) -> frozenset[str]:
-    """Return the nets of compared currents, drains of candidate diodes, whose wires the layout protects."""
-    return frozenset(mos.gate for mos in devices if mos.role == "candidate")
-
-
 def sensitive(circuit: Circuit, ports: Iterable[str]) -> frozenset[str]:
-    """Return the nets whose wires the layout protects: of clocks and candidates, and those with capacitors."""
+    """Return the nets whose wires the layout protects: of clocks and candidate diodes, and those with capacitors."""
     devices = [one for one in circuit.elements if isinstance(one, Mos)]
-    return clocks(devices, ports) | held(circuit) | candidates(devices)
+    return clocks(devices, ports) | held(circuit) | {mos.gate for mos in devices if mos.role == "candidate"}
