@@ -80,11 +80,9 @@ def learn(
     # nothing is said before the first symbol: the start may say whatever makes it one with another state
     firsts = (replace(whole, output=np.array([first, *said[1:]])) for first in range(len(labels)))
     differing = sum(table.answer(word) != asked.behind(word) for word in strings)
-    return LearnedAutomaton(min(map(minimise, firsts), key=_size), asked.count, len(strings), differing)
-
-
-def _size(automaton: Automaton) -> int:
-    return len(automaton.states)
+    return LearnedAutomaton(
+        min(map(minimise, firsts), key=lambda one: len(one.states)), asked.count, len(strings), differing
+    )
 
 
 class _Asked:
