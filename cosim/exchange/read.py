@@ -269,7 +269,7 @@ class _Reader:
         delays = [name for name in wiring.of_kind("Delay") if name not in inner]
         self.late_names = _named(delays, "late", set(self.names.values()))
         self.late = {name: self._late(node) for node, name in self.late_names.items()}
-        levels = {node: self._level(node) for node in self.latches}
+        levels = {node: self._read_level(node) for node in self.latches}
         self.alpha = {node: alpha for node, (alpha, _) in levels.items()}
         self.level_nodes = {reader for _, readers in levels.values() for reader in readers}
         self.found: dict[str, _Sum] = {}
@@ -306,7 +306,7 @@ class _Reader:
             seen.add(at)
             frames += self.wiring.frames(at)
 
-    def _level(self, node: str) -> tuple[Array, list[str]]:
+    def _read_level(self, node: str) -> tuple[Array, list[str]]:
         """Return the alpha of a latch, and the nodes that make levels of its bits, where all its readers agree on one.
 
         Else alpha is 1, and no node does.
