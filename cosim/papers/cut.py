@@ -5,7 +5,7 @@ all steps from whoever keeps them, software up to the next one. So a later block
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -44,8 +44,8 @@ class CutTrace:
     """A cut backbone's run: scores (n, outputs); by cell its drive, g (n, time, units), and its states."""
 
     scores: Array
-    drives: dict[str, Array] = field(default_factory=dict[str, Array])
-    states: dict[str, States] = field(default_factory=dict[str, States])
+    drives: dict[str, Array]
+    states: dict[str, States]
 
     @property
     def decisions(self) -> NDArray[np.int64]:
@@ -69,20 +69,16 @@ class PartitionedBackbone:
         samples = Samples(samples.x[:, :longest], samples.y, samples.lengths)
         chunks = [samples.take(np.arange(first, min(first + CHUNK, n))) for first in range(0, n, CHUNK)]
         runs = [self._run(chunk, memory, longest) for chunk in chunks]
-
-        def joined(name: str, cell: str) -> np.ndarray:
-            return np.concatenate([getattr(one, name)[cell] for one in runs])
-
         cells = [partition.cell for partition in self.partitions]
         return CutTrace(
             np.concatenate([one.scores for one in runs]),
-            {cell: joined("drives", cell) for cell in cells},
-            {cell: joined("states", cell) for cell in cells},
+            {cell: np.concatenate([one.drives[cell] for one in runs]) for cell in cells},
+            {cell: np.concatenate([one.states[cell] for one in runs]) for cell in cells},
         )
 
     @torch.no_grad()
     def _run(self, samples: Samples, memory: Memory | None, longest: int) -> CutTrace:
-        backbone, found = self.model.backbone, CutTrace(np.empty(0))
+        backbone, drives, states = self.model.backbone, dict[str, Array](), dict[str, States]()
         batch = to_tensors(samples, backbone.output.weight.device)
         x, lengths = batch.x, batch.lengths
         x = torch.nn.functional.pad(x, [0, 0] * (x.ndim - 2) + [0, longest - x.shape[1]])
@@ -93,17 +89,17 @@ class PartitionedBackbone:
         def heard(name: str, drive: Drive) -> Tensor:
             g = compared(drive.candidate.cpu().numpy(), drive.threshold.cpu().numpy())
             if memory is None:
-                states = cells[name].decide(drive)
-                bits = np.where(states == 0, NEITHER, (states * drive.level.sign() > 0)).astype(np.int8)
+                values = cells[name].decide(drive)
+                bits = np.where(values == 0, NEITHER, (values * drive.level.sign() > 0)).astype(np.int8)
             else:
                 bits = memory(partitions[name], g, samples.lengths)
-                states = drive.level * (2.0 * torch.from_numpy(bits).to(drive.level) - 1.0)
-            found.drives[name], found.states[name] = g, bits
-            return states
+                values = drive.level * (2.0 * torch.from_numpy(bits).to(drive.level) - 1.0)
+            drives[name], states[name] = g, bits
+            return values
 
         with listening(cells, heard):
             scores = backbone.eval()(x, lengths)
-        return CutTrace(scores.double().cpu().numpy(), found.drives, found.states)
+        return CutTrace(scores.double().cpu().numpy(), drives, states)
 
     def parts(self) -> list[BackbonePart]:
         """Return the parts of the backbone from input to output: where each runs, and why."""
