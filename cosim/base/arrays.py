@@ -5,6 +5,8 @@ believes what a .pt says of its own sizes. Here its parts must be stored as they
 tensor can reach beyond the file; a view that repeats its numbers is counted in full.
 """
 
+import io
+import json
 import pickle
 import zipfile
 from collections.abc import Collection, Mapping
@@ -152,6 +154,16 @@ def read_torch(path: Path, repair: str) -> object:
                 f"{where}: only tensors and plain values are loaded, but this file is no checkpoint or asks to run "
                 f"code; {repair}"
             ) from error
+
+
+def torch_bytes(arrays: Mapping[str, "Tensor"], meta: Mapping[str, object]) -> bytes:
+    """Return the bytes of a .pt file of tensors and JSON meta, the same for the same content."""
+    import torch
+
+    buffer = io.BytesIO()
+    # A JSON round trip leaves only plain values, which is all that weights_only=True accepts.
+    torch.save({"meta": json.loads(json.dumps(meta, sort_keys=True)), "arrays": dict(arrays)}, buffer)
+    return buffer.getvalue()
 
 
 def _check_archive(path: Path, where: str, repair: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cosim.base.arrays import memory_limit, memory_of, read_arrays, read_torch, tensor_array
+from cosim.base.arrays import memory_limit, memory_of, read_arrays, read_torch, tensor_array, torch_bytes
 from cosim.base.errors import InputError, NetworkError
 from cosim.base.text import check_plain, is_file, listed, parse_json, shown, shown_name, shown_path, typed
 from cosim.base.write import write_atomically
@@ -114,7 +114,9 @@ def checkpoint_bytes(network: Network, suffix: str, origin: str) -> bytes:
     check_network(network, origin)
     arrays, meta = network_to_arrays(network)
     if suffix == ".pt":
-        return _torch_bytes(arrays, meta)
+        import torch
+
+        return torch_bytes({name: torch.from_numpy(array.copy()) for name, array in arrays.items()}, meta)
     if suffix == ".npz":
         return npz_bytes({**arrays, "meta": np.array(json.dumps(meta, sort_keys=True))})
     raise InputError(f"{origin}: a checkpoint must be named .pt or .npz, not {suffix or 'without suffix'!r}")
@@ -264,16 +266,6 @@ def _read_torch(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[st
         numbers[name] = tensor_array(value, f"{origin}: {name}", left)
         left -= numbers[name].nbytes
     return numbers, meta
-
-
-def _torch_bytes(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> bytes:
-    import torch
-
-    tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
-    buffer = io.BytesIO()
-    # A JSON round trip leaves only plain values, which is all that weights_only=True accepts.
-    torch.save({"meta": json.loads(json.dumps(meta, sort_keys=True)), "arrays": tensors}, buffer)
-    return buffer.getvalue()
 
 
 def npz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:

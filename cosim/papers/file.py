@@ -3,8 +3,6 @@
 Equal models give equal bytes; nothing in a file is ever executed.
 """
 
-import io
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from cosim.base.arrays import read_torch
+from cosim.base.arrays import read_torch, torch_bytes
 from cosim.base.errors import InputError
 from cosim.base.text import check_plain, listed, shown, shown_path, typed
 from cosim.base.write import write_atomically
@@ -68,10 +66,7 @@ def model_bytes(model: Model) -> bytes:
         "history": model.history,
     }
     arrays = {name: value.detach().cpu().clone() for name, value in model.backbone.state_dict().items()}
-    buffer = io.BytesIO()
-    # A JSON round trip leaves only plain values, which is all that weights_only=True accepts.
-    torch.save({"meta": json.loads(json.dumps(meta, sort_keys=True)), "arrays": arrays}, buffer)
-    return buffer.getvalue()
+    return torch_bytes(arrays, meta)
 
 
 def save_model(path: Path, model: Model) -> None:
