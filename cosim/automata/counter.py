@@ -10,9 +10,9 @@ sinusoidal positional encoding.
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.automata.network import GRID
+from cosim.automata.network import GRID, bit_inputs
 from cosim.network.layers import MOST_BITS, AndLayer, SignedLayer
-from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network
+from cosim.network.types import INPUT, DelayedSignal, Network, Readout, check_network
 
 MOST = 8  # bits; the carry into the last of them is a sum of two ANDs
 MOST_COUNTED = 4  # bits of a counter that reads its count out: 16 rows
@@ -62,9 +62,9 @@ def ranges(bits: int) -> NDArray[np.float64]:
 
 
 def _network(bits: int, readout: Readout, task: str, labels: tuple[str, ...]) -> Network:
-    encoding, late = InputEncoding(np.zeros(1), np.ones(1), levels=1), {BEFORE: DelayedSignal(COUNT)}
-    known = {COUNT: ranges(bits)}
-    return check_network(Network(encoding, chain(bits), readout, task, labels, GRID, state_ranges=known, late=late))
+    known, late = {COUNT: ranges(bits)}, {BEFORE: DelayedSignal(COUNT)}
+    network = Network(bit_inputs(1), chain(bits), readout, task, labels, GRID, state_ranges=known, late=late)
+    return check_network(network)
 
 
 def _check(name: str, value: int, most: int) -> None:

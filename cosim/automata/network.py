@@ -24,6 +24,11 @@ GRID = 1 / 8
 PRODUCTS, STATE = "products", "state"
 
 
+def bit_inputs(width: int) -> InputEncoding:
+    """Return the encoding of inputs that are bits, taken as they are."""
+    return InputEncoding(np.zeros(width), np.ones(width), levels=1)
+
+
 def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndLayer) -> Network:
     """Return the network that follows an automaton: unit j of the layer `state` is on in the automaton's state j.
 
@@ -75,7 +80,6 @@ def symbol_network(
 
     ranges: the ranges of states that are not those of Schmitt triggers.
     """
-    symbols = len(named.symbols)
     late = {
         name: DelayedSignal(name.removesuffix("_1"))
         for layer in layers
@@ -84,7 +88,7 @@ def symbol_network(
     }
     return check_network(
         Network(
-            InputEncoding(np.zeros(symbols), np.ones(symbols), levels=1),
+            bit_inputs(len(named.symbols)),
             tuple(layers),
             readout,
             task,

@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.automata.counter import ALPHA, BEFORE, COUNT, chain, ranges
-from cosim.automata.network import GRID
+from cosim.automata.network import GRID, bit_inputs
 from cosim.base.errors import NetworkError
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import MOST_BITS, AndLayer, Array, FirstQuadrantLayer, Layer, ReluLayer, following
-from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network
+from cosim.network.types import INPUT, DelayedSignal, Network, Readout, check_network
 
 RING, TICK, STEERED = "ring", "tick", "steered"
 ZERO, ONE, AGAIN = range(3)  # the ring's symbols: write a bit, or the one that comes out
@@ -57,7 +57,7 @@ def ring(cells: int) -> Network:
     late = "ring_1"
     return check_network(
         Network(
-            InputEncoding(np.zeros(3), np.ones(3), levels=1),
+            bit_inputs(3),
             (
                 AndLayer(STEERED, (INPUT, late), bits, 1 - bits.sum(axis=1)),
                 following(RING, (STEERED, late), follow),
@@ -86,7 +86,7 @@ def dilated_line(cells: int, divided: int) -> Network:
     gates = AndLayer(STEERED, (INPUT, before, BEFORE), bits, -divided + divided * ALPHA * np.ones(cells))
     return check_network(
         Network(
-            InputEncoding(np.zeros(2), np.ones(2), levels=1),
+            bit_inputs(2),
             (*_clock(divided, 1), gates, _keeping((TICK, STEERED), np.eye(cells))),
             Readout((LINE,), np.eye(cells), np.zeros(cells), "last"),
             f"line of {cells} bits, every {2**divided} frames",
@@ -223,10 +223,9 @@ def steered_network(unit: SteeredLine, task: str) -> Network:
     names = (STATE, ARRIVED, GATE, LINE)
     late = {f"{name}_1": DelayedSignal(name) for name in names} | ({BEFORE: DelayedSignal(COUNT)} if dilated else {})
     readout = Readout((STATE, ARRIVED), np.hstack([unit.readout, unit.readout]), unit.readout_bias, "last")
-    width = unit.inputs + dilated
     return check_network(
         Network(
-            InputEncoding(np.zeros(width), np.ones(width), levels=1),
+            bit_inputs(unit.inputs + dilated),
             (*_decisions(unit), *turns, *line),
             readout,
             task,

@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.automata.network import GRID, bit_inputs
 from cosim.base.errors import InputError
 from cosim.network.layers import Layer, following
-from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network
+from cosim.network.types import INPUT, DelayedSignal, Network, Readout, check_network
 
 Array = NDArray[np.float64]
 Bits = Sequence[int] | NDArray[np.int64]
 Patterns = Sequence[Bits] | NDArray[np.int64]
-GRID = 1 / 8
 BIT, MATCH = "bit", "match"
 
 
@@ -97,8 +97,7 @@ def _network(
     late: Mapping[str, DelayedSignal],
     labels: tuple[str, ...],
 ) -> Network:
-    encoding = InputEncoding(np.zeros(features), np.ones(features), levels=1)
-    return check_network(Network(encoding, layers, readout, "recall", labels, GRID, late=late))
+    return check_network(Network(bit_inputs(features), layers, readout, "recall", labels, GRID, late=late))
 
 
 def _width(symbols: int) -> int:
