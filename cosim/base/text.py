@@ -122,10 +122,10 @@ def _fault(value: object, *, finite: bool) -> str:
     return f"must be text, a number, a list or a table, not of type {type(value).__name__}"
 
 
-def typed(content: object, cls: type[T], where: str, repair: str) -> T:
+def typed(content: object, cls: type[T], where: str, repair: str, inside: str = "") -> T:
     """Return plain values of a file as a dataclass, every field of its type; only whole numbers become real ones.
 
-    Raises InputError that names the field.
+    inside: the field of the file that holds them, if any. Raises InputError that names the field.
     """
     import msgspec  # 20 to 30 ms, spent only where such a file is read
 
@@ -134,8 +134,8 @@ def typed(content: object, cls: type[T], where: str, repair: str) -> T:
     except msgspec.ValidationError as error:
         found = _FAULT.fullmatch(str(error))
         assert found is not None  # it matches any text
-        name = f"{found['field']} " if found["field"] else ""
-        raise InputError(f"{where}: {name}{_in_our_words(found['what'])}; {repair}") from None
+        name = ".".join(filter(None, (inside, found["field"])))
+        raise InputError(f"{where}: {name}{' ' if name else ''}{_in_our_words(found['what'])}; {repair}") from None
 
 
 def check_known(content: Mapping[str, object], cls: type[Any], where: str, repair: str, inside: str = "") -> None:

@@ -65,13 +65,6 @@ class _Meta:
     regression: bool = False
 
 
-@dataclass(frozen=True)
-class _File:
-    """For the names of fields in messages."""
-
-    meta: _Meta
-
-
 def load_network(path: str | os.PathLike[str]) -> Network:
     """Read and check the network in a checkpoint file, .pt or .npz; its name is the file's without the suffix,
     with escapes for what cannot be printed.
@@ -132,7 +125,7 @@ def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any
         if meta.get(key) != wanted:
             raise NetworkError(f"{origin}: meta.{key} must be {wanted!r}, not {shown(meta.get(key))}; {repair}")
     plain = check_plain(dict(meta), f"{origin}: meta", _REPAIR, finite=False)  # a figure of the history may be nan
-    known = typed({"meta": plain}, _File, origin, _REPAIR).meta
+    known = typed(plain, _Meta, origin, _REPAIR, "meta")
     for part in ("settings", "figures"):
         if not isinstance(known.history.get(part, {}), dict):
             raise NetworkError(f"{origin}: meta.history.{part} must be a table; {_REPAIR}, or leave its history out")

@@ -80,20 +80,13 @@ def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
 
     meta: the file's JSON. Raises InputError where it lacks a field.
     """
-    shape = typed({"meta": dict(meta)}, _File, origin, _REPAIR).meta.shape
+    shape = typed(dict(meta), _Meta, origin, _REPAIR, "meta").shape
     parts = "; ".join(map(str, unmapped_parts(shape.cell, shape.width, positions=shape.positions)))
     return MappingError(
         f"{origin}: a model that stays software (cell {shown(shape.cell)}), without a circuit for {parts}. Train a "
         "network of parts that have one with cosim train, or have cosim compile and cosim compare cut this one at its "
         "cells (docs/how-to/backbone.md has both)"
     )
-
-
-@dataclass(frozen=True)
-class _File:
-    """For the names of fields in messages."""
-
-    meta: _Meta
 
 
 def stays_software(path: Path) -> bool:

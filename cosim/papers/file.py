@@ -47,13 +47,6 @@ class _Meta:
     history: Plain
 
 
-@dataclass(frozen=True)
-class _File:
-    """For the names of fields in messages."""
-
-    meta: _Meta
-
-
 def model_bytes(model: Model) -> bytes:
     """Return the content of a trained backbone's file."""
     meta = {
@@ -104,7 +97,7 @@ def _read_meta(meta: object, where: str) -> _Meta:
         if meta.get(key) != wanted:
             raise InputError(f"{where}: meta.{key} must be {wanted!r}, not {shown(meta.get(key))}; {repair}")
     plain = check_plain(dict(meta), f"{where}: meta", _REPAIR, finite=False)
-    known = typed({"meta": plain}, _File, where, _REPAIR).meta
+    known = typed(plain, _Meta, where, _REPAIR, "meta")
     if not -1 <= known.epsilon <= 1:
         raise InputError(f"{where}: meta.epsilon must lie in [-1, 1], not {known.epsilon:g}; {_REPAIR}")
     if known.labels and len(known.labels) != known.shape.outputs:
