@@ -74,54 +74,6 @@ def pdk_root_option() -> Declared:
     return option("Folder of the foundry kits [default: $PDK_ROOT].", FILE, None, TechnologyOption)
 
 
-def corner_option() -> Declared:
-    """Declare the command-line option for the process corner."""
-    return option("Process corner: tt, ff, ss, fs, sf [default: tt].", None, None, TechnologyOption)
-
-
-def celsius_option() -> Declared:
-    """Declare the command-line option for the temperature in degree Celsius."""
-    text = "Temperature in celsius [default: the technology's, 27]."
-    return option(text, Celsius(), None, TechnologyOption, flags=("--temp",))
-
-
-def supply_option() -> Declared:
-    """Declare the command-line option for the supply in volt."""
-    return option("Supply [default: the technology's].", Quantity(SUPPLY), None, TechnologyOption)
-
-
-def i_unit_option() -> Declared:
-    """Declare the command-line option for the current of software 1.0 in ampere."""
-    return option("Current that stands for software 1.0.", Quantity(I_UNIT), "1n", CompilingOption)
-
-
-def units_option() -> Declared:
-    """Declare the command-line option for the unit devices per weight 1.0."""
-    text = "Unit devices per weight 1.0 [default: from the network's weight grid, else 8]."
-    return option(text, Integer(UNITS), None, CompilingOption)
-
-
-def saturate_option() -> Declared:
-    """Declare the command-line switch that cuts weights beyond the largest mirror."""
-    return switch("Cut weights beyond the largest mirror, and list them.", CompilingOption)
-
-
-def cell_option() -> Declared:
-    """Declare the command-line option for the circuit of a recurrent unit."""
-    text = "Circuit of a recurrent unit; auto takes it from epsilon."
-    return one_of(("auto", "schmitt", "ladder"), text, CompilingOption)
-
-
-def headroom_option() -> Declared:
-    """Declare the command-line option for the rungs of a ladder beyond the states seen."""
-    return option("Rungs beyond the states seen, either end.", Integer(HEADROOM), 1, CompilingOption)
-
-
-def ranges_option() -> Declared:
-    """Declare the command-line option for the samples that show the ranges of states."""
-    return option("Samples (.npz) that show which states a ladder must hold.", FILE, None, CompilingOption)
-
-
 def t_step_option() -> Declared:
     """Declare the command-line option for the duration of a frame in seconds."""
     return option("Duration of one frame.", Quantity(T_STEP), "10m", CompilingOption)
@@ -130,12 +82,6 @@ def t_step_option() -> Declared:
 def tau_option() -> Declared:
     """Declare the command-line option for the time constant of ladders in seconds."""
     return option("Time constant of the ladders [default: a quarter frame].", Quantity(TAU), None, CompilingOption)
-
-
-def around_option() -> Declared:
-    """Declare the command-line option for the blocks of the chip around the network."""
-    text = "Of the chip, too: inputs,decision,clock,bias, or some of them."
-    return option(text, None, None, CompilingOption, flags=("--with",), metavar="BLOCKS")
 
 
 def bias_option() -> Declared:
@@ -155,12 +101,6 @@ def tolerance_option() -> Declared:
     return option(text, Number(TOLERANCE), None, RunningOption)
 
 
-def samples_option() -> Declared:
-    """Declare the command-line option for the number of test samples."""
-    text = f"How many test samples, drawn by --seed [default: {SAMPLES}; with --engine batch all]."
-    return option(text, Integer(MOST_SAMPLES), None, RunningOption)
-
-
 def probe_option() -> Declared:
     """Declare the command-line option for the names of what waveforms show."""
     text = (
@@ -178,11 +118,6 @@ def noise_option() -> Declared:
 def extracted_option(text: str) -> Declared:
     """Declare the command-line option for the folder of a layout, whose wires are simulated as well."""
     return option(f"Folder of cosim layout, whose wires are {text}.", FILE, None, RunningOption)
-
-
-def seed_option() -> Declared:
-    """Declare the command-line option for the seed of the sample draw."""
-    return option("Seed of the sample draw.", Integer(SEED), 0, RunningOption)
 
 
 def jobs_option() -> Declared:
@@ -209,18 +144,30 @@ class Compiling:
 
     technology: str = technology_option()
     pdk_root: Path | None = pdk_root_option()
-    corner: str | None = corner_option()
-    celsius: float | None = celsius_option()
-    supply: float | None = supply_option()
-    i_unit: float = i_unit_option()
-    units: int | None = units_option()
-    saturate: bool = saturate_option()
-    cell: "Cell" = cell_option()
-    headroom: int = headroom_option()
-    ranges_from: Path | None = ranges_option()
+    corner: str | None = option("Process corner: tt, ff, ss, fs, sf [default: tt].", None, None, TechnologyOption)
+    celsius: float | None = option(
+        "Temperature in celsius [default: the technology's, 27].", Celsius(), None, TechnologyOption, flags=("--temp",)
+    )
+    supply: float | None = option("Supply [default: the technology's].", Quantity(SUPPLY), None, TechnologyOption)
+    i_unit: float = option("Current that stands for software 1.0.", Quantity(I_UNIT), "1n", CompilingOption)
+    units: int | None = option(
+        "Unit devices per weight 1.0 [default: from the network's weight grid, else 8].",
+        Integer(UNITS), None, CompilingOption,
+    )  # fmt: skip
+    saturate: bool = switch("Cut weights beyond the largest mirror, and list them.", CompilingOption)
+    cell: "Cell" = one_of(
+        ("auto", "schmitt", "ladder"), "Circuit of a recurrent unit; auto takes it from epsilon.", CompilingOption
+    )
+    headroom: int = option("Rungs beyond the states seen, either end.", Integer(HEADROOM), 1, CompilingOption)
+    ranges_from: Path | None = option(
+        "Samples (.npz) that show which states a ladder must hold.", FILE, None, CompilingOption
+    )
     t_step: float = t_step_option()
     tau: float | None = tau_option()
-    around: str | None = around_option()
+    around: str | None = option(
+        "Of the chip, too: inputs,decision,clock,bias, or some of them.",
+        None, None, CompilingOption, flags=("--with",), metavar="BLOCKS",
+    )  # fmt: skip
 
     @property
     def place(self) -> "TargetTechnology":
@@ -245,8 +192,11 @@ class Running:
     """Options of a verb on the samples, and on where they run."""
 
     data: Path | None = data_option()
-    samples: int | None = samples_option()
-    seed: int = seed_option()
+    samples: int | None = option(
+        f"How many test samples, drawn by --seed [default: {SAMPLES}; with --engine batch all].",
+        Integer(MOST_SAMPLES), None, RunningOption,
+    )  # fmt: skip
+    seed: int = option("Seed of the sample draw.", Integer(SEED), 0, RunningOption)
     jobs: int = jobs_option()
     timeout: float = timeout_option()
     sample: int | None = None  # one by its number, in place of a draw
