@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from cosim.base.version import __version__
 from cosim.compiler.design import Design, network_hash
 from cosim.results.page import Facts, PageSubject, Section
+from cosim.technology.calibration import Calibration
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.words import network_name, worded
 
@@ -18,13 +19,13 @@ def subject_of(design: Design) -> PageSubject:
 
 def origins(design: Design, made_with: Mapping[str, str] = {}) -> dict[str, str]:
     """Return hashes and versions of a design for a verb's page. made_with: name of what else ran -> its version."""
-    calibration = design.calibration
-    return {
-        "network": network_hash(design),
-        "calibration": f"{calibration.fingerprint}, measured with {calibration.simulator}",
-        **made_with,
-        "cosim": __version__,
-    }
+    return {"network": network_hash(design), **calibration_origins(design.calibration, made_with)}
+
+
+def calibration_origins(calibration: Calibration, made_with: Mapping[str, str]) -> dict[str, str]:
+    """Return hashes and versions for a page without a network. made_with: name of what ran -> its version."""
+    measured = f"{calibration.fingerprint}, measured with {calibration.simulator}"
+    return {"calibration": measured, **made_with, "cosim": __version__}
 
 
 def circuit_facts(design: Design) -> dict[str, object]:

@@ -11,7 +11,7 @@ from cosim.technology.conditions import at
 from cosim.units.ladder import ladder_currents, ladder_timing
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.characterize.ladder import LadderStudy, LadderTrace, ladder_runs, software_levels, summarize_ladder
-from cosim.verbs.characterize.page import LadderCondition, Origin, cell_page, ladder_page
+from cosim.verbs.characterize.page import LadderCondition, cell_page, ladder_page
 from cosim.verbs.characterize.study import CellFigure, Characterisation, FigureLine
 from cosim.verbs.compare.pvt import PvtCondition, Sweep
 from cosim.verbs.compare.pvt_page import pvt_page
@@ -64,7 +64,7 @@ def cell(technology, calibration):
     )
     curves = tuple(FigureLine("1 nA", kind, x, x) for kind in ("measured", "calibrated", "ideal"))
     found = [Characterisation(at(technology, celsius=celsius), rows, curves) for celsius in (0.0, 27.0)]
-    return cell_page("rectifier", found, Origin(calibration, "ngspice", "39"))
+    return cell_page("rectifier", found, calibration, VERSION)
 
 
 def ladder(technology, calibration):
@@ -72,7 +72,7 @@ def ladder(technology, calibration):
     study = LadderStudy(3, 1, 4, 5, ladder_currents(1e-9), ladder_timing(10e-3))
     traces = [_trace(run, study) for run in ladder_runs(study, calibration)]
     summary = summarize_ladder(study, technology, traces)
-    return ladder_page(study, [LadderCondition(technology, traces, summary)], Origin(calibration, "ngspice", "39"))
+    return ladder_page(study, [LadderCondition(technology, traces, summary)], calibration, VERSION)
 
 
 def _trace(run, study):

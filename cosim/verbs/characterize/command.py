@@ -31,7 +31,6 @@ from cosim.verbs.common import (
 if TYPE_CHECKING:
     from cosim.technology.calibration import Calibration
     from cosim.technology.types import Technology
-    from cosim.verbs.characterize.page import Origin
 
 I_UNIT = 1e-9  # A, at which a ladder has the set-points of arXiv 2605.11855, Fig. 4
 SWEPT = {
@@ -115,7 +114,7 @@ def _swept(cell: str) -> Verb:
             found.append(one)
             pictures.append(output / f"{cell}_{_stem(technology)}.png")
             save_figure(draw_characterisation(cell, one), pictures[-1])
-        write_page(output, cell_page(cell, found, _origin(where, technologies[0], calibration)))
+        write_page(output, cell_page(cell, found, calibration, _made_with(where.engine, technologies[0])))
         figures = characterize.summarize_cell(cell, technologies[0].name, found)
         return Result(figures, read_page(output), report=_written(pictures, output))
 
@@ -160,7 +159,7 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
         title = f"ladder of {rungs} rungs, {technology.name}, {format_conditions(technology)}"
         pictures.append(output / f"ladder_{_stem(technology)}.png")
         save_figure(draw_staircase(study, traces, title), pictures[-1])
-    write_page(output, ladder_page(study, conditions, _origin(where, technologies[0], calibration)))
+    write_page(output, ladder_page(study, conditions, calibration, _made_with(where.engine, technologies[0])))
     figures = ladder_study.summarize_study(study, technologies[0].name, [one.summary for one in conditions])
     return Result(figures, read_page(output), report=_written(pictures, output))
 
@@ -179,12 +178,11 @@ def _conditions(where: CharacterizeConditions) -> "tuple[tuple[Technology, ...],
     return conditions, find_calibration(process, DEFAULT_UNITS, say)
 
 
-def _origin(where: CharacterizeConditions, technology: "Technology", calibration: "Calibration") -> "Origin":
-    """Return the provenance at the end of the page: calibration, simulator and its version."""
+def _made_with(engine: str, technology: "Technology") -> dict[str, str]:
+    """Return the name of the simulator -> its version, for the end of the page."""
     from cosim.engines.simulation.simulated import engine_named
-    from cosim.verbs.characterize.page import Origin
 
-    return Origin(calibration, where.engine, engine_named(where.engine).describe(technology).version)
+    return {engine: engine_named(engine).describe(technology).version}
 
 
 def _written(pictures: list[Path], folder: Path) -> str:

@@ -1,5 +1,6 @@
 """Figures of a characterisation: ideal as a grey band, as drawn in red, calibrated in blue."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,32 +45,30 @@ _STYLES: dict[Kind, Style] = {
 @styled
 def draw_characterisation(cell: str, found: Characterisation) -> Figure:
     """Draw the characteristic of a cell: hysteresis loops, step responses or transfer curves."""
-    if cell == "schmitt":
-        figure = draw_hysteresis(found.curves, found.rows)
-    else:
-        draw = {
-            "dpi": draw_step_responses,
-            "mirror": draw_mirror,
-            "rectifier": draw_rectifier,
-            "steering": draw_steering,
-        }[cell]
-        figure = draw(found.curves)
+    draw = {
+        "schmitt": draw_hysteresis,
+        "dpi": draw_step_responses,
+        "mirror": draw_mirror,
+        "rectifier": draw_rectifier,
+        "steering": draw_steering,
+    }[cell]
+    figure = draw(found)
     figure.suptitle(f"{cell}, {found.technology.name}, {format_conditions(found.technology)}", fontsize=9)
     return figure
 
 
-def draw_hysteresis(curves: Sequence[FigureLine], rows: Sequence[CellFigure]) -> Figure:
+def draw_hysteresis(found: Characterisation) -> Figure:
     """Draw output over candidate, one panel a set-point: arrows along the slow sweep, thresholds as measured in numbers
     and as asked for dashed."""
-    groups = _groups(curves)
-    figure, axes = _panels(groups, (DOUBLE, 1.0 + 2.1 * -(-len(groups) // 3)), 3)
-    for axis, group in zip(axes, groups, strict=False):
-        found = {row.quantity: row for row in rows if row.set_point == group}
-        upper, lower, level = (found[name] for name in ("upper threshold", "lower threshold", "level"))
+    groups = _by_group(found)
+    figure, axes = _panels(len(groups), (DOUBLE, 1.0 + 2.1 * -(-len(groups) // 3)), 3)
+    for axis, (group, curves) in zip(axes, groups.items(), strict=False):
+        rows = {row.quantity: row for row in found.rows if row.set_point == group}
+        upper, lower, level = (rows[name] for name in ("upper threshold", "lower threshold", "level"))
         factor, unit = (_NANO, "nA") if upper.ideal >= 0.999e-9 else (_PICO, "pA")
         for row, color, dash, name in ((upper, UPPER, UPPER_DASH, "upper"), (lower, LOWER, LOWER_DASH, "lower")):
             axis.axvline(factor * row.ideal, color=color, ls=dash, lw=1.0, zorder=1.8, label=f"{name}, asked")
-        for curve in _of(curves, group):
+        for curve in curves.values():
             axis.plot(factor * curve.x, factor * curve.y, **_STYLES[curve.kind])
         _draw_sweep(axis, factor * np.array([upper.calibrated, lower.calibrated, level.calibrated]))
         asked = f"{format_quantity(upper.ideal, 'A')} and {format_quantity(lower.ideal, 'A')}"
@@ -122,18 +121,17 @@ def _name_threshold(axis: Axes, factor: float, row: CellFigure, side: str) -> No
         )  # fmt: skip
 
 
-def draw_step_responses(curves: Sequence[FigureLine]) -> Figure:
+def draw_step_responses(found: Characterisation) -> Figure:
     """Draw a characterised DPI's output over time since the step, one column an alpha: the rise above, the fall below
     on a logarithmic scale."""
-    groups = _groups(curves)
-    figure, axes = _panels((*groups, *groups), (DOUBLE, 4.4), len(groups))
-    for k, group in enumerate(groups):
-        rise, fall = axes[k], axes[k + len(groups)]
-        for curve in _of(curves, group):
+    groups = _by_group(found)
+    figure, axes = _panels(2 * len(groups), (DOUBLE, 4.4), len(groups))
+    for (group, curves), rise, fall in zip(groups.items(), axes, axes[len(groups) :], strict=False):
+        for curve in curves.values():
             style = _STYLES[curve.kind]
             rise.plot(_MILLI * (curve.x - DPI_UP), _NANO * curve.y, **style)
             fall.semilogy(_MILLI * (curve.x - DPI_DOWN), _NANO * np.maximum(curve.y, 1e-15), **style)
-        top = _NANO * max(float(curve.y.max()) for curve in _of(curves, group))
+        top = _NANO * max(float(curve.y.max()) for curve in curves.values())
         rise.set(xlim=(-5, 60), xlabel="time after the step up (ms)")
         fall.set(xlim=(-5, 50), ylim=(0.005 * top, 1.4 * top), xlabel="time after the step down (ms)")
         fall.yaxis.set_major_formatter("{x:g}")
@@ -144,10 +142,10 @@ def draw_step_responses(curves: Sequence[FigureLine]) -> Figure:
     return figure
 
 
-def draw_mirror(curves: Sequence[FigureLine]) -> Figure:
+def draw_mirror(found: Characterisation) -> Figure:
     """Draw output over input of both gate lines, and how far their gains are from 1. Line p has nothing to trim."""
-    figure, (left, right) = _panels((0, 1), (DOUBLE, 3.0), 2)
-    x = _NANO * curves[0].x
+    figure, (left, right) = _panels(2, (DOUBLE, 3.0), 2)
+    x = _NANO * found.curves[0].x
     left.loglog(x, x, **_STYLES["ideal"])
     right.semilogx(x, 0 * x, **_STYLES["ideal"])
     styles: dict[tuple[str, Kind], Style] = {
@@ -155,7 +153,7 @@ def draw_mirror(curves: Sequence[FigureLine]) -> Figure:
         ("line n", "calibrated"): {**_STYLES["calibrated"], "label": "line n, trimmed"},
         ("line p", "calibrated"): {"color": GREEN, "lw": 1.2, "label": "line p", "ls": "--"},
     }
-    for curve in curves:
+    for curve in found.curves:
         if style := styles.get((curve.group, curve.kind)):
             left.loglog(x, x * curve.y, **style)
             right.semilogx(x, 100 * (curve.y - 1), **style)
@@ -169,15 +167,14 @@ def draw_mirror(curves: Sequence[FigureLine]) -> Figure:
     return figure
 
 
-def draw_rectifier(curves: Sequence[FigureLine]) -> Figure:
+def draw_rectifier(found: Characterisation) -> Figure:
     """Draw a characterised rectifier's output over pull, one column a push, and below it how far it is from the ideal
     corner."""
-    groups = _groups(curves)
-    figure, axes = _panels((*groups, *groups), (DOUBLE, 4.2), len(groups))
-    for k, group in enumerate(groups):
-        above, below = axes[k], axes[k + len(groups)]
-        ideal = next(curve for curve in _of(curves, group) if curve.kind == "ideal")
-        for curve in _of(curves, group):
+    groups = _by_group(found)
+    figure, axes = _panels(2 * len(groups), (DOUBLE, 4.2), len(groups))
+    for (group, curves), above, below in zip(groups.items(), axes, axes[len(groups) :], strict=False):
+        ideal = curves["ideal"]
+        for curve in curves.values():
             above.plot(_NANO * curve.x, _NANO * curve.y, **_STYLES[curve.kind])
             below.plot(_NANO * curve.x, 200 * (curve.y - ideal.y) / ideal.x[-1], **_STYLES[curve.kind])
         above.set_title(f"push {group}", fontsize=8)
@@ -189,15 +186,14 @@ def draw_rectifier(curves: Sequence[FigureLine]) -> Figure:
     return figure
 
 
-def draw_steering(curves: Sequence[FigureLine]) -> Figure:
+def draw_steering(found: Characterisation) -> Figure:
     """Draw a characterised steering AND's output over the signal, one column a level, and below it how far it is from
     the level of what is on."""
-    groups = _groups(curves)
-    figure, axes = _panels((*groups, *groups), (DOUBLE, 4.2), len(groups))
-    for k, group in enumerate(groups):
-        above, below = axes[k], axes[k + len(groups)]
-        level = next(curve.x[-1] for curve in _of(curves, group) if curve.kind == "ideal")
-        for curve in _of(curves, group):
+    groups = _by_group(found)
+    figure, axes = _panels(2 * len(groups), (DOUBLE, 4.2), len(groups))
+    for (group, curves), above, below in zip(groups.items(), axes, axes[len(groups) :], strict=False):
+        level = curves["ideal"].x[-1]
+        for curve in curves.values():
             above.plot(curve.x / level, _NANO * curve.y, **_STYLES[curve.kind])
             if curve.kind != "ideal":
                 below.plot(curve.x / level, 100 * (curve.y / level - 1), **_STYLES[curve.kind])
@@ -216,12 +212,12 @@ def draw_staircase(study: LadderStudy, traces: Sequence[LadderTrace], title: str
     end."""
     figure = Figure(figsize=(DOUBLE, 5.4), layout="constrained")
     top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(1, 2, 1))
-    plain, stairs = (next(trace for trace in traces if trace.run.kind == kind) for kind in ("plain", "stairs"))
+    drawn, stairs = (next(trace for trace in traces if trace.run.kind == kind) for kind in ("plain", "stairs"))
     step, alpha = study.timing.step, study.currents.alpha
     edges = _MILLI * step * np.arange(len(stairs.expected) + 1)
     draw_input(top, stairs, study)
     middle.stairs(_NANO * alpha * stairs.expected, edges, baseline=None, **_STYLES["ideal"])
-    outputs: tuple[tuple[Kind, LadderTrace], ...] = (("measured", plain), ("calibrated", stairs))
+    outputs: tuple[tuple[Kind, LadderTrace], ...] = (("measured", drawn), ("calibrated", stairs))
     for kind, trace in outputs:
         middle.plot(_MILLI * sample_times(trace, step), _NANO * trace.output, **_STYLES[kind])
     middle.set_ylabel("output (nA)")
@@ -232,7 +228,7 @@ def draw_staircase(study: LadderStudy, traces: Sequence[LadderTrace], title: str
     bottom.set_xlabel("time (ms)")
     bottom.set_xlim(0, edges[-1])
     for axis in (top, middle, bottom):
-        _clean(axis)
+        plain(axis)
     figure.suptitle(title, fontsize=9)
     return figure
 
@@ -261,22 +257,17 @@ def sample_times(trace: LadderTrace, step: float) -> NDArray[np.float64]:
     return np.arange(1, count + 1) * step * len(trace.run.updates) / count
 
 
-def _panels(items: Sequence[object], size: tuple[float, float], columns: int) -> tuple[Figure, list[Axes]]:
+def _panels(count: int, size: tuple[float, float], columns: int) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=size, layout="constrained")
-    rows = -(-len(items) // columns)
-    axes = list(np.atleast_1d(figure.subplots(rows, columns)).ravel())
+    axes = list(figure.subplots(-(-count // columns), columns, squeeze=False).ravel())
     for axis in axes:
-        _clean(axis)
+        plain(axis)
     return figure, axes
 
 
-def _clean(axis: Axes) -> None:
-    plain(axis)
-
-
-def _groups(curves: Sequence[FigureLine]) -> list[str]:
-    return list(dict.fromkeys(curve.group for curve in curves))
-
-
-def _of(curves: Sequence[FigureLine], group: str) -> list[FigureLine]:
-    return [curve for curve in curves if curve.group == group]
+def _by_group(found: Characterisation) -> Mapping[str, Mapping[Kind, FigureLine]]:
+    """Return the curves of every set-point by their kind."""
+    curves = defaultdict[str, dict[Kind, FigureLine]](dict)
+    for curve in found.curves:
+        curves[curve.group][curve.kind] = curve
+    return curves

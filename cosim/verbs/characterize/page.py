@@ -1,11 +1,10 @@
 """The page of a characterised cell: ideal, as drawn and calibrated, a section for each condition."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cosim.base.quantities import format_quantity
-from cosim.base.version import __version__
 from cosim.results.figures import figure_bytes
 from cosim.results.html import Picture
 from cosim.results.page import Facts, Page, PageSubject, Section, Table
@@ -14,6 +13,7 @@ from cosim.technology.types import Technology
 from cosim.verbs.characterize.figures import draw_characterisation, draw_staircase
 from cosim.verbs.characterize.ladder import LadderStudy, LadderSummary, LadderTrace, level_rows
 from cosim.verbs.characterize.study import CellFigure, Characterisation
+from cosim.verbs.provenance import calibration_origins
 from cosim.verbs.words import say_conditions
 
 _LEAST = 600  # pixels under which the picture's words cannot be read
@@ -24,23 +24,10 @@ _STAIRS = (
 )
 
 
-@dataclass(frozen=True)
-class Origin:
-    """The provenance of a characterised cell: its calibration, and the simulator with its version."""
-
-    calibration: Calibration
-    simulator: str
-    version: str
-
-    @property
-    def lines(self) -> dict[str, str]:
-        """Return hashes and versions by name."""
-        calibration = f"{self.calibration.fingerprint}, measured with {self.calibration.simulator}"
-        return {"calibration": calibration, self.simulator: self.version, "cosim": __version__}
-
-
-def cell_page(cell: str, found: Sequence[Characterisation], origin: Origin) -> Page:
-    """Return the page of a cell that is not a ladder."""
+def cell_page(
+    cell: str, found: Sequence[Characterisation], calibration: Calibration, made_with: Mapping[str, str]
+) -> Page:
+    """Return the page of a cell that is not a ladder; made_with: name of the simulator -> its version."""
     rows = [row for one in found for row in one.rows]
     drawn, calibrated = (_largest(rows, which) for which in (0, 1))
     lost = sum(math.isnan(row.calibrated) for row in rows)
@@ -49,7 +36,7 @@ def cell_page(cell: str, found: Sequence[Characterisation], origin: Origin) -> P
         verb=f"characterize {cell}",
         subject=PageSubject(f"{cell} cell"),
         title=f"{cell} on {name}: at most {_percent(calibrated)} from ideal calibrated, {_percent(drawn)} as drawn",
-        lead=f"{len(found[0].rows)} figures of the cell in each of {conditions}, by {origin.simulator}: by its "
+        lead=f"{len(found[0].rows)} figures of the cell in each of {conditions}, by {', '.join(made_with)}: by its "
         "equation, as drawn with the bias currents of that equation, and with those of the calibration, which is of "
         "the nominal condition.",
         cards=(
@@ -60,7 +47,7 @@ def cell_page(cell: str, found: Sequence[Characterisation], origin: Origin) -> P
         sections=tuple(
             Section(say_conditions(one.technology), (_picture(cell, one), figures_table(one.rows))) for one in found
         ),
-        provenance=origin.lines,
+        provenance=calibration_origins(calibration, made_with),
     )
 
 
@@ -73,8 +60,10 @@ class LadderCondition:
     summary: LadderSummary
 
 
-def ladder_page(study: LadderStudy, found: Sequence[LadderCondition], origin: Origin) -> Page:
-    """Return the page of a ladder."""
+def ladder_page(
+    study: LadderStudy, found: Sequence[LadderCondition], calibration: Calibration, made_with: Mapping[str, str]
+) -> Page:
+    """Return the page of a ladder; made_with: name of the simulator -> its version."""
     checked, wrong, updates = (
         sum(getattr(one.summary, key) for one in found) for key in ("steps_checked", "wrong_levels", "wrong_updates")
     )
@@ -87,14 +76,14 @@ def ladder_page(study: LadderStudy, found: Sequence[LadderCondition], origin: Or
         title=f"ladder of {study.rungs} rungs on {name}: {wrong} of {checked} levels wrong",
         lead=f"{study.sequences} random sequence{'s' * (study.sequences > 1)} of {study.steps} updates in "
         f"{conditions}, a frame of "
-        f"{format_quantity(study.timing.step, 's')} each, by {origin.simulator} against software.",
+        f"{format_quantity(study.timing.step, 's')} each, by {', '.join(made_with)} against software.",
         cards=(
             (f"{wrong} of {checked}", f"levels wrong, after {updates} wrong updates"),
             (_percent(error), "largest error of a level"),
             (format_quantity(power, "W"), "mean supply power, at most"),
         ),
         sections=tuple(_ladder_section(study, one) for one in found),
-        provenance=origin.lines,
+        provenance=calibration_origins(calibration, made_with),
     )
 
 
