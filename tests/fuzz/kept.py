@@ -59,8 +59,8 @@ from cosim.variation.draws import VariationPlan
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.diff.page import difference_page
 from cosim.verbs.diff.pair import diff_folders
-from cosim.verbs.explore.search import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, CheckedTrial, Space, TrialStore, belongs
-from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, violation, worth
+from cosim.verbs.explore.search import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, CheckedTrial, TrialStore, belongs
+from cosim.verbs.explore.study import Exploration, Knob, OnTransistors, Tried, front_of, violation, worth
 from cosim.verbs.montecarlo.keep import keep_trial
 from cosim.verbs.montecarlo.run import run_montecarlo, run_settings
 from cosim.verbs.montecarlo.spec import parse_spec, read_specs
@@ -74,7 +74,10 @@ from cosim.verbs.sweep.study import find_figures
 Change = Callable[[Random, bytes], bytes]
 SUMMED = "network.npz", "samples.npz"  # of a Monte Carlo run, with the calibration: trial.json has their checksums
 KNOBS = (Knob("i-unit", "A", 1e-9, 1e-10, 1e-8, log=True), Knob("units", "", 8, values=(4, 8, 16)))
-SPACE = Space(KNOBS, ("yield", "power"), 0.5, seed=3)
+SOUGHT = Exploration(
+    "net", "0123456789abcdef", "net.npz", {}, KNOBS, ("yield", "power"), ("accuracy>=0.4",), 0.5, 3,
+    trials=(), front=(), unvaried=(), notes=(), made_with={},
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -213,11 +216,11 @@ def _search(folder: Path) -> list[File]:
 
     def read() -> object:
         again = TrialStore(place, search)
-        tried = [one for one in again.trials.records.values() if belongs(SPACE, one)]
-        scores = [(violation(one, 0.5), worth(one, SPACE.objectives) if one.figures else ()) for one in tried]
+        tried = [one for one in again.trials.records.values() if belongs(SOUGHT, one)]
+        scores = [(violation(one, 0.5), worth(one, SOUGHT.objectives) if one.figures else ()) for one in tried]
         if len(tried) < 3 or len(again.checks.records) < 3:
             return None
-        return front_of(tried, SPACE.objectives, 0.5), scores, tried, again.checks.records
+        return front_of(tried, SOUGHT.objectives, 0.5), scores, tried, again.checks.records
 
     names = ((SEARCH_FILE, OBJECT), (TRIALS_FILE, lines(kept.trials._key)), (CHECKS_FILE, lines(kept.trials._key)))
     return [File(f"search, {name}", place / name, read, form) for name, form in names]

@@ -22,7 +22,6 @@ from cosim.verbs.inner import InnerVerb, describe_network, fixed_options, read_i
 
 if TYPE_CHECKING:
     from cosim.verbs.explore.circuits import Circuits
-    from cosim.verbs.explore.search import Space
     from cosim.verbs.explore.study import Exploration, Knob, Tried
 
 LEAST_YIELD = 0.5
@@ -79,7 +78,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     from cosim.results.kept_page import read_page
     from cosim.verbs.explore.circuits import check_base, read_knobs
     from cosim.verbs.explore.page import write_exploration
-    from cosim.verbs.explore.search import Search, Space, TrialStore, explore, optuna
+    from cosim.verbs.explore.search import Search, TrialStore, explore, optuna
 
     library, output = optuna(), options.output
     inner = _read_chips(options, fresh=session.fresh)
@@ -93,11 +92,9 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     if not options.behavioral:
         _check_engine()
     circuits, least = _circuits(options, inner)
-    seed = given.get("seed", 0)
     objectives = tuple(dict.fromkeys(options.objectives)) or DEFAULT_OBJECTIVES
-    space = Space(knobs, objectives, least, seed if isinstance(seed, int) else 0)
     session.take_folder("explore", output)
-    about = _about(circuits, space, {"optuna": library.__version__, "cosim": __version__})
+    about = _about(circuits, knobs, objectives, least, {"optuna": library.__version__, "cosim": __version__})
     key: dict[str, object] = {
         "search": about,
         "round": options.round,
@@ -106,7 +103,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     }
     key["data"] = _checksum(given.get("data"))
     check = None if options.behavioral else circuits.check
-    search = Search(space, options.trials, options.round, circuits.run, check, say)
+    search = Search(about, options.trials, options.round, circuits.run, check, say)
     trials = explore(search, TrialStore(output, key))
     found = _found(circuits, about, trials, 0 if options.behavioral else options.transistor_chips)
     write_exploration(output, found)
@@ -202,24 +199,30 @@ def _default_spec(inner: InnerVerb) -> str:
     return spec_near(right, "the network").text
 
 
-def _about(circuits: "Circuits", space: "Space", made_with: Mapping[str, str]) -> "Exploration":
+def _about(
+    circuits: "Circuits",
+    knobs: "tuple[Knob, ...]",
+    objectives: tuple[str, ...],
+    least_yield: float,
+    made_with: Mapping[str, str],
+) -> "Exploration":
     """Return the search with no trial yet."""
     from cosim.verbs.explore.circuits import NAMES
     from cosim.verbs.explore.study import AREA_NOTE, BITS_NOTE, Exploration
 
     chips = circuits.chips
     name, digest = describe_network(chips.network)
-    varied = [knob.option for knob in space.knobs]
+    varied, seed = [knob.option for knob in knobs], chips.given.get("seed", 0)
     return Exploration(
         network=name,
         network_hash=digest,
         file=chips.network.name,
         options=fixed_options(chips.command, chips.given),
-        knobs=space.knobs,
-        objectives=space.objectives,
+        knobs=knobs,
+        objectives=objectives,
         spec=circuits.specs,
-        least_yield=space.least_yield,
-        seed=space.seed,
+        least_yield=least_yield,
+        seed=seed if isinstance(seed, int) else 0,
         trials=(),
         front=(),
         unvaried=tuple(one for one in NAMES if one not in varied and one not in chips.given),

@@ -19,7 +19,7 @@ from cosim.base.errors import MissingToolError
 from cosim.base.resources import install_command
 from cosim.base.store import RecordFormat, RecordStore, continue_run, settings_key
 from cosim.base.text import check_plain, json_object, typed
-from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, shown_value, violation, worth
+from cosim.verbs.explore.study import Exploration, Knob, OnTransistors, Tried, front_of, shown_value, violation, worth
 from cosim.verbs.sweep.study import Value
 
 SEARCH_FILE, TRIALS_FILE, CHECKS_FILE = "search.json", "trials.jsonl", "transistors.jsonl"
@@ -30,21 +30,6 @@ _ATTEMPTS = 60  # at something new
 Run = Callable[[int, dict[str, Value]], Tried]
 Check = Callable[[Tried], OnTransistors]
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Space:
-    """Space of a search: the knobs to vary, the objectives, and the yield that a circuit must have."""
-
-    knobs: tuple[Knob, ...]
-    objectives: tuple[str, ...]
-    least_yield: float
-    seed: int
-
-    @property
-    def start(self) -> dict[str, Value]:
-        """Return the values with which the search of `cosim explore` begins, by option."""
-        return {knob.option: knob.start for knob in self.knobs}
 
 
 def optuna() -> ModuleType:
@@ -59,12 +44,12 @@ def optuna() -> ModuleType:
     return found
 
 
-def belongs(space: Space, one: Tried) -> bool:
+def belongs(about: Exploration, one: Tried) -> bool:
     """Tell whether a kept trial is one of this `cosim explore`: knobs within bounds, each objective in its figures."""
-    if one.values.keys() != space.start.keys():
+    if one.values.keys() != {knob.option for knob in about.knobs}:
         return False
-    whole = not one.figures or {"yield", *space.objectives} <= one.figures.keys()
-    return whole and all(_allowed(knob, one.values[knob.option]) for knob in space.knobs)
+    whole = not one.figures or {"yield", *about.objectives} <= one.figures.keys()
+    return whole and all(_allowed(knob, one.values[knob.option]) for knob in about.knobs)
 
 
 def _allowed(knob: Knob, value: Value) -> bool:
@@ -73,47 +58,47 @@ def _allowed(knob: Knob, value: Value) -> bool:
     return isinstance(value, int | float) and knob.low is not None and knob.low <= value <= (knob.high or knob.low)
 
 
-def propose(space: Space, tried: Sequence[Tried]) -> dict[str, Value] | None:
-    """Return values for the next trial of a search; the first are those that the space starts with.
+def propose(about: Exploration, tried: Sequence[Tried]) -> dict[str, Value] | None:
+    """Return values for the next trial of a search; the first are those that its knobs start with.
 
     None where nothing new is found.
     """
     if not tried:
-        return space.start
+        return {knob.option: knob.start for knob in about.knobs}
     known = [one.values for one in tried]
     for attempt in range(_ATTEMPTS):
-        seed = blake2b(f"{space.seed} {len(tried)} {attempt}".encode(), digest_size=4).digest()
-        values = _ask(space, tried, int.from_bytes(seed, "big"))
+        seed = blake2b(f"{about.seed} {len(tried)} {attempt}".encode(), digest_size=4).digest()
+        values = _ask(about, tried, int.from_bytes(seed, "big"))
         if values not in known:
             return values
     return None
 
 
-def _ask(space: Space, tried: Sequence[Tried], seed: int) -> dict[str, Value]:
-    library, spread = optuna(), {knob.option: _distribution(knob) for knob in space.knobs}
+def _ask(about: Exploration, tried: Sequence[Tried], seed: int) -> dict[str, Value]:
+    library, spread = optuna(), {knob.option: _distribution(knob) for knob in about.knobs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what Optuna calls experimental
         sampler = library.samplers.TPESampler(
             n_startup_trials=STARTUP, seed=seed, multivariate=True, constant_liar=False
         )
-        study = library.create_study(directions=len(space.objectives) * ["maximize"], sampler=sampler)
-        study.add_trials(_told(space, tried, spread))
+        study = library.create_study(directions=len(about.objectives) * ["maximize"], sampler=sampler)
+        study.add_trials(_told(about, tried, spread))
         asked = study.ask(spread).params
-    return {knob.option: _value(knob, asked[knob.option]) for knob in space.knobs}
+    return {knob.option: _value(knob, asked[knob.option]) for knob in about.knobs}
 
 
-def _told(space: Space, tried: Sequence[Tried], spread: Mapping[str, Any]) -> list[Any]:
+def _told(about: Exploration, tried: Sequence[Tried], spread: Mapping[str, Any]) -> list[Any]:
     """Return the trials as Optuna knows them; those without figures have the worst that was seen."""
-    worths = {one.number: worth(one, space.objectives) for one in tried if one.figures}
+    worths = {one.number: worth(one, about.objectives) for one in tried if one.figures}
     if not worths:
         return []
     worst = tuple(map(min, zip(*worths.values(), strict=True)))
     return [
         optuna().trial.create_trial(
-            params={knob.option: _coded(knob, one.values[knob.option]) for knob in space.knobs},
+            params={knob.option: _coded(knob, one.values[knob.option]) for knob in about.knobs},
             distributions=dict(spread),
             values=worths.get(one.number, worst),
-            constraints={"choice": violation(one, space.least_yield)},
+            constraints={"choice": violation(one, about.least_yield)},
         )
         for one in tried
     ]
@@ -177,10 +162,13 @@ class TrialStore:
 
 @dataclass(frozen=True)
 class Search:
-    """A search and its extent: trials, and after how many of them transistors are asked; how a trial runs, how a
-    circuit is checked on transistors (None: not at all), and who hears of it."""
+    """A search and its extent.
 
-    space: Space
+    about: the search with no trial yet; trials, and after how many of them transistors are asked; how a trial runs, how
+    a circuit is checked on transistors (None: not at all), and who hears of it.
+    """
+
+    about: Exploration
     trials: int
     round: int
     run: Run
@@ -197,12 +185,12 @@ def explore(search: Search, kept: TrialStore) -> tuple[Tried, ...]:
     tried = list[Tried]()
     while len(tried) < search.trials:
         number = len(tried)
-        if (one := kept.trials.records.get(number)) is None or not belongs(search.space, one):
-            values = propose(search.space, tried)
+        if (one := kept.trials.records.get(number)) is None or not belongs(search.about, one):
+            values = propose(search.about, tried)
             if values is None:
                 search.say(f"nothing new to try after {number} trials")
                 break
-            named = (f"{knob.option} {shown_value(knob, values[knob.option])}" for knob in search.space.knobs)
+            named = (f"{knob.option} {shown_value(knob, values[knob.option])}" for knob in search.about.knobs)
             search.say(f"trial {number + 1} of {search.trials}: {', '.join(named)}")
             kept.trials.append(one := search.run(number, values))
         tried.append(one)
@@ -232,4 +220,4 @@ def _settle(search: Search, kept: TrialStore, tried: Sequence[Tried]) -> list[Tr
 
 
 def _front(search: Search, tried: Sequence[Tried]) -> tuple[Tried, ...]:
-    return front_of(tried, search.space.objectives, search.space.least_yield)
+    return front_of(tried, search.about.objectives, search.about.least_yield)

@@ -15,17 +15,19 @@ from cosim.verbs.explore.search import (
     SEARCH_FILE,
     TRIALS_FILE,
     Search,
-    Space,
     TrialStore,
     explore,
     propose,
 )
-from cosim.verbs.explore.study import Knob, OnTransistors, Tried, front_of, violation, worth
+from cosim.verbs.explore.study import Exploration, Knob, OnTransistors, Tried, front_of, violation, worth
 
 pytest.importorskip("optuna")
 OBJECTIVES = ("yield", "power")
 KNOBS = (Knob("i-unit", "A", 1e-9, 1e-10, 1e-8, log=True), Knob("units", "", 8, values=(4, 8, 16)))
-SPACE = Space(KNOBS, OBJECTIVES, 0.5, seed=3)
+ABOUT = Exploration(
+    "net", "0123456789abcdef", "net.npz", {}, KNOBS, OBJECTIVES, ("accuracy>=0.4",), 0.5, 3,
+    trials=(), front=(), unvaried=(), notes=(), made_with={},
+)  # fmt: skip
 
 
 def tried(number, values, share, watts, **more):
@@ -46,7 +48,7 @@ def check(one):
 
 
 def search(trials, run=run, check=check):
-    return Search(SPACE, trials, 5, run, check, lambda line: None)
+    return Search(ABOUT, trials, 5, run, check, lambda line: None)
 
 
 @pytest.fixture
@@ -82,24 +84,24 @@ def test_proposals_follow_from_seed_and_trials_alone():
     """The first is the start; all are new, inside their ranges and of three digits."""
     some = []
     for number in range(18):
-        values = propose(SPACE, some)
-        assert values == propose(SPACE, some)
+        values = propose(ABOUT, some)
+        assert values == propose(ABOUT, some)
         assert values not in [one.values for one in some]
         assert 1e-10 <= values["i-unit"] <= 1e-8 and values["units"] in (4, 8, 16)
         assert float(f"{values['i-unit']:.3g}") == values["i-unit"]
         some.append(run(number, values))
     assert some[0].values == {"i-unit": 1e-9, "units": 8}
-    assert propose(replace(SPACE, seed=4), some[:5]) != some[5].values
+    assert propose(replace(ABOUT, seed=4), some[:5]) != some[5].values
 
 
 def test_a_space_ends():
     """Three circuits, of which one cannot be run."""
-    space = replace(SPACE, knobs=KNOBS[1:])
+    about = replace(ABOUT, knobs=KNOBS[1:])
     none = Tried(1, "trial-001", {"units": 16}, {}, "too many")
     some = [tried(0, {"units": 8}, 1.0, 1.0), none, tried(2, {"units": 4}, 1.0, 1.0)]
-    assert propose(space, some[:2]) == {"units": 4}
-    assert propose(space, some) is None
-    assert propose(space, [none]) in ({"units": 4}, {"units": 8})
+    assert propose(about, some[:2]) == {"units": 4}
+    assert propose(about, some) is None
+    assert propose(about, [none]) in ({"units": 4}, {"units": 8})
 
 
 def test_a_search_learns_what_transistors_refute(kept):
