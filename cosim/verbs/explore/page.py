@@ -23,7 +23,7 @@ from cosim.results.figures import (
     plain,
     styled,
 )
-from cosim.results.html import Picture, show
+from cosim.results.html import show
 from cosim.results.kept_page import REPORT_FILE, write_page
 from cosim.results.metrics import PERCENT, Estimate
 from cosim.results.page import Facts, Links, Page, PageSubject, Section, Table
@@ -43,9 +43,9 @@ from cosim.verbs.explore.study import (
     verdict,
     violation,
 )
+from cosim.verbs.sweep.page import picture_of
 from cosim.verbs.sweep.study import scale_of
 
-_READABLE = 88  # pixels an inch under which a picture's words cannot be read
 _PANEL = (3.4, 3.1)
 _DECADES = 3.0  # of the values, from where an axis is logarithmic
 _SMALL = 6.5
@@ -70,7 +70,7 @@ def explore_page(found: Exploration, figure: Figure | None, links: Links) -> Pag
     """Return the page of a search. links: to the pages of the runs of the front."""
     said, sought = verdict(found), " and ".join(found.objectives)
     caption = f"{found.objectives[0].capitalize()} over the others; numbers are those of trials."
-    drawn = () if figure is None else (_picture(figure, f"{caption} {said}.", caption),)
+    drawn = () if figure is None else (picture_of(figure, f"{caption} {said}.", caption),)
     checked = sum(one.transistors is not None for one in found.trials)
     refuted = sum(one.refuted for one in found.trials)
     head, rows = head_of(found), tuple(row_of(found, one) for one in found.on_front)
@@ -92,10 +92,6 @@ def explore_page(found: Exploration, figure: Figure | None, links: Links) -> Pag
         ),
         provenance={"network": found.network_hash, "file": found.file, **found.made_with},
     )
-
-
-def _picture(figure: Figure, alt: str, caption: str) -> Picture:
-    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption, round(_READABLE * figure.get_figwidth()))
 
 
 def _best(found: Exploration, name: str) -> tuple[str, str]:

@@ -58,16 +58,6 @@ class SweepOptions:
     json_file: Path | None = json_option()
 
 
-@dataclass(frozen=True)
-class _Sweep:
-    """A verb with its options but for the axes, the axes, the figures to show (none: the verb's own), the folder."""
-
-    inner: InnerVerb
-    axes: "tuple[SweepAxis, ...]"
-    asked: tuple[str, ...]
-    output: Path
-
-
 def run(options: SweepOptions, session: VerbSession) -> Result:
     """Run VERB on NETWORK at every value of one or two of its options, and show what changes.
 
@@ -80,14 +70,14 @@ def run(options: SweepOptions, session: VerbSession) -> Result:
     from cosim.verbs.sweep.page import write_sweep
 
     inner, output = read_inner(options.verb, options.rest, jobs=options.jobs, fresh=session.fresh), options.output
-    sweep = _Sweep(inner, read_axes(options.over, inner.name, inner.command), options.figures, output)
-    summary = _describe(sweep)
+    axes = read_axes(options.over, inner.name, inner.command)
+    summary = _describe(inner, axes)
     check_outputs("sweep", output, options.json_file)
     session.take_folder("sweep", output)
-    ran = list(_run_points(sweep))
+    ran = list(_run_points(inner, axes, options.figures, output))
     points = tuple(point for point, _ in ran)
     notes = _notes([content for _, content in ran])
-    summary = replace(summary, points=points, figures=_shown(sweep, points), notes=notes)
+    summary = replace(summary, points=points, figures=_shown(options.figures, points), notes=notes)
     write_sweep(output, summary)
     troubled = sum(point.status != "ok" for point in points)
     fault = f"cosim: {troubled} of {len(points)} points failed or are incomplete; the table says why"
@@ -99,49 +89,43 @@ def run(options: SweepOptions, session: VerbSession) -> Result:
     )
 
 
-def _describe(sweep: _Sweep) -> "SweepSummary":
+def _describe(inner: InnerVerb, axes: tuple[SweepAxis, ...]) -> "SweepSummary":
     """Return the summary of a sweep that has no points yet.
 
     Raises InputError for an option that is both fixed and swept, or that is for one run only.
     """
     from cosim.verbs.sweep.study import PAIRED, SweepSummary
 
-    inner = sweep.inner
     given, network = inner.given, inner.network
-    if both := next((axis.option for axis in sweep.axes if axis.option in given), None):
+    if both := next((axis.option for axis in axes if axis.option in given), None):
         raise InputError(f"--{both} is both fixed and swept with --over {both}; leave one of them out")
     if one := next((option for option in _ONE_RUN if given.get(option) is not None), None):
         raise InputError(f"--{one} {_ONE_RUN[one]}")
-    swept = {axis.option for axis in sweep.axes}
+    swept = {axis.option for axis in axes}
     paired = "" if "seed" in swept else PAIRED.get(inner.name, "")
     fixed, subject = fixed_options(inner.command, given), describe_network(network)
-    return SweepSummary(
-        inner.name, *subject, network.name, fixed, sweep.axes, paired, (), (), (), {"cosim": __version__}
-    )
+    return SweepSummary(inner.name, *subject, network.name, fixed, axes, paired, (), (), (), {"cosim": __version__})
 
 
-def _run_points(sweep: _Sweep) -> "Iterator[tuple[SweptPoint, Content]]":
+def _run_points(
+    inner: InnerVerb, axes: tuple[SweepAxis, ...], asked: tuple[str, ...], output: Path
+) -> "Iterator[tuple[SweptPoint, Content]]":
     """Run every point in order, the last axis fastest; yield each with what its results hold."""
-    grid = list(product(*(axis.values for axis in sweep.axes)))
-    for k, values in enumerate(grid, start=1):
-        named = ", ".join(f"{axis.option} {axis.label(value)}" for axis, value in zip(sweep.axes, values, strict=True))
-        say(f"point {k} of {len(grid)}: {named}")
-        yield _run_point(sweep, values)
-
-
-def _run_point(sweep: _Sweep, values: "tuple[Value, ...]") -> "tuple[SweptPoint, Content]":
     from cosim.verbs.sweep.study import SweptPoint
 
-    pairs = list(zip(sweep.axes, values, strict=True))
-    name = "_".join(_folder_part(axis, value) for axis, value in pairs)
-    there = {axis.option: value for axis, value in pairs}
-    reason, content = sweep.inner.run(sweep.output / name, there)
-    figures = _figures_of(sweep, content) if content else {}
-    status = "failed" if not content else "incomplete" if reason else "ok"
-    return SweptPoint(name, there, status, figures, reason.replace(f"{sweep.output}/", "") or None), content
+    grid = list(product(*(axis.values for axis in axes)))
+    for k, values in enumerate(grid, start=1):
+        pairs = list(zip(axes, values, strict=True))
+        say(f"point {k} of {len(grid)}: {', '.join(f'{axis.option} {axis.label(value)}' for axis, value in pairs)}")
+        name = "_".join(_folder_part(axis, value) for axis, value in pairs)
+        there = {axis.option: value for axis, value in pairs}
+        reason, content = inner.run(output / name, there)
+        figures = _figures_of(inner.name, asked, content) if content else {}
+        status = "failed" if not content else "incomplete" if reason else "ok"
+        yield SweptPoint(name, there, status, figures, reason.replace(f"{output}/", "") or None), content
 
 
-def _figures_of(sweep: _Sweep, content: Content) -> "dict[str, Estimate | None]":
+def _figures_of(verb: str, asked: tuple[str, ...], content: Content) -> "dict[str, Estimate | None]":
     """Return the figures of a point that are asked for, or of the verb's defaults those that are there.
 
     Raises InputError for one that is not there.
@@ -149,21 +133,19 @@ def _figures_of(sweep: _Sweep, content: Content) -> "dict[str, Estimate | None]"
     from cosim.verbs.sweep.study import DEFAULTS, find_figures, pick_figure
 
     found = dict(find_figures(content))
-    if sweep.asked:
-        return {name: pick_figure(found, name) for name in sweep.asked}
-    there = [name for name in DEFAULTS[sweep.inner.name] if any(f"{key}.".startswith(f"{name}.") for key in found)]
+    if asked:
+        return {name: pick_figure(found, name) for name in asked}
+    there = [name for name in DEFAULTS[verb] if any(f"{key}.".startswith(f"{name}.") for key in found)]
     if not there:
-        raise InputError(
-            f"--figure must be given, because there is no {DEFAULTS[sweep.inner.name][0]}: {', '.join(found)}"
-        )
+        raise InputError(f"--figure must be given, because there is no {DEFAULTS[verb][0]}: {', '.join(found)}")
     return {name: pick_figure(found, name) for name in there}
 
 
-def _shown(sweep: _Sweep, points: "tuple[SweptPoint, ...]") -> tuple[str, ...]:
+def _shown(asked: tuple[str, ...], points: "tuple[SweptPoint, ...]") -> tuple[str, ...]:
     """Return the names of the figures that were asked for, or else of those that some point has, in order."""
     names = dict.fromkeys(name for point in points for name in point.figures)
     there = [name for name in names if any(point.figures.get(name) for point in points)]
-    return sweep.asked or tuple(there)
+    return asked or tuple(there)
 
 
 def _notes(contents: Sequence[Content]) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Pa
     over = " and ".join(map(name_axis, summary.axes))
     answer, troubled = _answer(summary), sum(point.status != "ok" for point in summary.points)
     caption = f"{', '.join(map(name_figure, summary.figures))} over {over}.".capitalize()
-    drawn = () if figure is None else (_picture(figure, f"{caption} {answer}.", caption),)
+    drawn = () if figure is None else (picture_of(figure, f"{caption} {answer}.", caption),)
     options = tuple((name.replace("-", " "), show(value)) for name, value in summary.options.items())
     return Page(
         verb="sweep",
@@ -78,7 +78,8 @@ def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Pa
     )
 
 
-def _picture(figure: Figure, alt: str, caption: str) -> Picture:
+def picture_of(figure: Figure, alt: str, caption: str) -> Picture:
+    """Return the drawing of `cosim sweep` or `cosim explore` for a page, as wide as its words need."""
     return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption, round(_READABLE * figure.get_figwidth()))
 
 
