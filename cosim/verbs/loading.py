@@ -92,12 +92,12 @@ def compile_at(
             f"supply must be above {v_node:.2g} V, by which the readout's ground lies below it, not {supply:g} V; "
             "choose another with --supply"
         )
-    line = slowest_line(design, condition)
-    if settings.t_step < line.t_step:
+    signal, capacitance, shortest = slowest_line(design, condition)
+    if settings.t_step < shortest:
         warn(
-            f"frames of {format_quantity(settings.t_step, 's')} are too short: the gate line of {line.signal} "
-            f"has {format_quantity(line.capacitance, 'F')} and falls from 1 to within {100 * RESIDUE:g} % of 0 in "
-            f"frames of {format_quantity(line.t_step, 's')}; give a longer --t-step, or a larger --i-unit"
+            f"frames of {format_quantity(settings.t_step, 's')} are too short: the gate line of {signal} "
+            f"has {format_quantity(capacitance, 'F')} and falls from 1 to within {100 * RESIDUE:g} % of 0 in "
+            f"frames of {format_quantity(shortest, 's')}; give a longer --t-step, or a larger --i-unit"
         )
     return design, condition
 
@@ -162,18 +162,12 @@ RESIDUE = 0.01  # of the unit current: what may be left on a line when it is rea
 OXIDE = 3.45e-11  # F/m; permittivity of silicon dioxide
 
 
-@dataclass(frozen=True)
-class Settling:
-    """The slowest line of a circuit: its signal, its capacitance in F, and the shortest frame that it allows in s."""
+def slowest_line(design: Design, condition: Condition | None = None) -> tuple[str, float, float]:
+    """Find for a verb's warning the line that limits the frame, at the temperature of the condition.
 
-    signal: str
-    capacitance: float
-    t_step: float
-
-
-def slowest_line(design: Design, condition: Condition | None = None) -> Settling:
-    """Find for a verb's warning the line of a feature or a unit that limits the frame, at the temperature of the
-    condition. A time ramp never falls, so its line counts for none."""
+    Returns the feature or unit whose line it is, its capacitance in F, and the shortest frame that it allows in s. A
+    time ramp never falls, so its line counts for none.
+    """
     loads, features = gate_loads(design, condition), design.network.encoding.features
     lines = {
         node.name: max(loads[f"{place}{net(node.name)}_{line}"] for place in ("", f"x{NETWORK}.") for line in "np")
@@ -186,7 +180,7 @@ def slowest_line(design: Design, condition: Condition | None = None) -> Settling
     technology = (condition or design.nominal).technology
     swing = max(technology.nfet.slope_factor, technology.pfet.slope_factor) * technology.thermal_voltage
     seconds = lines[signal] * swing / pedestal * math.log(left * (pedestal + residue) / residue)
-    return Settling(signal, lines[signal], seconds * len(design.assembly.clocks) / LAST_CLOSE)
+    return signal, lines[signal], seconds * len(design.assembly.clocks) / LAST_CLOSE
 
 
 def gate_loads(design: Design, condition: Condition | None = None) -> dict[str, float]:
