@@ -8,17 +8,18 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cosim.base.errors import InputError, MissingToolError, SimulationError
 from cosim.base.resources import install_command
-from cosim.engines.engine import Engine
 from cosim.engines.simulation.simulated import engine_named
 from cosim.engines.simulation.workers import Lost, WorkerPool, run_tasks
 from cosim.engines.table import BEHAVIORAL
 from cosim.verbs.montecarlo.chips import ChipRecord
-from cosim.verbs.montecarlo.trial import Trial, behavioral_record, drawn_record, failed, run_chips
+from cosim.verbs.montecarlo.trial import Trial, behavioral_record, drawn_record, run_chip, run_chips
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -41,9 +42,10 @@ class Chunk(tuple[int, ...]):
 
 def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -> Iterator[ChipRecord]:
     """Run chips in `jobs` processes; a chip that takes longer than `timeout` second is killed."""
+    work = partial(run_chip, engine=engine_named(trial.engine))
     with WorkerPool(jobs, _set_trial, trial) as pool:
-        chunks, engine = _chunks(trial, numbers), engine_named(trial.engine)
-        yield from _records(lambda chunk: pool.submit(_run_here, engine, chunk), trial, chunks, 2 * jobs, timeout)
+        chunks = _chunks(trial, numbers)
+        yield from _records(lambda chunk: pool.submit(_work_here, work, chunk), trial, chunks, 2 * jobs, timeout)
 
 
 def run_on(
@@ -110,17 +112,12 @@ def _failed(trial: Trial, number: int, lost: Lost) -> ChipRecord:
     here."""
     chip = trial.chip(number)
     record = behavioral_record(trial, chip) if trial.engine != BEHAVIORAL else drawn_record(chip)
-    return failed(record, lost.kind.value, lost.detail)
+    return replace(record, status="failed", reason=lost.kind.value, detail=lost.detail)
 
 
 def _set_trial(trial: Trial) -> None:
     global _trial
     _trial = trial
-
-
-def _run_here(engine: Engine, numbers: Chunk) -> list[ChipRecord]:
-    assert _trial is not None
-    return run_chips(_trial, numbers, engine)
 
 
 def _work_here(work: Callable[[Trial, int], Result], numbers: Chunk) -> list[Result]:

@@ -123,14 +123,8 @@ def add_simulation(trial: Trial, record: ChipRecord, run: Run, engine: Engine | 
     record = replace(record, elsewhere=count_elsewhere(outcomes) or None, certainty=certainty)
     figures = figures_of(engine, trial, run, outcomes)
     if isinstance(figures, Failure):
-        return failed(record, figures.kind.value, figures.detail)
+        return replace(record, status="failed", reason=figures.kind.value, detail=figures.detail)
     return replace(record, simulated=figures)
-
-
-def run_figures(trial: Trial, run: Run, engine: Engine | None = None) -> Figures | Failure:
-    """Run all samples in the run's engine and return the chip's figures; the first failure where there is one."""
-    engine = engine or engine_named(run.engine)
-    return figures_of(engine, trial, run, infer_chip(engine, trial, run))
 
 
 def infer_chip(engine: Engine, trial: Trial, run: Run) -> list[Outcome]:
@@ -184,27 +178,17 @@ def behavioral_record(trial: Trial, chip: Chip) -> ChipRecord:
     found = replace(drawn_record(chip), behavioral=run_behavioral_chip(trial, chip))
     if trial.noise is None:
         return found
-    return replace(found, behavioral=run_noisy_chip(trial, chip, trial.noise), quiet=found.behavioral)
+    return replace(found, behavioral=run_behavioral_chip(trial, chip, trial.noise), quiet=found.behavioral)
 
 
-def run_behavioral_chip(trial: Trial, chip: Chip) -> Figures:
-    """Compute the figures of a chip by the behavioral model, without noise."""
-    found = run_figures(trial, replace(trial.run(chip), engine=BEHAVIORAL))
+def run_behavioral_chip(trial: Trial, chip: Chip, noise: NoiseSimulation | None = None) -> Figures:
+    """Compute the figures of a chip by the behavioral model, with noise at every decision where it is given."""
+    own = None if noise is None else replace(noise, chip=chip.number, timing=trial.timing)
+    run = replace(trial.run(chip), engine=BEHAVIORAL, noise=own)
+    engine = engine_named(BEHAVIORAL)
+    found = figures_of(engine, trial, run, infer_chip(engine, trial, run))
     assert not isinstance(found, Failure)
     return found
-
-
-def run_noisy_chip(trial: Trial, chip: Chip, noise: NoiseSimulation) -> Figures:
-    """Return a chip's behavioral figures on all samples with noise at every decision."""
-    run = replace(trial.run(chip), engine=BEHAVIORAL, noise=replace(noise, chip=chip.number, timing=trial.timing))
-    found = run_figures(trial, run)
-    assert not isinstance(found, Failure)
-    return found
-
-
-def failed(record: ChipRecord, reason: str, detail: str) -> ChipRecord:
-    """Return the record of a Monte Carlo chip whose simulation failed."""
-    return replace(record, status="failed", reason=reason, detail=detail)
 
 
 def trial_samples_hash(trial: Trial) -> str:

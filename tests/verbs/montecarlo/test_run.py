@@ -27,7 +27,7 @@ from cosim.verbs.montecarlo.run import (
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.statistics import describe
 from cosim.verbs.montecarlo.store import check_record, open_store, read_store, unpack_draws
-from cosim.verbs.montecarlo.trial import behavioral_record, failed, run_chip, run_chips
+from cosim.verbs.montecarlo.trial import behavioral_record, run_chip, run_chips
 
 SPECS = [parse_spec("accuracy>=0.9")]
 
@@ -124,8 +124,9 @@ def test_chips_lost_to_the_machine_run_again_on_resume(trial, records, tmp_path)
     with open_store(tmp_path, settings) as store:
         kinds = {1: FailureKind.TIMEOUT, 3: FailureKind.CRASH, 4: FailureKind.CONVERGENCE}
         for record in records:
-            kind = kinds.get(record.chip)
-            store.append(record if kind is None else failed(record, kind.value, "said so"))
+            if record.chip in kinds:
+                record = replace(record, status="failed", reason=kinds[record.chip].value, detail="said so")
+            store.append(record)
     with open_store(tmp_path, settings) as store:
         summary = run_montecarlo(trial, store, execute, [parse_spec("accuracy>=0")], None, quiet)
     assert ran == [[1, 3]]
