@@ -118,18 +118,7 @@ def _limit(metric: str, number: str, where: str) -> float:
     return limit
 
 
-@dataclass(frozen=True)
-class SpecCondition:
-    """Conditions under which some specs hold; None is every one."""
-
-    corner: str | None = None
-    temp: float | None = None
-    supply: float | None = None
-
-    def holds_at(self, there: Technology) -> bool:
-        """Tell whether the place's corner, temperature and supply, where it names them, are those of a technology."""
-        pairs = ((self.corner, there.corner), (self.temp, there.celsius), (self.supply, there.supply))
-        return all(wanted is None or wanted == found for wanted, found in pairs)
+Place = Mapping[str, str | float]  # those of corner, temp and supply under which some specs hold
 
 
 @dataclass(frozen=True)
@@ -137,13 +126,14 @@ class Specs:
     """Specs that hold everywhere, and those that take their place somewhere, later ones first."""
 
     common: tuple[Spec, ...] = ()
-    places: tuple[tuple[SpecCondition, tuple[Spec, ...]], ...] = ()
+    places: tuple[tuple[Place, tuple[Spec, ...]], ...] = ()
 
     def at(self, there: Technology) -> tuple[Spec, ...]:
         """Return the specs that hold in one condition."""
         found = {(spec.metric, spec.at_least): spec for spec in self.common}
+        condition = {"corner": there.corner, "temp": there.celsius, "supply": there.supply}
         for place, specs in self.places:
-            if place.holds_at(there):
+            if place.items() <= condition.items():
                 found |= {(spec.metric, spec.at_least): spec for spec in specs}
         return tuple(found.values())
 
@@ -189,19 +179,22 @@ def _read(path: Path) -> Specs:
     return found
 
 
-def _place(table: Mapping[str, object], where: str) -> tuple[SpecCondition, tuple[Spec, ...]]:
-    corner, temp, supply = (table.get(name) for name in _PLACES)
-    if corner is not None and not isinstance(corner, str):
-        raise InputError(f'{where}.corner must be the name of a corner, such as "ff", not {shown(corner)}')
-    numbers: list[float | None] = []
-    for name, value in (("temp", temp), ("supply", supply)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+def _place(table: Mapping[str, object], where: str) -> tuple[Place, tuple[Spec, ...]]:
+    place = dict[str, str | float]()
+    for name in _PLACES:
+        value = table.get(name)
+        if name == "corner" and isinstance(value, str):
+            place[name] = value
+        elif name == "corner" and value is not None:
+            raise InputError(f'{where}.corner must be the name of a corner, such as "ff", not {shown(value)}')
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            place[name] = float(value)
+        elif value is not None:
             raise InputError(f"{where}.{name} must be a number, not {shown(value)}; write {name} = 60 or 1.71")
-        numbers.append(None if value is None else float(value))
-    if corner is None and numbers == [None, None]:
+    if not place:
         raise InputError(f"{where} must say where it holds, by corner, temp or supply; for all conditions use [spec]")
     others = {name: value for name, value in table.items() if name not in _PLACES}
-    return SpecCondition(corner, *numbers), _specs(others, where)
+    return place, _specs(others, where)
 
 
 def _specs(table: Mapping[str, object], where: str) -> tuple[Spec, ...]:
