@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.results.intervals import CONFIDENCE
+
 Array = NDArray[np.float64]
 MOST_BINS = 60  # of a picture that is three inches wide
-_CONFIDENCE = 0.95
 QUANTITIES = ("upper threshold", "lower threshold", "level")
 GROUPS = 5
 _LEAST = 4  # chips of a group
@@ -48,7 +49,7 @@ def normal_quantiles(values: Array) -> Quantiles:
     x = np.sort(np.asarray(values, dtype=np.float64))
     mean, sd = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0
     rank = np.arange(1, len(x) + 1)
-    tail = (1 - _CONFIDENCE) / 2
+    tail = (1 - CONFIDENCE) / 2
     theory, low, high = (norm.ppf(beta.ppf(share, rank, rank[::-1])) for share in (0.5, tail, 1 - tail))
     return Quantiles(theory, x, mean, sd, mean + sd * low, mean + sd * high)
 

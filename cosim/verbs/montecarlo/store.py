@@ -3,7 +3,7 @@
 import binascii
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -37,16 +37,14 @@ def chip_format(settings: Settings) -> RecordFormat[ChipRecord]:
     return RecordFormat(
         "chips",
         attrgetter("chip"),
-        lambda record: record_line(record, engine),
+        lambda record: {engine if key == SIMULATED else key: value for key, value in json_object(record).items()},
         lambda content, where: check_record(content, engine, devices, where),
     )
 
 
-@contextmanager
-def open_store(folder: Path, settings: Settings, *, fresh: bool = False) -> Iterator[ChipStore]:
+def open_store(folder: Path, settings: Settings, *, fresh: bool = False) -> AbstractContextManager[ChipStore]:
     """Open the store of a Monte Carlo run, see `open_records`."""
-    with open_records(folder, VERB, settings, chip_format(settings), fresh=fresh) as store:
-        yield store
+    return open_records(folder, VERB, settings, chip_format(settings), fresh=fresh)
 
 
 @contextmanager
@@ -145,12 +143,6 @@ def check_record(content: object, engine: str, devices: int, where: str) -> Chip
     return record
 
 
-def record_line(record: ChipRecord, engine: str) -> dict[str, object]:
-    """Return a record as its line has it: a JSON object, in which simulated figures have the engine's name as their
-    key."""
-    return {engine if key == SIMULATED else key: value for key, value in json_object(record).items()}
-
-
 def _plausible(found: Figures) -> bool:
     """Tell whether shares lie between 0 and 1, and the power is one that a chip of nanoamperes may take."""
     shares = found.accuracy, found.task_agreement, found.state_agreement
@@ -181,7 +173,7 @@ def unpack_certainty(record: ChipRecord, samples: int) -> Array:
     return np.frombuffer(b64decode(record.certainty), dtype="<f4").astype(np.float64)
 
 
-def unpack_draws(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def unpack_draws(text: str) -> tuple[Array, Array]:
     """Return a recorded chip's vt_shift in V and beta_factor, (devices,) each, as `pack_draws` wrote them."""
     values = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)
     return values[: len(values) // 2], values[len(values) // 2 :]
