@@ -43,7 +43,7 @@ from cosim.verbs.inspect.page import network_page
 from cosim.verbs.loading import TargetTechnology, compile_at, draw_samples, load_ranged
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary
 from cosim.verbs.montecarlo.execute import run_local
-from cosim.verbs.montecarlo.figures import ChipDistribution, draw_spread
+from cosim.verbs.montecarlo.figures import draw_spread
 from cosim.verbs.montecarlo.page import summary_page
 from cosim.verbs.montecarlo.run import default_spec, summarize_run
 from cosim.verbs.montecarlo.spec import parse_spec
@@ -226,7 +226,7 @@ class ChipsResult(_Shown):
         """
         values, quantum = 100 * self.values(), 100 / self.summary.samples
         marks = {"nominal": 100 * self.summary.nominal.accuracy, "software": 100 * self.summary.software_accuracy}
-        return draw_spread(ChipDistribution("accuracy (%)", values, values[:0], marks, quantum))
+        return draw_spread("accuracy (%)", values, values[:0], marks=marks, quantum=quantum)
 
 
 def load(path: str | PathLike[str], ranges_from: Data = None) -> TrainedNetwork:

@@ -18,7 +18,6 @@ from cosim.verbs.characterize.study import CellFigure, Characterisation, FigureL
 from cosim.verbs.compare.agreement import Comparison, EngineResult
 from cosim.verbs.compare.figures import draw_confusion
 from cosim.verbs.montecarlo.figures import (
-    ChipDistribution,
     YieldCurve,
     draw_failure,
     draw_levels,
@@ -57,10 +56,9 @@ def make_waves(inputs, frames=4):
     return waves | {f"output.{k}": (k - 1) * 1e-9 * time / time[-1] for k in range(3)}
 
 
-def make_spread(quantum=2.5):
-    return ChipDistribution(
-        "accuracy (%)", 100 * ACCURACY[PASSES], 100 * ACCURACY[~PASSES], {"nominal": 90, "spec": 80}, quantum
-    )
+def draw_accuracy(quantum=2.5):
+    marks = {"nominal": 90, "spec": 80}
+    return draw_spread("accuracy (%)", 100 * ACCURACY[PASSES], 100 * ACCURACY[~PASSES], marks=marks, quantum=quantum)
 
 
 def make_comparison():
@@ -93,7 +91,7 @@ FIGURES = {
     "failure": lambda: draw_failure(
         make_waves(3), make_waves(3), replace(LABELS, own=(6.1e-10, -1e-11)), Timing(), [2, 1]
     ),
-    "spread": lambda: draw_spread(make_spread()),
+    "spread": draw_accuracy,
     "yield": lambda: draw_yield_curve(
         YieldCurve(
             np.array([0.7, 0.8, 0.9]), np.array([0.9, 0.7, 0.1]), np.array([0.8, 0.6, 0.0]), np.array([1, 0.8, 0.3]),
@@ -235,6 +233,6 @@ def test_every_block_has_a_colour():
 
 
 def test_bars_of_shares_end_at_100_percent():
-    figure = draw_spread(ChipDistribution("accuracy (%)", np.array([95.0, 100.0]), np.array([0.0]), {}, quantum=2.5))
+    figure = draw_spread("accuracy (%)", np.array([95.0, 100.0]), np.array([0.0]), marks={}, quantum=2.5)
     ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in figure.axes[0].patches if bar.get_height() > 0]
     assert min(low for low, _ in ends) == 0.0 and max(high for _, high in ends) == 100.0

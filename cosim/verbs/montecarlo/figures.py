@@ -51,21 +51,6 @@ _PICO = 1e12
 
 
 @dataclass(frozen=True)
-class ChipDistribution:
-    """One figure of all chips, in what its axis says: of those that meet the spec and of those that do not.
-
-    quantum: least difference of a figure in percent that comes in steps, else 0; marks: values of `software`, `nominal`
-    and the limit of the `spec`, as far as there are such.
-    """
-
-    axis: str
-    passing: Array
-    failing: Array
-    marks: Mapping[str, float]
-    quantum: float = 0.0
-
-
-@dataclass(frozen=True)
 class YieldCurve:
     """Yield against the least accuracy that a chip must have, with pointwise bounds, as fractions; ascending limits.
 
@@ -81,27 +66,33 @@ class YieldCurve:
 
 
 @styled
-def draw_spread(spread: ChipDistribution) -> Figure:
-    """Draw a histogram over chips; lines mark the software, the nominal circuit and the spec. Above it are standard
-    deviations from the mean, with lines up to three of them."""
+def draw_spread(
+    name: str, passing: Array, failing: Array, *, marks: Mapping[str, float], quantum: float = 0.0
+) -> Figure:
+    """Draw a histogram over chips, those that meet the spec and those that do not, in what `name` says; above it are
+    standard deviations from the mean, with lines up to three of them.
+
+    marks: values of `software`, `nominal` and the limit of the `spec`, as far as there are such; quantum: least
+    difference of a figure in percent that comes in steps, else 0.
+    """
     figure, axis = panel()
-    values = np.concatenate([spread.passing, spread.failing])
-    groups = [(spread.passing, MEETS, "meets the spec"), (spread.failing, FAILS, "does not")]
+    values = np.concatenate([passing, failing])
+    groups = [(passing, MEETS, "meets the spec"), (failing, FAILS, "does not")]
     shown = [group for group in groups if len(group[0])]
-    edges = bin_edges(values, spread.quantum)
-    ends = np.clip(edges, 0.0, 100.0) if spread.quantum else edges  # a share's last bin does not reach beyond 100 %
+    edges = bin_edges(values, quantum)
+    ends = np.clip(edges, 0.0, 100.0) if quantum else edges  # a share's last bin does not reach beyond 100 %
     base = np.zeros(len(edges) - 1)
-    for group, color, name in shown:
+    for group, color, label in shown:
         counts = np.histogram(group, edges)[0]
         hatch = "//////" if color == FAILS else None  # also in print without colours
         place = {"align": "edge", "edgecolor": "white", "lw": 0.3}
-        axis.bar(ends[:-1], counts, np.diff(ends), base, color=color, hatch=hatch, label=name, **place)
+        axis.bar(ends[:-1], counts, np.diff(ends), base, color=color, hatch=hatch, label=label, **place)
         base += counts
     _mark_sigmas(axis, values)
-    for name, color, style in _MARKS:
-        if name in spread.marks:
-            axis.axvline(spread.marks[name], color=color, ls=style, lw=1.6, label=name)
-    axis.set_xlabel(spread.axis)
+    for mark, color, style in _MARKS:
+        if mark in marks:
+            axis.axvline(marks[mark], color=color, ls=style, lw=1.6, label=mark)
+    axis.set_xlabel(name)
     axis.set_ylabel("chips")
     few_ticks(axis, "y", integer=True)
     legend_above(figure)

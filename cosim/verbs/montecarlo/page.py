@@ -34,7 +34,6 @@ from cosim.verbs.montecarlo.chips import LEAST_PAIRED, ChipSummary, Contribution
 from cosim.verbs.montecarlo.cures import BITS, ENOUGH, LARGER
 from cosim.verbs.montecarlo.figures import (
     MOST_CELLS,
-    ChipDistribution,
     draw_blocks,
     draw_failure,
     draw_levels,
@@ -371,7 +370,7 @@ def _failure(study: ChipStudy) -> Blocks:
         "and of the one that the chip decides; the supply power. Shaded: the unit's stage decides on candidates that "
         "its hold capacitors keep."
     )
-    png = Picture("png", figure_bytes(figure, "png"), f"Waveforms of chip {failure.chip}. {text}", caption, 672)
+    png = Picture("png", figure_bytes(figure, "png"), f"Waveforms of chip {failure.chip}. {text}", caption, _LEAST_WIDE)
     return text, png
 
 
@@ -406,10 +405,6 @@ def _blocks(study: ChipStudy) -> Blocks:
     caption = "Mean supply power per block over all samples, behavioral equations, without deviations."
     figure = _svg(draw_blocks(study.blocks, factor, unit), f"Power per block: {shares}.", caption)
     return figure, Table(("block", "power", "share"), tuple(rows), (1, 2))
-
-
-def _svg(figure: Figure, alt: str, caption: str) -> Picture:
-    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption)
 
 
 def advise(summary: ChipSummary, network: str = "NETWORK") -> list[tuple[str, str]]:
@@ -460,18 +455,16 @@ def _spread(study: ChipStudy, metric: str) -> Picture:
     if metric in study.limits:
         marks["spec"] = factor * study.limits[metric]
     quantum = factor / summary.samples if metric in ("accuracy", "task_agreement") else 0.0
-    spread = ChipDistribution(
-        f"{METRICS[metric].title} ({unit})", factor * values[passes], factor * values[~passes], marks, quantum
-    )
     found, known = summary.figures[metric], METRICS[metric]
     low, high = (known.format(found.quantiles[q]) for q in ("5", "95"))
     caption = (
         f"{known.title.capitalize()}: {known.meaning}. Mean {known.format(found.mean)}, sd "
         f"{known.format(found.sd)}, 5 to 95 % of chips {low} to {high}."
     )
-    return vector(
-        draw_spread(spread), f"Histogram of {METRICS[metric].title} over {len(values)} chips. {caption}", caption
+    figure = draw_spread(
+        f"{known.title} ({unit})", factor * values[passes], factor * values[~passes], marks=marks, quantum=quantum
     )
+    return _svg(figure, f"Histogram of {known.title} over {len(values)} chips. {caption}", caption)
 
 
 def _quantiles(study: ChipStudy, metric: str) -> Picture:
@@ -484,7 +477,7 @@ def _quantiles(study: ChipStudy, metric: str) -> Picture:
         "of the chips are outside of it."
     )
     figure = draw_quantiles(f"{METRICS[metric].title} ({unit})", found)
-    return vector(figure, f"Quantiles of {METRICS[metric].title} over {len(values)} chips. {caption}", caption)
+    return _svg(figure, f"Quantiles of {METRICS[metric].title} over {len(values)} chips. {caption}", caption)
 
 
 def picture_running_yield(study: ChipStudy) -> Picture:
@@ -496,7 +489,7 @@ def picture_running_yield(study: ChipStudy) -> Picture:
         "Pearson at each number of chips by itself: how many chips it takes to know it."
     )
     alt = f"Yield against the number of chips, at the end {percent(found.value)} {within(tuple(running[-1, 1:]))}."
-    return vector(draw_running_yield(running, found.confidence), alt, caption)
+    return _svg(draw_running_yield(running, found.confidence), alt, caption)
 
 
 def format_cells(study: ChipStudy) -> Blocks:
@@ -519,11 +512,10 @@ def format_cells(study: ChipStudy) -> Blocks:
         f"for; sd: of the lower and of the upper one. Grey: below 0, where a cell does not reset.{left_out}"
     )
     levels = f"The level of each cell's state over all chips; dashed: as asked for.{left_out}"
+    cells = f"of {len(shown)} cells."
     pictures = [
-        _wide(
-            draw_thresholds(spread, shown), f"Histograms of thresholds of {len(shown)} cells. {thresholds}", thresholds
-        ),
-        _wide(draw_levels(spread, shown), f"Histograms of levels of {len(shown)} cells. {levels}", levels),
+        _svg(draw_thresholds(spread, shown), f"Histograms of thresholds {cells} {thresholds}", thresholds, _LEAST_WIDE),
+        _svg(draw_levels(spread, shown), f"Histograms of levels {cells} {levels}", levels, _LEAST_WIDE),
     ]
     clear = [one for one in ranked if one.p < _CLEAR][:_WEAK]
     if not clear:
@@ -547,13 +539,8 @@ def _weak(weak: Sequence[Weak], accuracy: NDArray[np.float64], passes: NDArray[n
     )
     figure = draw_weak(weak, accuracy, passes)
     alt = f"Accuracy against deviations of cells. {caption}"
-    return vector(figure, alt, caption) if len(weak) == 1 else _wide(figure, alt, caption)
+    return _svg(figure, alt, caption, 0 if len(weak) == 1 else _LEAST_WIDE)
 
 
-def vector(figure: Figure, alt: str, caption: str) -> Picture:
-    """Return a figure as a picture in SVG."""
-    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption)
-
-
-def _wide(figure: Figure, alt: str, caption: str) -> Picture:
-    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption, _LEAST_WIDE)
+def _svg(figure: Figure, alt: str, caption: str, least: int = 0) -> Picture:
+    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption, least)
