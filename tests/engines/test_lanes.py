@@ -198,7 +198,7 @@ def test_a_chip_is_trimmed_with_cells_measured_in_ngspice(offer, make_network, t
     test_set = TestSet(rng.uniform(size=(2, 2, 3)), np.array([0, 1]), np.array([2, 2]), np.arange(2))
     trial = Trial(design, test_set, VariationPlan("local", 0, 1), "fourway")
     found = trim_chip(trial, 0, (4,))
-    assert not found.failure and set(found.figures) == {0, 4}
+    assert not found.failure and set(found.figures) == {"0", "4"}
 
 
 @pytest.mark.ngspice

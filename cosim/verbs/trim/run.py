@@ -1,7 +1,7 @@
 """Run chips as fabricated and with trimmed bias pins, keep a record of each, and count those that work."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 from cosim.base.errors import InputError, SimulationError
 from cosim.base.store import RecordFormat, RecordStore
-from cosim.base.text import check_plain, typed
+from cosim.base.text import check_plain, json_object, typed
 from cosim.cells.blocks import outside_of
 from cosim.engines.engine import Engine, Failure, FailureKind, Progress, count_elsewhere
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
@@ -28,15 +28,15 @@ _REPAIR = "choose another folder with -o, or begin anew with --fresh"
 
 @dataclass(frozen=True)
 class TrimRecord:
-    """One chip's figures by the bits of its converters, 0 without; without figures, `failure` says why.
+    """One chip's figures by the bits of its converters, "0" without; without figures, `failure` says why.
 
     elsewhere: how many of its samples another simulator ran, by which and why.
     """
 
     chip: int
-    figures: Mapping[int, Figures] = field(default_factory=dict)
-    failure: str = ""
-    elsewhere: Counter[str] = field(default_factory=Counter)
+    figures: dict[str, Figures]
+    failure: str
+    elsewhere: dict[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,32 +78,16 @@ class TrimSummary:
     elsewhere: dict[str, int] = field(default_factory=dict[str, int])
 
 
-@dataclass(frozen=True)
-class _StoredRecord:
-    """A record as a line of the store has it: bits are keys of a JSON object, and so text."""
-
-    chip: int
-    figures: dict[str, Figures]
-    failure: str
-    elsewhere: dict[str, int]
-
-
 def _read(bit_counts: Sequence[int], content: object, where: str) -> TrimRecord:
-    line = typed(check_plain(content, where, _REPAIR), _StoredRecord, where, _REPAIR)
-    if line.chip < 0 or not (line.failure or set(line.figures) == {"0", *map(str, bit_counts)}):
+    record = typed(check_plain(content, where, _REPAIR), TrimRecord, where, _REPAIR)
+    if record.chip < 0 or not (record.failure or set(record.figures) == {"0", *map(str, bit_counts)}):
         raise InputError(f"{where}: must hold the figures of chip 0 or more at the bits of its run; {_REPAIR}")
-    figures = {int(bits): one for bits, one in line.figures.items()}
-    return TrimRecord(line.chip, figures, line.failure, Counter(line.elsewhere))
-
-
-def _write(record: TrimRecord) -> _StoredRecord:
-    figures = {str(bits): one for bits, one in record.figures.items()}
-    return _StoredRecord(record.chip, figures, record.failure, dict(record.elsewhere))
+    return record
 
 
 def trimmed_format(bit_counts: Sequence[int]) -> RecordFormat[TrimRecord]:
     """Return the store's format of chips that were run with converters of each of these bits."""
-    return RecordFormat("chips", attrgetter("chip"), _write, partial(_read, bit_counts))
+    return RecordFormat("chips", attrgetter("chip"), json_object, partial(_read, bit_counts))
 
 
 def run_trim(
@@ -139,10 +123,10 @@ def trim_chip(trial: Trial, number: int, bit_counts: Sequence[int], engine: Engi
     try:
         measured = (measure_transistors if isinstance(engine, SimulatorEngine) else measure_behavioral)(trial, chip)
     except SimulationError as error:
-        return TrimRecord(number, failure=f"{FailureKind.CONVERGENCE.value}: {error}")
+        return TrimRecord(number, {}, f"{FailureKind.CONVERGENCE.value}: {error}", {})
     condition = trial.condition or trial.design.nominal
     ranges = trim_ranges(trial)
-    figures: dict[int, Figures] = {}
+    figures: dict[str, Figures] = {}
     elsewhere = Counter[str]()
     for bits in (0, *bit_counts):
         pins = trim_codes(trial.design, measured, wanted, bits, ranges) if bits else {}
@@ -151,9 +135,9 @@ def trim_chip(trial: Trial, number: int, bit_counts: Sequence[int], engine: Engi
         found = figures_of(engine, trial, run, outcomes)
         elsewhere.update(count_elsewhere(outcomes))
         if isinstance(found, Failure):
-            return TrimRecord(number, failure=f"{found.kind.value}: {found.detail}")
-        figures[bits] = found
-    return TrimRecord(number, figures, elsewhere=elsewhere)
+            return TrimRecord(number, {}, f"{found.kind.value}: {found.detail}", {})
+        figures[str(bits)] = found
+    return TrimRecord(number, figures, "", dict(elsewhere))
 
 
 def summarize_trim(
@@ -161,16 +145,16 @@ def summarize_trim(
 ) -> TrimSummary:
     """Yield and figures before and after, and McNemar's exact test of each number of bits on the same chips."""
     rows = []
-    as_fabricated = [passes_specs(record.figures.get(0), specs) for record in records]
+    as_fabricated = [passes_specs(record.figures.get("0"), specs) for record in records]
     ran = [record.figures for record in records if record.figures]
     for bits in (0, *bit_counts):
-        passes = [passes_specs(record.figures.get(bits), specs) for record in records]
+        passes = [passes_specs(record.figures.get(str(bits)), specs) for record in records]
         won = sum(now and not then for then, now in zip(as_fabricated, passes, strict=True))
         lost = sum(then and not now for then, now in zip(as_fabricated, passes, strict=True))
         row = TrimRow(
             bits=bits or None,
             yield_=count_yield(passes, trial.plan),
-            **describe_metrics([figures[bits] for figures in ran]),
+            **describe_metrics([figures[str(bits)] for figures in ran]),
             won=won,
             lost=lost,
             p=float(binomtest(won, won + lost).pvalue) if won + lost else 1.0,
@@ -186,5 +170,5 @@ def summarize_trim(
         clipped=find_clipping(trial.design.network.encoding, trial.test_set),
         ranges=dict(zip(("thresh", "width", "gain"), trim_ranges(trial), strict=True)),
         rows=tuple(rows),
-        elsewhere=dict(sum((record.elsewhere for record in records), Counter[str]())),
+        elsewhere=dict(sum((Counter(record.elsewhere) for record in records), Counter[str]())),
     )

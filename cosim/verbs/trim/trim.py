@@ -13,7 +13,7 @@ of squared relative errors over them.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,9 +41,6 @@ class CellPoints:
     rise: float
     fall: float
     level: float
-
-
-Measure = Callable[[Trial, Chip], Mapping[str, CellPoints]]
 
 
 def check_trimmable(design: Design, origin: str) -> None:

@@ -117,7 +117,7 @@ def test_a_cell_on_the_bench_is_the_cell_of_the_model(trial):
 
 def test_before_and_after_are_paired(trial):
     rows = [(0.5, 0.9), (0.95, 0.95), (0.6, 0.92), (0.99, 0.4)]
-    figures = [TrimRecord(k, {0: point(first), 4: point(second)}) for k, (first, second) in enumerate(rows)]
+    figures = [ran(k, first, second) for k, (first, second) in enumerate(rows)]
     summary = summarize_trim(trial, (4,), figures, [parse_spec("accuracy>=0.9")])
     before, after = summary.rows
     assert (before.bits, after.bits) == (None, 4)
@@ -137,6 +137,10 @@ def test_samples_that_another_simulator_ran_are_counted(trial, monkeypatch):
     summary = summarize_trim(trial, (4,), records, [parse_spec("accuracy>=0.9")])
     assert summary.elsewhere == {"ngspice: a diode": 8}
     assert "by ngspice 8 samples (a diode)" in format_text(trim_page(trial.design, summary, {}))
+
+
+def ran(chip, before, after):
+    return TrimRecord(chip, {"0": point(before), "4": point(after)}, "", {})
 
 
 def point(accuracy):
@@ -163,7 +167,7 @@ def test_a_cell_that_cannot_be_measured_costs_its_chip_alone(trial, monkeypatch)
         {},
         "the simulator found no convergence: cell 3 did not switch",
     )
-    records = [record, TrimRecord(5, {0: point(0.5), 4: point(1.0)})]
+    records = [record, ran(5, 0.5, 1.0)]
     summary = summarize_trim(trial, (4,), records, [parse_spec("accuracy>=0.9")])
     assert [(row.yield_.passed, row.yield_.chips) for row in summary.rows] == [(0, 2), (1, 2)]
 
