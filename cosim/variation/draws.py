@@ -21,8 +21,7 @@ that are D apart then differ, with what each draws on its own, by
     sigma^2(dP) = A_P^2 / (W L) + S_P^2 D^2
 
 because g_x dx + g_y dy has the variance S_P^2 (dx^2 + dy^2). The eight numbers of a chip are drawn as all others are,
-so transistors draw what they draw without gradients.
-Source: M. J. M. Pelgrom, A. C. J. Duinmaijer and A. P. G. Welbers, IEEE J. Solid-State Circuits 24 (1989) 1433.
+so transistors draw what they draw without gradients. They are of the same source.
 """
 
 from collections.abc import Mapping, Sequence
@@ -232,13 +231,9 @@ def graded(chip: Chip, gradient: Gradient, plan: VariationPlan) -> Chip:
     away = places - (places.min(axis=0) + places.max(axis=0)) / 2
     normal = ndtri(uniforms(plan, chip.number, SLOPES)).reshape(2, 2, 2)  # side, what, axis
     side = np.array([_SIDES.index(device.polarity) for device in chip.devices])
-    vt, beta = (_along(away, normal[:, k][side]) for k in (0, 1))
+    vt, beta = ((away * normal[:, k][side]).sum(axis=1) for k in (0, 1))
     return replace(
         chip,
         vt_shift=single(chip.vt_shift + gradient.s_vt * vt),
         beta_factor=single(chip.beta_factor * np.exp(gradient.s_beta * beta)),
     )
-
-
-def _along(away: NDArray[np.float64], slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-    return (away * slopes).sum(axis=1)

@@ -35,7 +35,7 @@ Source: M. Pelgrom et al., IEEE J. Solid-State Circuits 24 (1989) 1433; E. Vitto
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from cosim.base.errors import InputError
@@ -247,11 +247,6 @@ def noise_variance(row: WeightedRows, u: Values, units: int, noise: RowNoise) ->
     corner = noise.farad / loads.mean()
     own = noise.own * u * (u + row.added) / (1 + 2 * noise.gate * u)
     return noise.share**2 * (own + lines * u / (u + corner))
-
-
-def without_noise(spread: SigmaParts) -> SigmaParts:
-    """Return the parts of a spread without device noise, for the behavioral model, which has noise of its own."""
-    return replace(spread, noise=None)
 
 
 def _per_weight(weight: Values, spread: SigmaParts) -> Values:
