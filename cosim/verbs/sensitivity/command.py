@@ -63,7 +63,7 @@ def run(options: SensitivityOptions, _session: VerbSession) -> Result:
         chip = draw_chip(devices, condition.technology, plan, options.chip)
     timing = Timing(t_step=options.compiling.t_step)
     run = Run(None, 0, options.timeout, timing, BATCH, condition, chip)
-    found = sensitivities(design, x, run, SensitivityTarget(options.frame, options.readout, options.area))
+    (found,) = sensitivities(design, [x], run, SensitivityTarget(options.frame, options.readout, options.area))
     return Result(found, sensitivity_page(design, options.sample, found, options.top))
 
 

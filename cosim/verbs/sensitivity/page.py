@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Design
+from cosim.results.metrics import percent
 from cosim.results.page import Page, Section, Table
 from cosim.verbs.provenance import origins, subject_of
 from cosim.verbs.sensitivity.study import Decision, Sensitivities, Sensitivity
@@ -17,13 +18,13 @@ def sensitivity_page(design: Design, sample: int, found: Sensitivities, top: int
     what = f"output {decided} over {other[0]}" if other else f"output {decided}"
     value, sigma = format_quantity(found.value_a, "A"), format_quantity(found.sigma_a, "A")
     shown = found.devices[:top]
+    explained = percent(sum(one.share for one in shown))
     pins = sorted(found.pins.items(), key=lambda pin: -abs(pin[1]))[:_PINS]
     return Page(
         verb="sensitivity",
         subject=subject_of(design),
         title=f"test sample {sample}: {what} is {value}, which mismatch moves by {sigma} (1 sigma)",
-        lead=f"{len(found.devices)} transistors. {len(shown)} of them explain {_percent(sum(map(_share, shown)))} of "
-        "the variance together.",
+        lead=f"{len(found.devices)} transistors. {len(shown)} of them explain {explained} of the variance together.",
         cards=(),
         sections=(
             Section("The transistors that decide it", (_devices(shown),)),
@@ -43,7 +44,7 @@ def _devices(shown: Sequence[Sensitivity]) -> Table:
             format_quantity(1e-3 * one.vt_shift, "A"),
             format_quantity(1e-2 * one.ln_beta, "A"),
             format_quantity(one.sigma_a, "A"),
-            _percent(one.share),
+            percent(one.share),
         )
         for one in shown
     )
@@ -59,7 +60,7 @@ def _decisions(decisions: Sequence[Decision]) -> tuple[Table, ...]:
             str(one.frame),
             format_quantity(one.margin_a, "A"),
             format_quantity(one.sigma_a, "A"),
-            _percent(one.flips),
+            percent(one.flips),
             f"{_inner(one.devices[0].device)} {100 * one.devices[0].share:.0f} %",
         )
         for one in decisions
@@ -71,11 +72,3 @@ def _decisions(decisions: Sequence[Decision]) -> tuple[Table, ...]:
 def _inner(name: str) -> str:
     """Return a transistor's name within the network."""
     return name.partition(".")[2]
-
-
-def _share(one: Sensitivity) -> float:
-    return one.share
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

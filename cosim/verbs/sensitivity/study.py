@@ -17,7 +17,7 @@ derivatives are those of the transistors; the threshold and its derivatives are 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,20 +28,18 @@ from cosim.base.errors import InputError, SimulationError
 from cosim.circuit.bench import Current, DrainCurrent
 from cosim.circuit.elements import Role, block_of
 from cosim.compiler.design import Design
-from cosim.engines.engine import Run, Waveforms
+from cosim.engines.behavioral.effects import effects_of
+from cosim.engines.engine import Inference, Run, Waveforms
 from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import decision_margins, read_inference, with_candidates, with_margins
+from cosim.engines.simulation.read import ReadPlan, decision_margins, read_inference, with_candidates, with_margins
 from cosim.engines.simulation.testbench import inference_benches
 from cosim.engines.table import BATCH, simulator_named
 from cosim.network.reference import pool_readout
+from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import VariationPlan, VaryingDevice, varying_devices
 
 if TYPE_CHECKING:
     from cosim.engines.batch.sensitivity import Gradients, Reading
-from cosim.engines.behavioral.effects import effects_of
-from cosim.engines.engine import Inference
-from cosim.engines.simulation.read import ReadPlan
-from cosim.units.schmitt import Schmitt
 
 Array = NDArray[np.float64]
 
@@ -120,24 +118,13 @@ class Sensitivities:
 
 
 def sensitivities(
-    design: Design, x: Array, run: Run = Run(), asked: SensitivityTarget = SensitivityTarget()
-) -> Sensitivities:
-    """Compute the sensitivities of a raw sample x (time, features) in the batch engine, as `run` says.
-
-    The run gives condition and chip. Raises InputError for a frame or an output that is not there, a pooling that has
-    no
-    derivative, and a technology without mismatch coefficients; SimulationError where the engine cannot run it;
-    MissingToolError without numba.
-    """
-    return all_sensitivities(design, [x], run, asked)[0]
-
-
-def all_sensitivities(
     design: Design, samples: Sequence[Array], run: Run = Run(), asked: SensitivityTarget = SensitivityTarget()
 ) -> list[Sensitivities]:
-    """Compute the sensitivities of several raw samples, each (time, features), as many at once as the engine has lanes.
+    """Compute the sensitivities of raw samples, each (time, features), in the batch engine, with the condition and the
+    chip of `run`; as many at once as the engine has lanes.
 
-    Raises the errors of `sensitivities`.
+    Raises InputError for a frame or an output that is not there, a pooling that has no derivative, and a technology
+    without mismatch coefficients; SimulationError where the engine cannot run it; MissingToolError without numba.
     """
     simulator = simulator_named(BATCH)
     for x in samples:
@@ -191,8 +178,9 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Sensitivity
         raise SimulationError(f"this sample takes longer than {run.timeout:g} s; give more --timeout") from None
     read = [_read(design, recorded.waveforms(lane), len(x), run, asked) for lane, x in enumerate(samples)]
     found = gradients(recorded, _objectives(design, read))
-    spreads = _spreads(design, asked.area)
-    return [_result(design, run, sample, _Slopes(found, lane, spreads)) for lane, sample in enumerate(read)]
+    plan = VariationPlan("local", seed=0, chips=1, area=asked.area)
+    spreads = {one.name: one for one in varying_devices(design.assembly.circuit, design.technology, plan)}
+    return [_result(design, run, sample, _of_lane(found, lane), spreads) for lane, sample in enumerate(read)]
 
 
 def _read(design: Design, waves: Waveforms, frames: int, run: Run, asked: SensitivityTarget) -> _Sample:
@@ -222,32 +210,20 @@ def _objectives(design: Design, read: Sequence[_Sample]) -> "list[list[list[Read
     return objectives
 
 
-@dataclass(frozen=True)
-class _Slopes:
-    """Derivatives of one sample, in a lane of a tile, with the spreads of the transistors."""
-
-    found: "Gradients"
-    lane: int
-    spreads: dict[str, VaryingDevice]
-
-    def ranked(self, objective: int, less: Mapping[str, tuple[float, float]]) -> tuple[Sensitivity, ...]:
-        """Return the transistors with their share of the variance, the most decisive first; less: transistor -> A/V and
-        A to subtract."""
-        found = self.found
-        volts, betas = (slopes[objective, self.lane].tolist() for slopes in (found.vt_shift, found.ln_beta))
-        pairs: list[tuple[VaryingDevice, float, float]] = []
-        for name, volt, beta in zip(found.transistors, volts, betas, strict=True):
-            by_volt, by_beta = less.get(name, (0.0, 0.0))
-            pairs.append((self.spreads[name], volt - by_volt, beta - by_beta))
-        return _ranked(pairs)
+def _of_lane(found: "Gradients", lane: int) -> "Gradients":
+    """Return the derivatives of the sample in one lane of a tile, without the axis of lanes."""
+    vt_shift, ln_beta, current = (slopes[:, lane] for slopes in (found.vt_shift, found.ln_beta, found.current))
+    return replace(found, vt_shift=vt_shift, ln_beta=ln_beta, current=current)
 
 
-def _result(design: Design, run: Run, sample: _Sample, slopes: _Slopes) -> Sensitivities:
-    devices = slopes.ranked(0, {})
+def _result(
+    design: Design, run: Run, sample: _Sample, slopes: "Gradients", spreads: Mapping[str, VaryingDevice]
+) -> Sensitivities:
+    devices = _ranked(slopes, 0, spreads, {})
     driven = {*design.bias_pins(run.standing(design)), "unit", "pedestal"}
-    pins = zip(slopes.found.sources, slopes.found.current[0, slopes.lane].tolist(), strict=True)
+    pins = zip(slopes.sources, slopes.current[0].tolist(), strict=True)
     decisions = [
-        _decision(one, slopes.ranked(1 + k, threshold_slopes(design, run, one)))
+        _decision(one, _ranked(slopes, 1 + k, spreads, threshold_slopes(design, run, one)))
         for k, one in enumerate(sample.closings)
     ]
     return Sensitivities(
@@ -270,18 +246,23 @@ def _total(devices: Sequence[Sensitivity]) -> float:
     return float(np.sqrt(sum(one.sigma_a**2 for one in devices)))
 
 
-def _spreads(design: Design, area: float) -> dict[str, VaryingDevice]:
-    plan = VariationPlan("local", seed=0, chips=1, area=area)
-    return {device.name: device for device in varying_devices(design.assembly.circuit, design.technology, plan)}
+def _ranked(
+    slopes: "Gradients", objective: int, spreads: Mapping[str, VaryingDevice], less: Mapping[str, tuple[float, float]]
+) -> tuple[Sensitivity, ...]:
+    """Return the transistors with their share of the variance, the most decisive first.
 
-
-def _ranked(found: Sequence[tuple[VaryingDevice, float, float]]) -> tuple[Sensitivity, ...]:
-    """Return sensitivities from (transistor, A/V, A), the most decisive first."""
-    sigmas = [float(np.hypot(by_volt * one.sigma_vt, by_beta * one.sigma_beta)) for one, by_volt, by_beta in found]
-    variance = sum(sigma**2 for sigma in sigmas) or 1.0
+    slopes: of one sample; less: transistor -> A/V and A to subtract.
+    """
+    found: list[tuple[VaryingDevice, float, float, float]] = []
+    volts, betas = slopes.vt_shift[objective].tolist(), slopes.ln_beta[objective].tolist()
+    for name, volt, beta in zip(slopes.transistors, volts, betas, strict=True):
+        one, (less_volt, less_beta) = spreads[name], less.get(name, (0.0, 0.0))
+        by_volt, by_beta = volt - less_volt, beta - less_beta
+        found.append((one, by_volt, by_beta, float(np.hypot(by_volt * one.sigma_vt, by_beta * one.sigma_beta))))
+    variance = sum(sigma**2 for *_, sigma in found) or 1.0
     every = [
         Sensitivity(one.name, block_of(one.part), one.role, by_volt, by_beta, sigma, sigma**2 / variance)
-        for (one, by_volt, by_beta), sigma in zip(found, sigmas, strict=True)
+        for one, by_volt, by_beta, sigma in found
     ]
     return tuple(sorted(every, key=lambda device: (-device.share, device.device)))
 

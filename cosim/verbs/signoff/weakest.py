@@ -17,7 +17,7 @@ from cosim.technology.conditions import format_conditions
 from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.calibrate.noise import find_noise
 from cosim.verbs.compile.margins import NEAR, study_margins
-from cosim.verbs.sensitivity.study import Sensitivities, SensitivityTarget, all_sensitivities
+from cosim.verbs.sensitivity.study import Sensitivities, SensitivityTarget, sensitivities
 from cosim.verbs.signoff.study import Check, Finding
 from cosim.verbs.signoff.subject import NotModelledError, SignoffSubject, where_modelled
 
@@ -35,7 +35,7 @@ def check_decisions(subject: SignoffSubject) -> Check:
         found: list[Sensitivities] = []
         for k, x in enumerate(samples):
             with where_modelled():
-                found += all_sensitivities(subject.design, [x], subject.run, SensitivityTarget())
+                found += sensitivities(subject.design, [x], subject.run, SensitivityTarget())
             progress(k + 1, len(samples))
     return Check(
         "decisions",

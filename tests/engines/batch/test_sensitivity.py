@@ -21,7 +21,7 @@ from cosim.engines.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.verbs.loading import TargetTechnology, compile_at, load_ranged
-from cosim.verbs.sensitivity.study import SensitivityTarget, all_sensitivities, sensitivities
+from cosim.verbs.sensitivity.study import SensitivityTarget, sensitivities
 
 pytestmark = pytest.mark.ngspice  # device tables are measured in it
 
@@ -75,7 +75,7 @@ def check(design, bench, found, device, exact=0.01):
 
 
 def test_ten_most_decisive_transistors(design, x):
-    bench, found = inference_bench(design, x), sensitivities(design, x)
+    bench, (found,) = inference_bench(design, x), sensitivities(design, [x])
     assert found.value_a == pytest.approx(margins(design, [bench], found.outputs)[0], rel=1e-9)
     for device in found.devices[:10]:
         check(design, bench, found, device)
@@ -87,20 +87,20 @@ def test_a_chip_whose_memories_were_clamped_at_the_operating_point(design, x):
     plan = VariationPlan("local", seed=0, chips=1)
     devices = varying_devices(design.assembly.circuit, design.technology, plan)
     chip = draw_chip(devices, design.technology, plan, 0)
-    bench, found = inference_bench(design, x, chip=chip), sensitivities(design, x, Run(chip=chip))
+    bench, (found,) = inference_bench(design, x, chip=chip), sensitivities(design, [x], Run(chip=chip))
     assert bench.preset
     for device in found.devices[:3]:
         check(design, bench, found, device)
 
 
 def test_a_four_terminal_device(design, x):
-    bench, found = inference_bench(design, x), sensitivities(design, x)
+    bench, (found,) = inference_bench(design, x), sensitivities(design, [x])
     (device, *_) = (one for one in found.devices if one.role == "switch")
     check(design, bench, found, device)
 
 
 def test_bias_pins(design, x):
-    bench, found = inference_bench(design, x), sensitivities(design, x)
+    bench, (found,) = inference_bench(design, x), sensitivities(design, [x])
     values = {one.name: one.value for one in bench.circuit.elements if isinstance(one, Source)}
     for pin in ("bias_gain_0", "bias_pedestal_0", "unit", "pedestal"):
         more, less = margins(design, [moved(bench, pin, factor=factor) for factor in (1.01, 0.99)], found.outputs)
@@ -109,7 +109,7 @@ def test_bias_pins(design, x):
 
 def test_against_ngspice(design, x):
     """1 mV is 3 % of a current, which ngspice knows to its reltol of 1e-4, and tables to 1 %: 2 % together."""
-    bench, found, plan = inference_bench(design, x), sensitivities(design, x), read_plan(design, len(x))
+    bench, (found,), plan = inference_bench(design, x), sensitivities(design, [x]), read_plan(design, len(x))
     first, second = found.outputs
     for device in found.devices[:2]:
         up, down = (run_inference(moved(bench, device.device, volt), plan) for volt in (1e-3, -1e-3))
@@ -120,7 +120,7 @@ def test_against_ngspice(design, x):
 
 def test_samples_side_by_side_are_those_alone(design, x):
     other = load_test_set(design.network, None).inputs(5)
-    both, alone = all_sensitivities(design, [x, other]), sensitivities(design, other)
+    both, (alone,) = sensitivities(design, [x, other]), sensitivities(design, [other])
     assert both[1].outputs == alone.outputs
     ours = {device.device: device.vt_shift for device in both[1].devices}
     for device in alone.devices[:10]:
@@ -128,7 +128,7 @@ def test_samples_side_by_side_are_those_alone(design, x):
 
 
 def test_one_output_in_one_frame(design, x):
-    found = sensitivities(design, x, asked=SensitivityTarget(frame=7, output=2))
+    (found,) = sensitivities(design, [x], asked=SensitivityTarget(frame=7, output=2))
     bench = inference_bench(design, x)
     recorded = record([bench], 600.0)
     waves, time = recorded.waveforms(0), Run().timing.sample_times(8)[7]
@@ -142,7 +142,7 @@ def test_one_output_in_one_frame(design, x):
 )
 def test_what_there_is_not(design, x, asked, text):
     with pytest.raises(InputError, match=text):
-        sensitivities(design, x, asked=asked)
+        sensitivities(design, [x], asked=asked)
 
 
 def test_real_numbers_have_no_margin(design, x):
@@ -150,7 +150,7 @@ def test_real_numbers_have_no_margin(design, x):
     with pytest.raises(
         InputError, match=r"trained for real numbers, .* choose one of its outputs, 0 to 9 \(--readout\)"
     ):
-        sensitivities(real, x)
+        sensitivities(real, [x])
 
 
 def test_transposed_solve():
@@ -172,7 +172,7 @@ def test_transposed_solve():
 
 def test_a_decision(design, x):
     """The candidate's current at the close, with a threshold that only the cell's own transistors and bias move."""
-    found = sensitivities(design, x, asked=SensitivityTarget(decisions=3))
+    (found,) = sensitivities(design, [x], asked=SensitivityTarget(decisions=3))
     assert [one.flips for one in found.decisions] == sorted((one.flips for one in found.decisions), reverse=True)
     decision = found.decisions[0]
     others = [one for one in decision.devices if one.role in ("weight", "diode")][:3]
