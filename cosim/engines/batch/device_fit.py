@@ -38,6 +38,7 @@ STATIC = Tolerances(abstol=1e-18, vntol=1e-9, reltol=1e-6)
 FAST = replace(STATIC, xmu=0.0, trtol=1e9, chgtol=1e-3)
 _RAMP = 1e-18  # s from point to point: no transistor conducts so fast
 _COPIES = 600  # in one deck
+Bias = tuple[float, float]  # voltages of the source and of the drain of a device's copy, V to the bulk
 
 
 @dataclass(frozen=True)
@@ -74,26 +75,6 @@ class MeasuredDevice:
 
 
 @dataclass(frozen=True)
-class Bias:
-    """Voltages of the source and of the drain of a measured device's copy, V to the bulk."""
-
-    source: float
-    drain: float
-
-
-@dataclass(frozen=True, eq=False)
-class DeviceCurrents:
-    """Currents that the simulator measured for a device table, (copies, gate): into the drain and out of the source, A.
-
-    middle: inner net of a cascode, V.
-    """
-
-    drain: Array
-    source: Array
-    middle: Array
-
-
-@dataclass(frozen=True)
 class MeasurementSetup:
     """A technology in its condition, and the simulator that measures device tables there."""
 
@@ -116,12 +97,16 @@ class MeasurementSetup:
 
 def measure_currents(
     setup: MeasurementSetup, device: MeasuredDevice, gate: GridAxis, biases: Sequence[Bias]
-) -> DeviceCurrents:
-    """Simulate a device's direct currents at each bias while the gate, to the bulk, goes along its axis."""
+) -> tuple[Array, Array, Array]:
+    """Simulate a device's direct currents at each bias while the gate, to the bulk, goes along its axis.
+
+    Returns the currents into the drain and out of the source, A, and the inner net of a cascode, V: (biases, gate).
+    """
     parts = [
         _currents(setup, device, gate, biases[start : start + _COPIES]) for start in range(0, len(biases), _COPIES)
     ]
-    return DeviceCurrents(*(np.concatenate(found) for found in zip(*parts, strict=True)))
+    drain, source, middle = (np.concatenate(found) for found in zip(*parts, strict=True))
+    return drain, source, middle
 
 
 def _currents(
@@ -130,10 +115,10 @@ def _currents(
     """Measure direct currents as `measure_currents` does, in one deck."""
     sign, copies = device.sign, range(len(biases))
     elements: list[Element] = [Source("gate", "v", "g", GROUND, sign * gate.start)]
-    for copy, bias in enumerate(biases):
-        elements += [replace(device, gate="g") for device in device.devices(copy)]
-        elements += [Source(f"s{copy}", "v", f"s{copy}", GROUND, sign * bias.source)]
-        elements += [Source(f"d{copy}", "v", f"d{copy}", GROUND, sign * bias.drain)]
+    for copy, (source_volt, drain_volt) in enumerate(biases):
+        elements += [replace(mos, gate="g") for mos in device.devices(copy)]
+        elements += [Source(f"s{copy}", "v", f"s{copy}", GROUND, sign * source_volt)]
+        elements += [Source(f"d{copy}", "v", f"d{copy}", GROUND, sign * drain_volt)]
     inner = [Voltage(f"m{copy}") for copy in copies] if device.kind.cascode else []
     probes = [*(Current(f"{end}{copy}") for end in "ds" for copy in copies), *inner]
     sweep = Dc("v", "gate", sign * gate.start, sign * gate.stop, sign * gate.step)
@@ -186,21 +171,11 @@ _NORM = 8  # of the error: near the largest
 _RIDGE = 1e-14
 
 
-@dataclass(frozen=True, eq=False)
-class LowRankCurrent:
-    """A fitted current of a device table: I(x, y) = reference(x) sum_k gate[k](x) drain[k](y).
+def low_rank_fit(current: Array, y: Array, high: int) -> tuple[Array, Array, Array]:
+    """Fit a device table's current (x, y), A, over V_GS and V_DS = y by RANK products.
 
-    reference: the current at one high V_DS, A.
-    """
-
-    reference: Array
-    gate: Array
-    drain: Array
-
-
-def low_rank_fit(current: Array, y: Array, high: int) -> LowRankCurrent:
-    """Fit a device table's current (x, y), A, over V_GS and V_DS = y by RANK products; reference: the column y[high].
-
+    Returns reference (x,), the current at V_DS = y[high], A; gate (RANK, x) and drain (RANK, y), so that
+    I(x, y) = reference(x) sum_k gate[k](x) drain[k](y).
     Weighted alternating least squares: first with weights from how exact each entry must be, then with more weight
     where the error is large, towards the smallest largest one; the best round counts. Beyond _FROZEN I(x, y) / I(x,
     y[high]) stays what it is there: a digital signal's device needs no more, and its late saturation would cost two
@@ -221,7 +196,7 @@ def low_rank_fit(current: Array, y: Array, high: int) -> LowRankCurrent:
             gate, best, least = found, drain, worst
         emphasis = np.maximum(error / np.sqrt(np.mean(error**2)), 0.1) ** 0.3
         weights = np.minimum(weights * emphasis, 30 * first)
-    return LowRankCurrent(reference, gate.T, best)
+    return reference, gate.T, best
 
 
 def _alternated(shape: Array, weights: Array, drain: Array, scale: Array) -> Array:
@@ -292,20 +267,25 @@ def fit_three_terminal(setup: MeasurementSetup, kind: DeviceKind) -> ThreeTermin
     """Measure a device whose source is on its bulk in the simulator, and return its table."""
     stop = top_voltage(setup.technology) + _MARGIN
     x, y = _axis(-_MARGIN, stop, _STEP), _axis(-_BELOW, stop, _STEP)
-    swept = measure_currents(setup, MeasuredDevice(kind), x, [Bias(0.0, v) for v in y.points])
+    current, _, middle = measure_currents(setup, MeasuredDevice(kind), x, [(0.0, v) for v in y.points])
     high = y.count // 2
-    shape = low_rank_fit(swept.drain.T, y.points, high)
-    typical = int(np.argmax(swept.drain[high] > _TYPICAL))
-    charges = _three_terminal_charges(setup, kind, _ChargeCurves(x, y, high, typical, swept.middle))
-    q = charges.gate - charges.c_gd * x.points
-    j = charges.drain - charges.c_gd * y.points
+    reference, gate, drain = low_rank_fit(current.T, y.points, high)
+    typical = int(np.argmax(current[high] > _TYPICAL))
+    along_x, along_y = np.zeros((x.count, 3)), np.zeros((y.count, 3))
+    along_x[:, 0], along_x[:, 2] = x.points, y.points[high]
+    along_y[:, 0], along_y[:, 2] = x.points[typical], y.points
+    gate_over_x, _ = _three_terminal_charges(setup, kind, along_x, middle[high])
+    gate_over_y, drain_over_y = _three_terminal_charges(setup, kind, along_y, middle[:, typical])
+    first = _index(y, _SATURATED)
+    c_gd = float((gate_over_y[first] - gate_over_y[-1]) / (y.points[-1] - y.points[first]))
+    q, j = gate_over_x - c_gd * x.points, drain_over_y - c_gd * y.points
     found = ThreeTerminalTable(
         x,
         y,
-        cubics(x, np.vstack([np.log(shape.reference), shape.gate, q - q[_index(x, 0.0)]])),
-        cubics(y, np.vstack([shape.drain, j - j[_index(y, 0.0)]])),
+        cubics(x, np.vstack([np.log(reference), gate, q - q[_index(x, 0.0)]])),
+        cubics(y, np.vstack([drain, j - j[_index(y, 0.0)]])),
         cubics(x, _responses(setup, kind, x, float(y.points[high]))),
-        charges.c_gd,
+        c_gd,
         0.0,
     )
     return replace(found, error=_three_terminal_error(setup, kind, found))
@@ -318,7 +298,7 @@ def _three_terminal_error(setup: MeasurementSetup, kind: DeviceKind, table: Thre
     """
     gate = GridAxis(table.x.start + _STEP / 2, _STEP, table.x.count - 1)
     drains = np.arange(0.105, table.y.stop, 5 * _STEP)
-    truth = measure_currents(setup, MeasuredDevice(kind), gate, [Bias(0.0, v) for v in drains]).drain
+    truth, *_ = measure_currents(setup, MeasuredDevice(kind), gate, [(0.0, v) for v in drains])
     carrying = _inside(truth[len(drains) // 2], SIGNAL)
     return _largest_error(three_terminal_current(table, gate.points, drains[:, None])[:, carrying], truth[:, carrying])
 
@@ -328,7 +308,7 @@ def _responses(setup: MeasurementSetup, kind: DeviceKind, x: GridAxis, drain: fl
 
     def logarithm(vt_shifts: tuple[float, float] = (0.0, 0.0), betas: tuple[float, float] = (1.0, 1.0)) -> Array:
         device = MeasuredDevice(kind, vt_shifts, betas)
-        return np.log(measure_currents(setup, device, x, [Bias(0.0, drain)]).drain[0])
+        return np.log(measure_currents(setup, device, x, [(0.0, drain)])[0][0])
 
     middle, rows = logarithm(), np.zeros((RESPONSES, x.count))
     for part in range(1 if kind.cascode is None else 2):
@@ -341,53 +321,20 @@ def _responses(setup: MeasurementSetup, kind: DeviceKind, x: GridAxis, drain: fl
     return rows
 
 
-@dataclass(frozen=True, eq=False)
-class _ChargeCurves:
-    """Curves on which the charges of a three-terminal device are measured.
+def _three_terminal_charges(
+    setup: MeasurementSetup, kind: DeviceKind, path: Array, middle: Array
+) -> tuple[Array, Array]:
+    """Measure the charges of gate and drain, C, along a path (points, 3) of gate, source and drain, V.
 
-    Along x at V_DS = y[high], and along y at V_GS = x[typical]; middle (y, x): inner net of a cascode, V.
+    A cascode's are those of its devices, with the inner net at its direct voltage `middle`, (points,) V.
     """
-
-    x: GridAxis
-    y: GridAxis
-    high: int
-    typical: int
-    middle: Array
-
-
-@dataclass(frozen=True, eq=False)
-class _ThreeTerminalCharges:
-    """Charges of a three-terminal device: of the gate over x, of the drain over y, C; c_gd: F."""
-
-    gate: Array
-    drain: Array
-    c_gd: float
-
-
-def _three_terminal_charges(setup: MeasurementSetup, kind: DeviceKind, curves: _ChargeCurves) -> _ThreeTerminalCharges:
-    """Measure charges along both curves; a cascode's are those of its devices at the inner net's direct voltage."""
-    x, y = curves.x.points, curves.y.points
-    to_x, to_y = np.zeros((len(x), 3)), np.zeros((len(y), 3))
-    to_x[:, 0], to_x[:, 2] = x, y[curves.high]
-    to_y[:, 0], to_y[:, 2] = x[curves.typical], y
     if kind.cascode is None:
-        over_x, over_y = (measure_charges(setup, kind, path[None])[0] for path in (to_x, to_y))
-        gate, gate_over_y, drain = over_x[:, 0], over_y[:, 0], over_y[:, 2]
-    else:
-        upper = kind._replace(w=kind.cascode[0], l=kind.cascode[1])
-        middles = curves.middle[curves.high], curves.middle[:, curves.typical]
-        lower_x, lower_y = (
-            measure_charges(setup, kind, np.column_stack([path[:, :2], middle])[None])[0]
-            for path, middle in zip((to_x, to_y), middles, strict=True)
-        )
-        upper_x, upper_y = (
-            measure_charges(setup, upper, np.column_stack([path[:, 0], middle, path[:, 2]])[None])[0]
-            for path, middle in zip((to_x, to_y), middles, strict=True)
-        )
-        gate, gate_over_y, drain = lower_x[:, 0] + upper_x[:, 0], lower_y[:, 0] + upper_y[:, 0], upper_y[:, 2]
-    first = _index(curves.y, _SATURATED)
-    c_gd = float((gate_over_y[first] - gate_over_y[-1]) / (y[-1] - y[first]))
-    return _ThreeTerminalCharges(gate, drain, c_gd)
+        charges = measure_charges(setup, kind, path[None])[0]
+        return charges[:, 0], charges[:, 2]
+    upper = kind._replace(w=kind.cascode[0], l=kind.cascode[1])
+    below = measure_charges(setup, kind, np.column_stack([path[:, :2], middle])[None])[0]
+    above = measure_charges(setup, upper, np.column_stack([path[:, 0], middle, path[:, 2]])[None])[0]
+    return below[:, 0] + above[:, 0], above[:, 2]
 
 
 def fit_four_terminal(setup: MeasurementSetup, kind: DeviceKind) -> FourTerminalTable:
@@ -423,23 +370,21 @@ def _channel_currents(setup: MeasurementSetup, kind: DeviceKind, gate: GridAxis,
 
     That loss is half of what both ends lose when both are at the source's voltage.
     """
-    sources = sorted({bias.source for bias in biases})
-    still = measure_currents(setup, MeasuredDevice(kind), gate, [Bias(source, source) for source in sources])
-    lost = dict(zip(sources, (still.drain - still.source) / 2, strict=True))
-    through = measure_currents(setup, MeasuredDevice(kind), gate, biases).source
-    return through + np.array([lost[bias.source] for bias in biases])
+    sources = sorted({source for source, _ in biases})
+    into, out, _ = measure_currents(setup, MeasuredDevice(kind), gate, [(source, source) for source in sources])
+    lost = dict(zip(sources, (into - out) / 2, strict=True))
+    _, through, _ = measure_currents(setup, MeasuredDevice(kind), gate, biases)
+    return through + np.array([lost[source] for source, _ in biases])
 
 
 def _current_logarithms(setup: MeasurementSetup, kind: DeviceKind, gate: GridAxis, samples: Sequence[Array]) -> Array:
     """Return ln(I / (1 - exp(-V_DS / U_T))), I in A, at the samples of the three axes."""
     _, sources, drops = samples
-    biases = [
-        Bias(source, min(source + max(drop, _LIMIT), gate.stop + _BEYOND)) for source in sources for drop in drops
-    ]
+    biases = [(source, min(source + max(drop, _LIMIT), gate.stop + _BEYOND)) for source in sources for drop in drops]
     fine = GridAxis(gate.start, gate.step / 2, 2 * gate.count - 1)
     current = _channel_currents(setup, kind, fine, biases)
     floored = (current + np.hypot(current, 2 * _FLOOR)) / 2
-    drop = np.array([bias.drain - bias.source for bias in biases])[:, None]
+    drop = np.array([drain - source for source, drain in biases])[:, None]
     found = np.log(floored) - np.log(-np.expm1(-drop / setup.technology.thermal_voltage))
     kept = [0, *range(1, fine.count, 2), fine.count - 1]
     return np.moveaxis(found.reshape(len(sources), len(drops), -1)[..., kept], -1, 0)
@@ -465,9 +410,9 @@ def _four_terminal_charges(setup: MeasurementSetup, kind: DeviceKind, samples: S
 def _gate_shift(setup: MeasurementSetup, kind: DeviceKind) -> float:
     """Return the gate shift that makes up for a threshold shift, over it: the mean over _RESPONDING at V_S = 0."""
     stop = top_voltage(setup.technology)
-    gate, biases = _axis(0.0, stop, _STEP), [Bias(0.0, stop / 2)]
+    gate = _axis(0.0, stop, _STEP)
     up, middle, down = (
-        np.log(measure_currents(setup, MeasuredDevice(kind, (step, 0.0)), gate, biases).drain[0])
+        np.log(measure_currents(setup, MeasuredDevice(kind, (step, 0.0)), gate, [(0.0, stop / 2)])[0][0])
         for step in (_VT_STEP, 0.0, -_VT_STEP)
     )
     over_threshold = (up - down)[1:-1] / (2 * _VT_STEP)
@@ -483,9 +428,10 @@ def _four_terminal_error(setup: MeasurementSetup, kind: DeviceKind, table: FourT
     rng = np.random.default_rng(1)
     drops = rng.uniform(0.1, top, 200)
     sources = rng.uniform(0.0, top - drops)
-    biases = [Bias(*ends) for ends in zip(sources.tolist(), (sources + drops).tolist(), strict=True)]
+    biases = list(zip(sources.tolist(), (sources + drops).tolist(), strict=True))
     truth = _channel_currents(setup, kind, gate, biases)
-    return _largest_error(four_terminal_values(table, gate.points, sources[:, None], drops[:, None]).current, truth)
+    current, *_ = four_terminal_values(table, gate.points, sources[:, None], drops[:, None])
+    return _largest_error(current, truth)
 
 
 def _largest_error(found: Array, truth: Array) -> float:

@@ -133,25 +133,11 @@ def three_terminal_charges(table: ThreeTerminalTable, x: Array, y: Array) -> tup
     return q + overlap, j - overlap
 
 
-def three_terminal_responses(table: ThreeTerminalTable, x: Array) -> Array:
-    """Return the RESPONSES r in 1/V, s in 1/V2 and e of a device table at x = V_GS, V, along the first axis."""
-    return _cubic(table.responses, table.x, x)
-
-
-@dataclass(frozen=True, eq=False)
-class FourTerminalValues:
-    """A device table's current from the higher to the lower end, A, and charges of gate, lower and higher end, C."""
-
-    current: Array
-    gate: Array
-    lower: Array
-    higher: Array
-
-
 def four_terminal_values(
     table: FourTerminalTable, gate: Array, source: Array, drain: Array, vt_shift: float = 0.0
-) -> FourTerminalValues:
-    """Return current and charges by a device table at V_G and V_S of the lower end, both to the bulk, and V_DS >= 0, V.
+) -> tuple[Array, Array, Array, Array]:
+    """Return by a device table the current from the higher to the lower end, A, and the charges of gate, lower and
+    higher end, C, at V_G and V_S of the lower end, both to the bulk, and V_DS >= 0, V.
 
     The voltages broadcast; vt_shift: V.
     """
@@ -167,7 +153,8 @@ def four_terminal_values(
                 weight = weights[0][1][i] * weights[1][1][j] * weights[2][1][k]
                 total = total + weight[..., None] * table.values[cells]
     l, *charges = np.moveaxis(total, -1, 0)  # noqa: E741
-    return FourTerminalValues(np.exp(l) * -np.expm1(-drain / table.thermal), *charges)
+    in_gate, in_lower, in_higher = charges
+    return np.exp(l) * -np.expm1(-drain / table.thermal), in_gate, in_lower, in_higher
 
 
 def _cell(axis: GridAxis, v: Array) -> tuple[NDArrayInt, Array]:
