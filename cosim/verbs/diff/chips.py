@@ -37,11 +37,12 @@ from cosim.verbs.diff.difference import (
     Change,
     ChipFlip,
     ChipTurn,
+    Difference,
     Moved,
     Pairing,
-    SampleDifferences,
     Scatter,
     Verdict,
+    names_of,
     rank,
 )
 from cosim.verbs.diff.runs import ChipRun
@@ -56,33 +57,26 @@ CAUSES = 20  # chips whose cause is looked for: about a second each
 _DRAWS = ("kind", "seed", "sampling", "replicates")  # of a plan: where they are the same, so is a chip of one number
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A run's trial, and what its chips must do."""
-
-    trial: Trial
-    specs: Sequence[Spec]
-
-
-def find_cause(fails: Judged, failing: ChipRecord, counts: Judged, counting: ChipRecord) -> Cause | None:
-    """Return the unit that explains a difference, why a chip works in one of two runs and fails in the other.
+def find_cause(
+    fails: Trial, failing: ChipRecord, counts: Trial, counting: ChipRecord, specs: Sequence[Spec]
+) -> Cause | None:
+    """Return the unit that explains a difference, why a chip works in one of two runs and fails in the other, by specs.
 
     It is the one whose draws, taken from the chip that counts, do most to make the failing one count; None where the
     draws of both are the same.
     """
-    own, other = stored_chip(fails.trial, failing), stored_chip(counts.trial, counting)
+    own, other = stored_chip(fails, failing), stored_chip(counts, counting)
     differs = (own.vt_shift != other.vt_shift) | (own.beta_factor != other.beta_factor)
     found: list[Cause] = []
-    for unit, places in units_of(fails.trial).items():
+    for unit, places in units_of(fails).items():
         if not differs[places].any():
             continue
         chosen = np.zeros(len(differs), dtype=bool)
         chosen[places] = True
-        figures = run_behavioral_chip(fails.trial, mixed_chip(other, own, chosen))
-        alone = passes_specs(figures, fails.specs)
-        found.append(
-            Cause(unit, alone, figures.accuracy, figures.unreset, *_largest(own, other, places, fails.trial.technology))
-        )
+        figures = run_behavioral_chip(fails, mixed_chip(other, own, chosen))
+        alone = passes_specs(figures, specs)
+        largest = _largest(own, other, places, fails.technology)
+        found.append(Cause(unit, alone, figures.accuracy, figures.unreset, *largest))
     return min(found, key=lambda one: (not one.alone, len(one.unreset), -one.accuracy), default=None)
 
 
@@ -123,14 +117,6 @@ def _largest(own: Chip, other: Chip, places: NDArray[np.int64], technology: Tech
 
 
 @dataclass(frozen=True)
-class ChipRequirements:
-    """Rules for the chips of two runs: specs in place of each run's own, and where a run's technology is now."""
-
-    specs: tuple[str, ...] = ()
-    places: Places = Places()
-
-
-@dataclass(frozen=True)
 class _Side:
     """One run's records, figures by its engine (None: failed), specs and verdicts."""
 
@@ -147,27 +133,31 @@ class _Side:
         return np.array([passes_specs(found, self.specs) for found in self.figures])
 
 
-def diff_drawn(a: ChipRun, b: ChipRun, judging: ChipRequirements, progress: Progress) -> SampleDifferences:
-    """Compare two runs of chips. progress: of the chips whose cause is looked for."""
+def diff_drawn(a: ChipRun, b: ChipRun, specs: Sequence[str], places: Places, progress: Progress) -> Difference:
+    """Compare two runs of chips; settings are left out.
+
+    specs: in place of each run's own; places: where a run's technology is now; progress: of the chips whose cause is
+    looked for.
+    """
     pairing, notes = _pair(a, b)
     count = pairing.paired or None
     one, other = (
-        _Side(run, run.records[:count], tuple(map(parse_spec, judging.specs or run.summary.yield_.spec)))
-        for run in (a, b)
+        _Side(run, run.records[:count], tuple(map(parse_spec, specs or run.summary.yield_.spec))) for run in (a, b)
     )
     if [spec.text for spec in one.specs] != [spec.text for spec in other.specs]:
         texts = [" and ".join(spec.text for spec in side.specs) for side in (one, other)]
         notes.append(
             f"each run's chips are counted by its own limits, {texts[0]} and {texts[1]}; --spec gives both one"
         )
+    whole = Difference(*names_of(a, b), settings=(), pairings=(pairing,), changes=(), notes=tuple(notes))
     if not pairing.paired:
-        return SampleDifferences((pairing,), tuple(_apart(one, other)), notes=tuple(notes))
-    turns, causes = _turns(one, other, judging.places, progress)
-    units = rank([Moved(unit, "cause", chips, len(turns)) for unit, chips in Counter(_units(turns)).items()])
-    return SampleDifferences(
-        (pairing,),
-        tuple(_together(one, other)),
-        units=units,
+        return replace(whole, changes=tuple(_apart(one, other)))
+    turns, causes = _turns(one, other, places, progress)
+    units = Counter(turn.cause.unit for turn in turns if turn.cause is not None)
+    return replace(
+        whole,
+        changes=tuple(_together(one, other)),
+        units=rank([Moved(unit, "cause", chips, len(turns)) for unit, chips in units.items()]),
         notes=(*notes, *causes),
         scatter=_scatter(one, other),
         chips=turns,
@@ -219,23 +209,24 @@ def _turns(a: _Side, b: _Side, places: Places, progress: Progress) -> tuple[tupl
     """Return the chips whose verdict differs, each with its cause as far as it can be known, and notes on what
     cannot."""
     turned = np.flatnonzero(a.passes != b.passes).tolist()
-    judged, notes = _judged(a, b, places) if turned else ((), [])
-    if judged and len(turned) > CAUSES:
+    trials, notes = _trials(a, b, places) if turned else ((), [])
+    if trials and len(turned) > CAUSES:
         notes.append(f"causes were looked for on the first {CAUSES} of {len(turned)} chips that turned")
     turns: list[ChipTurn] = []
     for done, chip in enumerate(turned):
         fails, counts = (1, 0) if a.passes[chip] else (0, 1)
         verdicts: tuple[Verdict, Verdict] = ("counts", "fails") if fails else ("fails", "counts")
         turn = ChipTurn(chip, *verdicts, why=_why((a, b)[fails], chip))
-        records = [side.records[chip] for side in (a, b)]
-        if judged and done < CAUSES:
-            turn = replace(turn, cause=find_cause(judged[fails], records[fails], judged[counts], records[counts]))
+        if trials and done < CAUSES:
+            failing, counting = ((a, b)[k].records[chip] for k in (fails, counts))
+            cause = find_cause(trials[fails], failing, trials[counts], counting, (a, b)[fails].specs)
+            turn = replace(turn, cause=cause)
             progress(done + 1, min(len(turned), CAUSES))
         turns.append(turn)
     return tuple(turns), notes
 
 
-def _judged(a: _Side, b: _Side, places: Places) -> tuple[tuple[Judged, ...], list[str]]:
+def _trials(a: _Side, b: _Side, places: Places) -> tuple[Sequence[Trial], list[str]]:
     """Build both runs' trials again; return none, with the reason, where their transistors cannot be exchanged."""
     names = ("network", "technology", "calibration")
     if other := [name for name in names if a.run.facts.made[name] != b.run.facts.made[name]]:
@@ -246,7 +237,7 @@ def _judged(a: _Side, b: _Side, places: Places) -> tuple[tuple[Judged, ...], lis
         return (), [f"no unit is named as a cause: {error}"]
     if [device.name for device in trials[0].devices] != [device.name for device in trials[1].devices]:
         return (), ["no unit is named as a cause: the circuits have other transistors"]
-    return (Judged(trials[0], a.specs), Judged(trials[1], b.specs)), []
+    return trials, []
 
 
 def _why(side: _Side, chip: int) -> str:
@@ -258,10 +249,6 @@ def _why(side: _Side, chip: int) -> str:
         return f"{', '.join(found.unreset)} {'does' if len(found.unreset) == 1 else 'do'} not reset"
     missed = [spec for spec in side.specs if not spec.holds(found)]
     return f"misses {' and '.join(spec.text for spec in missed)}"
-
-
-def _units(turns: Sequence[ChipTurn]) -> list[str]:
-    return [turn.cause.unit for turn in turns if turn.cause is not None]
 
 
 def _flips(a: _Side, b: _Side) -> tuple[ChipFlip, ...]:

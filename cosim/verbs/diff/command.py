@@ -33,7 +33,6 @@ def run(options: DiffOptions, session: VerbSession) -> Result:
     same samples and chips where they are the same; samples decided otherwise, chips whose verdict turned with the unit
     that turns it, and units whose states moved. Nothing is simulated.
     """
-    from cosim.verbs.diff.chips import ChipRequirements
     from cosim.verbs.diff.page import difference_page
     from cosim.verbs.diff.pair import diff_folders
     from cosim.verbs.montecarlo.keep import Places
@@ -44,8 +43,8 @@ def run(options: DiffOptions, session: VerbSession) -> Result:
     else:
         check_json(options.json_file)
     with progress_bar("causes") as progress:
-        judging = ChipRequirements(options.specs, Places(options.pdk_root, options.technology))
-        difference = diff_folders(options.run_a, options.run_b, judging, progress)
+        places = Places(options.pdk_root, options.technology)
+        difference = diff_folders(options.run_a, options.run_b, options.specs, places, progress)
     if output is not None:
         from cosim.base.store import write_results, write_texts
         from cosim.results.page import format_pages

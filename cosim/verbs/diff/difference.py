@@ -21,7 +21,7 @@ from cosim.results.paired import (
     contrast_means_apart,
     contrast_shares,
 )
-from cosim.verbs.diff.runs import Metered, Sampled
+from cosim.verbs.diff.runs import Metered, Run, Sampled
 from cosim.verbs.simulate.sample_table import SampleTable
 
 Verdict = Literal["counts", "fails"]
@@ -186,42 +186,13 @@ def rank(moved: Sequence[Moved]) -> tuple[Moved, ...]:
     return tuple(sorted((one for one in moved if one.count), key=lambda one: -one.count / max(one.of, 1)))
 
 
-@dataclass(frozen=True)
-class SampleDifferences:
-    """Result of comparing the results of two runs; fields as those of `Difference`."""
+def pair_samples(
+    a: tuple[Places, NDArray[np.str_]], b: tuple[Places, NDArray[np.str_]]
+) -> tuple[Places, Places, Pairing]:
+    """Return the places (k,) of the same samples in two runs of `cosim diff`, and how they were paired.
 
-    pairings: tuple[Pairing, ...]
-    changes: tuple[Change, ...]
-    flips: tuple[Flip, ...] = ()
-    units: tuple[Moved, ...] = ()
-    notes: tuple[str, ...] = ()
-    scatter: Scatter | None = None
-    chips: tuple[ChipTurn, ...] = ()
-    chip_flips: tuple[ChipFlip, ...] = ()
-
-
-@dataclass(frozen=True)
-class Paired:
-    """Places (k,) of the same samples in two runs, and how they were paired."""
-
-    a: Places
-    b: Places
-    pairing: Pairing
-
-
-@dataclass
-class _Rows:
-    """Differences collected condition by condition."""
-
-    changes: list[Change] = field(default_factory=list)
-    flips: list[Flip] = field(default_factory=list)
-    units: list[Moved] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-def pair_samples(a: tuple[Places, NDArray[np.str_]], b: tuple[Places, NDArray[np.str_]]) -> Paired:
-    """Pair the samples of two runs for their difference, each given by indices and sums (n,): the same ones have both
-    equal."""
+    a, b: indices and sums (n,) of the samples of a run: the same ones have both equal.
+    """
     first, second = ({key: k for k, key in enumerate(zip(*map(list, run), strict=True))} for run in (a, b))
     common = [key for key in first if key in second]
     places = [np.array([run[key] for key in common], dtype=np.int64) for run in (first, second)]
@@ -233,91 +204,89 @@ def pair_samples(a: tuple[Places, NDArray[np.str_]], b: tuple[Places, NDArray[np
         apart = (
             f"{others} samples of the same number are not the same: other test sets" if others else "drawn otherwise"
         )
-    return Paired(places[0], places[1], Pairing("samples", len(common), only[0], only[1], apart))
+    return places[0], places[1], Pairing("samples", len(common), *only, apart)
 
 
-def diff_sampled(a: Sampled, b: Sampled) -> SampleDifferences | str:
-    """Compare two runs of samples; return a text that says why where they share nothing to compare."""
+def diff_sampled(a: Sampled, b: Sampled) -> Difference:
+    """Compare two runs of samples, which have a condition in common; settings are left out."""
+    changes, flips, units, notes = list[Change](), list[Flip](), list[Moved](), list[str]()
+    pairings, scatter = list[Pairing](), None
     common = [name for name in a.tables if name in b.tables]
-    if not common:
-        return "one is of all conditions (--pvt), the other of one; or they have no condition in common"
-    rows, pairings = _Rows(), {}
     for where in common:
-        one, other = a.tables[where], b.tables[where]
-        pairings[where] = _diff_table(rows, where, one, other)
-    found = next(iter(pairings.values()))
-    if rows.units and a.facts.made["network"] != b.facts.made["network"]:
-        rows.notes.append("of other networks, units of one name may have other parts to play")
+        one, other, pairing = _pair_tables(a.tables[where], b.tables[where])
+        pairings.append(pairing)
+        if not (len(one.y) and len(other.y)):
+            notes.append(f"{where or 'samples'}: every simulation failed in one of the runs")
+            continue
+        changes += _changes(where, one, other, paired=pairing.paired > 0)
+        if not pairing.paired:
+            continue
+        if where == common[0]:
+            powers = (tuple(table.power_w.tolist()) for table in (one, other))
+            scatter = Scatter(f"mean power of a sample{where and ', '}{where}", "W", "samples", *powers)
+        for k in np.flatnonzero(one.decisions != other.decisions).tolist():
+            decided = int(one.decisions[k]), int(other.decisions[k])
+            flips.append(Flip(int(one.indices[k]), int(one.y[k]), *decided, where))
+        if one.cells != other.cells:
+            notes.append("the networks have other units, so no states are held against each other")
+        else:
+            units += _moved(one, other)
+    if units and a.facts.made["network"] != b.facts.made["network"]:
+        notes.append("of other networks, units of one name may have other parts to play")
     conditions = ()
     if list(a.tables) != [""]:
         only = len(a.tables) - len(common), len(b.tables) - len(common)
         conditions = (Pairing("conditions", len(common), *only, "the technologies have others" if any(only) else ""),)
-    scatter = _scatter(a.tables[common[0]], b.tables[common[0]], found, common[0])
-    units = _together(rows.units) if len(common) > 1 else rank(rows.units)
-    pairs = (*conditions, found.pairing)
-    return SampleDifferences(
-        pairs, tuple(rows.changes), tuple(rows.flips), units, tuple(dict.fromkeys(rows.notes)), scatter
+    return Difference(
+        *names_of(a, b),
+        settings=(),
+        pairings=(*conditions, pairings[0]),
+        changes=tuple(changes),
+        flips=tuple(flips),
+        units=_together(units) if len(common) > 1 else rank(units),
+        notes=tuple(dict.fromkeys(notes)),
+        scatter=scatter,
     )
 
 
-def _diff_table(rows: _Rows, where: str, a: SampleTable, b: SampleTable) -> Paired:
-    """Compare the samples of one condition that succeeded in both runs; add to `rows` what differs, and return the
-    pairing."""
-    paired = pair_samples((a.indices[a.good], a.sums[a.good]), (b.indices[b.good], b.sums[b.good]))
+def names_of(a: Run, b: Run) -> tuple[str, str, str]:
+    """Return the verb of two runs that are compared, and the names of both."""
+    return a.facts.verb, a.facts.name, b.facts.name
+
+
+def _pair_tables(a: SampleTable, b: SampleTable) -> tuple[SampleTable, SampleTable, Pairing]:
+    """Return the samples of one condition that succeeded in both runs, and how they were paired; where no sample is
+    paired, those that succeeded in each."""
     a, b = (table.select(np.flatnonzero(table.good)) for table in (a, b))
-    if not (len(a.y) and len(b.y)):
-        rows.notes.append(f"{where or 'samples'}: every simulation failed in one of the runs")
-        return paired
-    if not paired.pairing.paired:
-        rows.changes += _apart(where, a, b)
-        return paired
-    a, b = a.select(paired.a), b.select(paired.b)
-    rows.changes += _together_changes(where, a, b)
-    for k in np.flatnonzero(a.decisions != b.decisions).tolist():
-        rows.flips.append(Flip(int(a.indices[k]), int(a.y[k]), int(a.decisions[k]), int(b.decisions[k]), where))
-    if a.cells != b.cells:
-        rows.notes.append("the networks have other units, so no states are held against each other")
-        return paired
-    rows.units += _moved(a, b)
-    return paired
+    first, second, pairing = pair_samples((a.indices, a.sums), (b.indices, b.sums))
+    return (a.select(first), b.select(second), pairing) if pairing.paired else (a, b, pairing)
 
 
-def _together_changes(where: str, a: SampleTable, b: SampleTable) -> list[Change]:
-    def change(name: str, unit: str, contrast: Contrast) -> Change:
-        return Change(name, "W" if unit == "W" else "%", contrast, where)
-
-    return [
-        change("software accuracy", "%", contrast_fractions(a.software == a.y, b.software == b.y)),
-        change("accuracy", "%", contrast_fractions(a.decisions == a.y, b.decisions == b.y)),
-        change("task agreement", "%", contrast_fractions(a.decisions == a.software, b.decisions == b.software)),
-        change("state agreement", "%", contrast_shares(a.agreement, b.agreement)),
-        change("power", "W", contrast_means(a.power_w, b.power_w)),
-    ]
-
-
-def _apart(where: str, a: SampleTable, b: SampleTable) -> list[Change]:
-    return [
-        Change("software accuracy", "%", contrast_fractions_apart(a.software == a.y, b.software == b.y), where),
-        Change("accuracy", "%", contrast_fractions_apart(a.decisions == a.y, b.decisions == b.y), where),
-        Change("state agreement", "%", contrast_means_apart(a.agreement, b.agreement), where),
-        Change("power", "W", contrast_means_apart(a.power_w, b.power_w), where),
-    ]
+def _changes(where: str, a: SampleTable, b: SampleTable, *, paired: bool) -> list[Change]:
+    fractions, shares, means = contrast_fractions, contrast_shares, contrast_means
+    if not paired:
+        fractions, shares, means = contrast_fractions_apart, contrast_means_apart, contrast_means_apart
+    found = {
+        "software accuracy": fractions(a.software == a.y, b.software == b.y),
+        "accuracy": fractions(a.decisions == a.y, b.decisions == b.y),
+    }
+    if paired:
+        found["task agreement"] = fractions(a.decisions == a.software, b.decisions == b.software)
+    found |= {"state agreement": shares(a.agreement, b.agreement), "power": means(a.power_w, b.power_w)}
+    return [Change(name, "W" if name == "power" else "%", contrast, where) for name, contrast in found.items()]
 
 
 def _moved(a: SampleTable, b: SampleTable) -> list[Moved]:
     """Count the frames in which a unit's state is another one; without states, in how many more or fewer it is
     wrong."""
-    if a.states is None or b.states is None or a.states.shape[1:] != b.states.shape[1:]:
-        count, what = np.abs(a.wrong - b.wrong).sum(axis=0), "wrong states"
-    else:
-        valid = np.arange(a.states.shape[1])[None, :] < a.lengths[:, None]
-        allowed = np.maximum(a.tolerances, b.tolerances)
-        count, what = (differ(a.states, b.states, allowed) & valid[:, :, None]).sum(axis=(0, 1)), "states"
     total = int(a.lengths.sum())
-    return [
-        Moved(cell, "states" if what == "states" else "wrong states", int(frames), total)
-        for cell, frames in zip(a.cells, count, strict=True)
-    ]
+    if a.states is None or b.states is None or a.states.shape[1:] != b.states.shape[1:]:
+        wrong = np.abs(a.wrong - b.wrong).sum(axis=0)
+        return [Moved(cell, "wrong states", int(frames), total) for cell, frames in zip(a.cells, wrong, strict=True)]
+    valid = np.arange(a.states.shape[1])[None, :] < a.lengths[:, None]
+    allowed = np.maximum(a.tolerances, b.tolerances)
+    moved = (differ(a.states, b.states, allowed) & valid[:, :, None]).sum(axis=(0, 1))
+    return [Moved(cell, "states", int(frames), total) for cell, frames in zip(a.cells, moved, strict=True)]
 
 
 def _together(units: Sequence[Moved]) -> tuple[Moved, ...]:
@@ -329,27 +298,27 @@ def _together(units: Sequence[Moved]) -> tuple[Moved, ...]:
     return rank(tuple(found.values()))
 
 
-def _scatter(a: SampleTable, b: SampleTable, paired: Paired, where: str) -> Scatter | None:
-    if not paired.pairing.paired:
-        return None
-    powers = a.power_w[a.good][paired.a], b.power_w[b.good][paired.b]
-    name = f"mean power of a sample{where and ', '}{where}"
-    return Scatter(name, "W", "samples", *(tuple(power.tolist()) for power in powers))
-
-
-def diff_metered(a: Metered, b: Metered) -> SampleDifferences:
-    """Compare two runs of cosim power."""
-    paired = pair_samples((a.indices, a.sums), (b.indices, b.sums))
+def diff_metered(a: Metered, b: Metered) -> Difference:
+    """Compare two runs of cosim power; settings are left out."""
+    *places, pairing = pair_samples((a.indices, a.sums), (b.indices, b.sums))
     first, second = _by_role(a), _by_role(b)
     common = [name for name in first if name in second]
-    if not paired.pairing.paired:
-        apart = [Change(name, "W", contrast_means_apart(first[name], second[name])) for name in common]
-        return SampleDifferences((paired.pairing,), tuple(apart), notes=_lacking(a, b))
-    first, second = ({name: run[name][k] for name in common} for run, k in ((first, paired.a), (second, paired.b)))
-    changes = [Change(name, "W", contrast_means(first[name], second[name])) for name in common]
-    name = common[0]
-    scatter = Scatter(f"power, {name}", "W", "samples", tuple(first[name].tolist()), tuple(second[name].tolist()))
-    return SampleDifferences((paired.pairing,), tuple(changes), notes=_lacking(a, b), scatter=scatter)
+    means, scatter = contrast_means_apart, None
+    if pairing.paired:
+        means = contrast_means
+        first, second = (
+            {name: run[name][k] for name in common} for run, k in zip((first, second), places, strict=True)
+        )
+        powers = (tuple(run[common[0]].tolist()) for run in (first, second))
+        scatter = Scatter(f"power, {common[0]}", "W", "samples", *powers)
+    return Difference(
+        *names_of(a, b),
+        settings=(),
+        pairings=(pairing,),
+        changes=tuple(Change(name, "W", means(first[name], second[name])) for name in common),
+        notes=_lacking(a, b),
+        scatter=scatter,
+    )
 
 
 def _lacking(a: Metered, b: Metered) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cosim.base.claim import owner_of
@@ -10,63 +11,50 @@ from cosim.base.quantities import format_quantity
 from cosim.base.settings import RunSettings
 from cosim.base.text import shown_path
 from cosim.engines.engine import Progress
-from cosim.verbs.diff.chips import ChipRequirements, diff_drawn
-from cosim.verbs.diff.difference import Difference, Pairing, SampleDifferences, Setting, diff_metered, diff_sampled
+from cosim.verbs.diff.chips import diff_drawn
+from cosim.verbs.diff.difference import Difference, Pairing, Setting, diff_metered, diff_sampled
 from cosim.verbs.diff.runs import VERBS, ChipRun, Metered, Run, RunFacts, Sampled, read_run
+from cosim.verbs.montecarlo.keep import Places
 
 SWEEP = "sweep"
 
 
-def _unheard(done: int, total: int) -> None:
-    """Hear of progress and do nothing."""
-
-
 def diff_folders(
-    a: Path, b: Path, judging: ChipRequirements = ChipRequirements(), progress: Progress = _unheard
+    a: Path,
+    b: Path,
+    specs: Sequence[str] = (),
+    places: Places = Places(),
+    progress: Progress = lambda done, total: None,
 ) -> Difference:
-    """Compare the runs in two folders. judging: of their chips.
+    """Compare the runs in two folders.
 
-    Raises InputError for what is no finished run, or damaged, and for runs of two verbs.
+    specs: of their chips, in place of each run's own; places: where their technology is now. Raises InputError for what
+    is no finished run, or damaged, and for runs of two verbs.
     """
     if SWEEP in (owner_of(a), owner_of(b)):
-        return _diff_sweeps(a, b, judging, progress)
-    return diff_runs(read_run(a), read_run(b), judging, progress)
+        return _diff_sweeps(a, b, specs, places, progress)
+    return diff_runs(read_run(a), read_run(b), specs, places, progress)
 
 
-def diff_runs(a: Run, b: Run, judging: ChipRequirements, progress: Progress) -> Difference:
+def diff_runs(a: Run, b: Run, specs: Sequence[str], places: Places, progress: Progress) -> Difference:
     """Compare two runs that were read. Raises InputError where they have nothing in common."""
-    found = _found(a, b, judging, progress)
-    if isinstance(found, str):
-        raise InputError(f"{a.facts.name} and {b.facts.name}: {found}; give two runs of the same kind")
-    settings, notes = diff_settings(a.facts, b.facts)
-    names = a.facts.verb, a.facts.name, b.facts.name
-    return Difference(
-        *names,
-        settings=settings,
-        pairings=found.pairings,
-        changes=found.changes,
-        flips=found.flips,
-        chip_flips=found.chip_flips,
-        chips=found.chips,
-        units=found.units,
-        notes=(*notes, *found.notes),
-        scatter=found.scatter,
-    )
-
-
-def _found(a: Run, b: Run, judging: ChipRequirements, progress: Progress) -> SampleDifferences | str:
     match a, b:
-        case Sampled(), Sampled():
-            return diff_sampled(a, b)
+        case Sampled(), Sampled() if a.tables.keys() & b.tables.keys():
+            found = diff_sampled(a, b)
         case Metered(), Metered():
-            return diff_metered(a, b)
+            found = diff_metered(a, b)
         case ChipRun(), ChipRun():
-            return diff_drawn(a, b, judging, progress)
+            found = diff_drawn(a, b, specs, places, progress)
         case _:
-            return f"one is of cosim {a.facts.verb}, the other of cosim {b.facts.verb}"
+            why = f"one is of cosim {a.facts.verb}, the other of cosim {b.facts.verb}"
+            if isinstance(a, Sampled) and isinstance(b, Sampled):
+                why = "one is of all conditions (--pvt), the other of one; or they have no condition in common"
+            raise InputError(f"{a.facts.name} and {b.facts.name}: {why}; give two runs of the same kind")
+    settings, notes = diff_settings(a.facts, b.facts)
+    return replace(found, settings=settings, notes=(*notes, *found.notes))
 
 
-def _diff_sweeps(a: Path, b: Path, judging: ChipRequirements, progress: Progress) -> Difference:
+def _diff_sweeps(a: Path, b: Path, specs: Sequence[str], places: Places, progress: Progress) -> Difference:
     """Compare every point that both sweeps have, by the name of its folder."""
     names = shown_path(a), shown_path(b)
     if owner_of(a) != owner_of(b):
@@ -76,7 +64,7 @@ def _diff_sweeps(a: Path, b: Path, judging: ChipRequirements, progress: Progress
     common = [name for name in first if name in second]
     if not common:
         raise InputError(f"{' and '.join(names)}: no point of one has a name of the other's; give two of one option")
-    points = {name: diff_folders(a / name, b / name, judging, progress) for name in common}
+    points = {name: diff_folders(a / name, b / name, specs, places, progress) for name in common}
     only = len(first) - len(common), len(second) - len(common)
     pairing = Pairing("points", len(common), *only, apart="the sweeps have other values" if any(only) else "")
     return Difference(SWEEP, *names, settings=(), pairings=(pairing,), changes=(), points=points)

@@ -12,7 +12,7 @@ from cosim.base.store import settings_key
 from cosim.results.intervals import IntervalEnds
 from cosim.results.paired import tango_interval
 from cosim.results.text import format_text
-from cosim.verbs.diff.chips import ChipRequirements, units_of
+from cosim.verbs.diff.chips import units_of
 from cosim.verbs.diff.page import difference_page
 from cosim.verbs.diff.pair import diff_folders
 from cosim.verbs.montecarlo.store import read_sealed
@@ -130,7 +130,7 @@ def test_one_limit_for_both(wide, trial, make_store, tmp_path):
     make_store(tmp_path / "b", trial, "accuracy>=0.99")
     own = diff_folders(wide, tmp_path / "b")
     assert any("--spec gives both one" in note for note in own.notes) and own.chips
-    both = diff_folders(wide, tmp_path / "b", ChipRequirements(("accuracy>=0.7",)))
+    both = diff_folders(wide, tmp_path / "b", ["accuracy>=0.7"])
     assert not both.chips and both.changes[0].contrast.same
 
 
