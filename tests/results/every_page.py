@@ -17,8 +17,8 @@ from cosim.verbs.compare.pvt import PvtCondition, Sweep
 from cosim.verbs.compare.pvt_page import pvt_page
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.trial import Trial
-from cosim.verbs.partitions.run import PartitionSubject, partitions_page
-from cosim.verbs.partitions.study import DeployedSummary, PartitionSummary
+from cosim.verbs.partitions.run import CutBackbone, partitions_page
+from cosim.verbs.partitions.study import CompiledPartition, DeployedSummary, PartitionSummary
 from cosim.verbs.power.study import power_page, study_power, summarize_power
 from cosim.verbs.simulate.samples import SimulationSubject, simulation_page
 from cosim.verbs.trim.page import trim_page
@@ -99,4 +99,6 @@ def partitions(design):
         SimpleNamespace(part="encoder", where="software", parameters=1234, reason="its perceptron is gated"),
         SimpleNamespace(part="block1", where="circuit", parameters=0, reason="3 9T cells"),
     ]
-    return partitions_page(PartitionSubject("made up", parts, {"block1": design}, design.technology), summary)
+    cut, source = SimpleNamespace(parts=lambda: parts), SimpleNamespace(name="made up")
+    compiled = CompiledPartition(SimpleNamespace(name="block1"), design, Run())
+    return partitions_page(CutBackbone(cut, source, None, "", (compiled,)), summary)

@@ -17,6 +17,7 @@ from cosim.verbs.common import SAMPLES, Compiling, audit_count, check_outputs, d
 if TYPE_CHECKING:
     from cosim.verbs.compare.command import CompareOptions
     from cosim.verbs.compile.command import CompileOptions
+    from cosim.verbs.partitions.study import CompiledPartition
 
 
 class BackboneOption(GroupedOption):
@@ -61,11 +62,11 @@ def compile_backbone(options: "CompileOptions", session: VerbSession) -> Result:
     folder, compiling = options.output, options.compiling
     _refuse(compiling)
     check_outputs("compile", folder)
-    opened = open_cut(options.network_file, options.data, _width(options.bits))
-    built = opened.compile(compiling.place, compiling.settings, say)
+    backbone = open_cut(options.network_file, options.data, _width(options.bits))
+    backbone = backbone.compile(compiling.place, compiling.settings, say)
     session.take_folder("compile", folder)
     exercise = Exercise(Timing(t_step=compiling.t_step))
-    content = write_partitions(built, folder, exercise, dialect_named(options.dialect), say)
+    content = write_partitions(backbone, folder, exercise, dialect_named(options.dialect), say)
     written = f"written: {PARTITIONS} and a folder for each partition in {folder}"
     return Result(content, read_page(folder), report=f"{written}\nreport: {folder / REPORT_FILE}")
 
@@ -77,27 +78,28 @@ def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
     from cosim.engines.simulation.simulated import engine_named
     from cosim.results.kept_page import REPORT_FILE, read_page
     from cosim.verbs.bias import biased
-    from cosim.verbs.partitions.run import PartitionReportOptions, open_cut, run_partitions
+    from cosim.verbs.partitions.run import open_cut, report_partitions, run_partitions
 
     output, engine, compiling, running = options.output, options.engine, options.compiling, options.running
     _refuse(compiling)
     audit = audit_count(options.audit, engine)
     check_outputs("compare", output, options.json_file)
-    opened = open_cut(options.network_file, running.data, _width(options.bits))
+    backbone = open_cut(options.network_file, running.data, _width(options.bits))
     count = running.samples or (None if engine_entry(engine).quick else SAMPLES)
-    samples = opened.tests(count, running.seed, say)
-    beside = simulator_beside(engine)
-    built = opened.compile(compiling.place, compiling.settings, say)
-    conditions = [
-        biased(design, condition.technology, options.bias, beside)
-        for design, condition in zip(built.designs, built.conditions, strict=True)
-    ]
-    built = replace(built, conditions=tuple(conditions))
+    samples = backbone.tests(count, running.seed, say)
+    backbone = backbone.compile(compiling.place, compiling.settings, say)
+    compiled: list[CompiledPartition] = []
+    for one in backbone.compiled:
+        technology = one.run.standing(one.design).technology
+        condition = biased(one.design, technology, options.bias, simulator_beside(engine))
+        compiled.append(replace(one, run=replace(one.run, condition=condition)))
+    backbone = replace(backbone, compiled=tuple(compiled))
     engine_named(engine).check()
     session.take_folder("compare", output)
     run = Run(output, running.jobs, running.timeout, Timing(t_step=compiling.t_step), engine)
     with progress_bar(engine) as progress:
-        summary = run_partitions(built, samples, run, PartitionReportOptions(options.conversion, audit), progress)
+        deployed = run_partitions(backbone, samples, run, progress)
+        summary = report_partitions(backbone, deployed, output, options.conversion, audit)
     refused = (describe_audit(one, output) for one in summary.audits)
     return Result(
         summary,

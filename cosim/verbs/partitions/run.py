@@ -19,7 +19,7 @@ from cosim.base.version import __version__
 from cosim.base.write import make_folder, write_atomically
 from cosim.circuit.dialects.dialect import Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE
-from cosim.compiler.design import Condition, Design, network_hash
+from cosim.compiler.design import network_hash
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.engine import Progress, Run
 from cosim.exchange.checkpoint import npz_bytes, save_checkpoint
@@ -32,6 +32,7 @@ from cosim.verbs.compile.page import design_page, write_design
 from cosim.verbs.loading import TargetTechnology, compile_at
 from cosim.verbs.partitions.study import (
     CompiledPartition,
+    Deployed,
     DeployedSummary,
     PartitionSummary,
     deploy,
@@ -43,7 +44,7 @@ from cosim.verbs.trust import say_audit
 from cosim.verbs.words import say_conditions
 
 if TYPE_CHECKING:
-    from cosim.papers.cut import BackbonePart, PartitionedBackbone
+    from cosim.papers.cut import PartitionedBackbone
     from cosim.papers.sources import BackboneData, Samples
 
 
@@ -62,22 +63,55 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class PartitionSubject:
-    """A backbone cut into partitions: its task, its parts, the design of each partition by name, and the technology as
-    it ran."""
+class CutBackbone:
+    """A backbone that was cut, the samples of its task, those that its converters are calibrated with, and its
+    partitions, each in the condition that it is run in, once they are compiled."""
 
-    task: str
-    parts: "Sequence[BackbonePart]"
-    designs: Mapping[str, Design]
-    technology: Technology
+    cut: "PartitionedBackbone"
+    source: "BackboneData"
+    seen: "Samples"
+    origin: str
+    compiled: tuple[CompiledPartition, ...] = ()
+
+    def tests(self, count: int | None, seed: int, say: Say) -> "Samples":
+        """Return test samples of a backbone's partitions; `say` hears where there are fewer than asked for."""
+        test = self.source.test()
+        n = len(test.lengths)
+        if not self.source.labels or test.y.ndim != 1:
+            raise InputError(f"{self.origin}: compare counts decisions, and task {self.source.name} has no classes")
+        if count is None or count >= n:
+            if count is not None and count > n:
+                say(f"--samples {count}: the test set has {n} samples; all are used")
+            return test
+        return test.take(np.random.default_rng(seed).permutation(n)[:count])
+
+    def compile(self, place: TargetTechnology, settings: CompilerSettings, say: Say) -> "CutBackbone":
+        """Compile each partition, in order. Raises the errors of `compile_at`, naming the partition."""
+        compiled: list[CompiledPartition] = []
+        for one in self.cut.partitions:
+            design, condition = compile_at(one.network, f"{self.origin}: {one.name}", place, settings, say)
+            compiled.append(CompiledPartition(one, design, Run(condition=condition)))
+        return replace(self, compiled=tuple(compiled))
+
+    def place(self, run: Run) -> list[CompiledPartition]:
+        """Return the partitions as they run; each has its own condition, and its own folder below the run's."""
+        return [
+            replace(one, run=replace(run, folder=run.place / one.partition.name, condition=one.run.condition))
+            for one in self.compiled
+        ]
+
+    @property
+    def technology(self) -> Technology:
+        """Return the technology of a backbone's circuits, as they run."""
+        return self.compiled[0].run.standing(self.compiled[0].design).technology
 
 
-def compiled_page(cut: PartitionSubject, partitions: Sequence[Mapping[str, Any]]) -> Page:
+def compiled_page(backbone: CutBackbone, partitions: Sequence[Mapping[str, Any]]) -> Page:
     """Return the page of a compiled backbone; partitions: the rows of partitions.json."""
-    technology, subject = cut.technology, _subject(cut)
+    technology, subject = backbone.technology, _subject(backbone)
     transistors, cells = (sum(one[name] for one in partitions) for name in ("transistors", "cells"))
     power, rate = (sum(one[name] for one in partitions) for name in ("power_behavioral_w", "conversions_per_s"))
-    links = tuple((name, f"{name}/{REPORT_FILE}") for name in cut.designs)
+    links = tuple((one["name"], f"{one['name']}/{REPORT_FILE}") for one in partitions)
     several = f"{len(partitions)} partition{'s' * (len(partitions) > 1)}"
     return Page(
         verb="compile",
@@ -91,11 +125,11 @@ def compiled_page(cut: PartitionSubject, partitions: Sequence[Mapping[str, Any]]
             (f"{rate:.4g}", "conversions a second"),
         ),
         sections=(
-            Section("What runs where", (_parts(cut),)),
+            Section("What runs where", (_parts(backbone),)),
             Section("Partitions", (_partitions(partitions),)),
             Section("Pages of the partitions", (Links(links),)),
         ),
-        provenance=_provenance(cut),
+        provenance=_provenance(backbone),
     )
 
 
@@ -116,10 +150,10 @@ def _partitions(partitions: Sequence[Mapping[str, Any]]) -> Table:
     )
 
 
-def partitions_page(cut: PartitionSubject, summary: DeployedSummary) -> Page:
+def partitions_page(backbone: CutBackbone, summary: DeployedSummary) -> Page:
     """Return the page of a backbone's comparison."""
-    technology, simulator = cut.technology, summary.simulator
-    subject = _subject(cut)
+    technology, simulator = backbone.technology, summary.simulator
+    subject = _subject(backbone)
     same, bounds = summary.agreement["end_to_end"], within(summary.agreement_interval["end_to_end"])
     transistors = sum(one.transistors for one in summary.partitions)
     verdict = f"{percent(same)} of {summary.samples} decisions as software {bounds}"
@@ -143,27 +177,27 @@ def partitions_page(cut: PartitionSubject, summary: DeployedSummary) -> Page:
         ),
         sections=(
             Section("Four runs of the same samples", (_levels(summary), _SAME, _scores(summary))),
-            Section("What runs where", (_parts(cut),)),
+            Section("What runs where", (_parts(backbone),)),
             *(Section(f"Partition {one.name}", (Facts(_facts(one, simulator)),)) for one in summary.partitions),
             Section("Converters", (_conversions(summary),)),
             Section("What power leaves out", (f"{', '.join(summary.power_outside)}.".capitalize(),)),
         ),
-        provenance=_provenance(cut),
+        provenance=_provenance(backbone),
     )
 
 
-def _subject(cut: PartitionSubject) -> PageSubject:
-    hashes = (network_hash(one).encode() for one in cut.designs.values())
-    return PageSubject(f"{cut.task} backbone", checksum(*hashes))
+def _subject(backbone: CutBackbone) -> PageSubject:
+    hashes = (network_hash(one.design).encode() for one in backbone.compiled)
+    return PageSubject(f"{backbone.source.name} backbone", checksum(*hashes))
 
 
 def _scores(summary: DeployedSummary) -> str:
     return f"Scores by {summary.simulator} are at most {summary.largest_score_error:.3g} from those with converters."
 
 
-def _provenance(cut: PartitionSubject) -> dict[str, str]:
-    first = next(iter(cut.designs.values())).calibration
-    networks = {f"network of {name}": network_hash(design) for name, design in cut.designs.items()}
+def _provenance(backbone: CutBackbone) -> dict[str, str]:
+    first = backbone.compiled[0].design.calibration
+    networks = {f"network of {one.partition.name}": network_hash(one.design) for one in backbone.compiled}
     calibration = f"{first.fingerprint}, measured with {first.simulator}"
     return {**networks, "calibration": calibration, "cosim": __version__}
 
@@ -183,8 +217,8 @@ def _levels(summary: DeployedSummary) -> Table:
     return Table(head, tuple(rows), tuple(range(1, len(head))))
 
 
-def _parts(cut: PartitionSubject) -> Table:
-    rows = tuple((one.part, one.where, str(one.parameters or ""), one.reason) for one in cut.parts)
+def _parts(backbone: CutBackbone) -> Table:
+    rows = tuple((one.part, one.where, str(one.parameters or ""), one.reason) for one in backbone.cut.parts())
     return Table(("part", "runs in", "learned numbers", "why there"), rows, (2,))
 
 
@@ -222,60 +256,7 @@ def _conversions(summary: DeployedSummary) -> str:
 _EXTRA = install_command("train")
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A backbone that was cut, the samples of its task, and those that its converters are calibrated with."""
-
-    cut: "PartitionedBackbone"
-    source: "BackboneData"
-    seen: "Samples"
-    origin: str
-
-    def tests(self, count: int | None, seed: int, say: Say) -> "Samples":
-        """Return test samples of a backbone's partitions; `say` hears where there are fewer than asked for."""
-        test = self.source.test()
-        n = len(test.lengths)
-        if not self.source.labels or test.y.ndim != 1:
-            raise InputError(f"{self.origin}: compare counts decisions, and task {self.source.name} has no classes")
-        if count is None or count >= n:
-            if count is not None and count > n:
-                say(f"--samples {count}: the test set has {n} samples; all are used")
-            return test
-        return test.take(np.random.default_rng(seed).permutation(n)[:count])
-
-    def compile(self, place: TargetTechnology, settings: CompilerSettings, say: Say) -> "Built":
-        """Compile each partition, in order. Raises the errors of `compile_at`, naming the partition."""
-        designs = [
-            compile_at(one.network, f"{self.origin}: {one.name}", place, settings, say) for one in self.cut.partitions
-        ]
-        return Built(self, tuple(design for design, _ in designs), tuple(condition for _, condition in designs))
-
-
-@dataclass(frozen=True)
-class Built:
-    """A cut backbone with the design of each partition, and the condition that it is run in."""
-
-    opened: Opened
-    designs: tuple[Design, ...]
-    conditions: tuple[Condition, ...]
-
-    def place(self, run: Run) -> list[CompiledPartition]:
-        """Return the partitions as they run; each has its own condition, and its own folder below the run's."""
-        return [
-            CompiledPartition(
-                one, design, replace(run, folder=run.folder and run.folder / one.name, condition=condition)
-            )
-            for one, design, condition in zip(self.opened.cut.partitions, self.designs, self.conditions, strict=True)
-        ]
-
-    def subject(self, technology: Technology) -> PartitionSubject:
-        """Return what a page is about, in a technology as it runs."""
-        cut = self.opened.cut
-        designs = {one.name: design for one, design in zip(cut.partitions, self.designs, strict=True)}
-        return PartitionSubject(self.opened.source.name, cut.parts(), designs, technology)
-
-
-def open_cut(path: Path, data: Path | None, bits: int) -> Opened:
+def open_cut(path: Path, data: Path | None, bits: int) -> CutBackbone:
     """Read a backbone and cut it, with converters calibrated from its task's training samples.
 
     Raises InputError where the file or the data cannot be used, MappingError where no cell has a circuit,
@@ -296,11 +277,11 @@ def open_cut(path: Path, data: Path | None, bits: int) -> Opened:
             f"{model.task} have {source.inputs} and {list(source.labels)}; give those that it was trained with"
         )
     seen = training_samples(source)
-    return Opened(cut_backbone(model, seen, bits, str(path)), source, seen, str(path))
+    return CutBackbone(cut_backbone(model, seen, bits, str(path)), source, seen, str(path))
 
 
 def write_partitions(
-    built: Built,
+    backbone: CutBackbone,
     folder: Path,
     exercise: Exercise,
     dialect: Dialect = NGSPICE,
@@ -311,15 +292,14 @@ def write_partitions(
 
     Power is that of the behavioral equations on the samples that the converters were calibrated with.
     """
-    opened = built.opened
-    trace = opened.cut.run(opened.seen, lambda partition, g, lengths: equations(partition, g))
+    trace = backbone.cut.run(backbone.seen, lambda partition, g, lengths: equations(partition, g))
     rows: list[dict[str, object]] = []
-    for placed in built.place(Run(folder, timing=exercise.timing)):
+    for placed in backbone.place(Run(folder, timing=exercise.timing)):
         partition, place, condition = placed.partition, placed.run.place, placed.run.condition
         write_design(placed.design, place, replace(exercise, condition=condition), dialect, say)
         write_page(place, design_page(placed.design, condition))
         save_checkpoint(place / "network.npz", partition.network)
-        power = mean_power(placed, trace.drives[partition.cell], opened.seen.lengths)
+        power = mean_power(placed, trace.drives[partition.cell], backbone.seen.lengths)
         cells = len(partition.ranges)
         rows.append({
             "name": partition.name,
@@ -335,45 +315,42 @@ def write_partitions(
             "conversions_per_s": cells / exercise.timing.t_step,
             "power_behavioral_w": float(power.mean()),
         })  # fmt: skip
-    parts = [asdict(part) for part in opened.cut.parts()]
-    content: dict[str, object] = {"model": opened.origin, "parts": parts, "partitions": rows}
+    parts = [asdict(part) for part in backbone.cut.parts()]
+    content: dict[str, object] = {"model": backbone.origin, "parts": parts, "partitions": rows}
     write_results(folder, {PARTITIONS: content})
-    write_page(folder, compiled_page(built.subject(built.conditions[0].technology), rows))
+    write_page(folder, compiled_page(backbone, rows))
     return content
 
 
-@dataclass(frozen=True)
-class PartitionReportOptions:
-    """Options of the judgment on a run: the energy of a conversion, J, and how many samples ngspice audits."""
-
-    conversion: float | None = None
-    audit: int = 0
-
-
 def run_partitions(
-    built: Built,
-    samples: "Samples",
-    run: Run,
-    judging: PartitionReportOptions = PartitionReportOptions(),
-    progress: Progress = lambda done, total: None,
-) -> DeployedSummary:
-    """Simulate the partitions one behind the other, each in a folder of its own; write and return the figures.
+    backbone: CutBackbone, samples: "Samples", run: Run, progress: Progress = lambda done, total: None
+) -> Deployed:
+    """Simulate the partitions one behind the other, each in a folder of its own.
 
     INPUTS in such a folder is what other verbs take as the data of the partition's network.
     Raises SimulationError where no sample went through all of them.
     """
-    placed = built.place(run)
+    placed = backbone.place(run)
     for one in placed:
         make_folder(one.run.place)
-    deployed = deploy(built.opened.cut, placed, samples, progress)
-    for one in placed:
-        got = deployed.ledgers[one.partition.cell].ran(one, samples.lengths).test_set
+    deployed = deploy(backbone.cut, placed, samples, progress)
+    for ledger in deployed.ledgers.values():
+        got = ledger.ran(samples.lengths).test_set
         arrays = {"x_test": got.x, "y_test": got.y, "len_test": got.lengths}
-        write_atomically(one.run.place / INPUTS, npz_bytes(arrays))
+        write_atomically(ledger.placed.run.place / INPUTS, npz_bytes(arrays))
     if not deployed.good.any():
         raise SimulationError(f"all {len(deployed.good)} samples failed in a partition; their decks are in {run.place}")
-    summary = summarize_deployed(deployed, placed, judging.conversion, judging.audit)
-    write_results(run.place, {PARTITIONS: summary})
-    technology = placed[0].run.standing(placed[0].design).technology
-    write_page(run.place, partitions_page(built.subject(technology), summary))
+    return deployed
+
+
+def report_partitions(
+    backbone: CutBackbone, deployed: Deployed, folder: Path, conversion: float | None = None, audit: int = 0
+) -> DeployedSummary:
+    """Write the figures of a backbone's run and their page; return the figures.
+
+    conversion: the energy of one of a converter, J; audit: how many samples of each partition ngspice runs, too.
+    """
+    summary = summarize_deployed(deployed, conversion, audit)
+    write_results(folder, {PARTITIONS: summary})
+    write_page(folder, partitions_page(backbone, summary))
     return summary

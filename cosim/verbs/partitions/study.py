@@ -6,7 +6,7 @@ and a later block reads the states that the circuits in front really had. So wro
 whole chain, and against the equations on the very inputs that a circuit got.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -48,15 +48,16 @@ class CompiledPartition:
 class Ledger:
     """Results of a partition's circuit: one entry for each sample of x (n, time, units), in their order."""
 
+    placed: CompiledPartition
     x: list[Array] = field(default_factory=list[Array])
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     power: list[float] = field(default_factory=list[float])  # W, behavioral
 
-    def ran(self, placed: CompiledPartition, lengths: Integers) -> AuditableRun:
+    def ran(self, lengths: Integers) -> AuditableRun:
         """Return a partition's run of all samples; lengths: (n,) their valid steps."""
         numbers = np.arange(len(lengths))
         test_set = TestSet(np.concatenate(self.x), np.zeros_like(numbers), lengths, numbers)
-        return AuditableRun(placed.design, test_set, self.outcomes, placed.run)
+        return AuditableRun(self.placed.design, test_set, self.outcomes, self.placed.run)
 
 
 @dataclass(frozen=True)
@@ -122,20 +123,23 @@ class DeployedSummary:
 
 @dataclass(frozen=True)
 class Deployed:
-    """The four runs by name, what the circuits did, and which samples count, (n,)."""
+    """The four runs by name, what each partition's circuit did, by cell, and which samples count, (n,)."""
 
-    simulator: str
     levels: "dict[str, CutTrace]"
     ledgers: dict[str, Ledger]
-    lengths: Integers
-    y: Integers
+    samples: "Samples"
     good: NDArray[np.bool_]
+
+    @property
+    def simulator(self) -> str:
+        """Return the name of the engine that ran a backbone's circuits, as that of its run."""
+        return next(iter(self.ledgers.values())).placed.run.engine
 
     @property
     def valid(self) -> NDArray[np.bool_]:
         """Return which frames of a backbone's samples count, (n, time) bool."""
         steps = max(one.shape[1] for one in next(iter(self.levels.values())).states.values())
-        return (np.arange(steps)[None, :] < self.lengths[:, None]) & self.good[:, None]
+        return (np.arange(steps)[None, :] < self.samples.lengths[:, None]) & self.good[:, None]
 
     def wrong(self, cell: str, first: str, second: str) -> int:
         """Count the states of a cell that differ between two levels."""
@@ -152,16 +156,16 @@ def deploy(
 ) -> Deployed:
     """Run a backbone's samples in partitions as software, with converters, through the behavioral equations and through
     the simulator."""
-    of = {one.partition.cell: one for one in placed}
-    ledgers = {cell: Ledger() for cell in of}
+    ledgers = {one.partition.cell: Ledger(one) for one in placed}
     done, total = 0, len(samples.lengths) * len(placed)
 
     def behavioral(partition: "Partition", g: Array, lengths: Integers) -> "States":
-        return evaluate(of[partition.cell], g)
+        return evaluate(ledgers[partition.cell].placed, g)
 
     def simulated(partition: "Partition", g: Array, lengths: Integers) -> "States":
         nonlocal done
-        here, ledger, before = of[partition.cell], ledgers[partition.cell], done
+        ledger, before = ledgers[partition.cell], done
+        here = ledger.placed
 
         def tell(count: int, _total: int) -> None:
             progress(before + count, total)
@@ -180,11 +184,10 @@ def deploy(
         CONVERTERS: cut.run(samples, lambda partition, g, lengths: equations(partition, g)),
         BEHAVIORAL: cut.run(samples, behavioral),
     }
-    simulator = placed[0].run.engine
-    levels[simulator] = cut.run(samples, simulated)
+    levels[placed[0].run.engine] = cut.run(samples, simulated)
     runs = zip(*(ledger.outcomes for ledger in ledgers.values()), strict=True)
     good = np.array([not any(isinstance(one, Failure) for one in outcomes) for outcomes in runs])
-    return Deployed(simulator, levels, ledgers, samples.lengths, samples.y, good)
+    return Deployed(levels, ledgers, samples, good)
 
 
 def equations(partition: "Partition", g: Array) -> "States":
@@ -215,13 +218,7 @@ def taken_over(states: "States", outcomes: Sequence[Outcome]) -> "States":
     return found
 
 
-def summarize_deployed(
-    deployed: Deployed,
-    placed: Sequence[CompiledPartition],
-    conversion: float | None = None,
-    audit: int = 0,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> DeployedSummary:
+def summarize_deployed(deployed: Deployed, conversion: float | None = None, audit: int = 0) -> DeployedSummary:
     """Summarize a backbone on its circuits in figures. conversion: energy of one of a converter, J; audit: samples of
     each partition that ngspice runs, too."""
     levels, simulator, count = deployed.levels, deployed.simulator, int(deployed.good.sum())
@@ -231,9 +228,9 @@ def summarize_deployed(
         simulator: (CONVERTERS, simulator),
         "end_to_end": (SOFTWARE, simulator),
     }
-    right = {name: int((one.decisions == deployed.y)[deployed.good].sum()) for name, one in levels.items()}
+    right = {name: int((one.decisions == deployed.samples.y)[deployed.good].sum()) for name, one in levels.items()}
     same = {name: deployed.same(*pair) for name, pair in pairs.items()}
-    parts = tuple(_summarize(deployed, one, conversion, audit, progress) for one in placed)
+    parts = tuple(_summarize(deployed, ledger, conversion, audit) for ledger in deployed.ledgers.values())
     states = sum(part.states for part in parts)
     wrong = {name: sum(part.wrong[name] for part in parts) for name in parts[0].wrong}
     apart = np.abs(levels[CONVERTERS].scores - levels[simulator].scores)[deployed.good]
@@ -256,17 +253,11 @@ def summarize_deployed(
     )
 
 
-def _summarize(
-    deployed: Deployed,
-    placed: CompiledPartition,
-    conversion: float | None,
-    audit: int,
-    progress: Callable[[int, int], None],
-) -> PartitionSummary:
-    partition, simulator, valid = placed.partition, deployed.simulator, deployed.valid
+def _summarize(deployed: Deployed, ledger: Ledger, conversion: float | None, audit: int) -> PartitionSummary:
+    placed, simulator, valid = ledger.placed, deployed.simulator, deployed.valid
+    partition = placed.partition
     cell, cells = partition.cell, len(partition.ranges)
-    ledger, states = deployed.ledgers[cell], int(valid.sum()) * cells
-    ran = ledger.ran(placed, deployed.lengths)
+    ran, states = ledger.ran(deployed.samples.lengths), int(valid.sum()) * cells
     here = deployed.levels[simulator].states[cell] != equations(partition, ran.test_set.x)
     found = [one for one in ledger.outcomes if isinstance(one, Inference)]
     margins = [float(one.margins.min()) for one in found if one.margins.size]
@@ -301,5 +292,5 @@ def _summarize(
         even_energy_j=power[simulator] / per_s,
         least_margin_a=min(margins) if margins else None,
         undecided=find_undecided(ran, lambda done, total: None) if quick else None,
-        audit=audit_samples(ran, audit, progress) if audit else None,
+        audit=audit_samples(ran, audit, lambda done, total: None) if audit else None,
     )

@@ -13,7 +13,7 @@ from cosim.engines.engine import Failure, FailureKind, Inference, Run  # noqa: E
 from cosim.results.kept_page import read_page  # noqa: E402
 from cosim.results.text import WIDTH  # noqa: E402
 from cosim.verbs.loading import TargetTechnology  # noqa: E402
-from cosim.verbs.partitions.run import PartitionReportOptions, open_cut, run_partitions  # noqa: E402
+from cosim.verbs.partitions.run import open_cut, report_partitions, run_partitions  # noqa: E402
 from cosim.verbs.partitions.study import taken_over  # noqa: E402
 
 SAMPLES = 6
@@ -36,7 +36,8 @@ def silent(line):
 
 def test_converters_and_behavioral_equations_change_no_state(opened, built, tmp_path):
     """All 360 test digits, and the accuracy that the file states."""
-    summary = run_partitions(built, opened.tests(None, 0, silent), Run(tmp_path, engine="behavioral"))
+    deployed = run_partitions(built, opened.tests(None, 0, silent), Run(tmp_path, engine="behavioral"))
+    summary = report_partitions(built, deployed, tmp_path)
     assert summary.samples == 360 and summary.states == 360 * 64 * 16
     assert summary.wrong_states == {"converters": 0, "behavioral": 0}
     assert summary.agreement["end_to_end"] == 1.0 and summary.largest_score_error == 0.0
@@ -47,7 +48,8 @@ def test_converters_and_behavioral_equations_change_no_state(opened, built, tmp_
 @pytest.mark.ngspice
 def test_cells_on_transistors(batch, opened, built, tmp_path):
     samples = opened.tests(SAMPLES, 0, silent)
-    summary = run_partitions(built, samples, Run(tmp_path, engine="batch"), PartitionReportOptions(conversion=1e-12))
+    deployed = run_partitions(built, samples, Run(tmp_path, engine="batch"))
+    summary = report_partitions(built, deployed, tmp_path, conversion=1e-12)
     (part,) = summary.partitions
     # a state is wrong only within what engine and calibration err by, some pA, and no candidate is so near: half a step
     # is 62.5 pA, less what the compared currents are off, 0.5 % of 0.5 nA
