@@ -155,33 +155,6 @@ class Pair:
     correlation_interval: IntervalEnds | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChipCount:
-    """The chips of a run by one engine. CHIP_METRICS are None where every simulation failed, pairs without a simulator.
-
-    elsewhere: how many samples of all chips another simulator ran in its place, by which and why.
-    """
-
-    chips: int
-    failed: int
-    reasons: dict[str, int]
-    unreset: Unreset
-    engine: str
-    accuracy: Statistic | None = None
-    task_agreement: Statistic | None = None
-    state_agreement: Statistic | None = None
-    power: Statistic | None = None
-    rmse: Statistic | None = None
-    yield_: SpecYield
-    paired: dict[str, Pair] | None = None
-    elsewhere: dict[str, int] = field(default_factory=dict[str, int])
-
-    @property
-    def figures(self) -> dict[str, Statistic]:
-        """Metric -> its statistic over chips, of those metrics that there are."""
-        return {metric: found for metric in (*CHIP_METRICS, RMSE) if (found := getattr(self, metric)) is not None}
-
-
 @dataclass(frozen=True)
 class VarianceShare:
     """A group's share of the variance, with its 95 % interval."""
@@ -263,12 +236,29 @@ class Cure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChipSummary(ChipCount):
-    """The chips beside the trained network and the nominal circuit on the same samples; audit: of some of them;
-    undecided: how many samples on chips an error of the engine could turn a decision of; noise: what it changes;
-    gradient: S of thresholds in V/m and of current factors in 1/m; verdicts: on specs of all chips, where there are;
-    cures: what would raise a low yield."""
+class ChipSummary:
+    """The chips of a run by one engine, beside the trained network and the nominal circuit on the same samples.
 
+    CHIP_METRICS are None where every simulation failed, pairs without a simulator. elsewhere: how many samples of all
+    chips another simulator ran in its place, by which and why; audit: of some of the chips; undecided: how many samples
+    on chips an error of the engine could turn a decision of; noise: what it changes; gradient: S of thresholds in V/m
+    and of current factors in 1/m; verdicts: on specs of all chips, where there are; cures: what would raise a low
+    yield.
+    """
+
+    chips: int
+    failed: int
+    reasons: dict[str, int]
+    unreset: Unreset
+    engine: str
+    accuracy: Statistic | None = None
+    task_agreement: Statistic | None = None
+    state_agreement: Statistic | None = None
+    power: Statistic | None = None
+    rmse: Statistic | None = None
+    yield_: SpecYield
+    paired: dict[str, Pair] | None = None
+    elsewhere: dict[str, int] = field(default_factory=dict[str, int])
     samples: int
     software_accuracy: float
     software_rmse: float | None = None
@@ -284,3 +274,8 @@ class ChipSummary(ChipCount):
     gradient: tuple[float, float] | None = None
     verdicts: tuple[SpecVerdict, ...] | None = None
     cures: tuple[Cure, ...] | None = None
+
+    @property
+    def figures(self) -> dict[str, Statistic]:
+        """Metric -> its statistic over chips, of those metrics that there are."""
+        return {metric: found for metric in (*CHIP_METRICS, RMSE) if (found := getattr(self, metric)) is not None}

@@ -2,6 +2,7 @@
 
 import json
 import platform
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -39,10 +40,13 @@ from cosim.verbs.montecarlo.spec import Spec, passes_specs, spec_near
 from cosim.verbs.montecarlo.statistics import (
     checkpoints,
     count_noise,
+    count_spec_yield,
+    count_unreset,
     describe,
+    describe_metrics,
     is_precise,
+    pair_engines,
     stop_confidence,
-    summarize_chips,
 )
 from cosim.verbs.montecarlo.store import ChipStore, unpack_certainty
 from cosim.verbs.montecarlo.trial import (
@@ -163,10 +167,20 @@ def summarize_run(
     samples."""
     (_, answers), target, y = trial.software, trial.test_set.target, trial.test_set.y
     nominal = run_behavioral_chip(trial, nominal_chip(trial))
-    count = summarize_chips(records, trial.plan, trial.engine, specs, confidence)
-    low = count.yield_.value < ENOUGH and trial.plan.kind != "none"
+    outcomes = [record.outcome(trial.engine) for record in records]
+    good = [found for found in outcomes if found is not None]
+    counted = count_spec_yield(outcomes, trial.plan, specs, confidence)
+    low = counted.value < ENOUGH and trial.plan.kind != "none"
     return ChipSummary(
-        **vars(count),
+        chips=len(records),
+        failed=len(records) - len(good),
+        reasons=dict(Counter(record.reason or "" for record in records if record.status != "ok")),
+        unreset=count_unreset(good, specs),
+        engine=trial.engine,
+        **describe_metrics(good),
+        yield_=counted,
+        paired=pair_engines(records, trial.engine),
+        elsewhere=dict(sum((Counter(record.elsewhere) for record in records), Counter[str]())),
         samples=len(trial.test_set.y),
         software_accuracy=float(target.same(answers, y).mean()),
         software_rmse=None if answers.ndim == 1 else rms(answers - y),

@@ -21,7 +21,6 @@ from cosim.results.metrics import AGREEMENTS, CHIP_METRICS, RMSE
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo.chips import (
     LEAST_PAIRED,
-    ChipCount,
     ChipNoise,
     ChipRecord,
     Figures,
@@ -66,41 +65,29 @@ def count_yield(passes: Sequence[bool], plan: VariationPlan, confidence: float =
     return Yield(value, IntervalEnds(low, high), confidence, passed, chips, method)
 
 
-def summarize_chips(
-    records: Sequence[ChipRecord],
-    plan: VariationPlan,
-    engine: str,
-    specs: Sequence[Spec],
-    confidence: float = CONFIDENCE,
-) -> ChipCount:
-    """Summarize a run's chips in figures; the yield's intervals have this confidence."""
-    outcomes = [record.outcome(engine) for record in records]
-    good = [found for found in outcomes if found is not None]
+def count_spec_yield(
+    found: Sequence[Figures | None], plan: VariationPlan, specs: Sequence[Spec], confidence: float = CONFIDENCE
+) -> SpecYield:
+    """Compute a Monte Carlo run's yield by its specs from the figures of all chips, None for one whose simulation
+    failed, with an interval of this confidence; and the yield without such chips."""
     counted, without = (
-        count_yield([passes_specs(found, specs) for found in chips], plan, confidence) if chips else None
-        for chips in (outcomes, good)
+        count_yield([passes_specs(figures, specs) for figures in chips], plan, confidence) if chips else None
+        for chips in (found, [figures for figures in found if figures is not None])
     )
     assert counted is not None
-    pairs = [record for record in records if record.status == "ok"] if engine != BEHAVIORAL and len(good) > 2 else []
-    return ChipCount(
-        chips=len(records),
-        failed=len(records) - len(good),
-        reasons=dict(Counter(record.reason or "" for record in records if record.status != "ok")),
-        unreset=count_unreset(good, specs),
-        engine=engine,
-        **describe_metrics(good),
-        yield_=SpecYield(tuple(spec.text for spec in specs), **vars(counted), without_failed=without),
-        paired={
-            metric: pair(*(_column(pairs, name, metric) for name in (BEHAVIORAL, engine))) for metric in CHIP_METRICS
-        }
-        if pairs
-        else None,
-        elsewhere=dict(sum((Counter(record.elsewhere) for record in records), Counter[str]())),
-    )
+    return SpecYield(tuple(spec.text for spec in specs), **vars(counted), without_failed=without)
 
 
-def _column(records: Sequence[ChipRecord], engine: str, metric: str) -> NDArray[np.float64]:
-    return np.array([record.by(engine)[metric] for record in records])
+def pair_engines(records: Sequence[ChipRecord], engine: str) -> dict[str, Pair] | None:
+    """Compare each figure of a Monte Carlo run's chips by the behavioral model and by the engine, metric -> pair; None
+    for a run of one engine, or of fewer than three chips that were simulated."""
+    good = [record for record in records if record.status == "ok"]
+    if engine == BEHAVIORAL or len(good) < 3:
+        return None
+    return {
+        metric: pair(*(np.array([one.by(name)[metric] for one in good]) for name in (BEHAVIORAL, engine)))
+        for metric in CHIP_METRICS
+    }
 
 
 def count_unreset(good: Sequence[Figures], specs: Sequence[Spec]) -> Unreset:

@@ -12,12 +12,15 @@ from cosim.verbs.montecarlo.chips import ChipRecord, Figures
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.statistics import (
     checkpoints,
+    count_spec_yield,
+    count_unreset,
     count_yield,
     describe,
+    describe_metrics,
     is_precise,
     pair,
+    pair_engines,
     stop_confidence,
-    summarize_chips,
 )
 
 PLAN = VariationPlan("local", 0, 100)
@@ -30,6 +33,11 @@ def figures(accuracy, power=1e-7):
 def chip(number, accuracy, status="ok"):
     found = ChipRecord(number, status, 1.8, 27.0, "", figures(accuracy), "", figures(accuracy - 0.01))
     return found if status == "ok" else replace(found, reason="no convergence", detail="")
+
+
+def yield_of(records, *specs, engine="behavioral", confidence=0.95):
+    outcomes = [record.outcome(engine) for record in records]
+    return count_spec_yield(outcomes, PLAN, [parse_spec(text) for text in specs], confidence)
 
 
 def stuck(record, engine, *cells):
@@ -76,10 +84,9 @@ def test_few_replicates_or_few_failures_give_the_binomial_interval(replicates, f
 
 def test_failed_chips_count_both_ways():
     records = [chip(0, 1.0), chip(1, 0.5), chip(2, 1.0, "failed"), chip(3, 1.0)]
-    summary = summarize_chips(records, PLAN, "behavioral", [parse_spec("accuracy>=0.9")])
-    assert summary.failed == 1 and summary.reasons == {"no convergence": 1}
-    assert (summary.yield_.passed, summary.yield_.chips) == (2, 4)
-    assert (summary.yield_.without_failed.passed, summary.yield_.without_failed.chips) == (2, 3)
+    found = yield_of(records, "accuracy>=0.9")
+    assert (found.passed, found.chips) == (2, 4)
+    assert (found.without_failed.passed, found.without_failed.chips) == (2, 3)
 
 
 def test_a_chip_whose_cell_does_not_reset_does_not_count():
@@ -88,20 +95,19 @@ def test_a_chip_whose_cell_does_not_reset_does_not_count():
     records[1] = stuck(records[1], "behavioral", "layer0.2")
     records[2] = stuck(records[2], "behavioral", "layer0.1", "layer0.2")
     records[3] = stuck(records[3], "simulated", "layer0.0")
-    summary = summarize_chips(records, PLAN, "behavioral", [parse_spec("accuracy>=0.9")])
-    assert (summary.yield_.passed, summary.failed) == (2, 0)
-    assert json_object(summary.unreset) == {"chips": 2, "meet_spec": 1, "cells": {"layer0.2": 2, "layer0.1": 1}}
+    assert yield_of(records, "accuracy>=0.9").passed == 2
+    unreset = count_unreset([record.behavioral for record in records], [parse_spec("accuracy>=0.9")])
+    assert json_object(unreset) == {"chips": 2, "meet_spec": 1, "cells": {"layer0.2": 2, "layer0.1": 1}}
 
 
 def test_several_specs_must_all_hold():
     records = [chip(0, 1.0), chip(1, 0.95)]
-    specs = [parse_spec("accuracy>=0.9"), parse_spec("task_agreement>=97%")]
-    assert summarize_chips(records, PLAN, "behavioral", specs).yield_.passed == 1
+    assert yield_of(records, "accuracy>=0.9", "task_agreement>=97%").passed == 1
 
 
 def test_pairs_of_a_run():
     records = [chip(k, value) for k, value in enumerate((0.7, 0.8, 0.85, 0.9, 1.0))]
-    paired = summarize_chips(records, PLAN, "ngspice", [parse_spec("accuracy>=0.5")]).paired["accuracy"]
+    paired = pair_engines(records, "ngspice")["accuracy"]
     assert paired.correlation == pytest.approx(1.0, rel=1e-12)
     assert paired.bias == pytest.approx(0.01, rel=1e-9)
 
@@ -157,19 +163,16 @@ def test_a_yield_in_a_file():
 
 
 def test_pairs_need_three_good_chips_and_the_simulator():
-    records, specs = [chip(k, value) for k, value in enumerate((0.7, 0.8, 0.9))], [parse_spec("accuracy>=0.75")]
-    summary = summarize_chips(records, PLAN, "ngspice", specs, 0.9)
-    assert summary.paired["accuracy"].chips == 3 and summary.engine == "ngspice"
-    assert summarize_chips(records, PLAN, "behavioral", specs).paired is None
-    assert summarize_chips(records[:2], PLAN, "ngspice", specs).paired is None
-    assert (summary.chips, summary.failed, summary.reasons) == (3, 0, {})
-    assert (summary.yield_.passed, summary.yield_.confidence) == (2, 0.9)
-    assert summary.yield_.without_failed.confidence == 0.9 and summary.yield_.spec == ("accuracy>=0.75",)
-    failed = [chip(k, 1.0, "failed") for k in range(2)]
-    summary = summarize_chips(failed, PLAN, "ngspice", specs)
-    assert summary.reasons == {"no convergence": 2} and summary.yield_.passed == 0
-    assert summary.accuracy is None and not summary.figures and summary.yield_.without_failed is None
-    assert not {"accuracy", "paired"} & {*json_object(summary)} and "without_failed" not in json_object(summary.yield_)
+    records = [chip(k, value) for k, value in enumerate((0.7, 0.8, 0.9))]
+    assert pair_engines(records, "ngspice")["accuracy"].chips == 3
+    assert pair_engines(records, "behavioral") is None
+    assert pair_engines(records[:2], "ngspice") is None
+    found = yield_of(records, "accuracy>=0.75", engine="ngspice", confidence=0.9)
+    assert (found.passed, found.confidence) == (2, 0.9)
+    assert found.without_failed.confidence == 0.9 and found.spec == ("accuracy>=0.75",)
+    failed = yield_of([chip(k, 1.0, "failed") for k in range(2)], "accuracy>=0.75", engine="ngspice")
+    assert failed.passed == 0 and failed.without_failed is None
+    assert describe_metrics([]) == {} and "without_failed" not in json_object(failed)
 
 
 @pytest.mark.parametrize(
