@@ -26,7 +26,7 @@ from cosim.engines.simulation.simulated import SimulatorEngine, engine_named, sa
 from cosim.engines.simulation.undecided import REPEATED, UndecidedChips, steps_error, tighter_benches
 from cosim.engines.table import BEHAVIORAL, NGSPICE
 from cosim.results.intervals import CONFIDENCE
-from cosim.results.metrics import CHIP_METRICS
+from cosim.results.metrics import CHIP_METRICS, RMSE
 from cosim.tasks.clipping import find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Chip, check_coefficients
@@ -169,6 +169,7 @@ def summarize_run(
     nominal = run_behavioral_chip(trial, nominal_chip(trial))
     outcomes = [record.outcome(trial.engine) for record in records]
     good = [found for found in outcomes if found is not None]
+    figures = describe_metrics(good)
     counted = count_spec_yield(outcomes, trial.plan, specs, confidence)
     low = counted.value < ENOUGH and trial.plan.kind != "none"
     return ChipSummary(
@@ -177,7 +178,11 @@ def summarize_run(
         reasons=dict(Counter(record.reason or "" for record in records if record.status != "ok")),
         unreset=count_unreset(good, specs),
         engine=trial.engine,
-        **describe_metrics(good),
+        accuracy=figures.get("accuracy"),
+        task_agreement=figures.get("task_agreement"),
+        state_agreement=figures.get("state_agreement"),
+        power=figures.get("power"),
+        rmse=figures.get(RMSE),
         yield_=counted,
         paired=pair_engines(records, trial.engine),
         elsewhere=dict(sum((Counter(record.elsewhere) for record in records), Counter[str]())),
