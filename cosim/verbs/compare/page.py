@@ -32,13 +32,13 @@ from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.compile.page import format_inside
 from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.samples import (
-    Watched,
     check_any,
     clear_failures,
     draw_sample,
     simulate_test_set,
     write_simulation,
 )
+from cosim.verbs.simulate.waveforms import liveliest_cell
 from cosim.verbs.trust import trust_rows
 from cosim.verbs.words import say_answer, say_conditions, say_target
 
@@ -139,7 +139,8 @@ def _draw_first(compared: ComparisonSubject) -> Figure:
     comparison = compared.comparison
     position = int(np.flatnonzero(compared.test_set.indices == comparison.indices[0])[0])
     states = comparison.engines[comparison.simulator].states[0]
-    return draw_sample(compared.design, compared.test_set, Watched(position, states, compared.watched), compared.run)[0]
+    names = compared.watched or (liveliest_cell(comparison.cells, states),)
+    return draw_sample(compared.design, compared.test_set, position, names, compared.run)[0]
 
 
 def _picture(figure: Figure, caption: str) -> Picture:

@@ -18,8 +18,6 @@ from cosim.tasks.testset import TestSet
 
 UNDECIDED = -1  # the decision of a sample whose simulation failed
 STACKED = ("decisions", "wrong", "power_w")
-ROWS = ("indices", "sums", "y", "lengths", "software", "decisions", "wrong", "power_w", "cells", "tolerances", "engine")
-
 _BY_SAMPLE = ("indices", "sums", "y", "lengths", "software", "decisions", "wrong", "power_w")
 
 
@@ -65,7 +63,10 @@ class SampleTable:
 def tabulate_samples(
     design: Design, test_set: TestSet, outcomes: Mapping[str, Sequence[Outcome] | None], engine: str
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays of ROWS on simulated samples. outcomes: by condition; None where none was simulated."""
+    """Return the arrays of a `SampleTable` of simulated samples, but for their states, by name.
+
+    outcomes: by condition; None where none was simulated.
+    """
     reference = run_reference(design.network, test_set.x, test_set.lengths)
     wanted, pooling = software_states(design.graph, reference), design.network.readout.pooling
     allowed, count = tolerances(design.graph), len(test_set.y)

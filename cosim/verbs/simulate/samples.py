@@ -24,7 +24,6 @@ from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run, cou
 from cosim.engines.simulation.inference import deck_hash
 from cosim.engines.simulation.simulated import engine_named, simulate_samples
 from cosim.engines.table import engine_entry
-from cosim.network.ir.states import States
 from cosim.network.reference import pool_readout
 from cosim.results.figures import Figure, figure_bytes, save_figure
 from cosim.results.html import Picture
@@ -197,27 +196,19 @@ def write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes: 
     write_atomically(folder / "simulation.npz", seal_npz(arrays))
 
 
-@dataclass(frozen=True)
-class Watched:
-    """A sample that is drawn, by its position in the test set, its states (time, cells), and the names of what is shown
-    of it, `cosim.verbs.simulate.waveforms.watchable`; without names the cell whose states change most often."""
+def draw_sample(
+    design: Design, test_set: TestSet, position: int, names: Sequence[str], run: Run
+) -> tuple[Figure, ProbedInference]:
+    """Draw the waveforms of the sample at `position` in the test set; return the picture and all that was recorded.
 
-    position: int
-    states: States
-    names: tuple[str, ...] = ()
-
-
-def draw_sample(design: Design, test_set: TestSet, watched: Watched, run: Run) -> tuple[Figure, ProbedInference]:
-    """Draw the waveforms of a sample; return the picture and all that was recorded.
-
-    Raises SimulationError when its run fails, or its engine saves no current inside a transistor.
+    names: of what is shown, as `watchable` has them. Raises SimulationError when its run fails, or its engine saves no
+    current inside a transistor.
     """
     if not engine_entry(run.engine).inside:
         raise SimulationError(f"{run.engine} is not asked for currents inside a transistor")
-    names = watched.names or (liveliest_cell(tuple(design.assembly.decisions), watched.states),)
-    sample = test_set.x[watched.position, : test_set.lengths[watched.position]]
-    recorded, cells = record(design, sample, names, run), tuple(design.assembly.decisions)
-    verdict = judge_sample(design, test_set, watched.position, ends_of(design, recorded), run)
+    recorded = record(design, test_set.inputs(position), names, run)
+    cells = tuple(design.assembly.decisions)
+    verdict = judge_sample(design, test_set, position, ends_of(design, recorded), run)
     if len(names) == 1 and names[0] in cells:
         waves, labels = waves_of(design, recorded, names[0], run)
         return draw_waveforms(waves, replace(labels, verdict=verdict), run.timing), recorded
@@ -250,7 +241,8 @@ def run_samples(
     first = next(((k, found) for k, found in enumerate(outcomes) if isinstance(found, Inference)), None)
     picture = None
     if watched is not None and first is not None:
-        drawn = draw_sample(design, test_set, Watched(first[0], first[1].states, watched), run)
+        names = watched or (liveliest_cell(tuple(design.assembly.decisions), first[1].states),)
+        drawn = draw_sample(design, test_set, first[0], names, run)
         write_waveforms(run.place, design, int(test_set.indices[first[0]]), drawn)
         picture = figure_bytes(drawn[0], "png")
     write_page(run.place, simulation_page(SimulationSubject(design, test_set, outcomes, run, picture)))

@@ -181,10 +181,8 @@ class WaveLabels:
     """Labels of a sample's waveforms: the memory node, its thresholds in A as asked for, names of the outputs, a title.
 
     i_rise, i_fall: 0 where the node compares nothing; own: its thresholds (upper, lower) on one chip, A; i_pedestal:
-    what
-    its state of 0 carries, A; stage, stages: in which of how many stages it decides; inputs: names of the input
-    currents;
-    verdict: what was decided.
+    what its state of 0 carries, A; stage, stages: in which of how many stages it decides; inputs: names of the input
+    currents; verdict: what was decided.
     """
 
     unit: str
