@@ -217,18 +217,15 @@ def chip_noise_rows(found: ChipNoise | None) -> list[tuple[str, str]]:
     """Return the rows of a page, (name, value), on how noise changes the figures of chips; none without noise."""
     if found is None:
         return []
-    rows = [(f"{name}, points", _points(change)) for name, change in _changes(found)]
+    changes = {
+        "accuracy": found.accuracy,
+        "task agreement": found.task_agreement,
+        "state agreement": found.state_agreement,
+    }
+    rows = [(f"{name}, points", _points(change)) for name, change in changes.items()]
     if found.decisions is not None:
         rows.insert(0, ("decisions that it changes", _share(found.decisions, 2)))
     return [*rows, ("meet the spec without it", f"{found.passed} of {found.chips} chips"), ("seed", str(found.seed))]
-
-
-def _changes(found: ChipNoise) -> tuple[tuple[str, Interval], ...]:
-    return (
-        ("accuracy", found.accuracy),
-        ("task agreement", found.task_agreement),
-        ("state agreement", found.state_agreement),
-    )
 
 
 def say_sigma(found: NoiseSummary) -> str:
@@ -266,14 +263,16 @@ def noise_section(found: NoiseSummary | None) -> Blocks:
 
 
 def _points(found: Interval) -> str:
-    mean = f"{100 * found.mean:+.2f}"
-    if found.low is None or found.high is None:
-        return mean
-    return f"{mean} [{100 * found.low:+.2f}, {100 * found.high:+.2f}]"
+    return _hundredfold(found, "+.2f")
 
 
-def _share(found: Interval, digits: int = 1) -> str:
-    mean = f"{100 * found.mean:.{digits}f} %"
+def _share(found: Interval, digits: int) -> str:
+    return _hundredfold(found, f".{digits}f", " %")
+
+
+def _hundredfold(found: Interval, form: str, unit: str = "") -> str:
+    """Format a hundred times a mean, in a unit, with its interval where it has one."""
+    mean = f"{100 * found.mean:{form}}{unit}"
     if found.low is None or found.high is None:
         return mean
-    return f"{mean} [{100 * found.low:.{digits}f}, {100 * found.high:.{digits}f}]"
+    return f"{mean} [{100 * found.low:{form}}, {100 * found.high:{form}}]"
