@@ -123,11 +123,12 @@ def _compare(
 ) -> "ComparisonSummary | Sweep":
     """Run and write the comparison, in one condition or in all; return its figures."""
     from cosim.verbs.compare.page import ComparisonExtras, run_comparison
-    from cosim.verbs.compare.pvt_page import Conditions, Listener, run_pvt
+    from cosim.verbs.compare.pvt import Conditions
+    from cosim.verbs.compare.pvt_page import Listener, run_pvt
 
     with progress_bar(options.engine) as progress:
         if options.pvt:
-            return run_pvt(*what, Listener(progress, say), Conditions(options.bias, audit))
+            return run_pvt(*what, Listener(progress, say), Conditions(bias=options.bias, audit=audit))
         noise = noise_of(what[0], options.running.seed, options.flicker) if options.noise else None
         return run_comparison(*what, progress, ComparisonExtras(audit, watched, noise))
 

@@ -59,15 +59,18 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class PvtGrid:
-    """Corners, none for all that a technology has; temperatures in celsius; supplies over the nominal one."""
+class Conditions:
+    """Conditions of a sweep: corners, none for all that a technology has; temperatures in celsius; supplies over the
+    nominal one; bias as in `biased`. audit: how many samples of all of them together go through ngspice, too."""
 
     corners: tuple[str, ...] = ()
     celsius: tuple[float, ...] = CELSIUS
     supplies: tuple[float, ...] = SUPPLIES
+    bias: Bias = "constant"
+    audit: int = 0
 
 
-def pvt_grid(technology: Technology, grid: PvtGrid = PvtGrid()) -> tuple[Technology, ...]:
+def pvt_grid(technology: Technology, grid: Conditions = Conditions()) -> tuple[Technology, ...]:
     """Return the technology for `compare --pvt` at every corner of the grid, at each of its temperatures and supplies.
 
     Raises InputError when its devices are not made for one of the supplies, or its library has not one of the sections.

@@ -27,17 +27,14 @@ from cosim.tasks.clipping import find_clipping
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import format_conditions
 from cosim.technology.devices import device_cards
-from cosim.verbs.bias import WORDS, Bias, bias_words, biased
+from cosim.verbs.bias import WORDS, bias_words, biased
 from cosim.verbs.compare.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.verbs.compare.figures import draw_pvt
-from cosim.verbs.compare.pvt import PvtCondition, PvtGrid, Sweep, pvt_grid, summarize_pvt
+from cosim.verbs.compare.pvt import Conditions, PvtCondition, Sweep, pvt_grid, summarize_pvt
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.sample_table import tabulate_samples
-from cosim.verbs.simulate.samples import (
-    clear_failures,
-    simulate_test_set,
-)
+from cosim.verbs.simulate.samples import clear_failures, simulate_test_set
 from cosim.verbs.trust import say_audit
 
 CONDITIONS = 6  # that are named, where there are more
@@ -127,23 +124,13 @@ class Listener:
     finished: Callable[[str], None] = lambda line: None
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """Conditions of a sweep: bias as in `biased`; audit: how many samples of all conditions together go through
-    ngspice, too."""
-
-    bias: Bias = "constant"
-    audit: int = 0
-    grid: PvtGrid = PvtGrid()
-
-
 def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, asked: Conditions = Conditions()) -> Sweep:
     """Simulate the samples in every condition of `pvt_grid`; write pvt.json, whose content it returns, pvt.png and the
     page.
 
     The network is compiled once, at the nominal point.
     """
-    bias, conditions = asked.bias, pvt_grid(design.technology, asked.grid)
+    bias, conditions = asked.bias, pvt_grid(design.technology, asked)
     sizes = device_sizes(design.assembly.circuit)
     for technology in conditions:
         device_cards(technology, sizes)  # what a library does not have is said before the first run

@@ -14,8 +14,8 @@ from cosim.verbs.calibrate.noise import find_noise
 from cosim.verbs.compare.agreement import Figures
 from cosim.verbs.compare.noise import study_noise
 from cosim.verbs.compare.page import ComparisonExtras, run_comparison
-from cosim.verbs.compare.pvt import PvtCondition, Sweep
-from cosim.verbs.compare.pvt_page import Conditions, Listener, run_pvt
+from cosim.verbs.compare.pvt import Conditions, PvtCondition, Sweep
+from cosim.verbs.compare.pvt_page import Listener, run_pvt
 from cosim.verbs.montecarlo.execute import run_local
 from cosim.verbs.montecarlo.keep import keep_trial
 from cosim.verbs.montecarlo.run import check_specs, default_spec, run_montecarlo, run_settings
@@ -73,14 +73,15 @@ def check_corners(subject: SignoffSubject) -> Check:
 def _sweep(subject: SignoffSubject, bias: Bias) -> Sweep:
     """Run the samples in every condition; the plan's audited samples are divided among the assumptions on bias
     currents."""
-    audit = -(-subject.plan.settings.corners.audit // len(subject.biases))
+    wanted = subject.plan.settings.corners
+    audit = -(-wanted.audit // len(subject.biases))
     with subject.bar(f"corners, {bias}") as progress:
         return run_pvt(
             subject.design,
             subject.test_set,
             subject.within(corners_folder(bias)),
             Listener(progress),
-            Conditions(bias, audit, subject.plan.grid),
+            Conditions(wanted.corners, wanted.celsius, wanted.supplies, bias, audit),
         )
 
 

@@ -24,7 +24,7 @@ from cosim.base.errors import InputError
 from cosim.base.text import check_known, listed, read_toml, shown, shown_path, typed
 from cosim.results.metrics import METRICS
 from cosim.technology.types import Flicker
-from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES, PvtGrid
+from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES
 from cosim.verbs.montecarlo.spec import Spec, parse_spec
 
 _REPAIR = "see docs/reference/signoff-plan.md for what a plan holds"
@@ -202,12 +202,6 @@ class SignoffPlan:
         metrics."""
         found = {**self.limits.get("spec", {}), **self.limits.get(check, {})}
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in found.items())
-
-    @property
-    def grid(self) -> PvtGrid:
-        """Return the grid of conditions that a sign-off's check of corners looks at."""
-        one = self.settings.corners
-        return PvtGrid(one.corners, one.celsius, one.supplies)
 
     def own(self, check: str) -> tuple[Spec, ...]:
         """Return the specs of a sign-off check's own table alone."""

@@ -28,7 +28,7 @@ def check_frame(subject: SignoffSubject) -> Check:
     leaks most."""
     wanted, supply = subject.plan.settings.frame, subject.design.nominal.technology.supply
     nominal = subject.run.standing(subject.design)
-    grid = subject.plan.grid
+    grid = subject.plan.settings.corners
     slow, no_slow = subject.across(subject.corner("ss"), min(grid.celsius), min(grid.supplies) * supply)
     leaky, no_leaky = subject.across(subject.corner("ff"), max(grid.celsius), max(grid.supplies) * supply)
     shorter = (*_unless(wanted.shortest), *(share for share in SHORTER if share < wanted.shortest))
@@ -132,9 +132,9 @@ def check_clocks(subject: SignoffSubject) -> Check:
 
 def check_start(subject: SignoffSubject) -> Check:
     """Check that every memory that was on resets, in every corner, and how long the reset must be at power-up."""
-    corners = subject.plan.grid.corners or tuple(subject.design.technology.library.sections)
+    corners = subject.plan.settings.corners.corners or tuple(subject.design.technology.library.sections)
     held = len(subject.design.assembly.held)
-    places = list(product(corners, subject.plan.grid.celsius)) if held else []
+    places = list(product(corners, subject.plan.settings.corners.celsius)) if held else []
     stuck = [found for corner, celsius in places for found in _stuck(subject, corner, celsius)]
     worst = max(stuck, key=lambda one: one.value or 0.0, default=None)
     others = tuple(one for one in stuck if not one.met and one is not worst)

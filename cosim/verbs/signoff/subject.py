@@ -85,7 +85,7 @@ class SignoffSubject:
     def corner(self, name: str) -> str | None:
         """Return the name of a corner that the plan has, or the technology if the plan names none; else None, for the
         one that was asked for."""
-        return name if name in (self.plan.grid.corners or self.design.technology.library.sections) else None
+        return name if name in (self.plan.settings.corners.corners or self.design.technology.library.sections) else None
 
     def measure(self, label: str, run: Run) -> Figures | None:
         """Measure for a sign-off the figures that a spec may be on, over all samples, in another condition or under a

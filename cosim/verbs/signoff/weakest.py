@@ -113,7 +113,7 @@ def check_limits(subject: SignoffSubject) -> Check:
     """Check in a sign-off every transistor's voltages over whole inferences, where the supply is highest."""
     few = subject.test_set.take(min(subject.plan.settings.limits.samples, len(subject.test_set.y)), subject.seed)
     technology = subject.run.standing(subject.design).technology
-    grid = subject.plan.grid
+    grid = subject.plan.settings.corners
     supply = max(grid.supplies) * subject.design.nominal.technology.supply
     devices = [one for one in subject.design.flat.elements if isinstance(one, Mos)]
     found: list[Finding] = []

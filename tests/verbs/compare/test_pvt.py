@@ -17,8 +17,8 @@ from cosim.technology.conditions import at
 from cosim.verbs.bias import WORDS
 from cosim.verbs.compare.agreement import ComparisonSummary
 from cosim.verbs.compare.figures import draw_pvt
-from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES, nominal_condition, pvt_grid, summarize_pvt
-from cosim.verbs.compare.pvt_page import Conditions, Listener, condition_table, run_pvt, say_basis, say_worst
+from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES, Conditions, nominal_condition, pvt_grid, summarize_pvt
+from cosim.verbs.compare.pvt_page import Listener, condition_table, run_pvt, say_basis, say_worst
 
 
 def summary(states, decisions, samples=8):
@@ -185,7 +185,7 @@ def test_a_condition_whose_reference_does_not_start_is_a_row(
     lines = []
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
     sweep = run_pvt(
-        design, test_set, Run(tmp_path), Listener(lambda done, total: None, lines.append), Conditions("tracking")
+        design, test_set, Run(tmp_path), Listener(lambda done, total: None, lines.append), Conditions(bias="tracking")
     )
     assert lines == ["1/1 ss, 27 C, 1.8 V: current reference: it does not start"]
     assert (sweep.failed, sweep.worst, sweep.conditions[0].accuracy) == (1, (), None)
