@@ -151,17 +151,18 @@ def diff_drawn(a: ChipRun, b: ChipRun, specs: Sequence[str], places: Places, pro
         )
     whole = Difference(*names_of(a, b), settings=(), pairings=(pairing,), changes=(), notes=tuple(notes))
     if not pairing.paired:
-        return replace(whole, changes=tuple(_apart(one, other)))
+        return replace(whole, changes=_changes(one, other, None))
+    both = [(x, y) for x, y in zip(one.figures, other.figures, strict=True) if x is not None and y is not None]
     turns, causes = _turns(one, other, places, progress)
     units = Counter(turn.cause.unit for turn in turns if turn.cause is not None)
     return replace(
         whole,
-        changes=tuple(_together(one, other)),
+        changes=_changes(one, other, both),
         units=rank([Moved(unit, "cause", chips, len(turns)) for unit, chips in units.items()]),
         notes=(*notes, *causes),
-        scatter=_scatter(one, other),
+        scatter=_scatter(both),
         chips=turns,
-        chip_flips=_flips(one, other),
+        chip_flips=_flips(a, b, both),
     )
 
 
@@ -186,23 +187,23 @@ def _pair(a: ChipRun, b: ChipRun) -> tuple[Pairing, list[str]]:
     return Pairing("chips", both, *only, "one run has more" if any(only) else ""), notes
 
 
-def _together(a: _Side, b: _Side) -> list[Change]:
-    found = [Change("yield", "%", contrast_fractions(a.passes, b.passes))]
-    pairs = [(x, y) for x, y in zip(a.figures, b.figures, strict=True) if x is not None and y is not None]
-    for metric in CHIP_METRICS if pairs else ():
-        first, second = (np.array([pair[k][metric] for pair in pairs]) for k in range(2))
-        contrast = contrast_shares if METRICS[metric].is_share else contrast_means
-        found.append(Change(METRICS[metric].title, METRICS[metric].unit, contrast(first, second)))
-    return found
-
-
-def _apart(a: _Side, b: _Side) -> list[Change]:
-    found = [Change("yield", "%", contrast_fractions_apart(a.passes, b.passes))]
-    good = [[figures for figures in side.figures if figures is not None] for side in (a, b)]
-    for metric in CHIP_METRICS if all(good) else ():
-        first, second = (np.array([figures[metric] for figures in side]) for side in good)
-        found.append(Change(METRICS[metric].title, METRICS[metric].unit, contrast_means_apart(first, second)))
-    return found
+def _changes(a: _Side, b: _Side, pairs: Sequence[tuple[Figures, Figures]] | None) -> tuple[Change, ...]:
+    """Return how far the figures of chips moved. pairs: of the chips that ran in both runs, None where none are
+    paired."""
+    if pairs is None:
+        fractions = contrast_fractions_apart
+        good = [[figures for figures in side.figures if figures is not None] for side in (a, b)]
+    else:
+        fractions = contrast_fractions
+        good = [[pair[k] for pair in pairs] for k in range(2)]
+    found = [Change("yield", "%", fractions(a.passes, b.passes))]
+    for name in CHIP_METRICS if all(good) else ():
+        first, second = (np.array([figures[name] for figures in side]) for side in good)
+        metric, contrast = METRICS[name], contrast_means_apart
+        if pairs is not None:
+            contrast = contrast_shares if metric.is_share else contrast_means
+        found.append(Change(metric.title, metric.unit, contrast(first, second)))
+    return tuple(found)
 
 
 def _turns(a: _Side, b: _Side, places: Places, progress: Progress) -> tuple[tuple[ChipTurn, ...], list[str]]:
@@ -251,23 +252,21 @@ def _why(side: _Side, chip: int) -> str:
     return f"misses {' and '.join(spec.text for spec in missed)}"
 
 
-def _flips(a: _Side, b: _Side) -> tuple[ChipFlip, ...]:
+def _flips(a: ChipRun, b: ChipRun, pairs: Sequence[tuple[Figures, Figures]]) -> tuple[ChipFlip, ...]:
     """Return the samples that chips decide otherwise in the other run, those on the most chips first."""
-    pairs = [(x, y) for x, y in zip(a.figures, b.figures, strict=True) if x is not None and y is not None]
-    if not pairs or a.run.facts.made["samples_hash"] != b.run.facts.made["samples_hash"]:
+    if not pairs or a.facts.made["samples_hash"] != b.facts.made["samples_hash"]:
         return ()
     first, second = (np.array([pair[k].decisions for pair in pairs]) for k in range(2))
     counts = (first != second).sum(axis=0)
-    right = [(decisions == a.run.y).sum(axis=0).tolist() for decisions in (first, second)]
+    right = [(decisions == a.y).sum(axis=0).tolist() for decisions in (first, second)]
     order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k]]
-    samples = a.run.indices.tolist(), a.run.y.tolist()
+    samples = a.indices.tolist(), a.y.tolist()
     return tuple(
         ChipFlip(samples[0][k], samples[1][k], int(counts[k]), len(pairs), right[0][k], right[1][k]) for k in order
     )
 
 
-def _scatter(a: _Side, b: _Side) -> Scatter | None:
-    pairs = [(x, y) for x, y in zip(a.figures, b.figures, strict=True) if x is not None and y is not None]
+def _scatter(pairs: Sequence[tuple[Figures, Figures]]) -> Scatter | None:
     if not pairs:
         return None
     values = (tuple(pair[k].accuracy for pair in pairs) for k in range(2))
