@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,13 +14,16 @@ from cosim.cli.session import VerbSession
 from cosim.cli.settings import RunVerb
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, group_of, one_of, option, switch, verb
-from cosim.verbs.common import Compiling, check_outputs, data_option, load_design, network_argument, output_option
+from cosim.verbs.common import (
+    Compiling,
+    check_outputs,
+    data_option,
+    load_design,
+    network_argument,
+    noise_of,
+    output_option,
+)
 from cosim.verbs.partitions.command import bits_option, compile_backbone, refuse_converters
-
-if TYPE_CHECKING:
-    from cosim.compiler.design import Condition, Design
-    from cosim.tasks.testset import TestSet
-    from cosim.verbs.compile.margins import Margins
 
 MARGINS_FILE = "margins.json"
 
@@ -83,6 +85,7 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
     from cosim.results.kept_page import REPORT_FILE, write_page
     from cosim.results.text import WIDTH
     from cosim.tasks.testset import load_test_set
+    from cosim.verbs.compile.margins import study_margins
     from cosim.verbs.compile.outputs import Exercise, summarize
     from cosim.verbs.compile.page import design_page, write_design
     from cosim.verbs.loading import teller
@@ -93,7 +96,9 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
     needed = stimulus is not None or options.margins
     test_set = load_test_set(design.network, options.data) if needed else None
     x = None if stimulus is None or test_set is None else test_set.inputs(stimulus)
-    margins = count_margins(design, test_set, condition) if options.margins and test_set is not None else None
+    margins = None
+    if options.margins and test_set is not None:
+        margins = study_margins(design, test_set, noise_of(design, 0), condition)
     session.take_folder("compile", output)
     exercise = Exercise(Timing(t_step=options.compiling.t_step), condition, x)
     tell = teller(design.network, say)
@@ -108,15 +113,6 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
     written = fill(f"written: {', '.join(names)} in {output}", WIDTH, break_long_words=False, break_on_hyphens=False)
     figures = {**summarize(design, condition), "dialect": options.dialect}
     return Result(figures, page, report=f"{written}\nreport: {output / REPORT_FILE}")
-
-
-def count_margins(design: "Design", test_set: "TestSet", condition: "Condition | None") -> "Margins":
-    """Measure for `cosim compile` the margins of all decisions on all samples of a test set."""
-    from cosim.variation.noise import NoiseSimulation
-    from cosim.verbs.calibrate.noise import find_noise
-    from cosim.verbs.compile.margins import study_margins
-
-    return study_margins(design, test_set, NoiseSimulation(find_noise(design.technology, say)), condition)
 
 
 command = verb(CompileOptions, run, RunVerb)

@@ -58,12 +58,6 @@ class Margins:
     samples: int
     layers: tuple[LayerMargins, ...]
 
-    @property
-    def fewest(self) -> float:
-        """Return the fewest sigma, in a compiled design's margins, of a decision of the nominal circuit from its
-        threshold."""
-        return min(one.circuit.fewest for one in self.layers)
-
 
 def study_margins(
     design: Design, test_set: TestSet, noise: NoiseSimulation, condition: Condition | None = None
