@@ -96,6 +96,13 @@ def test_the_manual_can_be_read():
     assert sum(written.values()) <= MOST_WORDS
 
 
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_file_that_a_page_names_is_there(page):
+    """Files of the project as code with a folder: in the checkout, in the package or among the tests."""
+    named = re.findall(r"`((?:[a-z_]+/)+\w+\.(?:py|ipynb))`", (ROOT / "docs" / page).read_text(encoding="utf-8"))
+    assert [name for name in named if not any((ROOT / at / name).exists() for at in ("", "cosim", "tests"))] == []
+
+
 def test_every_page_is_in_a_section_and_in_the_menu():
     assert {page.parts[0] for page in PAGES} == {*SECTIONS, "index.md"}
     listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
