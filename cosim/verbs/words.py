@@ -1,6 +1,7 @@
 """Words for the keys of results on a page, the units of their values, and answers and targets of a network in words."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,14 @@ VARIATION = {
     "global": "with process, supply and temperature of their own",
     "all": "with mismatch of each transistor, and process, supply and temperature of their own",
 }
+
+
+@dataclass(frozen=True)
+class Word:
+    """The words for a key; shown: how its value is written, as `show` does where there is no unit."""
+
+    words: str
+    shown: Callable[[object], str] = show
 
 
 def _in(unit: str, factor: float = 1.0) -> Callable[[object], str]:
@@ -51,87 +60,84 @@ def _named(names: Mapping[str, str]) -> Callable[[object], str]:
     return lambda value: names.get(str(value), show(value))
 
 
-WORDS = {  # of a key, where they are not the key itself
-    "a_beta": "mismatch of the current factor, one device",
-    "a_vt": "mismatch of the threshold voltage, one device",
-    "abstol": "tolerance of currents",
-    "area": "gate areas over drawn ones",
-    "bias_scale": "bias currents over nominal ones",
-    "capacitor_area_um2": "capacitors' area",
-    "cell": "circuit of a recurrent unit",
-    "celsius": "temperature",
-    "chgtol": "tolerance of charges",
-    "coefficients": "devices",
-    "compile": "compiled",
-    "devices": "transistors that vary",
-    "gate_area_um2": "gates' area",
-    "gmin": "least conductance",
-    "headroom": "rungs beyond the states seen",
-    "i_unit": "current of software 1.0",
-    "i_unit_a": "current of software 1.0",
-    "input_scale": "inputs over nominal ones",
-    "kind": "chips vary",
-    "largest_rounding": "largest rounding of a weight",
-    "left_out": "cells left out",
-    "lost": "parameters that became zero or were cut",
-    "mismatch_dl": "added to a drawn length for mismatch",
-    "mismatch_dw": "added to a drawn width for mismatch",
-    "name": "name of the model",
-    "nfet": "n transistors",
-    "pdk_root": "folder of the foundry kits",
-    "pedestal": "pedestal of a current, of software 1.0",
-    "pfet": "p transistors",
-    "reltol": "relative tolerance",
-    "response": "slope factor by current density",
-    "samples": "test samples",
-    "samples_hash": "test samples",
-    "sampling": "drawn by",
-    "saturate": "too large weights are cut",
-    "simulator_of_calibration": "calibration measured with",
-    "spread_vt": "standard deviation of the threshold voltage over chips",
-    "statuses": "parameters, by how they were built",
-    "supply_v": "supply",
-    "t_step_s": "frame",
-    "tau": "time constant of the ladders",
-    "trtol": "tolerance of the step in time, relative",
-    "units_per_weight_1": "unit devices of weight 1",
-    "vntol": "tolerance of voltages",
-    "xmu": "weight of the trapezoidal rule",
-}
-SHOWN: dict[str, Callable[[object], str]] = {  # how the value of a key is written, where not as `show` does
-    "a_beta": _in("% um", 1e8),
-    "a_vt": _in("mV um", 1e9),
-    "abstol": _in("A"),
-    "capacitor_area_um2": _area,
-    "celsius": _celsius,
-    "chgtol": _in("C"),
-    "gate_area_um2": _area,
-    "gmin": _in("S"),
-    "i_unit": _in("A"),
-    "i_unit_a": _in("A"),
-    "kind": _named(VARIATION),
-    "left_out": lambda value: ", ".join(value) if isinstance(value, Mapping) else show(value),
-    "mismatch_dl": _in("um", 1e6),
-    "mismatch_dw": _in("um", 1e6),
-    "response": _slopes,
-    "spread_vt": _in("V"),
-    "statuses": _counts,
-    "supply_v": _in("V"),
-    "t_step_s": _in("s"),
-    "tau": _in("s"),
-    "vntol": _in("V"),
+WORDS = {
+    "a_beta": Word("mismatch of the current factor, one device", _in("% um", 1e8)),
+    "a_vt": Word("mismatch of the threshold voltage, one device", _in("mV um", 1e9)),
+    "abstol": Word("tolerance of currents", _in("A")),
+    "area": Word("gate areas over drawn ones"),
+    "bias_pins": Word("bias pins"),
+    "bias_scale": Word("bias currents over nominal ones"),
+    "calibration": Word("calibration"),
+    "capacitor_area_um2": Word("capacitors' area", _area),
+    "cell": Word("circuit of a recurrent unit"),
+    "celsius": Word("temperature", _celsius),
+    "chgtol": Word("tolerance of charges", _in("C")),
+    "chips": Word("chips"),
+    "coefficients": Word("devices"),
+    "compile": Word("compiled"),
+    "corner": Word("corner"),
+    "cosim": Word("cosim"),
+    "design": Word("design"),
+    "devices": Word("transistors that vary"),
+    "engine": Word("engine"),
+    "gate_area_um2": Word("gates' area", _area),
+    "gmin": Word("least conductance", _in("S")),
+    "headroom": Word("rungs beyond the states seen"),
+    "i_unit": Word("current of software 1.0", _in("A")),
+    "i_unit_a": Word("current of software 1.0", _in("A")),
+    "input_scale": Word("inputs over nominal ones"),
+    "kind": Word("chips vary", _named(VARIATION)),
+    "largest_rounding": Word("largest rounding of a weight"),
+    "left_out": Word("cells left out", lambda value: ", ".join(value) if isinstance(value, Mapping) else show(value)),
+    "lost": Word("parameters that became zero or were cut"),
+    "made_with": Word("made with"),
+    "mismatch_dl": Word("added to a drawn length for mismatch", _in("um", 1e6)),
+    "mismatch_dw": Word("added to a drawn width for mismatch", _in("um", 1e6)),
+    "name": Word("name of the model"),
+    "network": Word("network"),
+    "nfet": Word("n transistors"),
+    "options": Word("options"),
+    "parameters": Word("parameters"),
+    "pdk_root": Word("folder of the foundry kits"),
+    "pedestal": Word("pedestal of a current, of software 1.0"),
+    "pfet": Word("p transistors"),
+    "reltol": Word("relative tolerance"),
+    "replicates": Word("replicates"),
+    "response": Word("slope factor by current density", _slopes),
+    "samples": Word("test samples"),
+    "samples_hash": Word("test samples"),
+    "sampling": Word("drawn by"),
+    "saturate": Word("too large weights are cut"),
+    "seed": Word("seed"),
+    "simulator": Word("simulator"),
+    "simulator_of_calibration": Word("calibration measured with"),
+    "slope_factor": Word("slope factor"),
+    "spread_vt": Word("standard deviation of the threshold voltage over chips", _in("V")),
+    "statuses": Word("parameters, by how they were built", _counts),
+    "supply_v": Word("supply", _in("V")),
+    "t_step_s": Word("frame", _in("s")),
+    "task": Word("task"),
+    "tau": Word("time constant of the ladders", _in("s")),
+    "technology": Word("technology"),
+    "transistors": Word("transistors"),
+    "trtol": Word("tolerance of the step in time, relative"),
+    "unit_devices": Word("unit devices"),
+    "units_per_weight_1": Word("unit devices of weight 1"),
+    "variation": Word("variation"),
+    "vntol": Word("tolerance of voltages", _in("V")),
+    "xmu": Word("weight of the trapezoidal rule"),
 }
 
 
 def words_of(key: str) -> str:
     """Return the words for a key; the key itself with spaces where it has none."""
-    return WORDS.get(key, key.replace("_", " "))
+    return WORDS[key].words if key in WORDS else key.replace("_", " ")
 
 
 def worded(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str, str]]:
     """Yield (name, value) of a nested object in the words of verbs' pages, each with its unit."""
     for key, value in values.items():
-        shown = SHOWN.get(key, show)
+        shown = WORDS[key].shown if key in WORDS else show
         if shown is show and isinstance(value, Mapping) and value:
             yield from worded(value, f"{above}{words_of(key)}: ")
         else:
