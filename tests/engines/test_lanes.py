@@ -244,7 +244,7 @@ def test_an_audit_of_all_conditions(make_network, technology, calibration, tmp_p
     design = compile_network(make_network(3, widths=(3,), outputs=2), technology, calibration)
     rng = np.random.default_rng(3)
     test_set = TestSet(rng.uniform(size=(3, 4, 3)), np.array([0, 1, 0]), np.array([4, 3, 4]), np.arange(3))
-    hot = Condition(at(technology, "tt", 60.0, 1.8), 0.5)
+    hot = Condition(at(technology, "tt", 60.0, 1.8), 0.5, 0.5)
     runs = []
     for k, condition in enumerate((None, hot)):
         run = Run(tmp_path / str(k), condition=condition)

@@ -19,7 +19,7 @@ def test_every_beginning_has_its_answer(name, count, seed):
     answers, concerned = task.answers(strings), task.concerned(11)
     for string, answer in zip(strings, answers, strict=True):
         for t in np.flatnonzero(concerned):
-            text = "".join(task.alphabet.symbols[symbol] for symbol in string[: t + 1])
+            text = "".join(task.symbols[symbol] for symbol in string[: t + 1])
             match name:
                 case "sum":
                     value = sum(map(int, text)) % count
