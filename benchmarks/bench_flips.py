@@ -131,7 +131,8 @@ def through(distances, on):
     best = minimize(unlikely, (0.0, np.log(np.std(distances) / 3)), method="Nelder-Mead")
     step = np.array([0.0, 1e-2])
     bend = (unlikely(best.x + step) + unlikely(best.x - step) - 2 * best.fun) / step[1] ** 2
-    return best.x[0], np.exp(best.x[1]), np.exp(best.x[1]) / np.sqrt(bend)
+    sigma = np.exp(best.x[1])
+    return best.x[0], sigma, sigma / np.sqrt(bend) if bend > 0 else np.inf  # inf: no decision is on the wrong side
 
 
 def report(name, distances, on, seconds=0.0):
