@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 from smoke import shrink
 
-from cosim.cells.benches import clocked_bench
+from cosim.cells.benches import CLOSE, clocked_bench
 from cosim.circuit.bench import Voltage
 from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Failure
@@ -33,7 +33,6 @@ BELOW, ABOVE, MORE = 0.85e-9, 1.2e-9, 1.02  # A, A: candidates of state 0 and 1;
 CELSIUS = 27.0, 85.0, 125.0
 NOMINAL, LONG = Timing(), Timing(t_step=100e-3)  # the step is read in frames of 10 ms, the droop in long ones
 UNITS = 8
-DECIDES = 0.35  # of a frame: where the gates of a first stage close (`cosim.cells.benches.CLOSE`)
 SETTLED = 0.05  # of a frame: after the clock's edge has begun
 HELD = 0.15  # of a frame: the stretch over which the droop is read
 NETS = "xcell.hold", "xcell.v0", "xcell.fb", "xcell.a", "xcell.b", "out", "cand"
@@ -46,8 +45,7 @@ def frames(technology: Technology, candidate: float, timing: Timing) -> dict[str
     waves = simulator_named("ngspice").run(replace(bench, probes=tuple(map(Voltage, NETS))), 600.0)
     if isinstance(waves, Failure):
         sys.exit(f"{technology.name}: {waves.detail}")
-    moments = timing.moments(2, DECIDES - 0.01, DECIDES + SETTLED, DECIDES + SETTLED + HELD)
-    times = *moments[:3], moments[3]
+    times = timing.moments(2, CLOSE - 0.01, CLOSE + SETTLED, CLOSE + SETTLED + HELD)[:4]
     return {net: np.interp(times, waves.time, waves.voltage(net)) for net in NETS}
 
 

@@ -131,6 +131,7 @@ def test_chips_lost_to_the_machine_run_again_on_resume(trial, records, tmp_path)
         summary = run_montecarlo(trial, store, execute, [parse_spec("accuracy>=0")], None, quiet)
     assert ran == [[1, 3]]
     assert (summary.failed, summary.chips) == (1, len(records))
+    assert summary.reasons == {FailureKind.CONVERGENCE.value: 1} and summary.elsewhere == {}
     _, again = read_store(tmp_path)
     assert [again[number].status for number in (1, 3, 4)] == ["ok", "ok", "failed"]
     assert again[1] == records[1]
@@ -241,6 +242,15 @@ def test_summary_is_what_the_records_say(trial, records, tmp_path):
     assert summary.yield_.passed == sum(value >= 0.9 for value in accuracies)
     assert summary.software_accuracy == 1.0
     assert summary.accuracy.sd > 0
+    assert (summary.engine, summary.reasons, summary.paired) == ("behavioral", {}, None)
+
+
+def test_a_run_whose_simulations_all_failed_has_no_figures(trial, records):
+    failed = [replace(record, status="failed", reason="no convergence", behavioral=None) for record in records[:2]]
+    summary = summarize_run(trial, failed, SPECS)
+    assert (summary.chips, summary.failed, summary.reasons) == (2, 2, {"no convergence": 2})
+    assert summary.accuracy is None and not summary.figures and summary.yield_.passed == 0
+    assert not {"accuracy", "paired"} & {*json_object(summary)}
 
 
 def test_default_spec_is_near_nominal(trial):
