@@ -62,11 +62,11 @@ def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTabl
     three_terminal = builder.ordered(device for device in devices if not device.kind.four_terminal)
     four_terminal = tuple(device for device in devices if device.kind.four_terminal)
     kinds = list(dict.fromkeys(device.kind for device in three_terminal))
-    lines = builder.lines(three_terminal, kinds)
+    line_arrays, lines_of = builder.lines(three_terminal, kinds)
     fields = {
         **builder.linear(elements, three_terminal, tables),
-        **lines.arrays,
-        **builder.three_terminal(three_terminal, lines.of),
+        **line_arrays,
+        **builder.three_terminal(three_terminal, lines_of),
         **builder.four_terminal(four_terminal),
         **_three_terminal_tables([tables[kind] for kind in kinds]),
         **_four_terminal_tables([tables[kind] for kind in dict.fromkeys(device.kind for device in four_terminal)]),
@@ -131,14 +131,6 @@ def _capacitors_by_net(capacitors: Whole, capacitance: Array, nets: int) -> Colu
     }
 
 
-@dataclass(frozen=True, eq=False)
-class _Lines:
-    """Gate and drain lines as arrays; of: device -> its gate line and its drain line."""
-
-    arrays: Columns
-    of: Mapping[TabulatedDevice, tuple[int, int]]
-
-
 class _ArrayBuilder:
     """Builder of arrays in which nets are indices and entries of the matrix are numbers of the pattern."""
 
@@ -187,8 +179,10 @@ class _ArrayBuilder:
             "capacitance": np.array(list(capacitance.values()), dtype=np.float64),
         }
 
-    def lines(self, three_terminal: Sequence[TabulatedDevice], kinds: Sequence[DeviceKind]) -> _Lines:
-        """Return the gate lines and drain lines of three-terminal devices."""
+    def lines(
+        self, three_terminal: Sequence[TabulatedDevice], kinds: Sequence[DeviceKind]
+    ) -> tuple[Columns, dict[TabulatedDevice, tuple[int, int]]]:
+        """Return the gate and drain lines of three-terminal devices, and each device's gate line and drain line."""
         of: dict[TabulatedDevice, tuple[int, int]] = {}
         found: tuple[dict[tuple[str, str, int], list[float]], ...] = ({}, {})
         for device in three_terminal:
@@ -206,7 +200,7 @@ class _ArrayBuilder:
             arrays[f"{name}_lines"] = np.array(rows, dtype=np.int64).reshape(-1, 7)
             arrays[f"{name}_sign"] = np.array([line[1] for line in lines.values()], dtype=np.float64)
             arrays[f"{name}_size"] = np.array([line[2] for line in lines.values()], dtype=np.float64)
-        return _Lines(arrays, of)
+        return arrays, of
 
     def three_terminal(
         self, devices: Sequence[TabulatedDevice], lines: Mapping[TabulatedDevice, tuple[int, int]]

@@ -7,7 +7,6 @@ clamped: memories that the bench sets, and nets that nothing but leakage would h
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,30 +55,19 @@ ACCURACY = {
 }
 
 
-class SourceBreakpoints(NamedTuple):
-    """All sources of a simulated bench, linear between breakpoints. time (n,), s; values (n, sources), V or A."""
-
-    time: Array
-    values: Array
-
-
-class DeviceDeviations(NamedTuple):
-    """Deviations of a simulated bench's devices: (4 n,) of three-terminal and (2 n,) of four-terminal ones.
-
-    Their rows are those of `arrays.TileValues`.
-    """
-
-    three_terminal: Array
-    four_terminal: Array
-
-
 @dataclass(frozen=True, eq=False)
 class OperatingPoint:
-    """A simulated bench at time 0. x (rows + 1,): unknowns, V; charge (nets,), C; converged: an operating point was
-    found."""
+    """A simulated bench at time 0.
 
-    sources: SourceBreakpoints
-    deviations: DeviceDeviations
+    time (n,): breakpoints of its sources, s; sources (n, sources): their values there, V or A, linear in between;
+    three_terminal_deviation (4 n,), four_terminal_deviation (2 n,): of devices, in the rows of `arrays.TileValues`;
+    x (rows + 1,): unknowns, V; charge (nets,), C; converged: an operating point was found.
+    """
+
+    time: Array
+    sources: Array
+    three_terminal_deviation: Array
+    four_terminal_deviation: Array
     x: Array
     charge: Array
     converged: bool
@@ -102,14 +90,15 @@ class BenchTile:
         values, state, clock = self.values, self.state, self.state.clock
         values.x[:, lane] = state.x0[:, lane] = state.x1[:, lane] = state.x2[:, lane] = point.x
         state.q0[:, lane] = state.q1[:, lane] = point.charge
-        values.three_terminal_deviation[:, lane], values.four_terminal_deviation[:, lane] = point.deviations
+        values.three_terminal_deviation[:, lane] = point.three_terminal_deviation
+        values.four_terminal_deviation[:, lane] = point.four_terminal_deviation
         _invalidate_devices(values, lane)
-        count = len(point.sources.time)
-        state.breakpoint[:count, lane], state.source_values[:count, :, lane] = point.sources
+        count = len(point.time)
+        state.breakpoint[:count, lane], state.source_values[:count, :, lane] = point.time, point.sources
         state.low[:, lane], state.high[:, lane] = np.inf, -np.inf
         clock[:, lane] = 0.0
         first_step = state.limits[FIRST_STEP]
-        clock[[END, NEXT_BREAKPOINT, NEXT_STEP], lane] = point.sources.time[-1], 1.0, first_step
+        clock[[END, NEXT_BREAKPOINT, NEXT_STEP], lane] = point.time[-1], 1.0, first_step
         clock[STATUS, lane] = RUNNING if point.converged else FAILED
         state.step[BEGINS_STEP, lane] = 1.0
 
@@ -121,8 +110,9 @@ def new_tile(
 
     Each lane holds the first of them, FINISHED.
     """
-    breakpoints = max(len(one.sources.time) for one in points)
-    tile = _empty_tile(circuit, bench, breakpoints, [one.deviations for one in points], lanes)
+    breakpoints = max(len(one.time) for one in points)
+    has_deviations = any(one.three_terminal_deviation.any() for one in points)
+    tile = _empty_tile(circuit, bench, breakpoints, lanes, has_deviations=has_deviations)
     for lane in range(lanes):
         tile.load(lane, points[0])
         tile.state.clock[STATUS, lane] = FINISHED  # it is there because a lane must hold something
@@ -133,8 +123,9 @@ def _empty_tile(
     circuit: AssembledCircuit,
     bench: Bench,
     breakpoints: int,
-    deviations: Iterable[DeviceDeviations],
     lanes: int = LANES,
+    *,
+    has_deviations: bool,
 ) -> BenchTile:
     """Return a tile of zeros, with the limits that a bench's tolerances give its steps."""
     rows, nets, sources = circuit.nets.unknowns, len(circuit.nets.names), len(circuit.source)
@@ -160,7 +151,7 @@ def _empty_tile(
         clamp_voltage=np.zeros((0, lanes)),
         limits=np.array([_NEWTON * reltol, _ERROR * reltol, _LONGEST * step, _FIRST * step, _SHARE, highest]),
     )
-    return BenchTile(circuit, _values(circuit, lanes), state, any(one.three_terminal.any() for one in deviations))
+    return BenchTile(circuit, _values(circuit, lanes), state, has_deviations)
 
 
 def _values(circuit: AssembledCircuit, lanes: int) -> TileValues:
@@ -209,25 +200,26 @@ def operating_points(
     """Solve for the operating points of benches with circuits `flat`; of one chip, those that begin alike share one."""
     sources = _source_breakpoints(circuit, benches, flat)
     deviations = _device_deviations(circuit, flat)
-    keys = [
-        (one.three_terminal.tobytes(), one.four_terminal.tobytes(), own.values[0].tobytes())
-        for one, own in zip(deviations, sources, strict=True)
-    ]
+    begun = [(values[0], *one) for (_, values), one in zip(sources, deviations, strict=True)]
+    keys = [tuple(part.tobytes() for part in one) for one in begun]
     first = {key: k for k, key in reversed(list(enumerate(keys)))}
     found: dict[int, tuple[Array, Array, bool]] = {}
     unlike, clamps = sorted(first.values()), clamped_rows(circuit, benches[0], flat[0])
     for few in (unlike[at : at + LANES] for at in range(0, len(unlike), LANES)):
-        begun = [(sources[k], deviations[k]) for k in few]
-        found.update(zip(few, _solve_few(circuit, benches[0], clamps, begun), strict=True))
-    benches_found = zip(sources, deviations, keys, strict=True)
-    return [OperatingPoint(own, one, *found[first[key]]) for own, one, key in benches_found]
+        found.update(zip(few, _solve_few(circuit, benches[0], clamps, [begun[k] for k in few]), strict=True))
+    return [
+        OperatingPoint(*own, *one, *found[first[key]]) for own, one, key in zip(sources, deviations, keys, strict=True)
+    ]
 
 
 def _solve_few(
-    circuit: AssembledCircuit, bench: Bench, clamps: Array, few: Sequence[tuple[SourceBreakpoints, DeviceDeviations]]
+    circuit: AssembledCircuit, bench: Bench, clamps: Array, few: Sequence[tuple[Array, Array, Array]]
 ) -> list[tuple[Array, Array, bool]]:
-    """Return unknowns, V, charges, C, and whether it converged, of each of at most LANES benches."""
-    tile = _empty_tile(circuit, bench, 1, [one for _, one in few])
+    """Return unknowns, V, charges, C, and whether it converged, of each of at most LANES benches.
+
+    few: each bench's sources at time 0 and its deviations of three-terminal and of four-terminal devices.
+    """
+    tile = _empty_tile(circuit, bench, 1, has_deviations=any(three_terminal.any() for _, three_terminal, _ in few))
     # where nothing but a leak holds a pair of nets that a switch joins, 1e-9 of the switch, single precision loses it
     values = tile.values._replace(matrix=aligned_zeros(circuit.matrix.size + SPARE))
     s = circuit.arrays
@@ -237,9 +229,10 @@ def _solve_few(
             values.x[s.row[circuit.net[net]]] = voltage
     values.x[circuit.nets.unknowns] = 0.0
     for lane in range(LANES):
-        sources, deviations = few[min(lane, len(few) - 1)]
-        values.source[:, lane] = sources.values[0]
-        values.three_terminal_deviation[:, lane], values.four_terminal_deviation[:, lane] = deviations
+        sources, three_terminal, four_terminal = few[min(lane, len(few) - 1)]
+        values.source[:, lane] = sources
+        values.three_terminal_deviation[:, lane] = three_terminal
+        values.four_terminal_deviation[:, lane] = four_terminal
     state.clock[NEXT_STEP], state.step[BEGINS_STEP] = _FIRST_PSEUDO_STEP, 1.0
     solve_operating_points(s, circuit.matrix.lu, values, state, tile.has_deviations)
     failed = state.clock[STATUS] == FAILED
@@ -250,7 +243,7 @@ def net_voltages(circuit: AssembledCircuit, point: OperatingPoint) -> Array:
     """Return the simulated voltages of all nets at the operating point, V, (nets,)."""
     s = circuit.arrays
     found = point.x[s.row]
-    np.add.at(found, s.offsets[:, 0], point.sources.values[0][s.offsets[:, 1]] * s.offset_sign)
+    np.add.at(found, s.offsets[:, 0], point.sources[0][s.offsets[:, 1]] * s.offset_sign)
     return found
 
 
@@ -274,9 +267,12 @@ def clamped_rows(circuit: AssembledCircuit, bench: Bench, flat: FlatCircuit) -> 
     return np.array([one for one in rows if one[0] < circuit.nets.unknowns], dtype=np.float64).reshape(-1, 3)
 
 
-def _device_deviations(circuit: AssembledCircuit, flat: Sequence[FlatCircuit]) -> list[DeviceDeviations]:
-    """Return the deviations of each bench's transistors; circuits that share their transistors share one."""
-    found: list[DeviceDeviations] = []
+def _device_deviations(circuit: AssembledCircuit, flat: Sequence[FlatCircuit]) -> list[tuple[Array, Array]]:
+    """Return the deviations of each bench's devices, three-terminal and four-terminal, in rows of `arrays.TileValues`.
+
+    Circuits that share their transistors share both arrays.
+    """
+    found: list[tuple[Array, Array]] = []
     for k, one in enumerate(flat):
         if k and one.shared is flat[k - 1].shared:
             found.append(found[-1])
@@ -285,7 +281,7 @@ def _device_deviations(circuit: AssembledCircuit, flat: Sequence[FlatCircuit]) -
     return found
 
 
-def _deviations_of(circuit: AssembledCircuit, transistors: Iterable[Mos]) -> DeviceDeviations:
+def _deviations_of(circuit: AssembledCircuit, transistors: Iterable[Mos]) -> tuple[Array, Array]:
     three_terminal = np.zeros((len(circuit.three_terminal), 4))
     four_terminal = np.zeros((len(circuit.four_terminal), 2))
     four_terminal[:, 1] = 1.0
@@ -297,13 +293,14 @@ def _deviations_of(circuit: AssembledCircuit, transistors: Iterable[Mos]) -> Dev
             three_terminal[k, 2:] = both[1][0] - both[0][0], np.log(both[1][1] / both[0][1])
     for k, device in enumerate(circuit.four_terminal if drawn else ()):
         four_terminal[k] = drawn.get(device.parts[0], (0.0, 1.0))
-    return DeviceDeviations(three_terminal.ravel(), four_terminal.ravel())
+    return three_terminal.ravel(), four_terminal.ravel()
 
 
 def _source_breakpoints(
     circuit: AssembledCircuit, benches: Sequence[Bench], flat: Sequence[FlatCircuit]
-) -> list[SourceBreakpoints]:
-    found: list[SourceBreakpoints] = []
+) -> list[tuple[Array, Array]]:
+    """Return the breakpoints (n,), s, of each bench's sources, and the values (n, sources) there, V or A."""
+    found: list[tuple[Array, Array]] = []
     inner: list[Source] = []
     for k, (bench, own) in enumerate(zip(benches, flat, strict=True)):
         if k == 0 or own.shared is not flat[k - 1].shared:
@@ -313,13 +310,13 @@ def _source_breakpoints(
     return found
 
 
-def _breakpoints_of(circuit: AssembledCircuit, waveforms: Mapping[str, Waveform], end: float) -> SourceBreakpoints:
+def _breakpoints_of(circuit: AssembledCircuit, waveforms: Mapping[str, Waveform], end: float) -> tuple[Array, Array]:
     moving = {name: np.array(value).T for name, value in waveforms.items() if isinstance(value, tuple)}
     time = _breakpoint_times([corners for corners, _ in moving.values()], end)
     values = np.empty((len(time), len(circuit.source)))
     for name, index in circuit.source.items():
         values[:, index] = np.interp(time, *moving[name]) if name in moving else waveforms[name]
-    return SourceBreakpoints(time, values)
+    return time, values
 
 
 def _breakpoint_times(times: Sequence[Array], end: float) -> Array:

@@ -94,7 +94,7 @@ def record(benches: Sequence[Bench], timeout: float) -> RecordedTile:
         rows[1 : len(one.time) + 1, :, lane] = one.probes.T
         rows[len(one.time) + 1 :, :, lane] = one.probes[:, -1]
     clamps = clamped_rows(circuit, benches[0], flat[0])[:, :2].copy()
-    times, breakpoints = tuple(one.time for one in results), tuple(one.sources.time for one in points)
+    times, breakpoints = tuple(one.time for one in results), tuple(one.time for one in points)
     return RecordedTile(circuit, tile, benches[0].probes, times, breakpoints, rows, clamps)
 
 
@@ -159,63 +159,53 @@ def _bdf_coefficients(recorded: RecordedTile) -> Array:
     return found
 
 
-class _Weight(NamedTuple):
-    """The weight of a net, or of a three-terminal device, in an objective of a lane at a step."""
-
-    step: int
-    objective: int
-    place: int
-    lane: int
-    weight: float
-
-
 def _recorded_steps(recorded: RecordedTile, objectives: Sequence[Objective]) -> RecordedSteps:
     """Return the steps of the transients with the weights of the objectives at each."""
     nets, devices = _weights(recorded, objectives)
-    index_of = {step: k for k, step in enumerate(sorted({one.step for one in nets}))}
-    count = len(recorded.rows)
+    count, last = len(recorded.rows), int(max([0, *nets[:, 0], *devices[:, 0]]))
+    step, *places = nets[:, :4].astype(np.int64).T
+    weighted = np.unique(step)
     net_weight_index = np.full(count, -1, dtype=np.int64)
-    net_weights = np.zeros((len(index_of), len(objectives), len(recorded.circuit.net), LANES))
-    for one in nets:
-        net_weight_index[one.step] = index_of[one.step]
-        net_weights[index_of[one.step], one.objective, one.place, one.lane] += one.weight
-    devices.sort()
-    weights = np.zeros((len(devices), LANES))
-    for k, one in enumerate(devices):
-        weights[k, one.lane] = one.weight
+    net_weight_index[weighted] = np.arange(len(weighted))
+    net_weights = np.zeros((len(weighted), len(objectives), len(recorded.circuit.net), LANES))
+    np.add.at(net_weights, (net_weight_index[step], *places), nets[:, 4])
+    devices = devices[np.lexsort(devices.T[::-1])]
+    step, objective, place, lane = devices[:, :4].astype(np.int64).T
+    device_weight = np.zeros((len(devices), LANES))
+    device_weight[np.arange(len(devices)), lane] = devices[:, 4]
     return RecordedSteps(
         voltage=recorded.rows,
         alpha=_bdf_coefficients(recorded),
         net_weight_index=net_weight_index,
         net_weights=net_weights,
-        device_start=np.searchsorted([one.step for one in devices], np.arange(count + 1)).astype(np.int64),
-        device=np.array([(one.objective, one.place) for one in devices], dtype=np.int64).reshape(-1, 2),
-        device_weight=weights,
+        device_start=np.searchsorted(step, np.arange(count + 1)).astype(np.int64),
+        device=np.column_stack([objective, place]),
+        device_weight=device_weight,
         clamps=recorded.clamps,
-        last=max((one.step for one in (*nets, *devices)), default=0),
+        last=last,
     )
 
 
-def _weights(recorded: RecordedTile, objectives: Sequence[Objective]) -> tuple[list[_Weight], list[_Weight]]:
-    """Return the weights of nets and those of three-terminal devices in all objectives."""
+def _weights(recorded: RecordedTile, objectives: Sequence[Objective]) -> tuple[Array, Array]:
+    """Return the weights of nets and those of three-terminal devices in all objectives.
+
+    Each is (n, 5): step, objective, net or device, lane, weight.
+    """
     circuit = recorded.circuit
     place = {name: k for k, device in enumerate(circuit.three_terminal) for name in device.parts}
-    nets: list[_Weight] = []
-    devices: list[_Weight] = []
+    nets: list[tuple[float, ...]] = []
+    devices: list[tuple[float, ...]] = []
     for k, objective in enumerate(objectives):
         for lane, readings in enumerate(objective):
             for probe, times, weights in readings:
+                steps = _interpolation_weights(recorded.times[lane], times, weights)
                 if isinstance(probe, DrainCurrent):
-                    at = place[probe.device]
-                    devices += [
-                        _Weight(step, k, at, lane, part)
-                        for step, part in _interpolation_weights(recorded.times[lane], times, weights)
-                    ]
+                    devices += [(step, k, place[probe.device], lane, weight) for step, weight in steps]
                     continue
                 behind, direction = circuit.nets.behind(probe.source)
-                for step, part in _interpolation_weights(recorded.times[lane], times, direction * weights):
-                    nets += [_Weight(step, k, circuit.net[net], lane, part) for net in behind]
-    return nets, devices
+                for step, weight in steps:
+                    nets += [(step, k, circuit.net[net], lane, direction * weight) for net in behind]
+    return np.array(nets).reshape(-1, 5), np.array(devices).reshape(-1, 5)
 
 
 def _interpolation_weights(time: Array, times: Array, weights: Array) -> list[tuple[int, float]]:
