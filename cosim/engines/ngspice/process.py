@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf, isfinite
 from multiprocessing import Pipe
 from typing import Any
@@ -50,46 +49,25 @@ class ProcessDied(Exception):
         self.status = status
 
 
-@dataclass(frozen=True)
-class Request:
-    """A request to the ngspice process: a deck, and the analyses to run on it.
-
-    They are the one that it asks for (None), or others.
-    """
-
-    deck: str
-    analyses: Sequence[str] | None = None
-
-    @property
-    def title(self) -> str:
-        """Return the title of the request's deck, which is its first line."""
-        return self.deck.partition("\n")[0].lstrip("* ").strip()
-
-    def encode(self, seconds: float) -> bytes:
-        """Return the message for the ngspice process; `seconds` of its processor time are what the deck may take."""
-        limit = min(seconds, _LONGEST) if isfinite(seconds) else 0.0  # 0: no timer
-        content = {"deck": self.deck, "analyses": self.analyses, "folder": _folder(), "seconds": limit}
-        return json.dumps(content).encode()
-
-
-def ask_ngspice(request: Request, seconds: float = inf) -> list[Vectors] | Failure:
+def ask_ngspice(deck: str, analyses: Sequence[str] | None = None, seconds: float = inf) -> list[Vectors] | Failure:
     """Run a deck in the ngspice process and return its plots' vectors; it may take `seconds` of processor time.
 
-    Infinite `seconds` mean any. A process whose deck was refused gets no other: ngspice 39 keeps arrays of its parser
-    (numparam) that may be too short for the next deck, and circuits in a list whose bounds nobody checks. Where ngspice
-    dies, a line on stderr names the signal and the deck, which runs once more in a new process; where it dies again,
-    that is a Failure. Raises MissingToolError without libngspice.
+    analyses: those to run; None for the one that the deck asks for. Infinite `seconds` mean any. A process whose deck
+    was refused gets no other: ngspice 39 keeps arrays of its parser (numparam) that may be too short for the next deck,
+    and circuits in a list whose bounds nobody checks. Where ngspice dies, a line on stderr names the signal and the
+    deck, which runs once more in a new process; where it dies again, that is a Failure. Raises MissingToolError without
+    libngspice.
     """
     global _process
-    how = ""
+    how, title = "", deck.partition("\n")[0].lstrip("* ").strip()
     with _lock:
         for _ in range(_TRIES):
             if how:
-                _log.warning("ngspice ended by %s on %s; a new one runs it again", how, request.title)
+                _log.warning("ngspice ended by %s on %s; a new one runs it again", how, title)
             try:
                 if _process is None:
                     _process = NgspiceProcess()
-                found = _process.ask(request, seconds)
+                found = _process.ask(deck, analyses, seconds)
                 if isinstance(found, Failure) and found.kind is FailureKind.DECK:
                     _process.close()
                     _process = None
@@ -97,14 +75,14 @@ def ask_ngspice(request: Request, seconds: float = inf) -> list[Vectors] | Failu
             except ProcessDied as died:
                 _process = None
                 if died.status == -signal.SIGPROF:
-                    return Failure(FailureKind.TIMEOUT, f"after {seconds:g} s of processor time", request.deck)
+                    return Failure(FailureKind.TIMEOUT, f"after {seconds:g} s of processor time", deck)
                 how = format_status(died.status)
             except BaseException:  # Ctrl-C: nobody waits for the answer any more
                 if _process is not None:
                     _process.close()
                 _process = None
                 raise
-    return Failure(FailureKind.CRASH, f"ngspice ended by {how}, {_TRIES} times, on {request.title}", request.deck)
+    return Failure(FailureKind.CRASH, f"ngspice ended by {how}, {_TRIES} times, on {title}", deck)
 
 
 class NgspiceProcess:
@@ -131,12 +109,14 @@ class NgspiceProcess:
                 "or name another one with NGSPICE_LIBRARY_PATH"
             )
 
-    def ask(self, request: Request, seconds: float) -> list[Vectors] | Failure:
+    def ask(self, deck: str, analyses: Sequence[str] | None, seconds: float) -> list[Vectors] | Failure:
         """Return what a deck gives in the ngspice process. Raises ProcessDied."""
-        self._send(request.encode(seconds))
+        limit = min(seconds, _LONGEST) if isfinite(seconds) else 0.0  # 0: no timer
+        request = {"deck": deck, "analyses": analyses, "folder": _folder(), "seconds": limit}
+        self._send(json.dumps(request).encode())
         head, numbers = json.loads(self._receive()), self._receive()
         if "kind" in head:
-            return Failure(FailureKind[head["kind"]], str(head["words"]), request.deck)
+            return Failure(FailureKind[head["kind"]], str(head["words"]), deck)
         return _read_plots(head["plots"], numbers)
 
     def close(self) -> int:
@@ -232,7 +212,7 @@ def run_deck(deck: str, timeout: float = inf) -> Vectors | Failure:
     The deck carries its own `.options`, `.save` and one analysis line; timeout: seconds of processor time, inf for any
     number. Raises MissingToolError without libngspice.
     """
-    found = ask_ngspice(Request(deck), timeout)
+    found = ask_ngspice(deck, seconds=timeout)
     return found if isinstance(found, Failure) else found[0]
 
 
@@ -241,4 +221,4 @@ def run_analyses(deck: str, analyses: Sequence[str]) -> list[Vectors] | Failure:
 
     Returns the vectors of each one's first plot, complex ones as they are. Raises MissingToolError without libngspice.
     """
-    return ask_ngspice(Request(deck, tuple(analyses)))
+    return ask_ngspice(deck, analyses)
