@@ -31,9 +31,10 @@ from cosim.engines.engine import (
     Progress,
     Run,
     Simulator,
+    Waveforms,
 )
 from cosim.engines.simulation.read import ReadPlan, find_stop, read_inference
-from cosim.engines.simulation.single import SimulationResult, beyond_it, fallback_of, run_alone, run_benches
+from cosim.engines.simulation.single import beyond_it, fallback_of, run_alone, run_benches
 from cosim.engines.simulation.workers import Lost, WorkerPool, run_tasks
 from cosim.engines.table import simulator_named
 
@@ -79,19 +80,19 @@ def infer_alone(simulator: Simulator, tile: BenchGroup, timeout: float) -> list[
 
     timeout: second for each bench.
     """
-    return _read(simulator, tile, [SimulationResult(one) for one in run_alone(simulator, tile.benches, timeout)])
+    return _read(simulator, tile, [(one, "") for one in run_alone(simulator, tile.benches, timeout)])
 
 
-def _read(simulator: Simulator, tile: BenchGroup, ran: Sequence[SimulationResult]) -> list[Outcome]:
-    found: list[Outcome] = []
-    for one, bench, plan in zip(ran, tile.benches, tile.plans, strict=True):
-        if isinstance(one.found, Failure):
-            found.append(one.found)
-        elif short := find_stop(one.found, plan):
-            found.append(Failure(FailureKind.CONVERGENCE, short, simulator.write(bench)))
+def _read(simulator: Simulator, tile: BenchGroup, ran: Sequence[tuple[Waveforms | Failure, str]]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    for (found, elsewhere), bench, plan in zip(ran, tile.benches, tile.plans, strict=True):
+        if isinstance(found, Failure):
+            outcomes.append(found)
+        elif short := find_stop(found, plan):
+            outcomes.append(Failure(FailureKind.CONVERGENCE, short, simulator.write(bench)))
         else:
-            found.append(replace(read_inference(one.found, plan), elsewhere=one.elsewhere))
-    return found
+            outcomes.append(replace(read_inference(found, plan), elsewhere=elsewhere))
+    return outcomes
 
 
 def run_inferences(

@@ -10,6 +10,7 @@ leaves of it is not in it. A quantiser's comparators have no memory: the size of
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,11 @@ class Meter:
 
 @dataclass(frozen=True)
 class Margin:
-    """Measurement of a decision margin in a simulation.
+    """Measurement of a memory's decision margin in a simulation, ampere.
 
-    Measurement of a memory's margin, ampere: the current of `device`, when the share `close` of the frame is over, from
-    the nearest of those at which a decision turns. thresholds: these, from the currents of `lines`, transistors;
-    started: whether the state is not 0 before the first frame; pulse: what moves the memory behind the decision, in
-    steps, where a quantiser does.
+    It is the current of `device`, when the share `close` of the frame is over, from the nearest of those at which a
+    decision turns. thresholds: these, from the currents of `lines`, transistors; started: whether the state is not 0
+    before the first frame; pulse: what moves the memory behind the decision, in steps, where a quantiser does.
     """
 
     device: str
@@ -192,27 +192,18 @@ def _mean(time: Array, values: Array, window: tuple[float, float]) -> Array:
     return np.asarray(np.trapezoid(whole, at, axis=-1) / (window[1] - window[0]))
 
 
-@dataclass(frozen=True)
-class _Scaled:
-    """A function from a cell's line currents to its thresholds, with its bias currents `scale` times nominal."""
-
-    cell: CellEquations[Any, Any, Any]
-    scale: float
-
-    def __call__(self, lines: Sequence[Array]) -> SwitchingThresholds:
-        found = unit_of(self.cell.node).switching_thresholds(self.cell, [line / self.scale for line in lines])
-        off, on = (tuple(one * self.scale for one in few) for few in (found.while_off, found.while_on))
-        return SwitchingThresholds(off, on)
+def _scaled_thresholds(
+    cell: CellEquations[Any, Any, Any], scale: float, lines: Sequence[Array] = ()
+) -> SwitchingThresholds:
+    """Return a cell's thresholds by the currents of its lines, with its bias currents `scale` times nominal."""
+    found = unit_of(cell.node).switching_thresholds(cell, [line / scale for line in lines])
+    off, on = (tuple(one * scale for one in few) for few in (found.while_off, found.while_on))
+    return SwitchingThresholds(off, on)
 
 
-@dataclass(frozen=True)
-class _Fixed:
-    """A function that returns the thresholds of a cell whose thresholds do not move."""
-
-    found: SwitchingThresholds
-
-    def __call__(self, lines: Sequence[Array]) -> SwitchingThresholds:
-        return self.found
+def _fixed_thresholds(found: SwitchingThresholds, lines: Sequence[Array]) -> SwitchingThresholds:
+    """Return the thresholds of a cell whose thresholds do not move."""
+    return found
 
 
 def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
@@ -229,9 +220,12 @@ def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
     for node in graph.of(ThresholdUnit):
         own = bool(graph.into(node.name, "beta"))
         factors = (moving if own else fixed).cells.get(node.name)
-        thresholds = _Scaled(cell_of(graph, node, design.calibration, factors), there.bias_scale)
-        lines = tuple(roles[instance(pin), "bias"] for pin in assembly.cell_bias[node.name][:2]) if own else ()
-        thresholds = thresholds if own else _Fixed(thresholds(()))
+        cell = cell_of(graph, node, design.calibration, factors)
+        if own:
+            lines = tuple(roles[instance(pin), "bias"] for pin in assembly.cell_bias[node.name][:2])
+            thresholds = partial(_scaled_thresholds, cell, there.bias_scale)
+        else:
+            lines, thresholds = (), partial(_fixed_thresholds, _scaled_thresholds(cell, there.bias_scale))
         diode = roles[instance(f"cand_{net(node.name)}"), "candidate"]
         pulse = assembly.drives.get(node.name)
         if pulse is not None:

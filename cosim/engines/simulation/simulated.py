@@ -64,8 +64,7 @@ class SimulatorEngine:
         point that samples start from, in which a chip's bench sets every cell.
         """
         bench = inference_bench(design, test_set.x[0, :1], run.timing, run.condition, run.chip)
-        (ran,) = run_benches(self.simulator, [held(bench, run.timing.reset_end)], DEFAULT_TIMEOUT)
-        waves = ran.found
+        ((waves, _),) = run_benches(self.simulator, [held(bench, run.timing.reset_end)], DEFAULT_TIMEOUT)
         if isinstance(waves, Failure):
             return waves
         threshold = STATE_LEVEL * run.standing(design).technology.supply

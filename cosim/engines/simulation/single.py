@@ -1,7 +1,6 @@
 """Benches in a simulator, from this process: side by side where it has lanes, and what it cannot run by another one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cosim.base.errors import MissingToolError, SimulationError
 from cosim.circuit.bench import Bench
@@ -9,31 +8,21 @@ from cosim.engines.engine import DEFAULT_TIMEOUT, Batched, Failure, FailureKind,
 from cosim.engines.table import NGSPICE, simulator_named
 
 
-@dataclass(frozen=True)
-class SimulationResult:
-    """Result of one simulated bench.
-
-    elsewhere: which simulator ran it in place of the one that was asked, and why; empty for none.
-    """
-
-    found: Waveforms | Failure
-    elsewhere: str = ""
-
-
-def run_benches(simulator: Simulator, benches: Sequence[Bench], timeout: float) -> list[SimulationResult]:
+def run_benches(
+    simulator: Simulator, benches: Sequence[Bench], timeout: float
+) -> list[tuple[Waveforms | Failure, str]]:
     """Simulate at most `lanes` benches for at most `timeout` seconds each.
 
-    What a Batched simulator has no model for runs in its fallback, unless that is not installed.
+    What a Batched simulator has no model for runs in its fallback, unless that is not installed: the text beside each
+    result says which simulator ran in place of the one that was asked, and why; it is empty for none.
     """
     found = run_alone(simulator, benches, timeout)
     beyond = {k: why for k, one in enumerate(found) if (why := beyond_it(one))}
     other = fallback_of(simulator) if beyond else None
     if other is None:
-        return [SimulationResult(one) for one in found]
+        return [(one, "") for one in found]
     return [
-        SimulationResult(other.run(bench, timeout), f"{other.name}: {beyond[k]}")
-        if k in beyond
-        else SimulationResult(one)
+        (other.run(bench, timeout), f"{other.name}: {beyond[k]}") if k in beyond else (one, "")
         for k, (bench, one) in enumerate(zip(benches, found, strict=True))
     ]
 
@@ -68,7 +57,7 @@ def run_bench(bench: Bench, what: str, simulator: str = NGSPICE) -> Waveforms:
 
     Raises SimulationError that begins with `what`, MissingToolError without the simulator.
     """
-    (ran,) = run_benches(simulator_named(simulator), [bench], DEFAULT_TIMEOUT)
-    if isinstance(ran.found, Failure):
-        raise SimulationError(f"{what}: {ran.found.kind.value}: {ran.found.detail}")
-    return ran.found
+    ((found, _),) = run_benches(simulator_named(simulator), [bench], DEFAULT_TIMEOUT)
+    if isinstance(found, Failure):
+        raise SimulationError(f"{what}: {found.kind.value}: {found.detail}")
+    return found

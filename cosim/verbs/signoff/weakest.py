@@ -138,12 +138,12 @@ def _largest(benches: Sequence[Bench], devices: Sequence[Mos], run: Run, limit: 
     (most, where), simulator = limit, simulator_named(run.engine)
     worst: dict[str, tuple[float, str]] = {}
     for k in range(0, len(benches), simulator.lanes):
-        for ran in run_benches(simulator, benches[k : k + simulator.lanes], run.timeout):
-            if isinstance(ran.found, Failure):
-                shown = f"a simulation failed: {ran.found.kind.value}"
+        for waves, _ in run_benches(simulator, benches[k : k + simulator.lanes], run.timeout):
+            if isinstance(waves, Failure):
+                shown = f"a simulation failed: {waves.kind.value}"
                 yield Finding("voltages", None, shown, f"<= {most:g} V", met=False, where=where)
                 return
-            for name, found in largest_voltages(ran.found, devices).items():
+            for name, found in largest_voltages(waves, devices).items():
                 worst[name] = max(worst.get(name, found), found, key=lambda one: one[0])
     for name, (volts, device) in worst.items():
         shown = format_quantity(volts, "V")
