@@ -25,7 +25,7 @@ Static: the lag of currents behind their edges is left to ngspice (cosim.engines
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -36,7 +36,6 @@ from cosim.cells.assembly import Assembly
 from cosim.cells.blocks import BLOCKS
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
-from cosim.engines.behavioral.effects import Deviations
 from cosim.engines.behavioral.evaluate import (
     BehavioralTrace,
     cell_of,
@@ -63,58 +62,7 @@ from cosim.units.table import unit_of
 from cosim.variation.draws import Chip
 from cosim.variation.noise import NoiseSimulation
 
-
-@dataclass(frozen=True)
-class Feed:
-    """Supply of a circuit, from which the behavioral engine computes power.
-
-    supply: V; bias_total: sum of the bias-pin currents, A; closes: when each stage decides, fraction of a frame; rails:
-    the signals that have a line n; strength: signal -> how much stronger its own diodes are built, if not 1; around:
-    blocks around the network -> their constant current, A.
-    """
-
-    supply: float
-    bias_total: float
-    closes: Sequence[float]
-    rails: frozenset[str]
-    strength: Mapping[str, float]
-    around: Mapping[str, float] = field(default_factory=dict[str, float])
-
-
-def estimate_power(
-    graph: Sized,
-    calibration: Calibration,
-    trace: BehavioralTrace,
-    feed: Feed,
-    deviations: Deviations = Deviations(),
-) -> dict[str, Array]:
-    """Compute each block's mean power per frame from behavioral currents, watt, (n, time).
-
-    deviations: those of the trace.
-    """
-    constant = dict.fromkeys(BLOCKS, 0.0) | dict(feed.around)
-    total = {block: np.full(trace.readout.shape[:2], feed.supply * amp) for block, amp in constant.items()}
-    total["bias"] += feed.supply * feed.bias_total
-    decides, changes = _moments(graph, feed.closes)
-    begins = sorted({0.0, *decides.values(), *changes.values()})
-    for begin, duration in zip(begins, np.diff([*begins, 1.0]), strict=True):
-        standing = trace
-        if begin < begins[-1]:
-            states = {
-                node.name: _at(trace.states[node.name], node.start, arrived=changes[node.name] <= begin)
-                for node in graph.memories
-            }
-            standing = evaluate_held(graph, calibration, trace, states, deviations)
-        decided = {name: moment <= begin for name, moment in decides.items()}
-        cells = [
-            _cell_current(graph, calibration, node, standing, partial(_update, trace, node, decided=decided[node.name]))
-            for node in graph.memories
-        ]
-        currents = _block_currents(graph, standing, calibration.mirror.push, feed)
-        currents["cells"] = sum(cells, np.zeros(trace.readout.shape[:2]))
-        for block, current in currents.items():
-            total[block] = total[block] + feed.supply * duration * current
-    return total
+_STRENGTH = {PEDESTAL: PEDESTAL_STRENGTH}  # signal -> how much stronger its own diodes are built, if not 1
 
 
 def _at(now: States, first: int, *, arrived: bool) -> States:
@@ -153,21 +101,23 @@ def _cell_current(
     return unit_of(node).supply_current(replace(cell_of(graph, node, calibration), values=values), signals)
 
 
-def _block_currents(graph: Sized, trace: BehavioralTrace, push: float, feed: Feed) -> dict[str, Array]:
+def _block_currents(design: Design, trace: BehavioralTrace) -> dict[str, Array]:
     """Supply current, (n, time) in ampere, of every block but bias and cells."""
-    current, strength, nothing = trace.currents, feed.strength, np.zeros(trace.readout.shape[:2])
+    graph, push, around = design.graph, design.calibration.mirror.push, design.assembly.around
+    current, nothing = trace.currents, np.zeros(trace.readout.shape[:2])
     sources = graph.of(InputCurrent, UnitCurrent, Pedestal)
     rows = (_pulled(graph, node.name, trace) for node in graph.of(Rectifier, Memory))
     outputs = [node.name for node in graph.of(Output)]
     readout = sum((_output_current(graph, name, trace) for name in outputs), nothing)
     decision = {}
-    if "decision" in feed.around:
+    if "decision" in around.blocks:
         decision = {"decision": sum((np.maximum(current[name], 0.0) for name in outputs), nothing)}
         readout = readout - decision["decision"]
     return decision | {
-        "inputs": sum((strength.get(node.name, 1) * current[node.name] for node in sources), nothing),
+        "inputs": sum((_STRENGTH.get(node.name, 1) * current[node.name] for node in sources), nothing),
         "rails": sum(
-            (strength.get(name, 1) * push * current[name] for name in sorted(feed.rails)), _compared(graph, trace, push)
+            (_STRENGTH.get(name, 1) * push * current[name] for name in sorted(design.assembly.rails)),
+            _compared(graph, trace, push),
         ),
         "rows": sum(rows, nothing),
         "readout": readout,
@@ -239,14 +189,31 @@ def behavioral_power(
     chip: Chip | None = None,
 ) -> dict[str, Array]:
     """Compute the mean power per frame of each block from a behavioral trace, watt, (n, time)."""
-    there, assembly = standing(design, condition, chip), design.assembly
-    around, strength = around_currents(assembly, pins := design.bias_pins(there)), {PEDESTAL: PEDESTAL_STRENGTH}
+    there, assembly, graph = standing(design, condition, chip), design.assembly, design.graph
+    deviations, pins = deviations_of(design, there, chip), design.bias_pins(there)
+    supply, shape = there.technology.supply, trace.readout.shape[:2]
+    constant = dict.fromkeys(BLOCKS, 0.0) | around_currents(assembly, pins)
+    total = {block: np.full(shape, supply * amp) for block, amp in constant.items()}
     bias = sum(current for pin, current in pins.items() if pin not in assembly.around.pins)
-    bias += sum(pins[pin] for pin in assembly.pushed)
-    closes = timing.closes(len(assembly.clocks))
-    feed = Feed(there.technology.supply, bias, closes, assembly.rails, strength, around)
-    blocks = estimate_power(design.graph, design.calibration, trace, feed, deviations_of(design, there, chip))
-    return {name: there.bias_scale * power for name, power in blocks.items()}
+    total["bias"] += supply * (bias + sum(pins[pin] for pin in assembly.pushed))
+    decides, changes = _moments(graph, timing.closes(len(assembly.clocks)))
+    begins = sorted({0.0, *decides.values(), *changes.values()})
+    for begin, duration in zip(begins, np.diff([*begins, 1.0]), strict=True):
+        still = trace
+        if begin < begins[-1]:
+            states = {
+                node.name: _at(trace.states[node.name], node.start, arrived=changes[node.name] <= begin)
+                for node in graph.memories
+            }
+            still = evaluate_held(graph, design.calibration, trace, states, deviations)
+        currents = _block_currents(design, still)
+        currents["cells"] = np.zeros(shape)
+        for node in graph.memories:
+            updated = partial(_update, trace, node, decided=decides[node.name] <= begin)
+            currents["cells"] = currents["cells"] + _cell_current(graph, design.calibration, node, still, updated)
+        for block, current in currents.items():
+            total[block] = total[block] + supply * duration * current
+    return {name: there.bias_scale * power for name, power in total.items()}
 
 
 def supply_current(design: Design, frames: int = 8) -> float:

@@ -37,10 +37,9 @@ IEEE Trans. Circuits Syst. I 56 (2009) 1844. Where regeneration has time, frozen
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,26 +221,16 @@ _TRIMMED = 2.0  # largest ratio of a trimmed length to the nominal one
 
 
 @dataclass(frozen=True)
-class CandidateLoad:
-    """Loads of a sampled candidate, for behavioral noise.
-
-    They are the capacitance of its diode's net, and of that behind its sample gate, farad.
-    """
-
-    candidate: float
-    hold: float
-
-
-@dataclass(frozen=True)
 class Loads:
     """Loads of a design's nets, from which behavioral noise follows.
 
-    farads: net -> capacitance; held: memory -> its candidate; diodes: bias pin -> devices of its diode; levels, sinks:
-    memory -> the pin of its level and of its pedestal, where it has them.
+    farads: net -> capacitance; held: memory -> those of its candidate's diode and of the net behind its sample gate;
+    diodes: bias pin -> devices of its diode; levels, sinks: memory -> the pin of its level and of its pedestal, where
+    it has them.
     """
 
     farads: Mapping[str, float]
-    held: Mapping[str, CandidateLoad]
+    held: Mapping[str, tuple[float, float]]
     diodes: Mapping[str, int]
     levels: Mapping[str, str]
     sinks: Mapping[str, str]
@@ -307,7 +296,8 @@ def _ends(mos: Mos, device: DeviceNoise) -> list[tuple[str, float]]:
     return [(mos.gate, device.diode)] if mos.gate == mos.drain else [(mos.gate, device.gate), (mos.drain, device.drain)]
 
 
-def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[str, float]) -> CandidateLoad:
+def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[str, float]) -> tuple[float, float]:
+    """Return the capacitance of a memory's candidate, F, and of the net behind its sample gate."""
     if not unit_of(node).samples_candidate:
         raise InputError(
             f"{node.name} holds an analog state, and noise is modelled where a sample gate "
@@ -315,7 +305,7 @@ def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[
         )
     candidate = design.assembly.candidates[node.name]
     hold = next(mos.drain for mos in devices if mos.role == "switch" and mos.source == candidate)
-    return CandidateLoad(farads[candidate], farads[hold])
+    return farads[candidate], farads[hold]
 
 
 def _pins(carriers: Sequence[Mos], instances: Mapping[str, str], role: str) -> dict[str, str]:
@@ -332,14 +322,6 @@ CHARGE = 1.602176634e-19  # C
 FLICKER_FROM = 1.0  # Hz
 _LEAST = 1e-13  # A; a diode that carries less is taken to be as slow as this one
 Key = tuple[str, str, bool]  # of a signal or a pin; its line, "p", "n", "bias" or "candidate"; whether it is read late
-
-
-class SignalNoise(Protocol):
-    """A function of the behavioral noise model that returns the current of a signal."""
-
-    def __call__(self, source: str, *, late: bool) -> Array:
-        """Return the current of a signal, or with `late` that of the frame before, (n, time), ampere."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -413,9 +395,12 @@ def _edges(
 
 
 class Candidates:
-    """Behavioral noise of candidates at the currents of one evaluation."""
+    """Behavioral noise of candidates at the currents of one evaluation.
 
-    def __init__(self, model: NoiseModel, currents: SignalNoise) -> None:
+    currents: (source, late=...) -> the current of a signal, or that of the frame before, (n, time), ampere.
+    """
+
+    def __init__(self, model: NoiseModel, currents: Callable[..., Array]) -> None:
         self.model, self.currents = model, currents
         self.graph, self.assembly = model.design.graph, model.design.assembly
         self.lines: dict[Key, NoiseNode] = {}
@@ -427,11 +412,11 @@ class Candidates:
         open, A, (n, time)."""
         if self.model.noise.flat:
             return np.full(candidate.shape, self.model.noise.flat)
-        held, key = self.model.loads.held[node.name], (node.name, "candidate", False)
+        (at_diode, at_hold), key = self.model.loads.held[node.name], (node.name, "candidate", False)
         diode = Flow("cell_p", np.maximum(self.model.scale * candidate, _LEAST), 1.0)
         flows, into = self._row(node.name)
-        self.lines[key] = self._line(diode, held.candidate + held.hold, flows, into)
-        share = held.candidate / (held.hold * (held.hold + held.candidate))
+        self.lines[key] = self._line(diode, at_diode + at_hold, flows, into)
+        share = at_diode / (at_hold * (at_hold + at_diode))
         gate = self._conductance(diode) ** 2 * CHARGE * self.model.u_t * share
         return np.sqrt(self.covariance(key, key) + self._drift(key) + gate) / self.model.scale
 
