@@ -1,17 +1,15 @@
 """The engines: an entry each, loaded when it is asked for. One more is a folder and an entry here."""
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cosim.base.errors import InputError
+from cosim.base.errors import InputError, MissingToolError
+from cosim.base.resources import install_command
 
 if TYPE_CHECKING:
     from cosim.engines.engine import Simulator
-import importlib.util
-
-from cosim.base.errors import MissingToolError
-from cosim.base.resources import install_command
 
 INSTALL_NUMBA = install_command("batch")
 INSTALL_CUDA = install_command("cuda")
@@ -73,7 +71,6 @@ def _vacask() -> object:
 
 
 def _batch() -> object:
-
     check_numba()  # before its modules, which are compiled with it
     from cosim.engines.batch.simulator import BatchSimulator
 
@@ -81,7 +78,6 @@ def _batch() -> object:
 
 
 def _cuda() -> object:
-
     check_cuda()
     from cosim.engines.batch.device.transient import run_transients_on_device
     from cosim.engines.batch.simulator import BatchSimulator

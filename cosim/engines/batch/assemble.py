@@ -96,16 +96,15 @@ _PLACES = {
     "gate_lines": slice(3, 7),
     "drain_lines": slice(3, 7),
     "three_terminal": slice(4, 10),
+    "four_terminal": slice(5, 14),
 }
 
 
 def _matrix_places(matrix: MatrixLayout, name: str, values: NDArray[Any]) -> NDArray[Any]:
     """Return an array of the circuit with its entry numbers of the pattern replaced by places in the matrix."""
-    columns = slice(5, 14) if name == "four_terminal" else _PLACES.get(name)
-    if columns is None:
-        return values
     found = values.copy()
-    found[:, columns] = matrix.matrix_rows(found[:, columns])
+    if columns := _PLACES.get(name):
+        found[:, columns] = matrix.matrix_rows(found[:, columns])
     return found
 
 

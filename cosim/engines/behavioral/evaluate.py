@@ -80,7 +80,7 @@ def evaluate_noisy(model: NoiseModel, inputs: EncodedInputs, deviations: Deviati
     The `candidates` of the trace are without it.
     """
     graph = model.design.graph
-    engine = _Engine(graph, model.design.calibration, deviations, ideal=False).with_noise(model)
+    engine = _Engine(graph, model.design.calibration, deviations, ideal=False, noise=model)
     return engine.run(_source_currents(graph, inputs.units))
 
 
@@ -157,8 +157,9 @@ class _Engine:
         held: Mapping[str, States] | None = None,
         *,
         ideal: bool,
+        noise: NoiseModel | None = None,
     ) -> None:
-        self.noise: Candidates | None = None
+        self.noise = None if noise is None else Candidates(noise, self.arriving)
         self.first = 0  # number of the first frame
         self.sigmas: dict[str, Array] = {}
         self.frozen: dict[str, Array] = {}
@@ -171,10 +172,6 @@ class _Engine:
         self.candidates: dict[str, Array] = {}
         self.states: dict[str, States] = {}
         self.readout: dict[int, Array] = {}
-
-    def with_noise(self, model: NoiseModel | None) -> "_Engine":
-        self.noise = None if model is None else Candidates(model, self.arriving)
-        return self
 
     def run(self, sources: Mapping[str, Array]) -> BehavioralTrace:
         if self.held is not None:
@@ -220,8 +217,8 @@ class _Engine:
         shape = next(iter(sources.values())).shape
         late, frames = self.reset(shape[0]), list["_Engine"]()
         for t in range(shape[1]):
-            frame = _Engine(self.graph, self.calibration, self.deviations, ideal=self.ideal)
-            frame.with_noise(None if self.noise is None else self.noise.model)
+            noise = None if self.noise is None else self.noise.model
+            frame = _Engine(self.graph, self.calibration, self.deviations, ideal=self.ideal, noise=noise)
             frame.late, frame.first = late, t
             if frames:
                 frame.before = {name: states[:, 0] for name, states in frames[-1].states.items()}

@@ -27,19 +27,8 @@ from cosim.technology.types import Technology
 Array = NDArray[np.float64]
 _TOLERANCES = Tolerances(gmin=1e-14)  # tighter ones end in no operating point where self-cascodes carry picoamperes
 _STIMULUS = "vstimulus stimulus 0 dc 0 ac 1\nrstimulus stimulus 0 1e3\n"  # `.noise` wants an input; it drives nothing
+_BAND = f"dec 10 {format_number(1.0)} {format_number(1e7)}"  # frequencies: ten in a decade, from and to Hz
 BEFORE = 0.005  # of a frame, before the last stage closes
-
-
-@dataclass(frozen=True)
-class FrequencyBand:
-    """Frequencies of an ngspice analysis, Hz, so many in a decade."""
-
-    low: float = 1.0
-    high: float = 1e7
-    points: int = 10
-
-    def __str__(self) -> str:
-        return f"dec {self.points} {format_number(self.low)} {format_number(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ class Spectrum:
 
     @property
     def variance(self) -> float:
-        """Return the net's noise by ngspice, V^2, over the band that was asked for."""
+        """Return the net's noise by ngspice, V^2, over the band of the analysis."""
         return float(np.trapezoid(self.density * self.frequency, np.log(self.frequency)))
 
 
@@ -69,17 +58,13 @@ def analyse(circuit: Circuit, technology: Technology, lines: Sequence[str], anal
 
 
 def net_noise(
-    circuit: Circuit,
-    technology: Technology,
-    lines: Sequence[str],
-    nets: Sequence[str],
-    band: FrequencyBand = FrequencyBand(),
+    circuit: Circuit, technology: Technology, lines: Sequence[str], nets: Sequence[str]
 ) -> tuple[dict[str, float], dict[str, Spectrum]]:
     """Return, by ngspice, a circuit's operating point, net -> V, and the noise of each of `nets`, V^2/Hz.
 
     Raises as `analyse`.
     """
-    asked = ["op", *(f"noise v({net}) vstimulus {band}" for net in nets)]
+    asked = ["op", *(f"noise v({net}) vstimulus {_BAND}" for net in nets)]
     point, *spectra = analyse(circuit, technology, [_STIMULUS.rstrip(), *lines], asked)
     voltages = {name: float(values[0]) for name, values in point.items() if "#" not in name}
     noises = {
@@ -89,9 +74,7 @@ def net_noise(
     return voltages, noises
 
 
-def held_noise(
-    design: Design, x: Array, frame: int, band: FrequencyBand = FrequencyBand()
-) -> tuple[dict[str, Spectrum], dict[str, float]]:
+def held_noise(design: Design, x: Array, frame: int) -> tuple[dict[str, Spectrum], dict[str, float]]:
     """Return memory -> noise of its hold node, before the last decision of a frame of a raw sample x (time, features);
     and net -> V there. Raises SimulationError where ngspice fails, MissingToolError without it."""
     circuit, voltages = held_circuit(design, x, frame)
@@ -100,7 +83,7 @@ def held_noise(
     lines = [f"rlatch{k} {net} {rail} 1e12" for k, (net, rail) in enumerate(zip(latches, rails, strict=True))]
     lines += [f".nodeset v({net})={volt:.9g}" for net, volt in voltages.items()]
     holds = {cell: hold_net(circuit, candidate) for cell, candidate in design.assembly.candidates.items()}
-    point, noises = net_noise(circuit, design.technology, lines, list(holds.values()), band)
+    point, noises = net_noise(circuit, design.technology, lines, list(holds.values()))
     return {cell: noises[net] for cell, net in holds.items()}, point
 
 

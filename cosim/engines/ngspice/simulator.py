@@ -67,16 +67,11 @@ def run_from_rest(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
     A failure carries the deck of the bench as it was given, which finds the resting point by itself. timeout: seconds
     of the processor for each deck.
     """
-    found = run_started(bench, timeout)
+    point = resting_point(bench, timeout)
+    found = point if isinstance(point, Failure) else run_bench(started(bench, point), timeout)
     if isinstance(found, Failure) and found.kind is FailureKind.CONVERGENCE:
         found = run_bench(relaxed(bench), timeout)
     return replace(found, deck=format_bench(bench)) if isinstance(found, Failure) else found
-
-
-def run_started(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
-    """Simulate a transient in ngspice from its resting point; timeout: seconds of the processor for either."""
-    point = resting_point(bench, timeout)
-    return point if isinstance(point, Failure) else run_bench(started(bench, point), timeout)
 
 
 def resting_point(bench: Bench, timeout: float = inf) -> Point | Failure:
