@@ -80,7 +80,8 @@ def evaluate_noisy(model: NoiseModel, inputs: EncodedInputs, deviations: Deviati
     The `candidates` of the trace are without it.
     """
     graph = model.design.graph
-    engine = _Engine(graph, model.design.calibration, deviations, ideal=False, noise=model)
+    engine = _Engine(graph, model.design.calibration, deviations, ideal=False)
+    engine.noise = Candidates(model, engine.arriving)
     return engine.run(_source_currents(graph, inputs.units))
 
 
@@ -157,9 +158,8 @@ class _Engine:
         held: Mapping[str, States] | None = None,
         *,
         ideal: bool,
-        noise: NoiseModel | None = None,
     ) -> None:
-        self.noise = None if noise is None else Candidates(noise, self.arriving)
+        self.noise: Candidates | None = None
         self.first = 0  # number of the first frame
         self.sigmas: dict[str, Array] = {}
         self.frozen: dict[str, Array] = {}
@@ -217,8 +217,9 @@ class _Engine:
         shape = next(iter(sources.values())).shape
         late, frames = self.reset(shape[0]), list["_Engine"]()
         for t in range(shape[1]):
-            noise = None if self.noise is None else self.noise.model
-            frame = _Engine(self.graph, self.calibration, self.deviations, ideal=self.ideal, noise=noise)
+            frame = _Engine(self.graph, self.calibration, self.deviations, ideal=self.ideal)
+            if self.noise is not None:
+                frame.noise = Candidates(self.noise.model, frame.arriving)
             frame.late, frame.first = late, t
             if frames:
                 frame.before = {name: states[:, 0] for name, states in frames[-1].states.items()}
