@@ -4,6 +4,8 @@ dataclasses as JSON objects.
 Readers raise InputError that names the file, the field, the limit, and `repair`: what to do about it.
 """
 
+import csv
+import io
 import json
 import os
 import re
@@ -11,7 +13,7 @@ import reprlib
 import stat
 import tomllib
 import warnings
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -32,6 +34,16 @@ _WORDS = {
 }  # fmt: skip
 
 T = TypeVar("T")
+
+
+def format_csv(fields: Sequence[str], rows: Iterable[Iterable[object]], digits: int | None = None) -> str:
+    """Return a table as CSV, a line for each row under the names of its fields; numbers at `digits`, None for all."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(fields)
+    for row in rows:
+        writer.writerow([f"{one:.{digits}g}" if digits and isinstance(one, float) else one for one in row])
+    return text.getvalue()
 
 
 def open_file(path: Path, repair: str) -> BinaryIO:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cosim.base.errors import InputError
 from cosim.base.seal import read_sealed_text, seal_text
-from cosim.base.text import is_file, listed, parsing, shown_name
+from cosim.base.text import format_csv, is_file, listed, parsing, shown_name
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos, block_of
 from cosim.compiler.design import Design, block_areas, network_hash
 from cosim.mask.checks import Checked
@@ -30,11 +30,7 @@ _AGAIN = "draw this network again with cosim layout"
 
 def table(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """Format rows of figures of a layout as CSV, numbers at 6 digits."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(fields)
-    writer.writerows([f"{one:.6g}" if isinstance(one, float) else one for one in row] for row in rows)
-    return text.getvalue()
+    return format_csv(fields, rows, 6)
 
 
 def area_rows(chip: DrawnChip, design: Design) -> list[tuple[str, float, float, float]]:

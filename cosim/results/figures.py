@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from cosim.base.write import write_atomically
+from cosim.results.html import Picture
 
 BLACK, BLUE, ORANGE, GREEN, RED = "#000000", "#0072b2", "#e69f00", "#009e73", "#d55e00"
 SKY, PURPLE, YELLOW, GREY, LIGHT = "#56b4e9", "#cc79a7", "#f0e442", "#767676", "#d9d9d9"
@@ -115,3 +116,8 @@ def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
     figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
     return buffer.getvalue()
+
+
+def picture_of(figure: Figure, alt: str, caption: str, least: int = 0, kind: Literal["svg", "png"] = "svg") -> Picture:
+    """Return a figure as a picture of a page. least: pixels under which it is not narrowed but scrolled."""
+    return Picture("svg+xml" if kind == "svg" else "png", figure_bytes(figure, kind), alt, caption, least)

@@ -18,7 +18,7 @@ from cosim.base.quantities import format_quantity
 from cosim.network.automaton import Automaton
 from cosim.network.automaton_in import automaton_in
 from cosim.network.types import Network
-from cosim.results.figures import BLUE, GREY, RED, Axes, Figure, figure_bytes, styled
+from cosim.results.figures import BLUE, GREY, RED, Axes, Figure, picture_of, styled
 from cosim.results.html import Picture
 from cosim.results.metrics import percent
 from cosim.results.page import Blocks, Grid, Table
@@ -359,7 +359,7 @@ def _graph(automaton: Automaton, found: Transitions | None) -> Picture:
     if found is not None:
         caption += " Dashed: never taken. Red: led to a wrong state."
     alt = f"Graph of an automaton. {describe_automaton(automaton)}"
-    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption, wide)
+    return picture_of(figure, alt, caption, wide)
 
 
 def _table(automaton: Automaton) -> Table:

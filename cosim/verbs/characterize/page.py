@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cosim.base.quantities import format_quantity
-from cosim.results.figures import figure_bytes
+from cosim.results.figures import picture_of
 from cosim.results.html import Picture
 from cosim.results.page import Facts, Page, PageSubject, Section, Table
 from cosim.technology.calibration import Calibration
@@ -89,7 +89,7 @@ def ladder_page(
 
 def _ladder_section(study: LadderStudy, one: LadderCondition) -> Section:
     title = say_conditions(one.technology)
-    picture = Picture("png", figure_bytes(draw_staircase(study, one.traces, title), "png"), _STAIRS, _STAIRS, _LEAST)
+    picture = picture_of(draw_staircase(study, one.traces, title), _STAIRS, _STAIRS, _LEAST, "png")
     return Section(title, (picture, Facts(_facts(one.summary)), figures_table(level_rows(study, one.traces))))
 
 
@@ -114,7 +114,7 @@ def _facts(summary: LadderSummary) -> tuple[tuple[str, str], ...]:
 def _picture(cell: str, one: Characterisation) -> Picture:
     figure = draw_characterisation(cell, one)
     alt = f"{cell} at {say_conditions(one.technology)}. {_CAPTION}"
-    return Picture("png", figure_bytes(figure, "png"), alt, _CAPTION, _LEAST)
+    return picture_of(figure, alt, _CAPTION, _LEAST, "png")
 
 
 def figures_table(rows: Sequence[CellFigure]) -> Table:

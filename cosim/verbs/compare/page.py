@@ -15,7 +15,7 @@ from cosim.engines.simulation.audit import AuditableRun, audit_samples
 from cosim.engines.simulation.simulated import engine_named, simulate_samples
 from cosim.engines.simulation.undecided import find_undecided
 from cosim.engines.table import BATCH, engine_entry
-from cosim.results.figures import Figure, figure_bytes, save_figure
+from cosim.results.figures import Figure, picture_of, save_figure
 from cosim.results.html import Picture
 from cosim.results.kept_page import write_page
 from cosim.results.metrics import percent, within
@@ -144,7 +144,7 @@ def _draw_first(compared: ComparisonSubject) -> Figure:
 
 
 def _picture(figure: Figure, caption: str) -> Picture:
-    return Picture("png", figure_bytes(figure, "png"), caption, caption, LEAST)
+    return picture_of(figure, caption, caption, LEAST, "png")
 
 
 def comparison_page(compared: ComparisonSubject, found: Reported, pictures: Blocks) -> Page:

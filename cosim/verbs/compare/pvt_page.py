@@ -17,7 +17,7 @@ from cosim.engines.engine import Outcome, Progress, Run
 from cosim.engines.simulation.audit import AuditableRun, audit_conditions
 from cosim.engines.simulation.simulated import engine_named
 from cosim.engines.table import simulator_beside
-from cosim.results.figures import figure_bytes, save_figure
+from cosim.results.figures import picture_of, save_figure
 from cosim.results.html import Picture
 from cosim.results.intervals import IntervalEnds
 from cosim.results.kept_page import write_page
@@ -93,7 +93,7 @@ def _picture(sweep: Sweep) -> Picture:
         "otherwise than the software decides; power over that of the framed, nominal condition."
     )
     alt = f"{caption} {say_worst(sweep)}"
-    return Picture("png", figure_bytes(draw_pvt(sweep), "png"), alt, caption, _LEAST)
+    return picture_of(draw_pvt(sweep), alt, caption, _LEAST, "png")
 
 
 def condition_table(sweep: Sweep) -> Table:

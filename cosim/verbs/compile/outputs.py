@@ -1,10 +1,8 @@
 """Files that `cosim compile` writes: netlist, device models, testbench, what to expect, mapping report, summary."""
 
-import csv
-import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 
 from cosim.base.errors import MissingToolError
 from cosim.base.seal import seal_json
+from cosim.base.text import format_csv
 from cosim.cells.assembly import Carried
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, Current
@@ -172,7 +171,7 @@ def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Di
         for column, pin in enumerate(assembly.outputs):
             wanted, behavioral = design.i_unit * reference.readout[0, frame, column], trace.readout[0, frame, column]
             rows.append((frame, time, pin, dialect.printed(Current(pin)), "", wanted, behavioral, "A"))
-    return _format_csv(EXPECTED_FIELDS, rows)
+    return format_csv(EXPECTED_FIELDS, rows, 9)
 
 
 def summarize(design: Design, condition: Condition | None = None) -> dict[str, object]:
@@ -210,14 +209,4 @@ def summarize(design: Design, condition: Condition | None = None) -> dict[str, o
 
 def format_mapping(rows: Sequence[MappingRow]) -> str:
     """Return the mapping report as CSV."""
-    return _format_csv(MAPPING_FIELDS, (vars(row).values() for row in rows))
-
-
-def _format_csv(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a table as CSV, numbers at 9 digits."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(fields)
-    for row in rows:
-        writer.writerow([f"{value:.9g}" if isinstance(value, float) else value for value in row])
-    return text.getvalue()
+    return format_csv(MAPPING_FIELDS, (vars(row).values() for row in rows), 9)

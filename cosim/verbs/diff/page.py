@@ -7,7 +7,7 @@ import numpy as np
 
 from cosim.base.quantities import format_quantity, parse_quantity
 from cosim.base.version import __version__
-from cosim.results.figures import BLUE, GREY, Figure, figure_bytes, plain
+from cosim.results.figures import BLUE, GREY, Figure, picture_of, plain
 from cosim.results.html import Picture
 from cosim.results.intervals import IntervalEnds
 from cosim.results.metrics import percent
@@ -118,7 +118,7 @@ def _picture(scatter: Scatter) -> Picture:
     text = (
         f"{scatter.name[0].upper()}{scatter.name[1:]}, B against A: {above} of {len(a)} {scatter.things} above the line"
     )
-    return Picture("svg+xml", figure_bytes(figure, "svg"), f"{text}.", f"{text} of equal ones. The larger, the more.")
+    return picture_of(figure, f"{text}.", f"{text} of equal ones. The larger, the more.")
 
 
 def draw_runs(scatter: Scatter) -> Figure:

@@ -20,6 +20,7 @@ from cosim.results.figures import (
     few_ticks,
     figure_bytes,
     log_axis,
+    picture_of,
     plain,
     styled,
 )
@@ -43,7 +44,7 @@ from cosim.verbs.explore.study import (
     verdict,
     violation,
 )
-from cosim.verbs.sweep.page import picture_of
+from cosim.verbs.sweep.page import width_of_words
 from cosim.verbs.sweep.study import scale_of
 
 _PANEL = (3.4, 3.1)
@@ -70,7 +71,7 @@ def explore_page(found: Exploration, figure: Figure | None, links: Links) -> Pag
     """Return the page of a search. links: to the pages of the runs of the front."""
     said, sought = verdict(found), " and ".join(found.objectives)
     caption = f"{found.objectives[0].capitalize()} over the others; numbers are those of trials."
-    drawn = () if figure is None else (picture_of(figure, f"{caption} {said}.", caption),)
+    drawn = () if figure is None else (picture_of(figure, f"{caption} {said}.", caption, width_of_words(figure)),)
     checked = sum(one.transistors is not None for one in found.trials)
     refuted = sum(one.refuted for one in found.trials)
     head, rows = head_of(found), tuple(row_of(found, one) for one in found.on_front)

@@ -4,13 +4,12 @@ Fields of `Exploration` are the keys of explore.json, see `json_object`; values 
 fractions or um2. Below are the same as text with their units, and as explore.csv.
 """
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cosim.base.quantities import format_quantity
+from cosim.base.text import format_csv
 from cosim.results.metrics import METRICS, Estimate, percent
 from cosim.verbs.sweep.study import Value, format_figure_of, format_one
 
@@ -244,12 +243,10 @@ def state_of(found: Exploration, one: Tried) -> str:
 def format_exploration_csv(found: Exploration) -> bytes:
     """Return all trials of a search as CSV: values of knobs in SI, every figure with the ends of its interval, what
     transistors give."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     columns = [f"{name}{end}" for name in (*FIGURES, "fresh_yield") for end in ("", "_low", "_high")]
     seen = ("transistors_accuracy", "transistors_state_agreement", "transistors_power", "transistors_yield")
     knobs = [f"{knob.option}_{knob.unit}" if knob.unit else knob.option for knob in found.knobs]
-    writer.writerow(["trial", *knobs, *columns, *seen, "state"])
+    rows = list[list[object]]()
     for one in found.trials:
         figures: Sequence[Estimate | None] = [*(one.figures.get(name) for name in FIGURES), one.fresh]
         ends = [end for each in figures for end in ((each.value, each.low, each.high) if each else (None, None, None))]
@@ -257,10 +254,10 @@ def format_exploration_csv(found: Exploration) -> bytes:
         there = [on.get(name) for name in ("accuracy", "state_agreement", "power")]
         there.append(one.transistors.yield_ if one.transistors else None)
         values = [one.values[knob.option] for knob in found.knobs]
-        writer.writerow(
+        rows.append(
             [one.number, *values, *ends, *(each.value if each else None for each in there), state_of(found, one)]
         )
-    return text.getvalue().encode()
+    return format_csv(["trial", *knobs, *columns, *seen, "state"], rows).encode()
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Design
 from cosim.engines.table import BEHAVIORAL
-from cosim.results.figures import Figure, figure_bytes
+from cosim.results.figures import picture_of
 from cosim.results.html import Picture
 from cosim.results.intervals import running_intervals
 from cosim.results.metrics import CHIP_METRICS, METRICS, percent, within
@@ -265,7 +265,7 @@ def _yield_curve(study: ChipStudy) -> Picture:
         f"{percent(curve.values[-1])} at {percent(curve.limits[-1])}; at the spec it is {percent(found.value)} "
         f"{within(found.interval)}."
     )
-    return _svg(draw_yield_curve(curve), alt, caption)
+    return picture_of(draw_yield_curve(curve), alt, caption)
 
 
 def _pairs(summary: ChipSummary) -> Blocks:
@@ -289,7 +289,7 @@ def _pair_pictures(study: ChipStudy) -> Blocks:
             f"{_bias(metric, pair)}."
         )
         figure = draw_pairs(f"{METRICS[metric].title} ({unit})", behavioral, other, engine)
-        pictures.append(_svg(figure, f"Behavioral against {engine}, {len(other)} chips. {caption}", caption))
+        pictures.append(picture_of(figure, f"Behavioral against {engine}, {len(other)} chips. {caption}", caption))
     return (Grid(tuple(pictures)),) if pictures else ()
 
 
@@ -350,7 +350,7 @@ def _shares_picture(metric: str, found: Contribution) -> Picture:
         for name, division in found.divisions.items()
     ]
     caption = f"{METRICS[metric].title.capitalize()}: share of each group, transistors in brackets."
-    return _svg(draw_shares(found.divisions), f"Shares of the variance by {'. By '.join(texts)}.", caption)
+    return picture_of(draw_shares(found.divisions), f"Shares of the variance by {'. By '.join(texts)}.", caption)
 
 
 def _failure(study: ChipStudy) -> Blocks:
@@ -370,8 +370,7 @@ def _failure(study: ChipStudy) -> Blocks:
         "and of the one that the chip decides; the supply power. Shaded: the unit's stage decides on candidates that "
         "its hold capacitors keep."
     )
-    png = Picture("png", figure_bytes(figure, "png"), f"Waveforms of chip {failure.chip}. {text}", caption, _LEAST_WIDE)
-    return text, png
+    return text, picture_of(figure, f"Waveforms of chip {failure.chip}. {text}", caption, _LEAST_WIDE, "png")
 
 
 def _failure_text(failure: WrongSample) -> str:
@@ -403,7 +402,7 @@ def _blocks(study: ChipStudy) -> Blocks:
     ]
     shares = ", ".join(f"{name} {value}" for name, value, _ in rows)
     caption = "Mean supply power per block over all samples, behavioral equations, without deviations."
-    figure = _svg(draw_blocks(study.blocks, factor, unit), f"Power per block: {shares}.", caption)
+    figure = picture_of(draw_blocks(study.blocks, factor, unit), f"Power per block: {shares}.", caption)
     return figure, Table(("block", "power", "share"), tuple(rows), (1, 2))
 
 
@@ -464,7 +463,7 @@ def _spread(study: ChipStudy, metric: str) -> Picture:
     figure = draw_spread(
         f"{known.title} ({unit})", factor * values[passes], factor * values[~passes], marks=marks, quantum=quantum
     )
-    return _svg(figure, f"Histogram of {known.title} over {len(values)} chips. {caption}", caption)
+    return picture_of(figure, f"Histogram of {known.title} over {len(values)} chips. {caption}", caption)
 
 
 def _quantiles(study: ChipStudy, metric: str) -> Picture:
@@ -477,7 +476,7 @@ def _quantiles(study: ChipStudy, metric: str) -> Picture:
         "of the chips are outside of it."
     )
     figure = draw_quantiles(f"{METRICS[metric].title} ({unit})", found)
-    return _svg(figure, f"Quantiles of {METRICS[metric].title} over {len(values)} chips. {caption}", caption)
+    return picture_of(figure, f"Quantiles of {METRICS[metric].title} over {len(values)} chips. {caption}", caption)
 
 
 def picture_running_yield(study: ChipStudy) -> Picture:
@@ -489,7 +488,7 @@ def picture_running_yield(study: ChipStudy) -> Picture:
         "Pearson at each number of chips by itself: how many chips it takes to know it."
     )
     alt = f"Yield against the number of chips, at the end {percent(found.value)} {within(tuple(running[-1, 1:]))}."
-    return _svg(draw_running_yield(running, found.confidence), alt, caption)
+    return picture_of(draw_running_yield(running, found.confidence), alt, caption)
 
 
 def format_cells(study: ChipStudy) -> Blocks:
@@ -514,8 +513,10 @@ def format_cells(study: ChipStudy) -> Blocks:
     levels = f"The level of each cell's state over all chips; dashed: as asked for.{left_out}"
     cells = f"of {len(shown)} cells."
     pictures = [
-        _svg(draw_thresholds(spread, shown), f"Histograms of thresholds {cells} {thresholds}", thresholds, _LEAST_WIDE),
-        _svg(draw_levels(spread, shown), f"Histograms of levels {cells} {levels}", levels, _LEAST_WIDE),
+        picture_of(
+            draw_thresholds(spread, shown), f"Histograms of thresholds {cells} {thresholds}", thresholds, _LEAST_WIDE
+        ),
+        picture_of(draw_levels(spread, shown), f"Histograms of levels {cells} {levels}", levels, _LEAST_WIDE),
     ]
     clear = [one for one in ranked if one.p < _CLEAR][:_WEAK]
     if not clear:
@@ -539,8 +540,4 @@ def _weak(weak: Sequence[Weak], accuracy: NDArray[np.float64], passes: NDArray[n
     )
     figure = draw_weak(weak, accuracy, passes)
     alt = f"Accuracy against deviations of cells. {caption}"
-    return _svg(figure, alt, caption, 0 if len(weak) == 1 else _LEAST_WIDE)
-
-
-def _svg(figure: Figure, alt: str, caption: str, least: int = 0) -> Picture:
-    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption, least)
+    return picture_of(figure, alt, caption, 0 if len(weak) == 1 else _LEAST_WIDE)

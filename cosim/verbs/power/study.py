@@ -30,7 +30,7 @@ from cosim.engines.engine import Inference, Outcome, Progress, Run, count_elsewh
 from cosim.engines.simulation.plans import meters_of, pushed_by, settled_windows
 from cosim.engines.simulation.simulated import engine_named, meter_samples
 from cosim.engines.table import BEHAVIORAL
-from cosim.results.figures import COLORS, DOUBLE, FONT, GREY, Axes, Figure, figure_bytes, plain, save_figure, styled
+from cosim.results.figures import COLORS, DOUBLE, FONT, GREY, Axes, Figure, picture_of, plain, save_figure, styled
 from cosim.results.html import Picture
 from cosim.results.intervals import MOST, Interval, mean_interval, samples_to_sign, shows_sign
 from cosim.results.kept_page import write_page
@@ -337,7 +337,7 @@ def _picture(summary: PowerSummary) -> Picture:
         "Power by block and engine; what of a frame's energy is dynamic, where a simulator ran; areas as drawn, "
         "without wiring."
     )
-    return Picture("png", figure_bytes(draw_power(summary), "png"), caption, caption, _LEAST)
+    return picture_of(draw_power(summary), caption, caption, _LEAST, "png")
 
 
 def _powers(summary: PowerSummary) -> Table:

@@ -11,8 +11,8 @@ import numpy as np
 
 from cosim.base.seal import seal_json
 from cosim.base.write import write_together
-from cosim.results.figures import CYCLE, RED, Axes, Figure, figure_bytes, log_axis, plain, styled
-from cosim.results.html import Picture, show
+from cosim.results.figures import CYCLE, RED, Axes, Figure, figure_bytes, log_axis, picture_of, plain, styled
+from cosim.results.html import show
 from cosim.results.kept_page import REPORT_FILE, write_page
 from cosim.results.metrics import PERCENT
 from cosim.results.page import Facts, Links, Page, PageSubject, Section, Table
@@ -58,7 +58,7 @@ def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Pa
     over = " and ".join(map(name_axis, summary.axes))
     answer, troubled = _answer(summary), sum(point.status != "ok" for point in summary.points)
     caption = f"{', '.join(map(name_figure, summary.figures))} over {over}.".capitalize()
-    drawn = () if figure is None else (picture_of(figure, f"{caption} {answer}.", caption),)
+    drawn = () if figure is None else (picture_of(figure, f"{caption} {answer}.", caption, width_of_words(figure)),)
     options = tuple((name.replace("-", " "), show(value)) for name, value in summary.options.items())
     return Page(
         verb="sweep",
@@ -78,9 +78,9 @@ def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Pa
     )
 
 
-def picture_of(figure: Figure, alt: str, caption: str) -> Picture:
-    """Return the drawing of `cosim sweep` or `cosim explore` for a page, as wide as its words need."""
-    return Picture("svg+xml", figure_bytes(figure, "svg"), alt, caption, round(_READABLE * figure.get_figwidth()))
+def width_of_words(figure: Figure) -> int:
+    """Return the pixels that a figure's words need on a page."""
+    return round(_READABLE * figure.get_figwidth())
 
 
 def _answer(summary: SweepSummary) -> str:

@@ -4,8 +4,6 @@ Fields of `SweepSummary` are the keys of sweep.json, see `json_object`; axis val
 the verb's own results have them in. Below are the same as text with their units, and as sweep.csv.
 """
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,6 +12,7 @@ from typing import Literal, TypeGuard
 
 from cosim.base.errors import InputError
 from cosim.base.quantities import format_quantity, parse_quantity
+from cosim.base.text import format_csv
 from cosim.engines.table import BEHAVIORAL
 from cosim.results.metrics import AREA_UNIT, METRICS, PERCENT, Estimate, percent
 
@@ -275,15 +274,13 @@ def remarks(summary: SweepSummary) -> list[str]:
 def format_sweep_csv(summary: SweepSummary) -> bytes:
     """Return the sweep as CSV: axis values in SI, every figure with the ends of its interval, empty where there is
     none."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     columns = [f"{name}{end}" for name in summary.figures for end in ("", "_low", "_high")]
-    writer.writerow([*map(_head, summary.axes), *columns, "status", "reason", "folder"])
+    rows = list[list[object]]()
     for point in summary.points:
         figures = [point.figures.get(name) or None for name in summary.figures]
         ends = [end for one in figures for end in ((one.value, one.low, one.high) if one else (None, None, None))]
-        writer.writerow([*point.values.values(), *ends, point.status, point.reason, point.folder])
-    return text.getvalue().encode()
+        rows.append([*point.values.values(), *ends, point.status, point.reason, point.folder])
+    return format_csv([*map(_head, summary.axes), *columns, "status", "reason", "folder"], rows).encode()
 
 
 def _head(axis: SweepAxis) -> str:

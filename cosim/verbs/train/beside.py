@@ -3,8 +3,6 @@
 The curve of a training is model_curve.csv and model_curve.svg, both from the file's history.
 """
 
-import csv
-import io
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ import numpy as np
 
 from cosim.base.claim import check_replaceable
 from cosim.base.settings import settings_beside
+from cosim.base.text import format_csv
 from cosim.base.write import write_together
 from cosim.cli.progress import Progress
 from cosim.cli.session import StoppedError, VerbSession
@@ -54,12 +53,9 @@ def write_curve(checkpoint: Path, columns: Columns) -> None:
 
 
 def _format_csv(columns: Columns) -> bytes:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
     names = [name for name in _ORDER if name in columns]
-    rows.writerow(names)
-    rows.writerows(zip(*(map(int, columns[name]) if name in _WHOLE else columns[name] for name in names), strict=True))
-    return text.getvalue().encode()
+    rows = zip(*(map(int, columns[name]) if name in _WHOLE else columns[name] for name in names), strict=True)
+    return format_csv(names, rows).encode()
 
 
 def draw_curve(columns: Columns) -> Figure:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cosim.compiler.design import Design
-from cosim.results.figures import BLUE, GREY, SINGLE, Figure, figure_bytes, legend_above, styled
+from cosim.results.figures import BLUE, GREY, SINGLE, Figure, legend_above, picture_of, styled
 from cosim.results.html import Picture
 from cosim.results.metrics import percent, within
 from cosim.results.page import Facts, Page, Section, Table
@@ -59,7 +59,7 @@ def _ranges(summary: TrimSummary) -> tuple[tuple[str, str], ...]:
 def _picture(summary: TrimSummary) -> Picture:
     caption = "Yield against the bits of the converters with its 95 % interval; dashed as fabricated."
     rows = ", ".join(f"{_bits(row)}: {percent(row.yield_.value)}" for row in summary.rows)
-    return Picture("svg+xml", figure_bytes(draw_trim(summary), "svg"), f"{caption} {rows}.", caption)
+    return picture_of(draw_trim(summary), f"{caption} {rows}.", caption)
 
 
 def _bits(row: TrimRow) -> str:
