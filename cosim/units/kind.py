@@ -77,12 +77,15 @@ class SwitchingThresholds:
     """The candidates at which a recurrent unit's decision turns, ampere, each a number or one for every frame.
 
     while_off: those that count while the state before is 0; while_on: those that count while it is not; own_devices:
-    whether each has devices of its own; otherwise the lower one is the upper one less a width.
+    whether each has devices of its own; otherwise the lower one is the upper one less a width. turns: the values at
+    which a unit that stores a value writes another level, ampere: +v where the candidate is above the first threshold,
+    -v where it is below the second.
     """
 
     while_off: tuple[Array, ...]
     while_on: tuple[Array, ...]
     own_devices: bool = False
+    turns: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -148,19 +148,23 @@ def compute_states(cell: RegisterCell, candidate: Array) -> States:
 
 def _count_exceeded(cell: RegisterCell, value: Array) -> NDArray[np.int16]:
     """Return how many turns a value exceeds, (n, time)."""
+    return np.asarray(sum(value >= turn for turn in _turns(cell)), dtype=np.int16)
+
+
+def _turns(cell: RegisterCell) -> tuple[float, ...]:
+    """Return the value at which each level of a register unit turns, ampere."""
     node, factors = cell.node, cell.factors.turns or (1.0,) * cell.node.most
     i_unit = cell.set_points[2] / node.level
     if cell.ideal:
         turns = [turn * i_unit for turn in node.turns]
     else:
         turns = [level_fit(cell.calibration).value(i_turn) for i_turn in cell.bias.i_turns]
-    found = sum(value >= factor * turn for factor, turn in zip(factors, turns, strict=True))
-    return np.asarray(found, dtype=np.int16)
+    return tuple(factor * turn for factor, turn in zip(factors, turns, strict=True))
 
 
 def switching_thresholds(cell: RegisterCell, lines: Sequence[Array]) -> SwitchingThresholds:
-    """Return both thresholds of a register unit, whatever the state."""
-    return SwitchingThresholds(window_thresholds(cell), window_thresholds(cell), own_devices=True)
+    """Return both thresholds of a register unit, whatever the state, and the turns of its levels."""
+    return SwitchingThresholds(window_thresholds(cell), window_thresholds(cell), own_devices=True, turns=_turns(cell))
 
 
 def output_current(cell: RegisterCell, states: States) -> Array:

@@ -12,7 +12,7 @@ from cosim.compiler.lower import lower
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.effects import Deviations
-from cosim.engines.behavioral.evaluate import evaluate
+from cosim.engines.behavioral.evaluate import cell_of, evaluate
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Inference, Run
@@ -24,8 +24,9 @@ from cosim.network.layers import SignedLayer, on_levels
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 from cosim.tasks.testset import TestSet
-from cosim.units.register import KEEP
+from cosim.units.register import KEEP, REGISTER, RegisterFactors
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
+from cosim.verbs.compare.agreement import threshold_distances
 
 LEVELS, FRAMES = 8, 24
 
@@ -204,6 +205,35 @@ def test_report_names_every_turn(design):
     assert rows["layer0.alpha[1] (pos)"].note.startswith("learned 0.625; common-mode offset +1")
 
 
+def test_a_value_turns_a_level_at_its_turn_and_nowhere_else(design):
+    """The turns that margins are measured from are those by which the equations decide."""
+    for node in design.graph.memories:
+        factors = RegisterFactors(turns=tuple(1 + 0.01 * k for k in range(LEVELS)))
+        cell = cell_of(design.graph, node, design.calibration, factors)
+        found = REGISTER.switching_thresholds(cell, ())
+        probes = np.array([turn * (1 + side) for turn in found.turns for side in (-1e-9, 1e-9)])[None]
+        for candidate, sign in ((2 * found.while_off[0], 0), (0.5 * found.while_off[1], 1)):
+            values = [np.zeros_like(probes), np.zeros_like(probes)]
+            values[sign] = probes
+            states = REGISTER.compute_states(replace(cell, values=tuple(values)), np.full_like(probes, candidate))
+            np.testing.assert_array_equal(states[0], np.repeat(np.arange(LEVELS + 1), 2)[1:-1])
+
+
+def test_the_distance_of_a_written_value_counts_as_that_of_a_candidate():
+    """In software: a value moved by less writes the same level, one moved by more another."""
+    network, x = registers(), inputs(20)
+    (layer,), trace = network.layers, run_reference(network, x)
+    value = (2 * x[..., 1:] - 1) * layer.step(x)
+    to_threshold = np.abs(np.abs(trace.layers["layer0"].candidate) - layer.bias_beta)
+    found, written = threshold_distances(network, trace), x[..., 1:] != 0.5
+    by_value = found < to_threshold
+    assert by_value.mean() > 0.5
+    assert not (by_value & ~written).any()
+    for moved, same in ((0.999 * found, True), (1.001 * found, False)):
+        near = [on_levels(value + side * moved, LEVELS) == on_levels(value, LEVELS) for side in (-1, 1)]
+        assert (np.all(near, axis=0) == same)[by_value & (found > 0)].all()
+
+
 def test_deviations_reach_turns_and_levels(design):
     """A turn 30 % higher is missed by a value 20 % above it; levels add up as they are."""
     x = np.tile([0.5, 1.0], (1, 3, 1))  # v = 1/8 over the offset of 1: above turns 1 to 4, the highest at 0.867
@@ -211,8 +241,6 @@ def test_deviations_reach_turns_and_levels(design):
     factors = [1.0] * LEVELS
     encoded = encode_inputs(design.network.encoding, x)
     assert evaluate(design.graph, design.calibration, encoded).states[node.name][0, -1] == 5
-    from cosim.units.register import RegisterFactors
-
     factors[3] = 1.35
     moved = Deviations(cells={node.name: RegisterFactors(turns=tuple(factors))})
     assert evaluate(design.graph, design.calibration, encoded, moved).states[node.name][0, -1] == 4
@@ -296,6 +324,8 @@ def test_what_a_level_was_does_not_decide_what_it_becomes(batch, before, technol
     test_set = TestSet(x, np.zeros(2, dtype=np.int64), np.full(2, 2 * LEVELS), np.arange(2))
     outcomes = simulate_samples(design, test_set, Run(engine="batch"))
     np.testing.assert_array_equal(np.stack([outcome.states for outcome in outcomes]), wanted)
+    margins = np.stack([outcome.margins for outcome in outcomes])[:, 1::2]
+    np.testing.assert_allclose(margins, 1e-9 / 128, atol=6e-12)  # half a gap; found are 5.1, at 1.9 nA
 
 
 def fine():

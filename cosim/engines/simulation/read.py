@@ -6,6 +6,7 @@ The candidate is the current of its diode: in the cell itself the decision node 
 currents into it cancel. The threshold is that of the unit's equations, as calibration measured it and as the chip's
 draws move it; where it depends on the input, from the currents of the cell's own threshold lines. What calibration
 leaves of it is not in it. A quantiser's comparators have no memory: the size of its pulse says whether they decided.
+Where a register writes a value, the distance of the value from the nearest turn of a level counts, too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +50,8 @@ class Margin:
 
     It is the current of `device`, when the share `close` of the frame is over, from the nearest of those at which a
     decision turns. thresholds: these, from the currents of `lines`, transistors; started: whether the state is not 0
-    before the first frame; pulse: what moves the memory behind the decision, in steps, where a quantiser does.
+    before the first frame; pulse: what moves the memory behind the decision, in steps, where a quantiser does; values:
+    transistors that carry the value that a register writes, +v above its window and -v below it.
     """
 
     device: str
@@ -58,6 +60,7 @@ class Margin:
     lines: tuple[str, ...] = ()
     started: bool = False
     pulse: Carried | None = None
+    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,18 @@ def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
             current, *lines = (at[closes].read(waves.drain(device)) for device in (margin.device, *margin.lines))
             thresholds, on = margin.thresholds(lines), np.concatenate([[margin.started], states[:-1, k] > 0])
             found[:, k] = np.where(on, _nearest(current, thresholds.while_on), _nearest(current, thresholds.while_off))
+            if margin.values:
+                values = [at[closes].read(waves.drain(device)) for device in margin.values]
+                found[:, k] = np.minimum(found[:, k], _written_margin(current, values, thresholds))
     return found
+
+
+def _written_margin(candidate: Array, values: Sequence[Array], thresholds: SwitchingThresholds) -> Array:
+    """Return how far the value that a register writes is from the nearest turn of a level, ampere; inf where it writes
+    none."""
+    rise, fall = thresholds.while_off
+    positive, negative = (_nearest(value, [np.asarray(turn) for turn in thresholds.turns]) for value in values)
+    return np.where(candidate >= rise, positive, np.where(candidate <= fall, negative, np.inf))
 
 
 def _pulses(waves: Waveforms, plan: ReadPlan) -> Array:
@@ -198,7 +212,7 @@ def _scaled_thresholds(
     """Return a cell's thresholds by the currents of its lines, with its bias currents `scale` times nominal."""
     found = unit_of(cell.node).switching_thresholds(cell, [line / scale for line in lines])
     off, on = (tuple(one * scale for one in few) for few in (found.while_off, found.while_on))
-    return SwitchingThresholds(off, on)
+    return SwitchingThresholds(off, on, turns=tuple(turn * scale for turn in found.turns))
 
 
 def _fixed_thresholds(found: SwitchingThresholds, lines: Sequence[Array]) -> SwitchingThresholds:
@@ -230,7 +244,8 @@ def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
         pulse = assembly.drives.get(node.name)
         if pulse is not None:
             pulse = replace(pulse, rest=there.bias_scale * pulse.rest, step=there.bias_scale * pulse.step)
-        found[node.name] = Margin(diode, closes[node.stage], thresholds, lines, node.start > 0, pulse)
+        written = tuple(roles[instance(f"relu_{net(value)}"), "diode"] for value, _ in graph.into(node.name, "value"))
+        found[node.name] = Margin(diode, closes[node.stage], thresholds, lines, node.start > 0, pulse, written)
     return tuple(found.get(name) for name in assembly.decisions)
 
 
@@ -238,7 +253,7 @@ def with_candidates(bench: Bench, margins: tuple[Margin | None, ...]) -> Bench:
     """Return the bench with probes of the simulated currents that decision margins are read from."""
     known = set(bench.probes)
     asked = [margin for margin in margins if margin is not None]
-    devices = [device for margin in asked for device in (margin.device, *margin.lines)]
+    devices = [device for margin in asked for device in (margin.device, *margin.lines, *margin.values)]
     pulses = [margin.pulse.device for margin in asked if margin.pulse is not None]
     wanted = dict.fromkeys(map(DrainCurrent, (*devices, *pulses)))
     return replace(bench, probes=(*bench.probes, *(probe for probe in wanted if probe not in known)))

@@ -16,7 +16,8 @@ from cosim.engines.simulation.audit import Audit
 from cosim.engines.simulation.undecided import Undecided
 from cosim.network.ir.states import States, differ, software_states, tolerances
 from cosim.network.late import padded
-from cosim.network.reference import Trace, pool_readout, run_reference
+from cosim.network.layers import FULL_SCALE, SignedLayer
+from cosim.network.reference import Trace, pool_readout, read_sources, run_reference
 from cosim.network.types import Network
 from cosim.results.intervals import IntervalEnds, interval, mean_interval
 from cosim.results.metrics import Estimate
@@ -358,12 +359,23 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
 
 
 def threshold_distances(network: Network, reference: Trace) -> NDArray[np.float64]:
-    """Compute for a comparison the distance of each candidate to its nearer threshold in units, (n, time, cells)."""
+    """Compute for a comparison the distance of each candidate to its nearer threshold in units, (n, time, cells).
+
+    Where a layer on levels writes a value, the distance of the value to the nearest turn counts, if it is smaller.
+    """
     margins: list[NDArray[np.float64]] = []
     for layer in network.recurrent_layers:
         trace = reference.layers[layer.name]
         low, high = trace.window or (np.full(layer.width, -np.inf), np.full(layer.width, np.inf))
-        margins.append(np.minimum(np.abs(trace.candidate - low), np.abs(trace.candidate - high)))
+        found = np.minimum(np.abs(trace.candidate - low), np.abs(trace.candidate - high))
+        if isinstance(layer, SignedLayer) and layer.levels is not None:
+            value = layer.step(read_sources(layer.sources, reference.inputs, {**reference.signals, **reference.late}))
+            value = np.where(trace.candidate >= 0, value, -value)
+            turns = FULL_SCALE * ((2 * np.arange(layer.levels) + 1) / layer.levels - 1)
+            away = np.abs(value[..., None] - turns).min(axis=-1)
+            written = (trace.candidate <= low) | (trace.candidate >= high)
+            found = np.where(written, np.minimum(found, away), found)
+        margins.append(found)
     return np.concatenate(margins, axis=2)
 
 

@@ -216,6 +216,21 @@ def test_margins_are_distances_of_a_current_from_the_threshold_that_counts():
     np.testing.assert_allclose(found.latches, np.abs(height - 0.5)[:, None].repeat(2, axis=1))
 
 
+def test_a_written_value_is_as_certain_as_its_distance_from_a_turn():
+    """Above the window +v is written, below it -v, between nothing; with turns at 1 and 3 A, thresholds at 2 and 0.5."""
+    time = np.linspace(0.0, 4.0, 401)
+    flat = np.zeros_like(time)
+    probes = {Voltage("a"): flat, Current("o"): flat, Current("dd"): flat}
+    values = {DrainCurrent("plus"): flat - 2.75, DrainCurrent("minus"): flat - 1.125}
+    candidate = np.interp(time, [0.0, 1.0, 2.0, 3.0], [0.25, 1.25, 9.0, 2.125])
+    thresholds = (np.float64(2.0), np.float64(0.5))
+    found = SwitchingThresholds(thresholds, thresholds, turns=(1.0, 3.0))
+    margin = Margin("m", 0.0, lambda lines: found, values=("plus", "minus"))
+    plan = replace(planned(), decisions=(("a",),), margins=(margin,), closes=np.arange(4.0)[None])
+    margins = read_inference(Waveforms(time, {**probes, **values, DrainCurrent("m"): -candidate}), plan).margins
+    np.testing.assert_allclose(margins[:, 0], [0.125, 0.75, 0.25, 0.125])
+
+
 def test_margins_are_kept(log, technology, tmp_path):
     (found,) = infer_tile(Fourfold(log), BenchGroup((0,), (make(technology, 10.0),), (planned(),)), 3.0)
     latches = np.array([[0.9], [0.01], [np.inf], [0.5]])
