@@ -32,6 +32,11 @@ NO_CLASS = -1
 Progress = Callable[[int, int], None]
 
 
+def part_of(progress: Progress, before: int, total: int) -> Progress:
+    """Return the progress of a part of a run of `total` simulations; `before` of them come before this part."""
+    return lambda done, _: progress(before + done, total)
+
+
 @dataclass(frozen=True)
 class Waveforms:
     """Simulated waveforms: the probes of a bench over `time`, s. An operating point has one value each, and no time."""

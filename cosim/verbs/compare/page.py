@@ -10,7 +10,7 @@ from cosim.base.quantities import format_quantity
 from cosim.base.store import write_results, write_texts
 from cosim.circuit.elements import Capacitor
 from cosim.compiler.design import Design
-from cosim.engines.engine import Description, Progress, Run
+from cosim.engines.engine import Description, Progress, Run, part_of
 from cosim.engines.simulation.audit import AuditableRun, audit_samples
 from cosim.engines.simulation.simulated import engine_named, simulate_samples
 from cosim.engines.simulation.undecided import find_undecided
@@ -287,7 +287,8 @@ def run_comparison(
     """
     write_texts(run.place, {})
     clear_failures(run.place)
-    outcomes = simulate_test_set(design, test_set, run, progress)
+    samples, audited = len(test_set.y), min(extras.audit, len(test_set.y))
+    outcomes = simulate_test_set(design, test_set, run, part_of(progress, 0, samples + audited))
     check_any(outcomes, run.place)
     write_simulation(run.place, design, test_set, outcomes, run)
     comparison = compare_engines(design, test_set, outcomes, run)
@@ -302,6 +303,6 @@ def run_comparison(
     if engine_entry(run.engine).quick:
         comparison = replace(comparison, undecided=find_undecided(ran, lambda done, total: None))
     if extras.audit:
-        found = audit_samples(ran, extras.audit, lambda done, total: None)
+        found = audit_samples(ran, extras.audit, part_of(progress, samples, samples + audited))
         comparison = replace(comparison, audit=found)
     return write_comparison(ComparisonSubject(design, test_set, comparison, run, extras.watched))

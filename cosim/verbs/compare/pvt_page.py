@@ -13,7 +13,7 @@ from cosim.base.write import write_atomically
 from cosim.cells.blocks import outside_of
 from cosim.circuit.deck import device_sizes
 from cosim.compiler.design import Design
-from cosim.engines.engine import Outcome, Progress, Run
+from cosim.engines.engine import Outcome, Progress, Run, part_of
 from cosim.engines.simulation.audit import AuditableRun, audit_conditions
 from cosim.engines.simulation.simulated import engine_named
 from cosim.engines.table import simulator_beside
@@ -140,6 +140,7 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
     runs: list[AuditableRun] = []
     found: dict[str, list[Outcome] | None] = {}
     count = len(test_set.y)
+    total = len(conditions) * count + min(asked.audit, len(conditions) * count)
     for k, technology in enumerate(conditions):
         name = format_conditions(technology)
         where = f"{k + 1}/{len(conditions)} {name}"
@@ -151,10 +152,9 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
             listener.finished(f"{where}: {error}")
             continue
 
-        def overall(done: int, total: int, before: int = k * count) -> None:
-            listener.progress(before + done, len(conditions) * count)
-
-        found[name] = outcomes = simulate_test_set(design, test_set, there, overall)
+        found[name] = outcomes = simulate_test_set(
+            design, test_set, there, part_of(listener.progress, k * count, total)
+        )
         runs.append(AuditableRun(design, test_set, outcomes, there))
         comparison = compare_engines(design, test_set, outcomes, there)
         summaries.append(None if comparison is None else summarize_comparison(comparison))
@@ -163,7 +163,8 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
     outside = outside_of(design.assembly.blocks)
     sweep = replace(sweep, power_outside=outside, bias_assumed=bias_words(design, bias))
     if asked.audit:
-        sweep = replace(sweep, audit=audit_conditions(runs, asked.audit, lambda done, total: None))
+        audited = part_of(listener.progress, len(conditions) * count, total)
+        sweep = replace(sweep, audit=audit_conditions(runs, asked.audit, audited))
         listener.finished(f"audit of {asked.audit}")
     write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
     rows = tabulate_samples(design, test_set, found, run.engine)

@@ -17,6 +17,7 @@ from cosim.technology.conditions import at
 from cosim.verbs.bias import WORDS
 from cosim.verbs.compare.agreement import ComparisonSummary
 from cosim.verbs.compare.figures import draw_pvt
+from cosim.verbs.compare.page import ComparisonExtras, run_comparison
 from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES, Conditions, nominal_condition, pvt_grid, summarize_pvt
 from cosim.verbs.compare.pvt_page import Listener, condition_table, run_pvt, say_basis, say_worst
 
@@ -152,6 +153,21 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     assert run_pvt(design, test_set, run, Listener(lambda done, total: None)) == sweep
     assert (tmp_path / "pvt.json").read_bytes() == first
     assert (tmp_path / "pvt.png").read_bytes() == picture
+
+
+@pytest.mark.ngspice
+def test_progress_counts_the_samples_of_an_audit_too(technology, calibration, make_network, tmp_path):
+    design = compile_network(make_network(26, widths=(3,), outputs=2, alphas=(1.0,)), technology, calibration)
+    x = np.array([[[0.1, 0.9, 0.4]], [[0.8, 0.2, 0.6]]])
+    test_set = TestSet(x, np.array([0, 1]), np.array([1, 1]), np.array([0, 1]))
+    seen = []
+    run_comparison(
+        design, test_set, Run(tmp_path), lambda done, total: seen.append((done, total)), ComparisonExtras(audit=1)
+    )
+    assert {total for _, total in seen} == {3}
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert (2, 3) in seen
+    assert seen[-1] == (3, 3)
 
 
 def test_a_corner_without_models_is_said_before_the_first_run(
