@@ -217,7 +217,7 @@ def test_margins_are_distances_of_a_current_from_the_threshold_that_counts():
 
 
 def test_a_written_value_is_as_certain_as_its_distance_from_a_turn():
-    """Above the window +v is written, below it -v, between nothing; with turns at 1 and 3 A, thresholds at 2 and 0.5."""
+    """Above the window +v is written, below it -v, else nothing; turns at 1 and 3 A, thresholds at 2 and 0.5."""
     time = np.linspace(0.0, 4.0, 401)
     flat = np.zeros_like(time)
     probes = {Voltage("a"): flat, Current("o"): flat, Current("dd"): flat}
