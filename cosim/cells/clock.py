@@ -129,7 +129,7 @@ def _nand(name: str, gates: tuple[str, ...], out: str) -> Instance:
 
 
 def _span(half: int, begin: int, end: int, *, early: bool) -> tuple[str, str]:
-    """The two nets that are both high from tick `begin` to tick `end`."""
+    """Return two nets of the clock generator's cell that are both high from tick `begin` to tick `end`."""
     stem = "e" if early else ""
     opened, closed = (divmod(tick % (2 * half), half) for tick in (begin, end))
     return f"r{opened[1]}{stem}{'b' * opened[0]}", f"r{closed[1]}{stem}{'b' * (1 - closed[0])}"

@@ -150,7 +150,9 @@ def _with_switches(blocks: list[TransistorBlock], uses: Counter[str]) -> list[Tr
 
 
 def _fork(block: TransistorBlock, near: list[Mos], uses: Counter[str]) -> tuple[Mos, ...]:
-    """Return the two switches that alone join the top of a cascode with one other net; empty without such."""
+    """Return the two switches that a mask draws together: they alone join the top of a cascode with one other net.
+
+    It is empty without such."""
     top = block.links[0]
     if block.upper is None or len(near) != 2 or uses[top] != 3:
         return ()

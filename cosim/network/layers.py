@@ -356,7 +356,8 @@ def format_range(array: Array) -> str:
 
 
 def scan(update: NDArray[np.bool_], target: Array, epsilon: float, start: Array) -> Array:
-    """Compute a layer's h_t = target_t + epsilon h_{t-1} where update_t, else h_{t-1} (eq. 7), step by step."""
+    """Compute in software h_t = target_t + epsilon h_{t-1} where update_t, else h_{t-1} (eq. 7 of the seed paper), for
+    a layer of a network, step by step."""
     states = np.empty_like(target)
     state = np.broadcast_to(start, target[:, 0].shape)
     for t in range(target.shape[1]):

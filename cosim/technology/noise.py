@@ -112,7 +112,7 @@ class DeviceNoise:
         return self._at(self.thermal, current)
 
     def drift(self, current: ArrayLike) -> Array:
-        """Return the flicker density at 1 Hz over 2 q I, by the card."""
+        """Return the flicker noise of a technology's device at 1 Hz, as its model card has it, over 2 q I."""
         return np.exp(self._at(tuple(np.log(np.maximum(self.flicker, 1e-30)).tolist()), current))
 
     def _at(self, values: tuple[float, ...], current: ArrayLike) -> Array:

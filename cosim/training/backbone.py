@@ -106,7 +106,7 @@ class HardwareNetwork(nn.Module):
             cell.devices = LayerDevices(spread, drawn, zero, states)
 
     def _width(self, source: str) -> int:
-        """Return the width of a signal."""
+        """Return how many values a signal has at each step, for the torch module in training that reads it."""
         layer = dict(self.layers.items()).get(source)
         if isinstance(layer, GridLinear):
             return len(layer.bias)

@@ -41,7 +41,7 @@ class NoiseSimulation:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Return I / (g_m U_T) of n and p devices in weak inversion, for their noise."""
+        """Return I / (g_m U_T) of n and p devices in weak inversion, for the noise that a run draws."""
         return self.fit.devices["cell_n"].slopes[0], self.fit.devices["cell_p"].slopes[0]
 
     def key(self, sample: int) -> int:

@@ -48,7 +48,8 @@ def applicable_biases(design: Design, technology: Technology, simulator: str = N
 
 
 def measure_reference(technology: Technology, simulator: str = NGSPICE) -> tuple[float, float]:
-    """Measure (current of one output, current from the supply) of the reference in this condition, ampere.
+    """Measure for a verb's `--bias reference` (current of one output, current from the supply) of the reference in this
+    condition, ampere.
 
     Raises SimulationError that names the condition when it does not start, InputError where the library has no devices
     of its sizes.

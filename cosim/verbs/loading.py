@@ -184,7 +184,8 @@ def slowest_line(design: Design, condition: Condition | None = None) -> tuple[st
 
 
 def gate_loads(design: Design, condition: Condition | None = None) -> dict[str, float]:
-    """Return net -> capacitance of the weak-inversion gates on it, F, from which a verb warns of slow lines."""
+    """Return net -> capacitance of the weak-inversion gates on it, F, by which verbs that load a design warn of slow
+    lines."""
     technology, found = (condition or design.nominal).technology, defaultdict(float)
     densities = {
         polarity: OXIDE / oxide_thickness(technology, polarity) * (1 - 1 / technology.device(polarity).slope_factor)

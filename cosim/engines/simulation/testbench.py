@@ -121,8 +121,8 @@ def _counted(design: Design, frames: int) -> Sequence[int]:
 
 
 def _drawn_elements(design: Design, bias: float) -> list[Element]:
-    """Return unit current and pedestal, whose own rail takes PEDESTAL_STRENGTH i_pedestal into as many times more
-    devices."""
+    """Return a testbench's sources of unit current and pedestal; the pedestal's rail takes PEDESTAL_STRENGTH i_pedestal
+    into as many times more devices."""
     assembly = design.assembly
     elements: list[Element] = [Source("unit", "i", assembly.unit_pin, GROUND, bias * design.i_unit)]
     if assembly.pedestal_pin is not None:

@@ -41,7 +41,7 @@ class Chunk(tuple[int, ...]):
 
 
 def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -> Iterator[ChipRecord]:
-    """Run chips in `jobs` processes; a chip that takes longer than `timeout` second is killed."""
+    """Run chips of `cosim montecarlo` in `jobs` processes; one that takes longer than `timeout` second is killed."""
     work = partial(run_chip, engine=engine_named(trial.engine))
     with WorkerPool(jobs, _set_trial, trial) as pool:
         chunks = _chunks(trial, numbers)
