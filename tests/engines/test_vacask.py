@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.base.errors import MissingToolError
+from cosim.base.errors import InputError, MissingToolError
 from cosim.base.resources import trained_network_path
 from cosim.cells.benches import (
     CLOSE,
@@ -20,8 +20,8 @@ from cosim.cells.benches import (
 )
 from cosim.cells.blocks import BLOCKS
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.circuit.bench import PRECISE, Bench, Current, Tran, Voltage
-from cosim.circuit.dialects.vacask import RUN, VACASK, format_bench
+from cosim.circuit.bench import PRECISE, Bench, Current, Tolerances, Tran, Voltage
+from cosim.circuit.dialects.vacask import RUN, VACASK, format_bench, printed
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
@@ -93,6 +93,37 @@ def test_cells_at_their_operating_points(technology, calibration):
         np.testing.assert_allclose(theirs.time, ours.time, rtol=1e-9, atol=1e-21)
         for probe, values in ours.probes.items():
             np.testing.assert_allclose(theirs.probes[probe], values, rtol=1e-6, atol=1e-14)
+
+
+@needs_vacask
+@pytest.mark.ngspice
+@pytest.mark.parametrize("name", ["gf180mcu", "sky130"])
+def test_the_mirrors_of_a_kit(name):
+    """Devices without terminal resistance get 1e3 S, whose rounding alone is 2e-13 A: VACASK had asked for 1e-17 A."""
+    try:
+        technology = load_technology(name)
+    except InputError as error:
+        pytest.skip(str(error))
+    bench = mirror_bench(technology, 3, 1.0, 1e-9, 0.5)
+    ours, theirs = (simulator_named(each).run(bench, 60.0) for each in NAMES)
+    assert isinstance(ours, Waveforms) and isinstance(theirs, Waveforms)
+    for source in ("n", "p", "push"):  # reltol
+        np.testing.assert_allclose(theirs.through(source), ours.through(source), rtol=1e-5)
+
+
+def test_a_precise_bench_without_convergence_runs_at_the_default_tolerances(monkeypatch, technology, calibration):
+    bench = mirror_bench(technology, 8, calibration.mirror.trim, 1e-9, calibration.v_node)
+    assert bench.tolerances == PRECISE
+    decks, found = [], {printed(probe): np.array([1.0]) for probe in bench.probes}
+
+    def run_deck(deck, timeout):
+        decks.append(deck)
+        return found if len(decks) == 2 else Failure(FailureKind.CONVERGENCE, "Timestep too small.", deck)
+
+    monkeypatch.setattr(vacask, "run_deck", run_deck)
+    assert isinstance(Vacask().run(bench, 60.0), Waveforms)
+    assert decks == [format_bench(bench), format_bench(replace(bench, tolerances=Tolerances()))]
+    assert isinstance(Vacask().run(replace(bench, tolerances=Tolerances()), 60.0), Failure)
 
 
 @needs_vacask

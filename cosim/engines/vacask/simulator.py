@@ -13,13 +13,13 @@ import re
 import signal
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.bench import Bench, Dc, DrainCurrent, Op, Probe, Tolerances
+from cosim.circuit.bench import PRECISE, Bench, Dc, DrainCurrent, Op, Probe, Tolerances
 from cosim.circuit.dialects.vacask import RUN, SWEPT, format_bench, option_texts, printed
 from cosim.engines.engine import Description, Failure, FailureKind, Vectors, Waveforms
 from cosim.engines.processor import wait_within
@@ -45,8 +45,13 @@ class Vacask:
         return format_bench(bench)
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
-        """Simulate a bench in VACASK. Raises MissingToolError without VACASK."""
+        """Simulate a bench in VACASK. Raises MissingToolError without VACASK.
+
+        A bench with tighter tolerances that finds no convergence runs again with the default ones, reltol 1e-4.
+        """
         vectors = run_deck(format_bench(bench), timeout)
+        if isinstance(vectors, Failure) and vectors.kind is FailureKind.CONVERGENCE and bench.tolerances == PRECISE:
+            vectors = run_deck(format_bench(replace(bench, tolerances=Tolerances())), timeout)
         if isinstance(vectors, Failure):
             return vectors
         match bench.analysis:
