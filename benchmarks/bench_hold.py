@@ -49,7 +49,7 @@ def measure(network, technology, farad, i_unit, test):
         trace.frozen[cell][candidate > 0.2 * i_unit] / i_unit for cell, candidate in trace.candidates.items()
     ])  # fmt: skip
     power = sum(behavioral_power(design, run_behavioral(design, test.x), noise.timing).values())
-    whole = np.mean([one.candidate + one.hold for one in loads.held.values()])
+    whole = np.mean([at_diode + at_hold for at_diode, at_hold in loads.held.values()])
     return np.median(ratios), whole, found, float(power.mean()) * test.lengths.mean() * noise.timing.t_step
 
 
