@@ -4,9 +4,10 @@ Certainty of decisions: a memory's candidate, when its stage closes, against the
 
 The candidate is the current of its diode: in the cell itself the decision node takes whatever voltage makes the
 currents into it cancel. The threshold is that of the unit's equations, as calibration measured it and as the chip's
-draws move it; where it depends on the input, from the currents of the cell's own threshold lines. What calibration
-leaves of it is not in it. A quantiser's comparators have no memory: the size of its pulse says whether they decided.
-Where a register writes a value, the distance of the value from the nearest turn of a level counts, too.
+draws move it; where it depends on the input, from the currents of the cell's own threshold lines. The error that
+calibration leaves in a threshold is not counted. A quantiser's comparators have no memory: the size of its pulse says
+whether they decided. Where a register writes a value, the distance of the value from the nearest turn of a level
+counts, too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,10 +49,11 @@ class Meter:
 class Margin:
     """Measurement of a memory's decision margin in a simulation, ampere.
 
-    It is the current of `device`, when the share `close` of the frame is over, from the nearest of those at which a
-    decision turns. thresholds: these, from the currents of `lines`, transistors; started: whether the state is not 0
-    before the first frame; pulse: what moves the memory behind the decision, in steps, where a quantiser does; values:
-    transistors that carry the value that a register writes, +v above its window and -v below it.
+    It is the distance of the candidate, the current of `device` when the share `close` of the frame is over, from the
+    nearest threshold. thresholds: a function that returns the thresholds from the currents of `lines`, transistors;
+    started: whether the state is not 0 before the first frame; pulse: the current that moves a ladder or toggle after
+    its decision, in steps; values: transistors with the values +v and -v, of which a register writes the first where
+    the candidate is above both thresholds, the second where it is below both.
     """
 
     device: str
