@@ -38,7 +38,7 @@ _PINS = ("thresh", "width", "gain")
 
 
 def mirror_bench(technology: Technology, units: int, trim: float, current: float, v_node: float) -> Bench:
-    """Return a bench that tests mirror cells: one signal of `current` into weights and a candidate diode.
+    """Build the test circuit of mirror cells: one signal of `current` into weights and a candidate diode.
 
     Weights are +1 (source n), -1 (p) and line n (push); the diode's net is cand. The nodes that the weights load stand
     at `v_node` under the supply. Net p is what a rectifier of unit devices is at.
@@ -64,7 +64,7 @@ def mirror_bench(technology: Technology, units: int, trim: float, current: float
 
 
 def sink_bench(technology: Technology, stretch: float, current: float, v_node: float) -> Bench:
-    """Return a bench that tests a sink cell: a bias diode of this length over nominal, and its sink from a node.
+    """Build the test circuit of a sink cell: a bias diode of this length over nominal, and its sink from a node.
 
     The diode gets `current` ampere; the node is `v_node` under the supply. Saves what the sink takes, through `node`.
     """
@@ -80,7 +80,7 @@ def sink_bench(technology: Technology, stretch: float, current: float, v_node: f
 
 
 def rectifier_bench(technology: Technology, units: int, trim: float, i_push: float, i_pull_max: float) -> Bench:
-    """Return a bench that tests a rectifier cell: a candidate diode between a weight of +1 and one of -1.
+    """Build the test circuit of a rectifier cell: a candidate diode between a weight of +1 and one of -1.
 
     The second pushes with i_push. The first pulls 0 ... i_pull_max ampere in SWEEP_POINTS steps. Saves
     the current through `sense`, what the diode draws from the supply.
@@ -103,7 +103,7 @@ def rectifier_bench(technology: Technology, units: int, trim: float, i_push: flo
 
 
 def steering_bench(technology: Technology, units: int, i_gain: float, level: float, v_node: float) -> Bench:
-    """Return a bench that tests a steering AND cell of two bits.
+    """Build the test circuit of a steering AND cell with two bits.
 
     One is high, one is a symbol comparator's, whose signal rises from 0 to `level`. The comparator's threshold is half
     of level, i_gain the source's pin, ampere; the signal takes SWEEP_POINTS steps. Saves what the AND pulls through
@@ -127,7 +127,7 @@ def steering_bench(technology: Technology, units: int, i_gain: float, level: flo
 
 
 def winner_bench(technology: Technology, i_bias: float, currents: NDArray[np.float64], t_step: float) -> Bench:
-    """Return a bench that tests a winner-take-all cell of currents (steps, inputs), ampere.
+    """Build the test circuit of a winner-take-all cell of currents (steps, inputs), ampere.
 
     Each row is for t_step seconds behind an edge of 1 % of it. Outputs pull from candidate diodes. Saves the current of
     each, the sources out0, out1, ...
@@ -151,7 +151,7 @@ def winner_bench(technology: Technology, i_bias: float, currents: NDArray[np.flo
 
 
 def ratio_bench(technology: Technology, units: int, i_b: float, i_max: float) -> Bench:
-    """Return a bench that tests a ratio gate cell of bias i_b on a signal from 0 to i_max, ampere.
+    """Build the test circuit of a ratio gate cell of bias i_b on a signal from 0 to i_max, ampere.
 
     The signal takes SWEEP_POINTS steps. What the gate carries is copied by a unit device, through `out`, whose drain
     stands at half of the supply.
@@ -172,7 +172,7 @@ def ratio_bench(technology: Technology, units: int, i_b: float, i_max: float) ->
 
 
 def schmitt_bench(technology: Technology, units: int, bias: Pins, i_peak: float, v_node: float) -> Bench:
-    """Return a bench that tests a 9T cell: `schmitt_circuit` on a candidate ramp 0 -> i_peak -> 0 in 2 RAMP seconds.
+    """Build the test circuit of a 9T cell: `schmitt_circuit` on a candidate ramp 0 -> i_peak -> 0 in 2 RAMP seconds.
 
     Saves the decision node `xcell.v0` and the current through `out`.
     """
@@ -202,7 +202,7 @@ def schmitt_circuit(technology: Technology, units: int, bias: Pins, candidate: W
 def clocked_bench(
     technology: Technology, units: int, bias: Pins, candidates: NDArray[np.float64], timing: Timing
 ) -> Bench:
-    """Return a bench that tests a clocked 9T cell with one candidate a frame.
+    """Build the test circuit of a clocked 9T cell with one candidate a frame.
 
     Saves its latch node. bias: (I_thresh, I_width, I_gain).
     """
@@ -233,7 +233,7 @@ class ComparatorDrive:
 
 
 def comparator_bench(technology: Technology, i_thresh: float, drive: ComparatorDrive) -> Bench:
-    """Return a bench that tests a quantiser cell's upper or lower comparator, with its driver.
+    """Build the test circuit of a quantiser cell's upper or lower comparator, with its driver.
 
     The other one, which hangs on the same held candidate, decides APART from there, and never. Saves the voltages of
     `in`, the driver's gate line n, and `half`, which carries what is half way from retain to set, or from reset to
@@ -271,7 +271,7 @@ class DpiDrive:
 
 
 def dpi_bench(technology: Technology, units: int, drive: DpiDrive, v_node: float) -> Bench:
-    """Return a bench that tests a DPI cell behind an input diode.
+    """Build the test circuit of a DPI cell behind an input diode.
 
     Its output is drawn from a node `v_node` under the supply. Saves the currents through `out` and `dd`, and vc.
     """
@@ -359,7 +359,7 @@ class LevelDrive:
 
 
 def level_bench(technology: Technology, units: int, drive: LevelDrive) -> Bench:
-    """Return a bench that tests a register cell of one level, which writes `values` frame by frame.
+    """Build the test circuit of a register cell of one level, which writes `values` frame by frame.
 
     Its candidate is always above the window. Saves the state, LEVEL_STATE.
     """
@@ -420,7 +420,7 @@ class TauDrive:
 
 
 def tau_cell_bench(technology: Technology, units: int, drive: TauDrive) -> Bench:
-    """Return a bench that tests a gated tau-cell in its frames. Saves the current of its state's diode."""
+    """Build the test circuit of a gated tau-cell in its frames. Saves the current of its state's diode."""
     timing, frames = drive.timing, len(drive.candidates)
     moments = [0.4 * timing.start, *timing.moments(frames, *drive.pulse)]
     _, low = square(technology.supply, 1.0, moments, timing)
@@ -474,7 +474,7 @@ def rung_nets(rungs: int) -> tuple[str, ...]:
 
 
 def ladder_bench(technology: Technology, units: int, drive: LadderDrive, v_node: float) -> Bench:
-    """Return a bench that tests a ladder cell.
+    """Build the test circuit of a ladder cell.
 
     Saves `rung_nets`, and the currents through `out`, the output through weight -1, and the supply `dd`.
     """

@@ -169,7 +169,7 @@ def _still(bench: Bench) -> Bench:
 
 
 def _frozen(element: Element) -> Element:
-    """Return a source as a constant, its value at time 0; any other element as it is."""
+    """Return an element of a circuit at time 0: a source as a constant, any other element as it is."""
     match element:
         case Source(value=tuple() as points):
             return replace(element, value=points[0][1])

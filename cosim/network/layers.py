@@ -305,6 +305,13 @@ def on_levels(value: Array, levels: int) -> Array:
     return np.clip(steps, 0, levels) * (2 * FULL_SCALE / levels) - FULL_SCALE
 
 
+def turn_distance(value: Array, levels: int) -> Array:
+    """Return how far values are from the nearest turn, halfway between two levels, where `on_levels` changes."""
+    step = 2 * FULL_SCALE / levels
+    turns = np.clip(np.floor((value + FULL_SCALE) / step), 0, levels - 1) + 0.5
+    return np.abs(value + FULL_SCALE - turns * step)
+
+
 @dataclass(frozen=True)
 class MinGruLayer(RecurrentLayer):
     """A network layer of minGRU units with an exponential gate: leaky integrators whose rate is an input.

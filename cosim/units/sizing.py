@@ -29,7 +29,7 @@ class SetPoint:
 
     @property
     def excess(self) -> float:
-        """Return the factor by which the unit's current is out of its range: above 1 if it is, inf if not positive."""
+        """Return by what factor the unit's current is outside what such a unit can be built with; inf below 0."""
         if self.current <= 0:
             return math.inf
         return max(self.least / self.current, self.current / self.most)

@@ -50,8 +50,9 @@ def test_three_sentences_each():
         assert 3 <= len(ends) <= 5, section
 
 
+@pytest.mark.slow
 @pytest.mark.ngspice
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "power")) for name in ANSWERS])
+@pytest.mark.parametrize("name", ANSWERS)
 def test_a_smaller_run_draws_the_picture(name, folder):
     pytest.importorskip("numba")
     assert len(SCRIPT.answer(cut(ANSWERS[name]), folder)) > 5_000

@@ -149,7 +149,7 @@ def plain(line):
 
 
 @pytest.mark.ngspice
-@pytest.mark.parametrize("false", [(), (0, 1, 2, 3)])
+@pytest.mark.parametrize("false", [pytest.param((), marks=pytest.mark.slow), (0, 1, 2, 3)])
 def test_montecarlo_audits_chips(offer, verb, tmp_path, false):
     offer(Fourway(strange=(3,), false=false))
     words = "--chips", 2, "-j", 2, "-o", tmp_path / "out", "--audit", 4, "--spec", "accuracy>=0"

@@ -371,7 +371,7 @@ def test_what_has_no_transistors_here_is_refused(change: dict, message: str) -> 
     check_config(dataclasses.replace(CONFIG, **change, mismatch=None))
 
 
-@pytest.mark.parametrize("unit", ["first-quadrant", "signed"])
+@pytest.mark.parametrize("unit", ["first-quadrant", pytest.param("signed", marks=pytest.mark.slow)])
 def test_training_on_chips_makes_chips_better(tmp_path: Path, unit) -> None:
     """A tenth of the area: 21 % in a unit device. Both networks on the same chips, which neither has seen."""
     model = derive_mismatch(GENERIC, 0.125, 0.1)

@@ -324,7 +324,7 @@ def _responses(setup: MeasurementSetup, kind: DeviceKind, x: GridAxis, drain: fl
 def _three_terminal_charges(
     setup: MeasurementSetup, kind: DeviceKind, path: Array, middle: Array
 ) -> tuple[Array, Array]:
-    """Measure the charges of gate and drain, C, along a path (points, 3) of gate, source and drain, V.
+    """Measure for the batched engine the charges of gate and drain, C, along a path (points, 3) of voltages.
 
     A cascode's are those of its devices, with the inner net at its direct voltage `middle`, (points,) V.
     """

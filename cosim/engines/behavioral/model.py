@@ -217,8 +217,8 @@ def behavioral_power(
 
 
 def supply_current(design: Design, frames: int = 8) -> float:
-    """Return by the behavioral equations the largest supply current, ampere, over so many frames with all inputs off,
-    and with all on."""
+    """Evaluate with the behavioral equations the largest supply current, ampere, in frames with all inputs off, and
+    in as many with all on."""
     encoding = design.network.encoding
     ends = [np.broadcast_to(encoding.offset + k * encoding.scale, (frames, encoding.features)) for k in (0, 1)]
     blocks = behavioral_power(design, run_behavioral(design, np.stack(ends)))

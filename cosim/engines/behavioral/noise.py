@@ -495,7 +495,7 @@ class Candidates:
         return arriving(target)
 
     def line(self, key: Key) -> NoiseNode:
-        """Return a line of the behavioral noise model with its noise and what feeds it.
+        """Return a line of the circuit as the behavioral engine simulates it, with its noise and what feeds it.
 
         Lines that were asked for are kept.
         """

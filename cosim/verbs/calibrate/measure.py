@@ -165,10 +165,10 @@ def _node_swing(technology: Technology, units: int, simulator: str) -> float:
 
 
 def _find_trim(technology: Technology, units: int, v_node: float, simulator: str) -> float:
-    """Find the trim of line n's length at which its gain is that of line p, averaged over POINTS.trim_currents.
+    """Find, for `cosim calibrate`, the trim of line n's length at which its gain is that of line p.
 
-    The trimmed length is on the layout grid. A secant of ln gain over ln trim finds it: where the threshold voltage
-    depends on the length, gain is not 1 / trim.
+    Gains are averaged over POINTS.trim_currents; the trimmed length is on the layout grid. A secant of ln gain over ln
+    trim finds it: where the threshold voltage depends on the length, gain is not 1 / trim.
     """
 
     length, grid = technology.sizing.mirror_n.l, technology.grid

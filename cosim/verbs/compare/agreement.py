@@ -16,7 +16,7 @@ from cosim.engines.simulation.audit import Audit
 from cosim.engines.simulation.undecided import Undecided
 from cosim.network.ir.states import States, differ, software_states, tolerances
 from cosim.network.late import padded
-from cosim.network.layers import FULL_SCALE, SignedLayer
+from cosim.network.layers import SignedLayer, turn_distance
 from cosim.network.reference import Trace, pool_readout, read_sources, run_reference
 from cosim.network.types import Network
 from cosim.results.intervals import IntervalEnds, interval, mean_interval
@@ -370,9 +370,7 @@ def threshold_distances(network: Network, reference: Trace) -> NDArray[np.float6
         found = np.minimum(np.abs(trace.candidate - low), np.abs(trace.candidate - high))
         if isinstance(layer, SignedLayer) and layer.levels is not None:
             value = layer.step(read_sources(layer.sources, reference.inputs, {**reference.signals, **reference.late}))
-            value = np.where(trace.candidate >= 0, value, -value)
-            turns = FULL_SCALE * ((2 * np.arange(layer.levels) + 1) / layer.levels - 1)
-            away = np.abs(value[..., None] - turns).min(axis=-1)
+            away = turn_distance(np.where(trace.candidate >= 0, value, -value), layer.levels)
             written = (trace.candidate <= low) | (trace.candidate >= high)
             found = np.where(written, np.minimum(found, away), found)
         margins.append(found)

@@ -113,7 +113,7 @@ def _cells_of(design: Design, states: States) -> Array:
 
 
 def _state(cells: Array, codes: Array) -> Whole:
-    """Return the number of the state whose code cells (time, cells) have, (time,); -1 where it is none."""
+    """Return for `cosim compare` the number of the state whose code cells (time, cells) have; -1 where none has it."""
     same = np.isclose(cells[:, None], codes[None]).all(axis=-1)
     return np.where(same.any(axis=-1), same.argmax(axis=-1), -1)
 

@@ -56,7 +56,7 @@ class Sheet:
         self.drawing.config(fontsize=_SIZE, lw=_WIDTH, font=_FONT, color=_INK, margin=0.3)
 
     def mos(self, polarity: Polarity, at: Point, name: str, gate: Side = "left", key: str = "") -> TransistorEnds:
-        """Draw a schematic's transistor below `at`, or with its gate at top or bottom to the right of that point.
+        """Draw a transistor of a schematic of `cosim compile` below `at`, or right of it with its gate above or below.
 
         The source of an upright p transistor is its upper end, that of an n transistor its lower one. key: its name in
         `sizes` where that is another one.
@@ -133,7 +133,7 @@ class Sheet:
             self.text((point[0], point[1] + 0.45), "vdd", "top")
 
     def ground(self, *points: Point) -> None:
-        """Draw a ground at each point of a schematic."""
+        """Draw a ground at each point of a schematic of `cosim compile`."""
         for point in points:
             self.drawing.add(parts.Ground().at(point))
 

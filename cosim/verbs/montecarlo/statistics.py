@@ -147,10 +147,10 @@ def checkpoints(chips: int) -> list[int]:
 
 
 def is_precise(passes: Sequence[bool], plan: VariationPlan, width: float) -> bool:
-    """Tell whether the interval of a Monte Carlo run's yield is at most `width` wide, at a confidence shared out over
-    looks (Bonferroni).
+    """Tell for `cosim montecarlo` whether the yield's interval is at most `width` wide.
 
-    Looking again and again would otherwise stop at a lucky moment too often.
+    Its confidence is shared out over looks (Bonferroni). Looking again and again would otherwise stop at a lucky moment
+    too often.
     """
     low, high = count_yield(passes, plan, stop_confidence(plan)).interval
     return high - low <= width

@@ -118,10 +118,11 @@ class SweepSummary:
 
 
 def find_figures(content: object, path: str = "") -> Iterator[tuple[str, Estimate | None]]:
-    """Yield (name, figure) of all numbers in a verb's JSON object; names are the keys on the way, joined by dots.
+    """Yield (name, figure) of all numbers that `cosim sweep` finds in the JSON object of the verb that it runs.
 
-    A mean or value with its interval beside it is one figure under the name of both; a list of texts counts as how many
-    they are, and the last of a list of objects is -1, too. A figure is None where the object has null.
+    A name is the keys on the way, joined by dots. A mean or value with its interval beside it is one figure under the
+    name of both; a list of texts counts as how many they are, and the last of a list of objects is -1, too. A figure is
+    None where the object has null.
     """
     if isinstance(content, Mapping):
         yield from _of_mapping(content, path)

@@ -154,6 +154,7 @@ def test_pulses_and_decisions_from_the_clock(batch, technology, late, kind):
     np.testing.assert_array_equal(found.states, software_states(whole.graph, run_reference(net, x))[0])
 
 
+@pytest.mark.slow
 @pytest.mark.ngspice
 def test_a_simulator_with_large_steps_loses_no_bit_of_the_ring(technology, late):
     """With edges of 1 us ngspice solves one whole edge in a step: bits then pass two flip-flops, or none."""

@@ -165,6 +165,7 @@ def test_comparator_without_a_decision_says_so(technology):
         measure_comparator(technology, 1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.ngspice
 def test_a_registers_level_at_a_new_point_agrees_with_the_shipped_fit(technology, calibration):
     """A turn is found in steps of 1.5 pA, at 1.4 nA as at both points around it: 0.8 pA each. What a level was moves it

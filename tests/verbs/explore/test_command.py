@@ -102,6 +102,7 @@ def test_a_trial_whose_chips_all_fail_has_a_reason(cosim_main, typed, tmp_path, 
     assert [(one["figures"], one["reason"]) for one in found["trials"]] == [({}, "every chip failed: worker died")] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.ngspice
 def test_the_front_on_transistors(batch, cosim_main, typed, tmp_path):
     """Its accuracy there is that of cosim compare, and some of its other chips are counted there."""
