@@ -68,7 +68,10 @@ def fewest(partial: Partial) -> tuple[Automaton, int]:
 
 
 def _equal_states(partial: Partial) -> Partial:
-    """With what is open taken for a state and an output of their own: equal states become one."""
+    """Return an automaton that leaves answers open with equal states made one.
+
+    For that, what is open is taken for a state and an output of their own.
+    """
     states, symbols = partial.next.shape
     follow = np.where(partial.next == OPEN, states, partial.next)
     follow = np.concatenate([follow, np.full((1, symbols), states)])
@@ -84,7 +87,7 @@ def _equal_states(partial: Partial) -> Partial:
 
 
 def _apart(partial: Partial) -> NDArray[np.bool_]:
-    """Pairs of states that some string contradicts, (states, states)."""
+    """Return the pairs of an automaton's states that some string contradicts, (states, states)."""
     said = partial.output
     apart = (said[:, None] != said[None, :]) & (said[:, None] != OPEN) & (said[None, :] != OPEN)
     while True:
@@ -111,7 +114,7 @@ def _merged(partial: Partial, apart: NDArray[np.bool_]) -> Whole:
 
 
 def _merge(partial: Partial, apart: NDArray[np.bool_], group: Whole, pair: tuple[int, int]) -> Whole | None:
-    """Groups with two states in one, and all that must be one then; None where any contradict each other."""
+    """Return groups of an automaton's states with two in one, and all that must be one then; None if any contradict."""
     group, waiting = group.copy(), [pair]
     while waiting:
         one, other = sorted(int(group[state]) for state in waiting.pop())
@@ -159,7 +162,7 @@ class StringTask:
     answers: Callable[[Whole], Whole]
 
     def draw(self, rng: np.random.Generator, count: int, steps: int) -> Whole:
-        """Draw random strings of an automaton's symbols (count, steps), each symbol that may come equally likely."""
+        """Draw random strings for block automata to learn, symbols (count, steps), each possible one equally likely."""
         allowed = self.turns[np.arange(steps) % len(self.turns)]
         choice = rng.integers(0, allowed.sum(axis=1), (count, steps))
         places = np.argsort(~allowed, axis=1, kind="stable")
@@ -209,9 +212,9 @@ class BlockAutomata:
         return self.decide(met[:, None] // base % self.sizes)[place.reshape(codes.shape)]
 
     def reached(self, turns: NDArray[np.bool_]) -> tuple[list[tuple[int, tuple[int, ...]]], Whole]:
-        """Turn and states that strings lead to, the start first, and where each symbol leads, OPEN if it never comes.
+        """Return turn and states of the automata that strings lead to, the start first, and where each symbol leads.
 
-        Raises InputError where there are too many.
+        That is OPEN if it never comes. Raises InputError where there are too many.
         """
         period, symbols = turns.shape
         found: list[tuple[int, tuple[int, ...]]] = [(0, (0,) * len(self.sizes))]
@@ -282,7 +285,8 @@ def side_by_side(blocks: BlockAutomata, weight: Array, task: StringTask) -> Netw
 
 
 def _rounded(weight: Array, met: Whole, right: Whole) -> Array:
-    """Weights (labels, blocks, states) on the grid, as small as right decisions (n,) at states (n, blocks) allow."""
+    """Return weights (labels, blocks, states) on the automata's states, on the grid, as small as right decisions (n,)
+    at states (n, blocks) allow."""
     centred = weight - weight.mean(axis=0)  # the same for all labels decides nothing
     row = np.arange(weight.shape[1])
     for scale in _SCALES:
@@ -302,7 +306,7 @@ OPERATORS = ("+", "-", "x")
 
 
 def string_task(name: str, count: int) -> StringTask:
-    """Return the task of strings sum, even-pair or mod-arith of `count` digits.
+    """Return the strings and answers that block automata are to learn: sum, even-pair or mod-arith, of `count` digits.
 
     Raises InputError for an impossible count.
     """
@@ -321,7 +325,10 @@ def string_task(name: str, count: int) -> StringTask:
 
 
 def _values(count: int) -> Callable[[Whole], Whole]:
-    """Values of expressions modulo count, behind each digit; behind operators 0."""
+    """Return an automaton's right answers to strings of an expression: its values modulo count.
+
+    They stand behind each digit; behind operators is 0.
+    """
 
     def answers(strings: Whole) -> Whole:
         found = np.zeros_like(strings)

@@ -25,7 +25,7 @@ PRODUCTS, STATE = "products", "state"
 
 
 def bit_inputs(width: int) -> InputEncoding:
-    """Return the encoding of inputs that are bits, taken as they are."""
+    """Return the input encoding of an automaton's or a delay line's network: bits, taken as they are."""
     return InputEncoding(np.zeros(width), np.ones(width), levels=1)
 
 

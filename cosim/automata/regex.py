@@ -77,7 +77,7 @@ def _symbols(parser: "_Parser", alphabet: str | None) -> tuple[str, ...]:
 
 
 def _merged(named: list[tuple[int, int]]) -> Intervals:
-    """Return intervals that do not touch, in order, of the same numbers."""
+    """Return the same symbols of a regular expression's sets as intervals that do not touch, in order."""
     found = list[tuple[int, int]]()
     for first, last in sorted(named):
         if found and first <= found[-1][1] + 1:

@@ -60,7 +60,7 @@ class SteeredBits(nn.Module):
 
     @torch.no_grad()
     def exported(self, labels: tuple[str, ...] = ("no", "yes")) -> SteeredLine:
-        """Return the trained steered line in numpy, as `cosim.automata.steered` has it."""
+        """Return the steered delay line that was learned from examples in numpy, as `cosim.automata.steered` has it."""
         (weight, bias), (gate, gate_bias), (readout, readout_bias) = (
             [value.double().numpy() for value in part.rounded()] for part in (self.state, self.gate, self.readout)
         )
@@ -129,7 +129,7 @@ def accuracy_of(unit: SteeredLine, draw: Draw, count: int = 200, seed: int = 2**
 
 
 def chosen_lags(lags: tuple[int, ...]) -> Draw:
-    """Return a function that draws samples of the recall task `generate_chosen_lag` with these lags."""
+    """Return a function that draws by `generate_chosen_lag`, with these lags, what a steered delay line learns from."""
     return lambda rng, count: generate_chosen_lag(count, lags, seed=rng)
 
 
@@ -138,10 +138,9 @@ COMMANDS = 0.2  # share of steps with a new command
 
 
 def generate_chosen_lag(n: int, lags: tuple[int, ...], steps: int = STEPS, seed: int | np.random.Generator = 0) -> Bits:
-    """Generate for an automaton on a delay line x (n, steps, 1 + commands): a fair bit, and a bit for each of `lags`,
-    one on where it is chosen.
+    """Generate examples to make a steered delay line from: a fair bit, and a bit for each of `lags`, one on if chosen.
 
-    A lag is chosen at step 0 in any case.
+    x (n, steps, 1 + commands). A lag is chosen at step 0 in any case.
 
     A bit that is on arrives so many steps later as was chosen last when it came; y (n, steps) is 1 where a bit that is
     on meets one that arrives, else 0. A generator as `seed` gives new sequences at each call.

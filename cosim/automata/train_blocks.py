@@ -48,12 +48,12 @@ class BlockShape:
 
 
 def unit_columns(a: Tensor) -> Tensor:
-    """Scale columns of a symbol's blocks (..., b, b) so that their p-norm is at most 1, as (6) is printed."""
+    """Scale columns of blocks (..., b, b) of block automata so that their p-norm is at most 1, as (6) is printed."""
     return a / torch.linalg.vector_norm(a, P_NORM, dim=-2, keepdim=True).clamp(min=1.0)
 
 
 def unit_blocks(a: Tensor) -> Tensor:
-    """Scale a symbol's blocks (..., b, b) to columns of mean 0 and largest p-norm 1, as in the authors' code."""
+    """Scale blocks (..., b, b) of block automata to columns of mean 0 and largest p-norm 1, as in the authors' code."""
     centred = a - a.mean(dim=-2, keepdim=True)
     norms = torch.linalg.vector_norm(centred, P_NORM, dim=-2, keepdim=True)
     return centred / norms.amax(dim=-1, keepdim=True).clamp(min=_TINY)
@@ -79,13 +79,13 @@ def recur(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
 
 
 def scan_blocks(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
-    """Compute `recur` by products of neighbours: log2(time) levels up and down, O(b^3 h time) work."""
+    """Compute `recur` of block automata by products of neighbours: log2(time) levels up and down, O(b^3 h time)."""
     first = (a[:, :1] @ start[..., None])[..., 0] + c[:, :1]
     return _scan(a, torch.cat([first, c[:, 1:]], dim=1))
 
 
 def _scan(a: Tensor, c: Tensor) -> Tensor:
-    """From x_0 = c_0."""
+    """Compute the states of block automata from x_0 = c_0, by products of neighbours."""
     steps = c.shape[1]
     if steps == 1:
         return c
@@ -161,7 +161,7 @@ class BlockRecurrence(nn.Module):
             self.bits = FirstQuadrantCell(symbols + width, Architecture(cells=shape.bits, grid=None))
 
     def matrices(self) -> Tensor:
-        """Return the matrix A of each symbol, (symbols, h, b, b)."""
+        """Return the matrix A by which each symbol moves the states of block automata, (symbols, h, b, b)."""
         a = self.perceptron(torch.eye(self.symbols)).view(self.symbols, *self.start.shape, self.shape.states)
         match self.shape.form:
             case "hard":
@@ -212,7 +212,7 @@ class BlockRecurrence(nn.Module):
         )
 
     def _one_hot(self, states: Whole) -> Tensor:
-        """States (n, blocks) as the decoder and the bits read them, (n, blocks states)."""
+        """Return the automata's states (n, blocks) as the decoder and the bits read them, (n, blocks states)."""
         return torch.nn.functional.one_hot(torch.from_numpy(states), self.shape.states).float().flatten(1)
 
     @torch.no_grad()
@@ -319,7 +319,7 @@ def _wrong_states(model: BlockRecurrence, task: StringTask) -> int:
 
 
 def _padded(words: Sequence[Word]) -> np.ndarray:
-    """Strings (n, longest), with symbol 0 behind their ends."""
+    """Return strings of an automaton's symbols (n, longest), with symbol 0 behind their ends."""
     strings = np.zeros((len(words), max(map(len, words))), dtype=np.int64)
     for row, word in zip(strings, words, strict=True):
         row[: len(word)] = word
@@ -334,7 +334,7 @@ def accuracy_of(model: BlockRecurrence, task: StringTask, steps: int, count: int
 
 
 def say(model: BlockRecurrence, strings: np.ndarray) -> np.ndarray:
-    """Return the decision of trained block automata behind each symbol of strings, (n, time) whole numbers each."""
+    """Return what block automata made from examples decide behind each symbol of strings, both whole, (n, time)."""
     if model.shape.form == "hard":
         return model.automata().run(strings)
     with torch.no_grad():

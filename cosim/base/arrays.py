@@ -157,7 +157,7 @@ def read_torch(path: Path, repair: str) -> object:
 
 
 def torch_bytes(arrays: Mapping[str, "Tensor"], meta: Mapping[str, object]) -> bytes:
-    """Return the bytes of a .pt file of tensors and JSON meta, the same for the same content."""
+    """Return tensors and JSON meta as the bytes of a .pt file to be written whole, the same for the same content."""
     import torch
 
     buffer = io.BytesIO()
@@ -179,7 +179,10 @@ def _check_archive(path: Path, where: str, repair: str) -> None:
 
 
 def tensor_array(tensor: "Tensor", where: str, limit: int) -> NDArray[np.float64]:
-    """Copy a tensor's numbers into an array of at most `limit` bytes; raises InputError for any but a plain tensor."""
+    """Copy a tensor from a file that is read within limits into an array of at most `limit` bytes.
+
+    Raises InputError for any but a plain tensor.
+    """
     import torch
 
     layout, dtype = (str(word).removeprefix("torch.") for word in (tensor.layout, tensor.dtype))

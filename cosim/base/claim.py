@@ -60,8 +60,9 @@ _RESULTS = {
 
 @contextmanager
 def own_folder(folder: Path, verb: str) -> Generator[None, None, None]:
-    """Make the folder of a verb, or take one that is its own or nobody's, and keep other processes out. Where
-    nothing is in it at the end, the mark goes, and so do the folders that were made for it.
+    """Make a run's own folder, or take one that is its verb's or nobody's, and keep other processes out.
+
+    Where nothing is in it at the end, the mark goes, and so do the folders that were made for it.
 
     Raises InputError when it cannot be written, when another verb made it, when it holds files of such names that no
     verb wrote, or when a process writes there.
@@ -80,7 +81,7 @@ def own_folder(folder: Path, verb: str) -> Generator[None, None, None]:
 
 
 def _remove(marker: Path, folders: list[Path]) -> None:
-    """Remove a marker and the folders that were made for it, inner first, as far as nothing else is in them."""
+    """Remove the mark of a run's own folder, and folders made for it, inner first, as far as they are empty."""
     with suppress(OSError):
         marker.unlink()
         for folder in folders:
@@ -88,7 +89,7 @@ def _remove(marker: Path, folders: list[Path]) -> None:
 
 
 def work_folder(path: Path) -> Path:
-    """Return the hidden folder beside a file, in which the verb that makes it keeps what it has until it is done."""
+    """Return the hidden folder beside a file, where what a run keeps for it stays until it is written whole."""
     return path.with_name(f".{path.stem}.cosim")
 
 
@@ -123,9 +124,9 @@ def work_path(path: Path, name: str) -> Path:
 
 
 def clear_work(path: Path) -> None:
-    """Remove the files in which a training kept its state until the checkpoint `path` was written.
+    """Remove the .pt files that were kept on the disk to go on with until the file `path` was written whole.
 
-    Where `path` is itself in the work folder of another checkpoint, only its own state is removed.
+    Where `path` is itself in the work folder of another file, only what was kept for it is removed.
     """
     if _is_kept(path):
         found = path.parent.glob(f"{path.stem}.*.pt")
@@ -168,9 +169,10 @@ def starts_with(*starts: bytes) -> Callable[[Path], bool]:
 
 
 def check_owner(folder: Path, verb: str) -> None:
-    """Check that a folder can be written, is of no other verb, and has no files of a user that could be replaced.
+    """Check that a run's own folder can be written, is of no other verb, and has no files of a user to be replaced.
 
-    Makes nothing. Raises InputError."""
+    Makes nothing. Raises InputError.
+    """
     check_folder(folder)
     owner = owner_of(folder)
     if owner not in (None, verb):
@@ -183,14 +185,16 @@ def check_owner(folder: Path, verb: str) -> None:
 
 
 def is_result(name: str, verb: str) -> bool:
-    """Return whether a verb may write a file or folder of this name into its folder."""
+    """Tell whether a file or folder of this name is one that a verb writes into a run's own folder."""
     known = f"{_PAGE} {_RESULTS.get(verb, '')}".split()
     return any(fnmatchcase(name, pattern) for pattern in known)
 
 
 def owner_of(folder: Path) -> str | None:
-    """Return the verb that made a folder; None where none did. Raises InputError where its mark is none of ours, and
-    its files are no verb's."""
+    """Return the verb that made a folder as its run's own; None where none did.
+
+    Raises InputError where its mark is none of ours, and its files are no verb's.
+    """
     known = next((verb for verb, names in _KNOWN_BY.items() if all((folder / name).exists() for name in names)), None)
     try:
         return _mark_of(folder) or known
@@ -201,7 +205,7 @@ def owner_of(folder: Path) -> str | None:
 
 
 def _mark_of(folder: Path) -> str | None:
-    """Return the verb in a folder's marker; None without a marker, or where a crash left it empty.
+    """Return the verb in the mark of a run's own folder; None without a mark, or where a crash left it empty.
 
     Raises InputError for a marker that holds anything else.
     """
@@ -219,7 +223,7 @@ def _mark_of(folder: Path) -> str | None:
 
 
 def _holds(folder: Path) -> list[str]:
-    """Return the names in a folder; none where it does not exist."""
+    """Return the names in a folder that a run would take as its own; none where it does not exist."""
     try:
         return sorted(os.listdir(folder))
     except (OSError, ValueError):

@@ -32,7 +32,7 @@ ZERO_CELSIUS = 273.15  # K
 
 
 def u_t(celsius: float) -> float:
-    """Thermal voltage kT/q in volt at a temperature in degree Celsius."""
+    """Convert degree Celsius to kT/q in volt, the thermal voltage, by the package's constants of physics."""
     return K_BOLTZMANN * (celsius + ZERO_CELSIUS) / Q_ELECTRON
 
 
@@ -52,7 +52,7 @@ def parse_quantity(text: str, unit: str, field: str = "value") -> float:
 
 
 def format_quantity(value: float, unit: str, digits: int = 3) -> str:
-    """Engineering notation: 1.23e-8, 'A' -> '12.3 nA'."""
+    """Format a number with its unit in engineering notation: 1.23e-8, 'A' -> '12.3 nA'."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {unit}"
     value = float(f"{value:.{digits - 1}e}")  # rounded first, so that 999.9 nA becomes 1 uA

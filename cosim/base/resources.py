@@ -35,17 +35,18 @@ def models_path() -> Path:
 
 
 def device_model_path(name: str) -> Path:
-    """Return the path of a SPICE card in the package: `generic180`, `generic180.lib` or `folder/name.json`.
+    """Find a data file that is installed with the package: a SPICE card, by name.
 
-    A name without suffix means the device card. Raises InputError that lists the names there are.
+    A name is `generic180`, `generic180.lib` or `folder/name.json`; one without suffix means the device card. Raises
+    InputError that lists the names there are.
     """
     return _find("device model", "devices", name, _DEVICE_SUFFIXES)
 
 
 def trained_network_path(name: str) -> Path:
-    """Return the path of a checkpoint that comes with the package, file or folder; its suffix may be left out.
+    """Find a data file that is installed with the package: a checkpoint, by name.
 
-    Raises InputError that lists the names there are.
+    It is a file or a folder; its suffix may be left out. Raises InputError that lists the names there are.
     """
     return _find("trained network", "trained", name, _NETWORK_SUFFIXES)
 

@@ -55,19 +55,19 @@ class RunSettings:
 
 
 def describe_version(settings: RunSettings) -> str:
-    """Return a warning about a run that another version made; an empty text for one of this version."""
+    """Return a warning about a run whose run.toml another version wrote; an empty text for one of this version."""
     if settings.version in ("", __version__):
         return ""
     return f"made by cosim {shown_name(settings.version)}; with {__version__} the same command may give other results"
 
 
 def settings_beside(path: Path) -> Path:
-    """Return the path of the settings of a run whose result is one file: NAME.run.toml."""
+    """Return the path of a run's settings file where its result is one file: NAME.run.toml."""
     return path.with_suffix(f".{SETTINGS_FILE}")
 
 
 def write_settings(place: Path, settings: RunSettings) -> None:
-    """Write run.toml into a folder, or beside a file; the same settings give the same bytes.
+    """Write a run's settings as run.toml into its folder, or beside its file; the same settings give the same bytes.
 
     Raises InputError when that cannot be written.
     """
@@ -76,7 +76,10 @@ def write_settings(place: Path, settings: RunSettings) -> None:
 
 
 def format_settings(settings: RunSettings) -> str:
-    """Format the settings as TOML; bytes that are no text, as in some names of files, become backslash escapes."""
+    """Format a run's settings as the TOML of its run.toml.
+
+    Bytes that are no text, as in some names of files, become backslash escapes.
+    """
     lines = [f"{name} = {_format(getattr(settings, name))}" for name in ("verb", "version", "command")]
     for name in ("arguments", "options", "inputs"):
         table: Mapping[str, Value] = getattr(settings, name)
@@ -92,7 +95,7 @@ def file_checksum(path: Path) -> str:
 
 
 def read_settings(place: Path) -> RunSettings | None:
-    """Read the settings of the run in a folder, or of the one that wrote a file; None where none are kept.
+    """Read from run.toml the settings of the run in a folder, or of the one that wrote a file; None without it.
 
     Raises InputError that names file and field where they are damaged or of a wrong type.
     """
@@ -101,7 +104,7 @@ def read_settings(place: Path) -> RunSettings | None:
 
 
 def is_settings(path: Path) -> bool:
-    """Return whether a file holds the settings of a run."""
+    """Tell whether a file holds the settings of a run, as its run.toml has them."""
     try:
         load_settings(path)
     except InputError:
@@ -110,7 +113,10 @@ def is_settings(path: Path) -> bool:
 
 
 def load_settings(path: Path) -> RunSettings:
-    """Read the settings in a file. Raises InputError that names file and field where it is missing or holds others."""
+    """Read the settings of a run from a run.toml.
+
+    Raises InputError that names file and field where it is missing or holds others.
+    """
     where, content = shown_path(path), read_toml(path, _REPAIR)
     check_known(content, RunSettings, where, _REPAIR)
     for table in ("arguments", "options"):
@@ -158,7 +164,7 @@ def _format_key(key: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Escape a text as inside the quotes of a basic string; what cannot be seen is escaped, too."""
+    """Escape a text for a run.toml, as inside the quotes of a basic string; what cannot be seen is escaped, too."""
     return "".join(_escape_character(one) for one in text.encode(errors="backslashreplace").decode())
 
 

@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 def clear_kept(folder: Path) -> None:
-    """Remove what an earlier run has left in a verb's own folder to go on with; its results stay until new ones come.
+    """Remove from a run's own folder what an earlier run has kept to go on with; its results stay until new ones come.
 
     Raises InputError where that cannot be done.
     """
@@ -138,7 +138,7 @@ class RecordStore(Generic[R]):
         return seal_line(self._form.write(record), self._key)
 
     def tidy(self) -> None:
-        """Sort the lines of the file by record number, and drop those that are damaged or replaced by a later one."""
+        """Sort the lines of the store's file by record number, and drop those damaged or replaced by a later one."""
         if self.damaged or self._is_torn or self._order != sorted(self.records):
             self.records = dict(sorted(self.records.items()))
             write_atomically(self.path, b"".join(map(self._line, self.records.values())))
@@ -163,13 +163,13 @@ def _append(path: Path, line: bytes) -> None:
 
 
 def settings_key(settings: Settings) -> str:
-    """Return the hash that binds a record to the settings of its run."""
+    """Return the hash by which the store binds a kept record to the settings of its run."""
     return checksum(json.dumps(_without_versions(settings), sort_keys=True).encode())
 
 
 def continue_run(path: Path, settings: Settings, *stores: RecordStore[Any]) -> None:
-    """Prepare a folder for going on with a run: write its settings file where that is missing or damaged, tidy its
-    stores.
+    """Prepare a run's own folder to go on with: write a missing or damaged settings file, tidy the stores' kept
+    records.
 
     Raises InputError where the file has other settings, or where it is missing and no kept record has these settings.
     """
@@ -192,7 +192,7 @@ def continue_run(path: Path, settings: Settings, *stores: RecordStore[Any]) -> N
 
 
 def check_settings(folder: Path, known: Settings, settings: Settings) -> None:
-    """Raise InputError that names what differs between a run's settings and those asked for."""
+    """Raise InputError that names what differs between a kept run's settings and those asked for."""
     difference = find_difference(_without_versions(known), _without_versions(settings))
     if difference is not None:
         key, old, new = difference
@@ -207,7 +207,7 @@ def _without_versions(settings: Settings) -> Settings:
 
 
 def find_difference(known: object, asked: object, name: str = "") -> tuple[str, str, str] | None:
-    """Return (name, known, asked) of the first setting that differs, such as variation.area; None where none does."""
+    """Return (name, known, asked) of the first setting unlike a kept run's, such as variation.area; None if none is."""
     if not isinstance(known, dict) or not isinstance(asked, dict):
         return None if known == asked else (name, _short(known), _short(asked))
     found = (find_difference(known.get(key), asked.get(key), f"{name}.{key}") for key in sorted({*known, *asked}))
@@ -220,7 +220,10 @@ def _short(value: object) -> str:
 
 
 def keep_arrays(path: Path, key: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays that were measured under a key into an .npz. Raises InputError when it cannot be written."""
+    """Write arrays that were measured under a key into an .npz of the store, whole.
+
+    Raises InputError when it cannot be written.
+    """
     write_atomically(path, seal_npz(arrays, key))
 
 
@@ -233,15 +236,18 @@ def kept_arrays(path: Path, key: str) -> Arrays | None:
 
 
 def keep_result(folder: Path, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write the arrays of one result, named by its key. Raises InputError when it cannot be written."""
+    """Write the arrays of one result into the store of kept results, named by its key.
+
+    Raises InputError when it cannot be written.
+    """
     keep_arrays(folder / f"{name}.npz", name, arrays)
 
 
 def kept_result(
     folder: Path, name: str, like: Mapping[str, NDArray[Any]], beside: Mapping[str, NDArray[Any]] | None = None
 ) -> Arrays | None:
-    """Return the arrays of one kept result, if they have names, types and shapes of those in `like`, and only finite
-    numbers; else None.
+    """Return the arrays of one result from the store of kept results, if they have names, types and shapes of those in
+    `like`, and only finite numbers; else None.
 
     Arrays in `beside` may be missing, and may be infinite.
     """
@@ -257,13 +263,13 @@ def kept_result(
 
 
 def damaged_results(folder: Path) -> tuple[int, list[str]]:
-    """Return how many results a folder holds, and the names of the files that are not whole."""
+    """Return how many kept results a folder of the store holds, and the names of the files that are not whole."""
     files = sorted(folder.glob("*.npz"))
     return len(files), [path.name for path in files if not is_whole(path, path.stem)]
 
 
 def describe_damaged_results(folder: Path) -> list[str]:
-    """Return a sentence for each folder of inferences below a verb's own folder that has damaged ones."""
+    """Return a sentence for each store of kept inferences in a run's own folder that has damaged files."""
     places = (folder / INFERENCES, folder / "nominal" / INFERENCES, folder / "corners" / INFERENCES)
     found = ((place, *damaged_results(place)) for place in places)
     return [describe_damage(place, f"{len(damaged)} of {count} results") for place, count, damaged in found if damaged]
@@ -297,7 +303,7 @@ def cache_folder() -> Path:
 
 
 def cached_files(name: str) -> tuple[Path, ...]:
-    """Return the path that a name has in the cache's folder, whether it exists or not; none without one."""
+    """Return the path that a file of this name has in the cache, there or not; none without a cache's folder."""
     try:
         return (cache_folder() / name,)
     except InputError:
@@ -350,12 +356,12 @@ class TechnologyFit(Protocol):
 
     @property
     def technology(self) -> str:
-        """Return the name of the technology."""
+        """Return the name of the technology that a kept or cached measurement is of."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """Return the hash of everything that the measurement depends on."""
+        """Return the hash by which a kept measurement is recognised in the cache: of everything that it depends on."""
         ...
 
 
@@ -379,17 +385,17 @@ class FitFile(Generic[F]):
     content: Callable[[F], Mapping[str, object]] = json_object
 
     def rounded(self, fit: F) -> dict[str, object]:
-        """Return the content of the fit's file, numbers rounded, without its checksum."""
+        """Return a fit as the content of its kept file, numbers rounded, without the checksum."""
         found = round_numbers({"format": self.format, **self.content(fit)}, self.digits)
         assert isinstance(found, dict)
         return found
 
     def to_bytes(self, fit: F) -> bytes:
-        """Return the bytes of the fit's file, checksum last."""
+        """Return a fit as the bytes of its kept file, to be written whole, checksum last."""
         return seal_json(self.rounded(fit))
 
     def load(self, path: Path) -> F:
-        """Read a fit from its file.
+        """Read a kept fit from its file, within limits.
 
         Raises InputError that names the field when the file is missing, damaged, or none of this format.
         """
@@ -399,7 +405,10 @@ class FitFile(Generic[F]):
         return self.parse(read_sealed(path, self.repair), where)
 
     def parse(self, content: object, where: str) -> F:
-        """Return the fit of a file's content. Raises InputError that names the field where it is none."""
+        """Return the kept fit that the content of a file stands for, every field checked.
+
+        Raises InputError that names the field where it is none.
+        """
         fit = self._record(content, where)
         self.check(fit, where)
         return fit
@@ -412,7 +421,7 @@ class FitFile(Generic[F]):
         return typed(fields, self.cls, where, self.repair)
 
     def known(self, name: str, fingerprint: str, say: Callable[[str], None] = lambda _: None) -> F | None:
-        """Return the fit of this name and fingerprint: the one that comes with the package, or one in the cache."""
+        """Return the kept fit of this name and fingerprint: one that comes with the package, or one in the cache."""
 
         def load(path: Path) -> F | None:
             return found if (found := self.load(path)).fingerprint == fingerprint else None
@@ -422,7 +431,7 @@ class FitFile(Generic[F]):
     def find(
         self, name: str, fingerprint: str, measure: Callable[[], F], lacking: str, say: Callable[[str], None]
     ) -> F:
-        """Return the `known` fit, or a new one, as the cache has it from now on: the next run has the same numbers.
+        """Return the `known` kept fit, or a new one, which is put into the cache: the next run has the same numbers.
 
         lacking: what is not there, for the message of the MissingToolError where `measure` has no simulator.
         """

@@ -37,7 +37,10 @@ T = TypeVar("T")
 
 
 def format_csv(fields: Sequence[str], rows: Iterable[Iterable[object]], digits: int | None = None) -> str:
-    """Return a table as CSV, a line for each row under the names of its fields; numbers at `digits`, None for all."""
+    """Return rows of any kind as the text of a .csv file to be written whole, a line for each.
+
+    They stand under the names of the fields; numbers at `digits`, None for all.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(fields)

@@ -94,33 +94,35 @@ class Assembly:
 
     @property
     def blocks(self) -> tuple[str, ...]:
-        """Return the blocks of the assembled circuit by which the network's power is counted."""
+        """Return the names of the blocks of this circuit of cells by which its power is counted."""
         return (*BLOCKS, *self.around.blocks)
 
     @property
     def reset(self) -> str:
-        """Return the pin of the assembled circuit that is low during the reset."""
+        """Return the name of the pin of this circuit of cells that is low during the reset."""
         return RUN if self.around.ticks else "resetb"
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """Return the pins of clocks, decisions and output samplers, driven from outside the circuit."""
+        """Return the names of the pins that drive this circuit of cells from outside: clocks, decisions, output
+        samplers."""
         if self.around.ticks:
             return (CK, TAKE) if self.around.lines else (CK,)
         return (*(pin for pair in (*self.clocks, *self.decides.values()) for pin in pair), *self.around.drivers)
 
     @property
     def driven(self) -> tuple[str, ...]:
-        """Return the pins of clocks, decisions, output samplers and pulses, driven from outside the circuit."""
+        """Return the names of the pins that drive this circuit of cells from outside: clocks, decisions, output
+        samplers, pulses."""
         pulses = () if self.around.ticks else self.pulses.values()
         return (*self.phases, *(pin for pair in pulses for pin in pair))
 
     @property
     def code_bits(self) -> tuple[str, ...]:
-        """Return the nets of all input codes' bits in the assembled circuit."""
+        """Return the names of the nets in this circuit of cells that carry the bits of all input codes."""
         return tuple(bit for code in self.around.codes for bit in code)
 
     @property
     def transistors(self) -> int:
-        """Return the number of transistors of the assembled circuit as drawn; one of m units counts once."""
+        """Return the number of transistors in this circuit of cells as drawn; one of m units counts once."""
         return sum(1 for _ in self.circuit.flatten())

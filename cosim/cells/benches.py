@@ -474,7 +474,7 @@ def rung_nets(rungs: int) -> tuple[str, ...]:
 
 
 def ladder_bench(technology: Technology, units: int, drive: LadderDrive, v_node: float) -> Bench:
-    """Build the test circuit of a ladder cell.
+    """Build a test circuit around a ladder's cell of transistors, with sources at its pins.
 
     Saves `rung_nets`, and the currents through `out`, the output through weight -1, and the supply `dd`.
     """

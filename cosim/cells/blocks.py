@@ -44,6 +44,6 @@ CLOCK_GENERATOR, BIAS_TREE = Attribution("clock generator", "clock"), Attributio
 
 
 def outside_of(blocks: Iterable[str]) -> tuple[str, ...]:
-    """Return the parts of a chip (OUTSIDE) that none of these blocks of cells contains."""
+    """Return the names of a chip's parts (OUTSIDE) that are in none of these blocks of a circuit of cells."""
     inside = {what for block in blocks for what in _INSIDE.get(block, ())}
     return tuple(what for what in OUTSIDE if what not in inside)

@@ -89,7 +89,7 @@ def clock(ticks: int, phases: Sequence[Phase], sample: tuple[int, int] | None) -
 
 
 def ticks_of(stages: int) -> int:
-    """Return the fewest clock generator ticks of a frame of which each phase is a whole number.
+    """Return the fewest ticks of a frame to build a clock generator cell for, of which each phase is a whole number.
 
     Closes are multiples of 0.7 / stages.
     """

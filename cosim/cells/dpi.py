@@ -57,7 +57,7 @@ def dpi_capacitance(technology: Technology, tau: float, i_tau: float) -> float:
 
 
 def dpi_rise_time(i_from: float, i_to: float, i_final: float, i_g: float) -> float:
-    """Return a DPI cell's time from I_out = i_from to i_to on the way up to i_final, over tau.
+    """Return how long a DPI cell's transistors take from I_out = i_from to i_to on the way up to i_final, over tau.
 
     It is the exact solution of the equation above. t / tau = (1 + I_g / I_f) ln((I_f - I_a) / (I_f - I_b)) + (I_g /
     I_f) ln(I_b / I_a); infinite for i_to >= i_final.
@@ -69,7 +69,7 @@ def dpi_rise_time(i_from: float, i_to: float, i_final: float, i_g: float) -> flo
 
 
 def dpi_fall_time(i_from: float, i_to: float) -> float:
-    """Return a DPI cell's time from I_out = i_from down to i_to with no input, over tau.
+    """Return how long a DPI cell's transistors take from I_out = i_from down to i_to with no input, over tau.
 
     There the equation reads tau (1 + I_g / I) dI/dt = -(I + I_g), that is, dI/dt = -I / tau, at every I.
     """

@@ -45,9 +45,9 @@ def gamma_line(technology: Technology, units: int, order: int, capacitance: floa
 
 
 def line_bias(technology: Technology, seconds: float, order: int, capacitance: float) -> float:
-    """Return I_tau, ampere, of each of a delay line's `order` tau-cells for a mean delay: C n_s U_T n / p.
+    """Return I_tau, ampere, into the bias pin of a circuit of `order` tau-cells, a delay line, for a mean delay.
 
-    The capacitance of a cell is in farad.
+    It is C n_s U_T n / p. The capacitance of a cell is in farad.
     """
     return capacitance * technology.pfet.slope_factor * technology.thermal_voltage * order / seconds
 
@@ -76,10 +76,10 @@ def gamma_bench(
 
 
 def step_moments(time: Array, current: Array, begin: float) -> tuple[float, float]:
-    """Return mean delay and its standard deviation, s, of a delay line by its answer to a step at `begin`.
+    """Return mean delay and its standard deviation, s, of a test circuit of tau-cells by its response to a step.
 
-    From 1 - s(t), the share of the step still to come: its integral is the mean, twice that of t (1 - s) the mean
-    square. What it was before and at the end are taken as settled.
+    The step is at `begin`. From 1 - s(t), the share of the step still to come: its integral is the mean, twice that of
+    t (1 - s) the mean square. What it was before and at the end are taken as settled.
     """
     first, last = float(np.interp(begin, time, current)), float(current[-1])
     after = time >= begin

@@ -65,7 +65,7 @@ def ladder(technology: Technology, units: int, rungs: int, start: int) -> Subcir
 
 
 def ladder_blocks(technology: Technology, units: int, capacitance: float) -> tuple[Subcircuit, ...]:
-    """Build the subcircuits that a ladder cell instantiates, without the candidate diode."""
+    """Build the subcircuits of transistors that a ladder cell instantiates, without the candidate diode."""
     return (
         rung(technology, units, on=False),
         rung(technology, units, on=True),
@@ -98,7 +98,7 @@ def rung(technology: Technology, units: int, *, on: bool) -> Subcircuit:
 
 
 def _renamed(mos: Mos) -> Mos:
-    """A device of the 9T cell whose output line is the rung's own state s, which stays within the ladder."""
+    """Return a device of the 9T cell with its output line renamed to the rung's own state s, inside the ladder."""
     drain, gate, match = (
         "s" + end[3:] if end.partition(".")[0] == "out" else end for end in (mos.drain, mos.gate, mos.match)
     )

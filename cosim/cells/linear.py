@@ -26,7 +26,8 @@ class Term:
 
     @property
     def line(self) -> str:
-        """Return the gate line that carries the weight's source: n for a positive weight, p for a negative one."""
+        """Return the gate line of a weight's transistor in a row cell, by name: n if the weight is positive, p if
+        negative."""
         return f"{self.source}_n" if self.count > 0 else f"{self.source}_p"
 
 

@@ -74,7 +74,7 @@ def weight(name: str, line: str, node: str, count: int, technology: Technology) 
 
 
 def weight_of(count: int, technology: Technology, origin: str = "") -> TransistorDesign:
-    """Return the transistor of a weight of `count` unit devices, signed, as a design."""
+    """Return role and size of the transistor that a mirror cell has for a weight of `count` unit devices, signed."""
     if count > 0:
         return TransistorDesign("weight", "n", technology.sizing.mirror_n, count, origin=origin)
     return TransistorDesign("weight", "p", technology.sizing.mirror_p, -count, origin=origin)

@@ -120,12 +120,12 @@ def tau_capacitance(technology: Technology, tau: float, i_tau: float) -> float:
 
 
 def gate_charge(i_gate: float, units: int, time: float) -> float:
-    """Return C n U_T in ampere second of a gated tau-cell, at which i_gate on `tau` makes r = 1 in this time."""
+    """Return C n U_T, A s, to build a gated tau-cell's capacitor for: i_gate on pin `tau` makes r = 1 in this time."""
     return i_gate / units * time
 
 
 def _loop(technology: Technology, follower: str) -> tuple[Element, ...]:
-    """The copy of I_in, M1, M3 and M2 with their I_tau; follower: the source of M2."""
+    """Build a tau-cell's copy of I_in, M1, M3 and M2 with their I_tau; follower: the source of M2."""
     n, p, unit = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.mirror_p
     return (
         *transistor("idiode", TransistorDesign("inner", "n", n), "i", "i"),
@@ -139,7 +139,7 @@ def _loop(technology: Technology, follower: str) -> tuple[Element, ...]:
 
 
 def _output(technology: Technology, capacitance: float, trim: float = 1.0) -> tuple[Element, ...]:
-    """C, M4, and the copy that sinks its current."""
+    """Build a tau-cell's C, M4, and the copy that sinks its current."""
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     return (
         Capacitor("c", STATE_NODE, "vdd", capacitance),

@@ -144,20 +144,24 @@ def held(bench: Bench, seconds: float) -> Bench:
 
 
 def resting(bench: Bench) -> Bench:
-    """Return the bench that finds all voltages of a circuit at time 0, the same for all samples of a network.
+    """Return a copy of a circuit's bench, as data, that finds all voltages at time 0 in a transient of one step.
 
-    It is a transient, because `preset` holds nets in its operating point alone.
+    Sources stand still. The voltages are the same for all samples of a network. It is a transient, because `preset`
+    holds nets in its operating point alone.
     """
     return replace(_still(bench), analysis=Tran(_AT_ONCE, _AT_ONCE), probes=(), from_rest=False)
 
 
 def started(bench: Bench, start: tuple[tuple[str, float], ...]) -> Bench:
-    """Return the bench with these voltages, net -> V, as its start; it skips devices whose voltages do not move."""
+    """Return a copy of a circuit's bench, as data, with these voltages, net -> V, as its start.
+
+    It skips devices whose voltages do not move.
+    """
     return replace(bench, start=start, skip_still=True, from_rest=False)
 
 
 def relaxed(bench: Bench) -> Bench:
-    """Return the bench with a charge tolerance ten times larger, for a netlist whose transient's time step collapsed.
+    """Return a copy of a circuit's bench, as data, with a charge tolerance ten times larger, for a collapsed time step.
 
     At a clock edge a node of a few femtofarad may otherwise ask for steps under 1 fs, the more so the smaller chgtol.
     """
@@ -169,7 +173,10 @@ def _still(bench: Bench) -> Bench:
 
 
 def _frozen(element: Element) -> Element:
-    """Return an element of a circuit at time 0: a source as a constant, any other element as it is."""
+    """Return an element of a bench's circuit as data, a source as the constant that its waveform has at time 0.
+
+    Any other element is returned as it is.
+    """
     match element:
         case Source(value=tuple() as points):
             return replace(element, value=points[0][1])

@@ -46,7 +46,7 @@ class Attribution:
 
 
 def block_of(part: Attribution | None) -> str:
-    """Return the block of a transistor or another element of a network's flat circuit, for its power and area.
+    """Return the block that an element of a flat netlist counts to, a transistor or another, for power and area.
 
     Every instance of a network has a part, which its builder gives.
     """

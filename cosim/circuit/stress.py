@@ -82,7 +82,7 @@ def _bent(element: Element, stress: Stress, bench: Bench) -> Element:
 
 
 def _is_logic(source: Source) -> bool:
-    """Tell whether a source drives a clock, a reset or the like: a voltage against ground that changes in time."""
+    """Tell whether a bench's source drives a clock, reset or the like: its waveform is a changing voltage to ground."""
     return source.kind == "v" and source.b == GROUND and isinstance(source.value, tuple)
 
 

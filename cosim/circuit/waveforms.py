@@ -47,7 +47,8 @@ class Timing:
         T_STEP.check("t_step", self.t_step, "choose another `t_step`")
 
     def closes(self, stages: int) -> tuple[float, ...]:
-        """Return the moments at which each stage freezes its candidates and decides, as fractions of the frame."""
+        """Return when in a circuit's waveforms each stage freezes its candidates and decides, fractions of the
+        frame."""
         return tuple(LAST_CLOSE * (stage + 1) / stages for stage in range(stages))
 
     @property
@@ -85,7 +86,7 @@ def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) ->
 
 
 def reset_waveform(supply: float, timing: Timing) -> Waveform:
-    """Return the waveform of the circuit's resetb source, V: low, and high before the reset ends."""
+    """Return the waveform of a bench's source resetb, V, as points: low, and high before the reset ends."""
     begin = 0.7 * timing.start
     return ((0.0, 0.0), (begin, 0.0), (begin + timing.clock_edge * timing.t_step, supply))
 
@@ -96,7 +97,10 @@ def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) ->
 
 
 def sampled_time(stages: int, timing: Timing) -> float:
-    """Return how long all samples of a frame take together, s: between the edge of inputs and the close of stage 0."""
+    """Return for how long in all the waveform of a bench's source sample is high, s.
+
+    It fits between the edge of inputs and the close of stage 0.
+    """
     return min(SAMPLED, LAST_CLOSE / stages - AFTER - 0.05) * timing.t_step
 
 
@@ -109,7 +113,7 @@ def sample_waveforms(supply: float, sampled: float, chosen: Sequence[int], timin
 
 
 def begin_waveform(supply: float, timing: Timing) -> Waveform:
-    """Return the waveform of the source begin, V: high in the first half of the reset."""
+    """Return the waveform of a bench's source begin, V, as points: high in the first half of the reset."""
     end = 0.4 * timing.start
     return ((0.0, supply), (end, supply), (end + timing.clock_edge * timing.t_step, 0.0))
 
@@ -129,7 +133,7 @@ def ck_waveform(supply: float, ticks: int, high: float, end: float, timing: Timi
 
 
 def run_waveform(supply: float, ticks: int, steps: int, timing: Timing) -> Waveform:
-    """Return the waveform of the source run, high half a tick before the first of so many steps.
+    """Return the waveform of a bench's source run, V, as points: high half a tick before the first of so many steps.
 
     The last of these is tick 0 of frame 0.
     """
@@ -139,7 +143,7 @@ def run_waveform(supply: float, ticks: int, steps: int, timing: Timing) -> Wavef
 
 
 def take_waveform(supply: float, first: int, timing: Timing) -> Waveform:
-    """Return the waveform of the source take: high from the end of the first frame that counts."""
+    """Return the waveform of a bench's source take, V, as points: high from the end of the first frame that counts."""
     begin = timing.start + (first + 1) * timing.t_step
     return ((0.0, 0.0), (begin, 0.0), (begin + timing.edge * timing.t_step, supply))
 

@@ -197,7 +197,10 @@ def _write_json(result: Result, json_file: object) -> None:
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write a `json_object` to a file. Raises InputError when it cannot be written."""
+    """Write the figures that a command line's --json asks for, a `json_object`, to its file.
+
+    Raises InputError when it cannot be written.
+    """
     import json
 
     from cosim.base.text import json_object

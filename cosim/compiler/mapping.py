@@ -33,7 +33,7 @@ def learned_arrays(network: Network) -> Arrays:
 
 
 def explain_weight(graph: Sized, edge: Edge, learned: Arrays, sign: int) -> str:
-    """Return how the compiler built a learned weight or bias; empty where it is as asked.
+    """Explain how the compiler lowered a learned weight or bias into the graph; empty where it is as asked.
 
     sign: `row_sign` of its row.
     """
@@ -77,7 +77,7 @@ def row_sign(graph: Lowered, target: str, learned: Arrays) -> int:
 
 
 def _learned_weight(weight: Weight, learned: Arrays) -> float | None:
-    """Return the number in the checkpoint that a weight comes from; None for one that was not learned."""
+    """Return the learned number that the compiler lowered to a weight of the graph; None for one not learned."""
     name, _, place = weight.origin.partition(" ")[0].rstrip("]").partition("[")
     array = learned.get(name)
     return None if array is None else float(array[tuple(map(int, place.split(",")))])
@@ -169,7 +169,10 @@ def _weight_row(weight: Weight, mirror: Mirror, element: str, note: str) -> Mapp
 def _learned(
     node: Memory, layer: RecurrentLayer | None, sign: int, graph: Sized, pins: tuple[str, ...]
 ) -> LearnedParameters:
-    """Names of a unit's learned parameters, and how its thresholds came from them; without a layer its own name."""
+    """Return the names of a compiled unit's learned parameters, and how its thresholds came from them.
+
+    Without a layer the unit's own name stands for them.
+    """
     if layer is None:
         upper, lower, level = (f"{node.name} ({side})" for side in ("upper", "lower", "level"))
         return LearnedParameters(upper, lower, level, "", "", graph.currents[node.name], pins)

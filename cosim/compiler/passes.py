@@ -250,7 +250,8 @@ def _rounded(value: float, whole: Callable[[float], int]) -> float:
 
 
 def _between(least: float, most: float) -> float:
-    """Return a current of three digits between two, their geometric mean within the range of the series, ampere."""
+    """Return an i_unit between two for the compiler to try, ampere: the geometric mean within its series, three
+    digits."""
     ends = max(least, _series()[0]), min(most, _series()[-1])
     return _rounded(math.sqrt(ends[0] * ends[1]), math.floor)
 
@@ -265,5 +266,5 @@ def _apart(one: float, other: float) -> float:
 
 
 def _typed(i_unit: float) -> str:
-    """Return a current as `i_unit` takes it in a text: 333p."""
+    """Return a current as the compiler's advice on `i_unit` writes it: 333p."""
     return f"{i_unit * 1e9:g}n" if i_unit >= 1e-9 else f"{i_unit * 1e12:g}p"

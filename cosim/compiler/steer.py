@@ -17,7 +17,7 @@ _SAME = 1e-9
 
 
 def lower_and(layer: AndLayer, placement: LayerPlacement) -> None:
-    """Lower a layer of kind `and`: add an And for each row to the graph.
+    """Lower a layer of kind `and`, not a recurrent one, in the compiler: add an And for each row to the graph.
 
     Raises MappingError where a row is no product of bits that are voltages.
     """
@@ -64,7 +64,10 @@ def steer(graph: Scaled, calibration: Calibration, origin: str) -> dict[Edge, fl
 
 
 def _level(node: Node, where: str) -> float:
-    """Return the level of a bit, units. Raises MappingError for a node that is no bit."""
+    """Return the level of a bit, units, where the compiler lowers an AND that reads it.
+
+    Raises MappingError for a node that is no bit.
+    """
     match node:
         case InputCurrent(step=1.0):
             return 1.0

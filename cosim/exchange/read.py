@@ -291,7 +291,10 @@ class _Reader:
         return check(network, self.wiring.origin)
 
     def _late(self, node: str) -> DelayedSignal:
-        """Return the late source that a Delay makes; Delays in a row add up."""
+        """Return the late source that a Delay node of the NIR graph makes.
+
+        Delays in a row add up.
+        """
         frames, at = self.wiring.frames(node), node
         seen = {node}
         while True:
@@ -307,7 +310,7 @@ class _Reader:
             frames += self.wiring.frames(at)
 
     def _read_level(self, node: str) -> tuple[Array, list[str]]:
-        """Return the alpha of a latch, and the nodes that make levels of its bits, where all its readers agree on one.
+        """Return the alpha of a NIR graph's latch, and the nodes that make levels of its bits, if all readers agree.
 
         Else alpha is 1, and no node does.
         """
@@ -323,7 +326,7 @@ class _Reader:
         return first, readers
 
     def _check_inner(self) -> None:
-        """Nobody else may read what is a latch's own."""
+        """Raise NetworkError where a NIR node outside a latch reads what is the latch's own."""
         for node, latch in self.latches.items():
             for inner in latch.inner:
                 stranger = next((name for name in self.wiring.behind[inner] if name not in {node, *latch.inner}), None)
@@ -347,7 +350,10 @@ class _Reader:
         return SignedLayer(name, sources, weight, drive.bias - middle, (latch.high - latch.low) / 2, alpha)
 
     def _and(self, node: str) -> AndLayer:
-        """Return the AND of bits that a Threshold without memory is; raises NetworkError where it is no AND."""
+        """Return the AND of bits that a NIR Threshold without memory is.
+
+        Raises NetworkError where it is no AND.
+        """
         drive = self._sum(self.wiring.before[node], node)
         theta = self.wiring.nodes[node].values["threshold"]
         bits = [part != 0 for part in drive.parts.values()]
@@ -368,7 +374,7 @@ class _Reader:
         return AndLayer(self.names[node], sources, weight, drive.bias)
 
     def _level_of(self, signal: str) -> Array:
-        """Return the value of a signal's 1, (width,); inf for one that is no bit."""
+        """Return what a 1 of a signal is worth in the NIR graph that is read, (width,); inf for one that is no bit."""
         signal = self.late[signal].signal if signal in self.late else signal
         node = next(node for node, name in self.names.items() if name == signal)
         if node == self.wiring.input:
@@ -379,7 +385,7 @@ class _Reader:
         return np.ones(self.wiring.width(node))
 
     def _value(self, node: str) -> _Sum:
-        """Return a node's output as a sum over signals."""
+        """Return a NIR node's output as a sum over signals."""
         if node not in self.found:
             if node in self.open:
                 raise self.wiring.fail(node, "reads itself in the same frame; put a Delay of 1 frame into the loop")
@@ -440,7 +446,7 @@ class _Reader:
         return _Sum(parts, bias)
 
     def _in_order(self, layers: list[Layer]) -> tuple[Layer, ...]:
-        """Layers behind what they read in the same frame, else in the order of the graph's edges."""
+        """Return a NIR graph's layers, each behind what it reads in the same frame, else in the order of the edges."""
         left, known, found = list(layers), {INPUT, *self.late}, list[Layer]()
         while left:
             ready = next((layer for layer in left if known.issuperset(layer.sources)), None)
@@ -460,12 +466,12 @@ def _plain(signal: str, width: int) -> _Sum:
 
 
 def _joined(value: _Sum) -> tuple[tuple[str, ...], Array]:
-    """Sources, and their matrices side by side."""
+    """Return the sources of a NIR node's sum, and their matrices side by side."""
     return tuple(value.parts), np.concatenate(list(value.parts.values()), axis=1)
 
 
 def _named(nodes: list[str], stem: str, taken: set[str]) -> dict[str, str]:
-    """Node -> its own name where a signal may have it, else a number."""
+    """Return for each NIR node its own name where a signal may have it, else a number."""
     kept = {node: node for node in nodes if LAYER_NAME.fullmatch(node) and node not in {*RESERVED_NAMES, *taken}}
     used, found = {*taken, *kept}, dict[str, str]()
     for node in nodes:
@@ -479,7 +485,7 @@ def _named(nodes: list[str], stem: str, taken: set[str]) -> dict[str, str]:
 
 
 def _level(wiring: CheckedGraph, reader: str, *, signed: bool) -> Array | None:
-    """alpha of a node that makes levels of bits: a q, or of a signed unit a (2 q - 1); None for any other."""
+    """Return alpha of a NIR node that makes levels of bits, a q or, signed, a (2 q - 1); None for any other."""
     node = wiring.nodes[reader]
     if len(wiring.before[reader]) != 1:
         return None

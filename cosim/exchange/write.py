@@ -78,7 +78,7 @@ class _Writer:
         self.edges.append((layer.name, before))
 
     def _drive(self, name: str, layer: Layer | Readout) -> list[str]:
-        """Nodes, the sum of which is W x + b: one for each signal, the bias with the first."""
+        """Add NIR nodes whose sum is W x + b, one for each signal, the bias with the first; return their names."""
         found = list[str]()
         first = 0
         for source in layer.sources:
@@ -102,7 +102,7 @@ class _Writer:
         self.edges += [(source, name) for source in sources]
 
     def _level(self, name: str, layer: Layer | None) -> str:
-        """Return the node that delivers the values of the bits of `name`: itself where these are 0 and 1.
+        """Return the NIR node that delivers the values of the bits of `name`: itself where these are 0 and 1.
 
         Other values need a new node, which is added.
         """
@@ -118,7 +118,7 @@ class _Writer:
         return level
 
     def _new(self, wanted: str) -> str:
-        """Return a name that no signal has, and reserve it."""
+        """Return a name for a NIR node that no signal has, and reserve it."""
         name, k = wanted, 2
         while name in self.taken:
             name, k = f"{wanted}_{k}", k + 1
@@ -127,7 +127,7 @@ class _Writer:
 
 
 def _window(layer: Layer) -> tuple[Array, Array]:
-    """Lower and upper threshold, (width,) each."""
+    """Return the lower and upper threshold of a layer to be written as NIR Thresholds, (width,) each."""
     if isinstance(layer, FirstQuadrantLayer):
         return layer.beta_lo, layer.beta_hi
     assert isinstance(layer, SignedLayer)

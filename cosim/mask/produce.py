@@ -54,7 +54,7 @@ class Made:
 
     @property
     def ratio(self) -> float:
-        """Return the area of the layout over the area of its drawn gates."""
+        """Return the area of the drawn mask over the area of its gates."""
         return self.chip.area / self.gate_area
 
 
@@ -175,7 +175,7 @@ def format_svg(chip: DrawnChip, layers: tuple[str, ...] = tuple(COLOURS)) -> str
 
 
 def cell_pictures(design: Design) -> tuple[dict[str, str], dict[str, str]]:
-    """Draw each cell and row of a network alone; in the chip its units stand among others.
+    """Draw the mask of each cell and row of a network alone; in the chip its units stand among others.
 
     Returns the pictures as SVG by the cell's name, and of each cell that has no room for its wires alone why.
     """

@@ -29,12 +29,13 @@ _AGAIN = "draw this network again with cosim layout"
 
 
 def table(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Format rows of figures of a layout as CSV, numbers at 6 digits."""
+    """Format rows of figures of a drawn mask as CSV, numbers at 6 digits."""
     return format_csv(fields, rows, 6)
 
 
 def area_rows(chip: DrawnChip, design: Design) -> list[tuple[str, float, float, float]]:
-    """Return for each block its name, um2 of gates, of capacitors as estimated, and of rows and plates as drawn."""
+    """Return for each block of a drawn mask its name, um2 of gates, of capacitors as estimated, of rows and plates
+    drawn."""
     drawn: dict[str, float] = defaultdict(float)
     for band in chip.bands:
         for row in band.rows:
@@ -49,7 +50,7 @@ def area_rows(chip: DrawnChip, design: Design) -> list[tuple[str, float, float, 
 
 
 def pin_rows(chip: DrawnChip) -> list[tuple[int, str, str, float, float]]:
-    """Return place from the left, name, metal, and middle in um, of every pin of the layout."""
+    """Return place from the left, name, metal, and middle in um, of every pin of a drawn mask."""
     middles = (((pin.box[0] + pin.box[2]) / 2000, (pin.box[1] + pin.box[3]) / 2000) for pin in chip.pins)
     return [
         (k, label_of(pin.net), pin.layer, x, y) for k, (pin, (x, y)) in enumerate(zip(chip.pins, middles, strict=True))
@@ -57,7 +58,7 @@ def pin_rows(chip: DrawnChip) -> list[tuple[int, str, str, float, float]]:
 
 
 def position_rows(chip: DrawnChip, drawing: DrawingRules) -> list[tuple[str, float, float]]:
-    """Name, and middle of all its units in um from the lower left corner of the macro, of every transistor."""
+    """Return name, and middle of its units in um from the lower left corner of the drawn macro, of every transistor."""
     found: list[tuple[str, float, float]] = []
     for band in chip.bands:
         for k, row in enumerate(band.rows):
@@ -74,7 +75,10 @@ def position_rows(chip: DrawnChip, drawing: DrawingRules) -> list[tuple[str, flo
 
 
 def format_positions(chip: DrawnChip, design: Design) -> bytes:
-    """Return the table that `--gradient` reads, under the line that names its network, above its checksum."""
+    """Format the places of a drawn mask's transistors as the table that `--gradient` reads.
+
+    It stands under the line that names its network, above its checksum.
+    """
     return _sealed(table(_PLACES, position_rows(chip, drawing_of(design.technology))), design)
 
 
@@ -96,7 +100,10 @@ def read_positions(folder: Path, design: Design) -> dict[str, tuple[float, float
 
 
 def format_wires(parasitics: Iterable[Parasitic], design: Design) -> bytes:
-    """Return the table that `--extracted` reads, under the line that names its network, above its checksum."""
+    """Format the wires extracted from a drawn mask as the table that `--extracted` reads.
+
+    It stands under the line that names its network, above its checksum.
+    """
     return _sealed(table(_HEADER, ((one.a, one.b, one.kind, one.farad) for one in parasitics)), design)
 
 
@@ -122,7 +129,7 @@ def _sealed(rows: str, design: Design) -> bytes:
 def _rows(
     folder: Path, name: str, option: str, fields: tuple[str, ...], design: Design
 ) -> list[tuple[list[str], list[float]]]:
-    """Return the texts and the numbers of each row of a table that `_whose` stands above.
+    """Return the texts and the numbers of each row of a drawn mask's table that `_whose` stands above.
 
     Those of `fields` that are quantities are finite numbers. Raises InputError with `option` where there is no such
     table, and with the file where it is damaged, of another network, or of other columns.
@@ -147,7 +154,7 @@ def _rows(
 
 
 def coupling_rows(parasitics: Iterable[Parasitic]) -> list[tuple[str, str, float, float]]:
-    """Return the pairs of nets with the largest coupling: net, other net, fF, share of the first net's total."""
+    """Return the net pairs whose wires in the mask couple most: net, other net, fF, share of the first net's total."""
     total: dict[str, float] = defaultdict(float)
     pairs: dict[tuple[str, str], float] = defaultdict(float)
     for one in parasitics:
@@ -215,9 +222,9 @@ def wire_capacitors(parasitics: Iterable[Parasitic], names: dict[str, str]) -> l
 
 
 def extracted(design: Design, folder: Path) -> Design:
-    """Return the design with the wires of a folder of `cosim layout` as capacitors in its circuit, which becomes flat.
+    """Return the design with the wires extracted from its drawn mask as capacitors in its circuit, which becomes flat.
 
-    Raises InputError for another design's wires.
+    folder: of `cosim layout`. Raises InputError for another design's wires.
     """
     found, names = read_wires(folder, design), nets_of(design.flat)
     unknown = sorted({net for one in found for net in (one.a, one.b)} - names.keys())

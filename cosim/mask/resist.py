@@ -102,7 +102,7 @@ def signal_ohms(chip: DrawnChip, drawing: DrawingRules) -> dict[str, float]:
 
 
 def _terminals(chip: DrawnChip) -> dict[str, float]:
-    """Net -> squares of its longest metal1."""
+    """Return net of a drawn mask -> squares of its longest metal1."""
     found: dict[str, float] = defaultdict(float)
     for terminal in (one for band in chip.bands for one in terminals_of(band)):
         x1, y1, x2, y2 = terminal.box
@@ -146,7 +146,8 @@ def supply_ohms(chip: DrawnChip, wires: Mapping[str, float], drawing: DrawingRul
 
 
 def _currents(design: Design, supply: float) -> Mapping[str, float]:
-    """Net -> the most that its transistors can pass on: each unit the unit current, all of them that of the supply."""
+    """Return net of a drawn mask -> the most that its transistors pass into its wires, A: each unit the unit current,
+    all of them that of the supply."""
     units: dict[tuple[str, str], int] = defaultdict(int)
     for element in design.flat.elements:
         if isinstance(element, Mos):

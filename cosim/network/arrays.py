@@ -16,7 +16,10 @@ RANGES = "ranges."  # prefix of the arrays of Network.state_ranges, optional
 
 
 def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return a trained network as named float64 arrays and JSON meta; the inverse of `network_from_arrays`."""
+    """Return a trained network as plain data, which is also hashed: named float64 arrays and JSON meta.
+
+    It is the inverse of `network_from_arrays`.
+    """
     arrays = {"input.offset": network.encoding.offset, "input.scale": network.encoding.scale}
     layers = []
     for i, layer in enumerate(network.layers):
@@ -55,7 +58,7 @@ def hash_network(network: Network) -> str:
 
 
 def format_version(layers: object, *, late: bool) -> int:
-    """Return the format version that a network's file gets when its JSON meta describes these layers."""
+    """Return the format version that a network's plain data need for these layers, as its JSON meta describes them."""
     described = layers if isinstance(layers, list | tuple) else ()
     if any(isinstance(layer, dict) and layer.get("levels") is not None for layer in described):
         return LEVELS_VERSION

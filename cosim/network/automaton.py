@@ -36,14 +36,15 @@ class Automaton:
     output: Whole
 
     def run(self, string: Whole) -> Whole:
-        """Return the automaton's state (time,) after every symbol of a string of symbol indices (time,)."""
+        """Evaluate an automaton in software: return its state (time,) after each symbol of a string of indices
+        (time,)."""
         found, state = np.empty(len(string), dtype=np.int64), self.start
         for t, symbol in enumerate(string.tolist()):
             state = found[t] = self.next[state, symbol]
         return found
 
     def places(self, string: Sequence[str]) -> Whole:
-        """Return a string as indices into the automaton's symbols, (time,).
+        """Return a string as indices into the symbols of an automaton's data, (time,).
 
         Raises InputError for a symbol outside them.
         """
@@ -68,7 +69,10 @@ class _Table:
 
 
 def read_table(path: Path) -> Automaton:
-    """Read the automaton in a JSON file. Raises InputError naming a state or symbol that is missing or unknown."""
+    """Read an automaton as data from its JSON file.
+
+    Raises InputError naming a state or symbol that is missing or unknown.
+    """
     where = shown_path(path)
     table = typed(check_plain(read_json(path, _REPAIR), where, _REPAIR), _Table, where, _REPAIR)
     return _automaton(table, where)
@@ -106,7 +110,7 @@ def _automaton(table: _Table, where: str) -> Automaton:
 
 
 def _reached(automaton: Automaton) -> list[int]:
-    """States that some string leads to, nearest first."""
+    """Return the states in an automaton's data that some string leads to, nearest first."""
     found, known = [automaton.start], {automaton.start}
     for state in found:
         new = [one for one in dict.fromkeys(automaton.next[state].tolist()) if one not in known]
@@ -116,7 +120,7 @@ def _reached(automaton: Automaton) -> list[int]:
 
 
 def minimise(automaton: Automaton) -> Automaton:
-    """Return the equivalent automaton with the fewest states, in the order in which strings reach them.
+    """Return the data of the equivalent automaton with the fewest states, in the order in which strings reach them.
 
     States that no string tells apart become one (E. F. Moore, Gedanken-experiments on sequential machines, 1956), found
     in time n log n (J. E. Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971).
@@ -131,7 +135,7 @@ def minimise(automaton: Automaton) -> Automaton:
 
 
 def _blocks(automaton: Automaton) -> Whole:
-    """Return the block of each state: states of one block give the same outputs behind every string."""
+    """Return the block of each state in an automaton's data: one block gives the same outputs behind every string."""
     columns = list(dict.fromkeys(map(tuple, automaton.next.T.tolist())))  # symbols that all states take alike are one
     before = [list[list[int]]() for _ in columns]  # by column and state: the states that lead there
     for column, into in zip(columns, before, strict=True):
@@ -162,7 +166,7 @@ def _blocks(automaton: Automaton) -> Whole:
 
 
 def modulo(count: int) -> Automaton:
-    """Return the automaton whose state is the sum of its input digits 0 to count - 1, modulo count.
+    """Return as data the automaton whose state is the sum of its input digits 0 to count - 1, modulo count.
 
     Raises InputError for a count outside 2 to MOST_STATES.
     """

@@ -27,13 +27,15 @@ class Coded:
 
 
 def automaton_in(network: Network) -> Automaton | None:
-    """Return the automaton that a trained network follows, or None where it follows none; see `coded_in`."""
+    """Read back as data the automaton that a trained network follows; None where it follows none; see `coded_in`."""
     found = coded_in(network)
     return None if found is None else found.automaton
 
 
 def coded_in(network: Network) -> Coded | None:
-    """Return the automaton that a trained network follows: symbols are its one-hot inputs, states its recurrent states.
+    """Read back from a trained network's weights the automaton that it follows.
+
+    Symbols are its one-hot inputs, states its recurrent states.
 
     Where one cell alone is on in every state these are its states; else, where its history says that it follows an
     automaton, what strings lead to, in the order of the shortest of them. Each state by each symbol goes through the
@@ -47,7 +49,7 @@ def coded_in(network: Network) -> Coded | None:
 
 
 def _is_closed(network: Network) -> bool:
-    """Tell whether a network keeps nothing but its cells' states, reads symbols, and decides by the cells alone."""
+    """Tell whether a trained network keeps only its cells' states, reads symbols, and decides by the cells alone."""
     cells = {layer.name for layer in network.recurrent_layers}
     keeps = all(late.frames == 1 and late.signal in cells for late in network.late.values())
     decides = set(network.readout.sources) <= cells and network.readout.pooling == "last"
@@ -76,9 +78,9 @@ def _one_hot_in(network: Network) -> Coded | None:
 
 
 def _reached_in(network: Network) -> Coded | None:
-    """Find the states that a network reaches, by strings that grow a symbol at a time; None beyond MOST_STATES.
+    """Find the states that a trained network reaches when software evaluates it on strings; None beyond MOST_STATES.
 
-    Only strings that lead to a new state are made longer.
+    Strings grow a symbol at a time; only those that lead to a new state are made longer.
     """
     symbols = network.encoding.features
     start = np.concatenate([layer.start for layer in network.recurrent_layers])
@@ -107,7 +109,7 @@ def _reached_in(network: Network) -> Coded | None:
 
 
 def _parts(network: Network, h: Array) -> list[Array]:
-    """Columns of all recurrent layers, layer by layer."""
+    """Return the columns of each of the trained network's recurrent layers, layer by layer."""
     return np.split(h, np.cumsum([layer.width for layer in network.recurrent_layers])[:-1], axis=1)
 
 
@@ -148,7 +150,10 @@ def check_symbols(network: Network, x: NDArray[np.float64], lengths: Whole, orig
 def _behind(
     network: Network, layer: FirstQuadrantLayer, cell: NDArray[np.float64], symbols: int
 ) -> NDArray[np.float64]:
-    """Return the layer's h after one frame of each symbol, (symbols, width); its cells start at `cell`, (width,)."""
+    """Evaluate a trained network in software: a layer's h after one frame of each symbol, (symbols, width).
+
+    Its cells start at `cell`, (width,).
+    """
     begun = replace(layer, initial=cell)
     layers = tuple(begun if one is layer else one for one in network.layers)
     return run_reference(replace(network, layers=layers), np.eye(symbols)[:, None]).signals[layer.name][:, 0]

@@ -19,7 +19,9 @@ LEAST_RATE, MOST_RATE = 0.02, 2.0  # n / p: time constants of a filter in a fram
 
 
 def line_step(rates: Array) -> tuple[Array, Array]:
-    """Return the matrices E (n, n) and F (n,) by which a frame moves the n filters of a delay line, y <- E y + F u.
+    """Return for the evaluation in software the matrices E (n, n) and F (n,) of a layer's delay line, y <- E y + F u.
+
+    It is how a frame moves the line's n filters.
 
     rates (n,): time constants of each in a frame. dy_k/dt = r_k (y_{k-1} - y_k), y_0 = u.
     """
@@ -52,7 +54,7 @@ class GammaLayer(RecurrentLayer):
         return np.zeros(self.width)
 
     def check(self, origin: str) -> None:
-        """Raise NetworkError for a delay line of this layer that has no circuit."""
+        """Raise NetworkError for a delay that this layer of a network has learned and that has no circuit."""
         for i, (order, position) in enumerate(zip(self.order.tolist(), self.position.tolist(), strict=True)):
             if order % 1 or not 1 <= order <= MOST_FILTERS:
                 raise NetworkError(

@@ -20,5 +20,5 @@ def later(values: NDArray[T], frames: int, first: ArrayLike) -> NDArray[T]:
 
 
 def padded(values: NDArray[T], steps: int) -> NDArray[T]:
-    """Return a shorter sample's rows (time, ...), extended to the batch's `steps`; the padding is never counted."""
+    """Return a network's signals in a shorter sample (time, ...), extended to `steps`; the padding is never counted."""
     return np.pad(values, ((0, steps - len(values)), (0, 0)))

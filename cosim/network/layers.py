@@ -220,7 +220,7 @@ class FirstQuadrantLayer(EpsilonLayer):
 def following(
     name: str, sources: tuple[str, ...], weight: Array, bias: float = 0.0, initial: Array | None = None
 ) -> FirstQuadrantLayer:
-    """Return a network layer of units of level 1 that follow bits.
+    """Return a layer of a network as data: first-quadrant units of level 1 that follow bits.
 
     Each is 0 or 1 as its row says, with room for the spread of either.
     """
@@ -358,7 +358,7 @@ class MinGruLayer(RecurrentLayer):
 
 
 def format_range(array: Array) -> str:
-    """Return the smallest and the largest value of a layer's learned array as text: `0.125 to 3`."""
+    """Return the smallest and the largest value that a trained network's layer has learned as text: `0.125 to 3`."""
     return f"{array.min():.3g} to {array.max():.3g}"
 
 
@@ -378,7 +378,7 @@ OFFSET_STEP = 0.125
 
 
 def common_mode_offset(beta: ArrayLike) -> NDArray[np.floating]:
-    """Return the offset that makes a signed unit's currents non-negative, in software units.
+    """Return the offset that a network's signed layer of this beta needs for non-negative currents, in software units.
 
     beta: the largest at which the unit may reset; any shape, in its precision.
     """
@@ -386,5 +386,5 @@ def common_mode_offset(beta: ArrayLike) -> NDArray[np.floating]:
 
 
 def largest_beta(upper: float) -> float:
-    """Return the largest constant beta of a signed unit whose upper threshold, offset included, is `upper`, units."""
+    """Return the largest constant beta of a network's signed layer with `upper` threshold, offset included, units."""
     return (upper - OFFSET_MARGIN - OFFSET_STEP) / 2

@@ -10,7 +10,7 @@ import numpy as np
 
 from cosim.base.errors import InputError
 from cosim.network.late import later
-from cosim.network.layers import Array, EpsilonLayer, LayerTrace, RecurrentLayer
+from cosim.network.layers import Array, EpsilonLayer, LayerTrace, RecurrentLayer, SignedLayer, turn_distance
 from cosim.network.types import INPUT, InputEncoding, Network
 
 
@@ -182,6 +182,37 @@ def _join(traces: Sequence[LayerTrace]) -> LayerTrace:
 def read_sources(sources: tuple[str, ...], inputs: EncodedInputs, signals: Mapping[str, Array]) -> Array:
     """Return the signals that a layer of the software network reads, side by side, (n, time, inputs)."""
     return np.concatenate([inputs.units if source == INPUT else signals[source] for source in sources], axis=2)
+
+
+def threshold_distances(network: Network, trace: Trace) -> Array:
+    """Return how far each candidate of a software run is from its nearer threshold, units, (n, time, recurrent units).
+
+    Where a layer on levels writes a value, the distance of the value to the nearest turn counts, if it is smaller.
+    Infinite for layers that compare nothing.
+    """
+    return np.concatenate([threshold_distance(layer, trace) for layer in network.recurrent_layers], axis=2)
+
+
+def threshold_distance(layer: RecurrentLayer, trace: Trace) -> Array:
+    """Return the `threshold_distances` of one layer of a software run, (n, time, width)."""
+    found = trace.layers[layer.name]
+    low, high = found.window or (np.full(layer.width, -np.inf), np.full(layer.width, np.inf))
+    away = np.minimum(np.abs(found.candidate - low), np.abs(found.candidate - high))
+    return np.minimum(away, value_distance(layer, trace))
+
+
+def value_distance(layer: RecurrentLayer, trace: Trace) -> Array:
+    """Return how far each value that a layer of a software run writes is from a turn, (n, time, width).
+
+    Infinite where none is written on levels.
+    """
+    found = trace.layers[layer.name]
+    if not isinstance(layer, SignedLayer) or layer.levels is None or found.window is None:
+        return np.full(found.candidate.shape, np.inf)
+    value = layer.step(read_sources(layer.sources, trace.inputs, {**trace.signals, **trace.late}))
+    away = turn_distance(np.where(found.candidate >= 0, value, -value), layer.levels)
+    low, high = found.window
+    return np.where((found.candidate <= low) | (found.candidate >= high), away, np.inf)
 
 
 def pool_readout(readout: Array, lengths: np.ndarray, pooling: str) -> Array:

@@ -55,7 +55,7 @@ _CELLS = {
 
 
 def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
-    """Return the parts of a backbone file's model that have no circuit, the largest first."""
+    """Return the parts without a circuit that keep a backbone from being a network that compiles, the largest first."""
     parts = [
         Unmapped(
             f"LayerNorm over {width} features",
@@ -71,12 +71,12 @@ def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
 
 
 def why_software(cell: str) -> str | None:
-    """Return why a kind of cell in a model file stays software; None for one that has a circuit."""
+    """Return why a kind of cell can be no layer of a network that compiles; None for one that has a circuit."""
     return str(_CELLS[cell]) if cell in _CELLS else None
 
 
 def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
-    """Return the error for a backbone's file where a network that compiles is asked for.
+    """Return the error that a backbone is no network that compiles, because parts of it have no circuit.
 
     meta: the file's JSON. Raises InputError where it lacks a field.
     """
@@ -90,7 +90,7 @@ def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
 
 
 def stays_software(path: Path) -> bool:
-    """Tell whether a file holds a backbone of `cosim backbone`, a model that has no circuit.
+    """Tell whether a file is no network that compiles but a backbone of `cosim backbone`, which has no circuit.
 
     It is False, too, for a file that `load_network` refuses.
     """
@@ -98,7 +98,7 @@ def stays_software(path: Path) -> bool:
 
 
 def file_format(path: Path) -> object:
-    """Return the format that a file says it has; None where it says none."""
+    """Return the format by which a file tells a network that compiles from one that stays software, or None."""
     if not is_file(path) or path.stat().st_size == 0:
         return None
     try:

@@ -49,7 +49,7 @@ class CutTrace:
 
     @property
     def decisions(self) -> NDArray[np.int64]:
-        """Return the class with the largest score of each sample of the backbone's run, (n,)."""
+        """Return what a backbone cut into partitions decides of each sample, (n,): the class with the largest score."""
         return self.scores.argmax(axis=1)
 
 

@@ -160,9 +160,9 @@ SHORTEST = 0.5  # frames; of a position
 
 
 def order_of(position: float, width: float) -> int:
-    """Return the number of filters of mGRADE's gamma line of delay `position` and spread `width`, alike in unit.
+    """Return the order of mGRADE's gamma kernel with mean delay `position` and spread `width`, alike in unit.
 
-    It is at least 1. Raises InputError where one of both is not positive.
+    It is the number of filters, at least 1. Raises InputError where one of both is not positive.
     """
     if not (position > 0 and width > 0):
         raise InputError(f"position and width of a dispersive delay must be positive, not {position:g} and {width:g}")

@@ -154,7 +154,7 @@ def _train_seeds(setup: Setup, path: Path, progress: SeedsProgress | None) -> Se
 
 
 def _of(figures: Figures, prefix: str) -> Figures:
-    """Return the figures of one set of samples, without the set's name."""
+    """Return a backbone's figures on one set of samples, without the set's name."""
     return {name.removeprefix(prefix): value for name, value in figures.items() if name.startswith(prefix)}
 
 

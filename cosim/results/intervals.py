@@ -82,7 +82,8 @@ def shows_sign(found: Interval) -> bool:
 
 
 def samples_to_sign(found: Interval, samples: int) -> int | None:
-    """Return how many samples of the same spread would show the sign of a mean; None beyond MOST, or without spread."""
+    """Compute from a mean's interval how many samples of that spread would show its sign; None beyond MOST, or without
+    spread."""
     from scipy.stats import t
 
     if found.high is None:

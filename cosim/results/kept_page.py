@@ -83,7 +83,7 @@ def write_page(folder: Path, page: Page, others: Sequence[Page] = ()) -> None:
 
 
 def repeatable(folder: Path, page: Page) -> Page:
-    """Return the page with the settings of the run in its folder, where they are kept."""
+    """Return any verb's page with the settings that its folder keeps, to be shown on it as how to repeat the run."""
     return replace(page, repeat=read_settings(folder))
 
 
@@ -108,7 +108,8 @@ def read_page(folder: Path) -> Page:
 
 
 def check_same(pages: Sequence[tuple[Path, Page]]) -> None:
-    """Raise InputError that names two folders whose pages are about different networks or cells."""
+    """Raise InputError that names two folders whose kept pages, as they are of different networks or cells, cannot be
+    joined."""
     (first, wanted), *others = pages
     for folder, page in others:
         if page.subject != wanted.subject:

@@ -13,7 +13,7 @@ PERCENT, AREA_UNIT = "%", "um2"
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """Format a fraction in per cent: 0.9512 -> '95.1 %'."""
+    """Format a fraction in per cent, as all tables and pages of results have it: 0.9512 -> '95.1 %'."""
     return f"{100 * value:.{digits}f} %"
 
 

@@ -203,7 +203,7 @@ def format_block(block: Block) -> str:
 
 
 def _provenance(pages: Sequence[Page]) -> str:
-    """Return the provenance of pages, each value once; where pages differ in one, with the verbs that it is of."""
+    """Return the HTML of the provenance that joined pages end with, each value once; with verbs where pages differ."""
     found: dict[str, dict[str, list[str]]] = {}
     for page in pages:
         for name, value in page.provenance.items():

@@ -54,20 +54,20 @@ class Contrast:
 
     @property
     def same(self) -> bool:
-        """Tell whether the runs are equal: no pair differs, or, unpaired, the figures do not."""
+        """Tell whether tested results are equal: no pair of them differs, or, unpaired, the figures do not."""
         return not self.up and not self.down and self.difference == 0
 
 
 def contrast_fractions(a: Bools, b: Bools) -> Contrast:
-    """Compare a yes or no figure of two runs over the same n things, (n,) each, with interval and p."""
+    """Test the difference of a yes or no figure in paired results of n things, (n,) each; with interval and p."""
     up, down, n = int((b & ~a).sum()), int((a & ~b).sum()), len(a)
     shares = float(a.mean()), float(b.mean())
     return Contrast(*shares, (up - down) / n, tango_interval(up, down, n), mcnemar(up, down), "tango", n, up, down)
 
 
 def contrast_shares(a: Array, b: Array) -> Contrast:
-    """Compare means of shares of the same n things, (n,), whose differences are skewed; by Student's t where few
-    move."""
+    """Test the difference of mean shares in paired results of n things, (n,) each, whose differences are skewed; by
+    Student's t where few move."""
     change = b - a
     if np.count_nonzero(change) < _LEAST or np.ptp(change) == 0:
         return contrast_means(a, b)
@@ -75,7 +75,7 @@ def contrast_shares(a: Array, b: Array) -> Contrast:
 
 
 def contrast_means(a: Array, b: Array) -> Contrast:
-    """Compare the mean of a figure in two runs over the same n things, (n,) each, with interval and p."""
+    """Test the difference of a figure's mean in paired results of n things, (n,) each; with interval and p."""
     change, interval, p = b - a, None, None
     if len(change) >= 2:
         from scipy.stats import t
@@ -88,7 +88,7 @@ def contrast_means(a: Array, b: Array) -> Contrast:
 
 
 def contrast_fractions_apart(a: Bools, b: Bools) -> Contrast:
-    """Compare a yes or no figure of two runs over n and m different things, with interval and p."""
+    """Test the difference of a yes or no figure in unpaired results of n and m things; with interval and p."""
     from scipy.stats import fisher_exact
 
     (k, n), (j, m) = (int(a.sum()), len(a)), (int(b.sum()), len(b))
@@ -97,7 +97,7 @@ def contrast_fractions_apart(a: Bools, b: Bools) -> Contrast:
 
 
 def contrast_means_apart(a: Array, b: Array) -> Contrast:
-    """Compare the mean of a figure in two runs over n and m different things, with interval and p."""
+    """Test the difference of a figure's mean in unpaired results of n and m things; with interval and p."""
     interval, p = None, None
     if min(len(a), len(b)) >= 2 and max(np.ptp(a), np.ptp(b)) > 0:
         from scipy.stats import ttest_ind
@@ -109,15 +109,15 @@ def contrast_means_apart(a: Array, b: Array) -> Contrast:
 
 
 def mcnemar(up: int, down: int) -> float:
-    """Compute p of McNemar's exact test: whether as many pairs turned one way as the other."""
+    """Compute p of McNemar's exact test of paired results: whether as many pairs turned one way as the other."""
     from scipy.stats import binomtest
 
     return float(binomtest(up, up + down).pvalue) if up + down else 1.0
 
 
 def tango_interval(up: int, down: int, n: int) -> IntervalEnds:
-    """Find the interval of those differences d of two paired fractions that a score test at 5 % does not refuse, where
-    `up` of n pairs turned from no to yes and `down` from yes to no.
+    """Find the interval of a test of paired results: the differences d of two fractions that a score test at 5 % does
+    not refuse, where `up` of n pairs turned from no to yes and `down` from yes to no.
 
         (up - down - n d)^2 = z^2 n (2 q + d (1 - d)),  q the likeliest fraction of `down` where the difference is d
     """
@@ -143,7 +143,8 @@ def tango_interval(up: int, down: int, n: int) -> IntervalEnds:
 
 
 def newcombe_interval(k: int, n: int, j: int, m: int) -> IntervalEnds:
-    """Return the interval of the difference of fractions j/m - k/n, from Wilson's intervals of both."""
+    """Compute the interval of the difference j/m - k/n of unpaired results from Wilson's intervals of both
+    fractions."""
     from scipy.stats import binomtest
 
     a, b = (binomtest(count, total).proportion_ci(CONFIDENCE, "wilson") for count, total in ((k, n), (j, m)))

@@ -28,7 +28,10 @@ def generate_delayed_product(n: int, steps: int = STEPS, seed: int | np.random.G
 def generate_delayed_product_task(
     steps: int = STEPS, n_train: int = 4096, n_valid: int = 512, n_test: int = 1024, seed: int = 0
 ) -> StepTask:
-    """Return the task with sequences drawn by `seed`; equal seeds give equal sequences."""
+    """Generate the data of the delayed product, sequences to train, validate and test with.
+
+    They are drawn by `seed`; equal seeds give equal sequences.
+    """
     rng = np.random.default_rng(seed)
     train, valid, test = (generate_delayed_product(n, steps, rng) for n in (n_train, n_valid, n_test))
     return StepTask("delayed-product", train, valid, test, ("-1", "1"))

@@ -18,7 +18,9 @@ DENSE, SPARSE = 0.8, 0.98  # chance of an instruction to be `i`; `w` and `r` sha
 
 
 def generate_flip_flop_task(pairs: int = PAIRS, n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:
-    """x (n, time, 5): one symbol a step, as one bit for each of SYMBOLS, up to a last `r`; y (n,) the bit last written.
+    """Generate the data of the flip-flop task.
+
+    x (n, time, 5): one symbol a step, as one bit for each of SYMBOLS, up to a last `r`; y (n,) the bit last written.
 
     Training strings are dense, of 1 .. `pairs` pairs in front of that `r`, uniformly; test strings have 8 times as
     many, and every other one is sparse. The same for the same seed.
@@ -35,7 +37,9 @@ def generate_flip_flop_task(pairs: int = PAIRS, n_train: int = 4096, n_test: int
 def generate_flip_flop_steps(
     n: int, tokens: int = 64, ignored: float = DENSE, seed: int | np.random.Generator = 0
 ) -> StepTargets:
-    """x (n, tokens - 1, 5), bits as above, the last of them `r`; y (n, tokens - 1) the bit behind each `r`.
+    """Generate strings of the flip-flop data with a target at each read.
+
+    x (n, tokens - 1, 5), bits for SYMBOLS, the last of them `r`; y (n, tokens - 1) the bit behind each `r`.
 
     Counted are those steps. `ignored`: chance of an instruction to be `i`. A generator as `seed` gives new strings at
     each call. Raises InputError for an odd number of tokens, or fewer than 4, and for no strings.
@@ -55,7 +59,10 @@ def generate_flip_flop_steps(
 
 
 def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """x (n, 2 longest + 1, 5) float32 and y (n,) int64, of so many pairs and such a chance of `i`, (n,) each."""
+    """Generate flip-flop data of so many pairs and such a chance of `i`, (n,) each.
+
+    x (n, 2 longest + 1, 5) float32 and y (n,) int64.
+    """
     n, longest = len(pairs), int(pairs.max(initial=0))
     instructions, bits, written = _draw(longest, ignored, rng)
     symbols = np.full((n, 2 * longest + 1), READ)
@@ -69,7 +76,10 @@ def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -
 def generate_flip_flop_reads_task(
     tokens: int = 512, n_train: int = 4096, n_valid: int = 512, n_test: int = 1024, seed: int = 0
 ) -> StepTask:
-    """Generate dense strings to train and validate, sparse ones to test, all of one length; a seed determines them."""
+    """Generate the data of the flip-flop task with a target at each read.
+
+    Strings are dense to train and validate, sparse to test, all of one length; a seed determines them.
+    """
     rng = np.random.default_rng(seed)
     train, valid = (generate_flip_flop_steps(n, tokens, DENSE, rng) for n in (n_train, n_valid))
     test = generate_flip_flop_steps(n_test, tokens, SPARSE, rng)
@@ -77,7 +87,10 @@ def generate_flip_flop_reads_task(
 
 
 def _draw(longest: int, ignored: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Instructions, the bits behind them and the bits last written before or there, (n, longest) int64 each."""
+    """Draw for the flip-flop data instructions, the bits behind them and the bits last written before or there.
+
+    Each is (n, longest) int64.
+    """
     n, place = len(ignored), np.arange(longest)
     instructions = rng.integers(WRITE, READ + 1, (n, longest))
     instructions[rng.random((n, longest)) < ignored[:, None]] = IGNORE

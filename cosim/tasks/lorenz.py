@@ -34,14 +34,16 @@ class Lorenz:
     states: NDArray[np.float32]
 
     def select(self, part: slice) -> "Lorenz":
-        """Return some of the trajectories."""
+        """Return some trajectories of the Lorenz data, such as those to train or to test with."""
         return Lorenz(StepTargets(self.steps.x[part], self.steps.y[part], self.steps.mask[part]), self.states[part])
 
 
 def generate_lorenz(
     n: int = TRAJECTORIES, steps: int = STEPS, seed: int | np.random.Generator = 0, *, noise: float = NOISE
 ) -> Lorenz:
-    """Trajectories 0.05 apart in time, each from a start of its own. The same for the same seed.
+    """Generate data of the Lorenz system: trajectories 0.05 apart in time, each from a start of its own.
+
+    They are the same for the same seed.
 
     noise: standard deviation of what is added to the input, over that of the signal. Raises InputError for sizes below
     1 and negative noise.
@@ -63,7 +65,10 @@ def generate_lorenz(
 
 
 def generate_lorenz_task(n: int = TRAJECTORIES, steps: int = STEPS, seed: int = 0) -> StepTask:
-    """Generate trajectories: 8 of 10 to train with, 1 to validate, 1 to test."""
+    """Generate the data of the Lorenz task.
+
+    Of 10 trajectories 8 are to train with, 1 to validate, 1 to test.
+    """
     lorenz = generate_lorenz(n, steps, seed)
     first, second = n * 8 // 10, n * 9 // 10
     train, valid, test = (lorenz.select(part).steps for part in (slice(first), slice(first, second), slice(second, n)))
@@ -71,7 +76,7 @@ def generate_lorenz_task(n: int = TRAJECTORIES, steps: int = STEPS, seed: int = 
 
 
 def advance(point: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the states (..., 3) one interval later, by the fourth-order Runge-Kutta method."""
+    """Compute for the Lorenz data the states (..., 3) one interval later, by the fourth-order Runge-Kutta method."""
     h = INTERVAL / _SUBSTEPS
     for _ in range(_SUBSTEPS):
         k1 = _rate(point)
@@ -103,7 +108,9 @@ def mase(predicted: NDArray, target: NDArray, before: NDArray) -> float:
 
 
 def neighbour_overlap(states: NDArray, hidden: NDArray, count: int = NEIGHBOURS) -> float:
-    """Return the share of the `count` nearest of each state (n, d) that are also nearest to its hidden state (n, h).
+    """Return how many neighbours in the Lorenz data are neighbours in hidden states, too, as a share.
+
+    They are the `count` nearest of each state (n, d) and those nearest to its hidden state (n, h).
 
     Euclidean distances; a point is no neighbour of itself. By chance: count / (n - 1). Raises InputError for arrays
     that do not go together or hold too few points.
@@ -121,7 +128,7 @@ def neighbour_overlap(states: NDArray, hidden: NDArray, count: int = NEIGHBOURS)
 
 
 def _nearest(points: NDArray[np.float64], rows: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """Return (rows, n) booleans: each point is among the `count` nearest of each of the rows."""
+    """Return (rows, n) booleans: each point of the Lorenz data is among the `count` nearest of each of the rows."""
     far = np.zeros((len(rows), len(points)))
     for column in points.T:
         far += (column[rows, None] - column) ** 2

@@ -25,11 +25,11 @@ class Classes:
     """Targets (n,) are class indices."""
 
     def answers(self, pooled: NDArray[np.float64]) -> Answers:
-        """Return the classes (n,) with the largest of the outputs (n, outputs)."""
+        """Return what is compared with target classes: those (n,) with the largest of the outputs (n, outputs)."""
         return pooled.argmax(axis=1)
 
     def same(self, first: Answers, second: Answers) -> NDArray[np.bool_]:
-        """Return (n,) booleans: two answers to a sample are the same, or an answer is right."""
+        """Return (n,) booleans: two answers to a sample are the same target class, or an answer is right."""
         return np.array(first == second, dtype=np.bool_)
 
 
@@ -40,7 +40,7 @@ class RealTargets:
     tolerance: float
 
     def answers(self, pooled: NDArray[np.float64]) -> Answers:
-        """Return the outputs (n, outputs) themselves."""
+        """Return what is compared with real targets: the outputs (n, outputs) themselves."""
         return pooled
 
     def same(self, first: Answers, second: Answers) -> NDArray[np.bool_]:
@@ -57,7 +57,10 @@ def default_tolerance(y: NDArray[np.float64]) -> float:
 
 
 def check_tolerance(tolerance: float, where: str) -> float:
-    """Return the tolerance itself; raises InputError where it is not positive and finite."""
+    """Return the tolerance of real targets of samples itself.
+
+    Raises InputError where it is not positive and finite.
+    """
     if not 0 < tolerance < np.inf:
         raise InputError(f"{where} must be positive and finite, in the unit of the targets, not {tolerance:g}")
     return tolerance
@@ -117,7 +120,7 @@ def class_indices(y: NDArray[Any], names: Sequence[str], where: str) -> NDArray[
 
 
 def balanced_accuracy(decisions: np.ndarray, y: np.ndarray) -> float:
-    """Return the mean over the classes present of the fraction of a network's decisions that are right."""
+    """Return the mean over the target classes of the data of the fraction of samples that are decided right."""
     return float(np.mean([(decisions[y == label] == label).mean() for label in np.unique(y)]))
 
 

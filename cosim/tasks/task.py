@@ -33,7 +33,7 @@ class Task:
 
     @property
     def outputs(self) -> int:
-        """Readout outputs: one per class, or per regression target."""
+        """Return the number of readout outputs that a task asks for: one per class, or per regression target."""
         return len(self.labels) or self.y_train.shape[1]
 
     def encoding(self, *, ramp: bool, levels: int | None) -> InputEncoding:
@@ -58,7 +58,7 @@ def full_lengths(x: np.ndarray) -> np.ndarray:
 
 
 def percentile_range(x: np.ndarray, low: float = 1.0, high: float = 99.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return offset and scale of each feature, which map percentiles of x (..., features) to 0 and 1.
+    """Return offset and scale of each feature of a task's data x (..., features), which map its percentiles to 0 and 1.
 
     The scale of a constant is 1.
     """
@@ -126,5 +126,5 @@ class StepTask:
 
     @property
     def outputs(self) -> int:
-        """Readout outputs: one per class, or per regression target."""
+        """Return the number of readout outputs that a task asks for: one per class, or per regression target."""
         return len(self.labels) or self.train.y.shape[2]

@@ -69,7 +69,7 @@ class TestSet:
 
     @property
     def sums(self) -> NDArray[np.str_]:
-        """Return a hash of each sample's valid steps and its class, (n,): two runs recognise equal samples by it."""
+        """Return a hash of each test sample's valid steps and class, (n,): two runs recognise equal samples by it."""
         rows = zip(self.x, self.y, self.lengths, strict=True)
         return np.array([checksum(x[:length].tobytes(), str(y).encode()) for x, y, length in rows])
 

@@ -57,20 +57,20 @@ class SchmittFit:
         return np.asarray(i_fall) * (1 - self.reset_shift[1]) - _NANO * self.reset_shift[0]
 
     def i_rise(self, i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
-        """Return the upper threshold of the cell at these biases, ampere."""
+        """Return the upper threshold of a technology's cell at these biases, as it was measured, ampere."""
         return _quadratic_2d(self.rise, i_thresh, i_width)
 
     def i_fall(self, i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
-        """Lower threshold of the cell at these biases, ampere."""
+        """Return the lower threshold of a technology's cell at these biases, as it was measured, ampere."""
         return _quadratic_2d(self.fall, i_thresh, i_width)
 
     def i_high(self, i_gain: ArrayLike) -> Array:
-        """Return the output of the cell in state 1 at this bias, ampere."""
+        """Return the output of a technology's cell in state 1 at this bias, as it was measured, ampere."""
         z = np.asarray(i_gain) / _NANO
         return _NANO * (self.level[0] + self.level[1] * z + self.level[2] * z * z)
 
     def solve_thresholds(self, i_rise: float, i_fall: float) -> tuple[float, float]:
-        """Return the I_thresh and I_width that give both thresholds, ampere.
+        """Return the I_thresh and I_width that give both thresholds of a technology's cell, as it was measured, ampere.
 
         Raises UnitCurrentError where no positive pair exists, that is, where the hysteresis is wider than the rise.
         """
@@ -91,7 +91,7 @@ class SchmittFit:
         return i_thresh, i_width
 
     def solve_clocked(self, i_set: float, i_reset: float) -> tuple[float, float]:
-        """Return the I_thresh and I_width for which the clocked cell is set at i_set and reset at i_reset, ampere.
+        """Return the I_thresh and I_width that set a technology's clocked cell at i_set and reset it at i_reset, A.
 
         Raises UnitCurrentError as `solve_thresholds`.
         """
@@ -100,7 +100,7 @@ class SchmittFit:
         return self.solve_thresholds(i_rise, i_fall)
 
     def solve_gain(self, i_high: float) -> float:
-        """Return the I_gain that gives this output level, ampere."""
+        """Return the I_gain that gives this output level, by what was measured of the technology's cell, ampere."""
         i_gain = i_high
         for _ in range(_SOLVER_STEPS):
             i_gain += i_high - float(self.i_high(np.float64(i_gain)))
@@ -147,12 +147,12 @@ class MirrorFit:
 
     @property
     def push(self) -> float:
-        """gain_push at 1 nA."""
+        """Return a technology's gain_push, as it was measured, at 1 nA."""
         return float(self.interpolate(self.gain_push, np.float64(_NANO)))
 
     @property
     def sink(self) -> float:
-        """gain_sink at 1 nA."""
+        """Return a technology's gain_sink, as it was measured, at 1 nA."""
         return float(self.interpolate(self.gain_sink, np.float64(_NANO)))
 
     def sink_bias(self, current: float) -> float:

@@ -204,7 +204,8 @@ def _resistances(table: "_Table") -> ResistanceTable:
 
 
 def _below(table: "_Table", unit: float) -> dict[str, dict[str, float]]:
-    """Layer -> ground or a layer below it -> its number, in attofarad a square or plain micrometre in the file."""
+    """Return from a technology's file, for each layer, ground or a layer below it -> its number, in attofarad a square
+    or plain micrometre there."""
     found: dict[str, dict[str, float]] = {}
     for k, layer in enumerate(CONDUCTORS):
         one = table.table(layer)
@@ -313,11 +314,17 @@ class _Table:
         return tuple(value)
 
     def length(self, key: str) -> float:
-        """Return a drawn length, m. Raises InputError."""
+        """Return a drawn length of the technology's file, m.
+
+        Raises InputError.
+        """
         return self.number(key, *_LENGTHS)
 
     def number(self, key: str, least: float | None = None, most: float = sys.float_info.max) -> float:
-        """Return a number in SI: positive, or at least `least`; at most `most`. Raises InputError for another value."""
+        """Return a number of the technology's file in SI: positive, or at least `least`; at most `most`.
+
+        Raises InputError for another value.
+        """
         value = self._get(key)
         number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
         if not -most <= number <= most or (number <= 0 if least is None else number < least):
@@ -343,7 +350,10 @@ class _Table:
         return found
 
     def layer(self, key: str) -> Layer:
-        """Return a GDS layer and datatype. Raises InputError for another value."""
+        """Return a GDS layer and datatype of the technology's file.
+
+        Raises InputError for another value.
+        """
         value: Any = self._get(key)
         if (
             not isinstance(value, list)
@@ -354,14 +364,20 @@ class _Table:
         return value[0], value[1]
 
     def pair(self, key: str) -> tuple[float, float]:
-        """Return two numbers. Raises InputError for another value."""
+        """Return two numbers of the technology's file.
+
+        Raises InputError for another value.
+        """
         value: Any = self._get(key)
         if not isinstance(value, list) or len(value) != 2 or not all(type(one) in (int, float) for one in value):
             raise InputError(f"{self.path}: {self._full(key)} must be two numbers, not {shown(value)}")
         return float(value[0]), float(value[1])
 
     def rule(self, key: str, scale: float) -> Rule:
-        """Return a rule: its name at the foundry, and its value times `scale`, rounded. Raises InputError."""
+        """Return a rule of the technology's file: its name at the foundry, and its value times `scale`, rounded.
+
+        Raises InputError.
+        """
         value: Any = self._get(key)
         try:
             name, length = value

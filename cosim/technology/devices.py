@@ -12,7 +12,7 @@ Size = tuple[Polarity, float, float]  # polarity, w and l in metre
 
 
 def card_name(technology: Technology, polarity: Polarity, w: float, l: float) -> str:  # noqa: E741
-    """Return the model name of an instance of this size: the library's own name where one card fits all sizes."""
+    """Return the name of a technology's model card for this size: the library's own where one card fits all sizes."""
     device = technology.device(polarity).name
     if not _sized(_section(technology), device):
         return device

@@ -47,7 +47,10 @@ _COMPARISONS: dict[type, Callable[..., bool]] = {
 
 
 def _pwr(base: float, exponent: float) -> float:
-    """Simulators differ below 0: |x|^y in ngspice, -|x|^y in HSPICE."""
+    """Compute pwr of a foundry library's expression, for a base of at least 0.
+
+    Simulators differ below 0: |x|^y in ngspice, -|x|^y in HSPICE.
+    """
     if base < 0:
         raise ValueError("pwr of a negative number")
     return math.pow(base, exponent)
@@ -131,7 +134,10 @@ class Parameters:
 
 
 def _check_powers(tree: ast.AST, text: str) -> None:
-    """a^b^c is a^(b^c) to Python, (a^b)^c to ngspice, so it must have parentheses."""
+    """Check that a power of a power in a foundry library's expression has parentheses.
+
+    a^b^c is a^(b^c) to Python, (a^b)^c to ngspice.
+    """
     for node in ast.walk(tree):
         match node:
             case ast.BinOp(op=ast.Pow(), right=ast.BinOp(op=ast.Pow(), col_offset=start)):
@@ -410,7 +416,7 @@ def model_card(section: LibrarySection, device: str, drawn: DrawnTransistor, nam
 
 
 def _deviate(numbers: dict[str, float], instance: dict[str, str], values: Parameters) -> None:
-    """Add the subcircuit's threshold shift to a model's numbers, and multiply its mobility into them."""
+    """Add a foundry subcircuit's threshold shift to the numbers of its model card, and multiply its mobility in."""
     shift = sum(values.evaluate(instance[key]) for key in _SHIFTS if key in instance)
     mobility = values.evaluate(instance.get("mulu0", "1"))
     for key, changed, word in (("vth0", shift != 0, "delvto"), ("u0", mobility != 1, "mulu0")):
@@ -442,7 +448,10 @@ def _stem(name: str) -> str:
 
 
 def _version(text: str | None, values: Parameters) -> str:
-    """BSIM4's version as it stands, such as 4.8.1, or as an expression gives it; empty where the model has none."""
+    """Return the BSIM4 version of a foundry library's model as it stands, such as 4.8.1, or evaluated.
+
+    It is empty where the model has none.
+    """
     if text is None:
         return ""
     plain = text.strip("'\"{}() ")

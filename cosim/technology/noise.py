@@ -103,12 +103,12 @@ class DeviceNoise:
         return self._at(self.slopes, current)
 
     def physical(self, current: ArrayLike) -> Array:
-        """Return the thermal density over 2 q I, by physics."""
+        """Return the thermal noise density of a technology's device over 2 q I, by physics."""
         charge = np.maximum(self.slope(current) / self.slopes[0] - 1, 0.0)
         return (1 + 4 * charge / 3) / (1 + charge) ** 2
 
     def factor(self, current: ArrayLike) -> Array:
-        """Return the thermal density over 2 q I, by the card."""
+        """Return the thermal noise density of a technology's device, as its model card has it, over 2 q I."""
         return self._at(self.thermal, current)
 
     def drift(self, current: ArrayLike) -> Array:

@@ -245,8 +245,10 @@ class SignedCell(RecurrentCell):
         lines: Lines | None = None,
         before: Tensor | None = None,
     ) -> CellOutput:
-        """x (n, time, inputs); `lines`: of x on chips that vary, from `start` on, for constant thresholds and epsilon
-        from 0 to 1."""
+        """Compute a torch cell's states of x (n, time, inputs).
+
+        `lines`: of x on chips that vary, from `start` on, for constant thresholds and epsilon from 0 to 1.
+        """
         if lines is not None:
             return self._on_chips(x, noise, rng, lines)
         candidate = self.linear(x, noise, rng)
@@ -272,7 +274,7 @@ class SignedCell(RecurrentCell):
         return torch.from_numpy(common_mode_offset(self.bias_beta().detach().numpy()))
 
     def _on_chips(self, x: Tensor, noise: float, rng: torch.Generator | None, lines: Lines) -> CellOutput:
-        """On one cell as compiled: candidate and thresholds ride on a common-mode offset."""
+        """Compute a torch cell's states on one cell as compiled: candidate and thresholds have a common-mode offset."""
         beta, offset = self.bias_beta(), self.offset()
         beta = perturb(beta, noise, rng)
         candidate = self.linear(x, noise, rng, lines, offset)
@@ -333,9 +335,10 @@ def _check_learned(
 
 
 def _start_on_chips(lower: Tensor) -> Tensor:
-    """State before the first step, (n, width): off, but on where the lower threshold (n, 1, width) lies below 0.
+    """Return a torch cell's state before the first step on chips that vary, (n, width).
 
-    The circuit resets its cells by a candidate of 0, which such a cell does not follow: it may have come up on.
+    It is off, but on where the lower threshold (n, 1, width) lies below 0. The circuit resets its cells by a candidate
+    of 0, which such a cell does not follow: it may have come up on.
     """
     return 2.0 * heaviside(-lower[:, 0]) - 1.0
 
@@ -354,7 +357,7 @@ def _turn_distance(value: Tensor, levels: int) -> Tensor:
 
 
 def _positive(free: Tensor) -> Tensor:
-    """|free|: reaches its floor of 0 exactly and never loses its gradient there."""
+    """Return |free| for training: it reaches its floor of 0 exactly and never loses its gradient there."""
     return free.abs()
 
 
@@ -402,9 +405,9 @@ def _away(candidate: Tensor, lo: Tensor, hi: Tensor) -> Away:
 
 
 def _deciding_distance(away: Away, kept: Tensor, step: Tensor | float = 1.0) -> Tensor:
-    """Distance to the nearest threshold that decides, see above; infinite where none does. (n, time, width).
+    """Return how far trained candidates are from the nearest threshold that decides, (n, time, width).
 
-    kept: (1 - epsilon) h', of the state before each step; `step`: alpha, as eq. 7 adds it.
+    Infinite where none does. kept: (1 - epsilon) h', of the state before each step; `step`: alpha, as eq. 7 adds it.
     """
     least = abs(step) / 2
     to_hi = torch.where((kept - step).abs() > least, away[0], math.inf)
@@ -427,7 +430,10 @@ def as_array(value: Tensor) -> np.ndarray:
 
 
 def convolve(u: Tensor, kernel: Tensor) -> Tensor:
-    """Convolve in training u (n, time, H) with one causal kernel (H, G + 1) a channel; zeros precede the first step."""
+    """Convolve u (n, time, H), as a torch cell of delay lines is trained, with one causal kernel (H, G + 1) a channel.
+
+    Zeros precede the first step.
+    """
     padded = nn.functional.pad(u.transpose(1, 2), (kernel.shape[1] - 1, 0))
     return nn.functional.conv1d(padded, kernel.flip(1)[:, None], groups=len(kernel)).transpose(1, 2)
 

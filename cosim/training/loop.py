@@ -88,7 +88,10 @@ class Descent:
 
 
 def seed_paper_descent(iterations: int, learning_rate: float) -> Descent:
-    """Return the descent of the seed paper (F.8): little decay, gradients of norm 1 at most, warm-up and cosine."""
+    """Return how the training loop descends by AdamW, as in the seed paper (F.8).
+
+    Little decay, gradients of norm 1 at most, warm-up and cosine.
+    """
     return Descent(iterations, learning_rate, betas=(0.9, 0.99), weight_decay=1e-4, gradient_norm=1.0, fused=True)
 
 

@@ -60,7 +60,7 @@ class CMRU(nn.Module):
 
     @property
     def epsilon(self) -> float:
-        """Return the share of the old state in an update of the trained cell."""
+        """Return the epsilon of a CMRU in one's own training, the share of the old state in an update."""
         return self.cell.epsilon
 
     @epsilon.setter
@@ -71,8 +71,10 @@ class CMRU(nn.Module):
 
     @property
     def distance(self) -> Tensor:
-        """Return the distance of the last call's candidates to the nearest threshold that decides, (n, time, units),
-        with gradient."""
+        """Return for a loss of one's own training how far the last call's candidates are from what decides.
+
+        That is the nearest threshold that does; (n, time, units), with gradient.
+        """
         if self._distance is None:
             raise InputError("distance is that of the last call; call the module first")
         return self._distance

@@ -116,7 +116,7 @@ def _misfit(found: object, wanted: object) -> str:
 
 
 def data_fingerprint(task: Task) -> str:
-    """Return a hash of the arrays that a task trains with."""
+    """Return a hash of a task's training arrays, by which a training that goes on recognises its own data."""
     digest = hashlib.sha256(task.name.encode())
     for array in (task.x_train, task.y_train, task.len_train):
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
@@ -136,7 +136,7 @@ def _setting(settings: State, key: str) -> str:
 
 
 def _flatten(settings: object) -> State:
-    """Settings in one level; of a file's those that are where they belong."""
+    """Return a training's settings in one level; of a file's those that are where they belong."""
     table, inner = _table(settings), ("architecture", "mismatch")
     variation = "none" if table.get("mismatch") is None else "local"
     flat = table | _table(table.get("architecture")) | {"variation": variation}

@@ -18,8 +18,20 @@ from cosim.base.bounds import SEED, Bounds, check_memory
 from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, MappingError, naming_memory
 from cosim.exchange.checkpoint import is_written_here, load_network, save_checkpoint
-from cosim.network.layers import EpsilonLayer, FirstQuadrantLayer, RecurrentLayer, SignedLayer
-from cosim.network.reference import Trace, measure_state_ranges, read_sources, run_reference
+from cosim.network.layers import (
+    EpsilonLayer,
+    FirstQuadrantLayer,
+    RecurrentLayer,
+    SignedLayer,
+)
+from cosim.network.reference import (
+    Trace,
+    measure_state_ranges,
+    read_sources,
+    run_reference,
+    threshold_distance,
+    value_distance,
+)
 from cosim.network.software_only import stays_software
 from cosim.network.types import Network
 from cosim.tasks.target import balanced_accuracy
@@ -57,7 +69,7 @@ Figures = dict[str, Any]  # JSON, as a checkpoint keeps it
 
 
 def measure_figures(network: Network, task: Task) -> Figures:
-    """Measure a trained network on the test samples, for JSON: score, threshold and decision margins, size."""
+    """Measure a network at the end of its training on test samples, for JSON: score, margins of thresholds, size."""
     trace = run_reference(network, task.x_test, task.len_test, "test data")
     figures: Figures = {"test_samples": len(task.x_test)}
     if task.labels:
@@ -86,7 +98,10 @@ def _classification(trace: Trace, y: np.ndarray) -> Figures:
 
 
 def _near(layers: Sequence[RecurrentLayer], trace: Trace, *, deciding: bool) -> dict[str, float]:
-    """Fraction of (sample, valid step, unit) candidates closer to a threshold than each limit in NEAR."""
+    """Return for each limit in NEAR the share of a trained network's candidates that are closer to a threshold.
+
+    A candidate is one of (sample, valid step, unit).
+    """
     valid = _valid(trace)
     distances = [_distance(layer, trace, deciding=deciding)[valid].ravel() for layer in layers]
     flat = np.concatenate(distances)
@@ -94,22 +109,21 @@ def _near(layers: Sequence[RecurrentLayer], trace: Trace, *, deciding: bool) -> 
 
 
 def _valid(trace: Trace) -> np.ndarray:
-    """Return which steps lie within a sample's length, (n, time) bool."""
+    """Return which steps lie within a sample's length, (n, time) bool, to measure a trained network there."""
     return np.arange(trace.readout.shape[1])[None, :] < trace.lengths[:, None]
 
 
 def _distance(layer: RecurrentLayer, trace: Trace, *, deciding: bool) -> np.ndarray:
-    """Return the distance of the candidate to the nearer threshold, or to the nearest that decides, (n, time, width).
+    """Return how far a trained network's candidates are from the nearer threshold, (n, time, width).
 
-    A threshold decides where crossing it changes the next state by more than half a step, see cosim.training.cells;
-    only those count with `deciding`. Infinite for a layer that compares nothing.
+    With `deciding` a threshold counts only where crossing it changes the next state by more than half a step, see
+    cosim.training.cells. A value on levels has the distance to the nearest turn. Infinite for a layer that compares
+    nothing.
     """
     found = trace.layers[layer.name]
-    if found.window is None or not isinstance(layer, EpsilonLayer):
-        return np.full(found.candidate.shape, np.inf)
+    if not deciding or found.window is None or not isinstance(layer, EpsilonLayer):
+        return threshold_distance(layer, trace)
     to_lo, to_hi = (np.abs(found.candidate - threshold) for threshold in found.window)
-    if not deciding:
-        return np.minimum(to_lo, to_hi)
     states, start = found.h, layer.start
     if isinstance(layer, FirstQuadrantLayer):  # its q, which moves by 1
         states, step, start = 2 * states / layer.alpha - 1, np.ones(layer.width), -np.ones(layer.width)
@@ -119,7 +133,8 @@ def _distance(layer: RecurrentLayer, trace: Trace, *, deciding: bool) -> np.ndar
     before = np.concatenate([np.broadcast_to(start, states[:, :1].shape), states[:, :-1]], axis=1)
     kept, least = (1 - layer.epsilon) * before, np.abs(step) / 2
     decides_up, decides_down = np.abs(kept - step) > least, np.abs(kept + step) > least
-    return np.minimum(np.where(decides_up, to_hi, np.inf), np.where(decides_down, to_lo, np.inf))
+    distance = np.minimum(np.where(decides_up, to_hi, np.inf), np.where(decides_down, to_lo, np.inf))
+    return np.minimum(distance, value_distance(layer, trace))
 
 
 LABEL_SMOOTHING = 0.05
@@ -500,7 +515,7 @@ def held_out(task: Task, seed: int) -> np.ndarray:
 
 
 def samples_of(task: Task, mask: np.ndarray) -> Samples:
-    """Return the training samples that a mask (n,) selects."""
+    """Return the samples that a mask (n,) selects as tensors for the training loop."""
     parts = task.x_train[mask], task.y_train[mask], task.len_train[mask]
     return torch.from_numpy(parts[0]), torch.from_numpy(parts[1]), torch.from_numpy(parts[2])
 

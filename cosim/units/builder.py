@@ -33,12 +33,12 @@ def instance(name: str) -> str:
 
 
 def weight_device(row: str, index: int) -> str:
-    """Return the name of the transistor for a term of a row of weights in the network's subcircuit."""
+    """Return, for units in a network's subcircuit, the name of the transistor for a term of a row of weights."""
     return f"{instance(row)}.w{index}"
 
 
 def steering_instance(target: str, index: int) -> str:
-    """Return the name of the steering AND cell for a term of a node's row in the network's subcircuit."""
+    """Return, for units in a network's subcircuit, the name of the steering AND cell for a term of a node's row."""
     return f"and_{net(target)}_{index}"
 
 

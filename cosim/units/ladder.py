@@ -78,7 +78,7 @@ class Ladder(ThresholdUnit):
 
     @property
     def most(self) -> int:
-        """Return the highest state of a ladder unit: all rungs on."""
+        """Return the highest state of a ladder unit's circuit: all rungs of Schmitt triggers on."""
         return self.rungs
 
     @property

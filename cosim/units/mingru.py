@@ -100,11 +100,11 @@ class TauFit:
     leak: float
 
     def gain(self, candidate: Array) -> Array:
-        """Return a minGRU unit's settled state over the candidate, at candidates in ampere."""
+        """Return for the equations of a minGRU unit its settled state over the candidate, at candidates in ampere."""
         return _interpolate(candidate, self.candidates, self.gains)
 
     def rate(self, gate: Array) -> Array:
-        """Return a minGRU unit's rate r at gate currents, ampere."""
+        """Return for the equations of a minGRU unit its rate r at gate currents, ampere."""
         return _interpolate(gate, self.gates, self.rates)
 
 
@@ -117,7 +117,7 @@ def tau_cell_fit(calibration: Calibration) -> TauFit:
 
 
 def _interpolate(current: Array, points: Array, values: Array) -> Array:
-    """Interpolate linearly over the logarithm of the current, flat outside."""
+    """Interpolate a minGRU unit's measured gain or rate linearly over the logarithm of the current, flat outside."""
     return np.interp(np.log(np.maximum(current, points[0])), np.log(points), values)
 
 

@@ -110,11 +110,12 @@ class LevelFit:
     shifts: Array
 
     def value(self, i_turn: float) -> float:
-        """Return the value that turns a register unit's level, ampere; i_turn: current of the turn, ampere."""
+        """Return the value at which a register unit's equations turn a level, i_turn: the current of the turn,
+        ampere."""
         return i_turn + float(np.interp(i_turn, self.turns, self.shifts))
 
     def solve(self, value: float) -> float:
-        """Return the current of the turn at which this value turns a register unit's level, ampere."""
+        """Return the current with which a register unit is built so that its level turns at this value, ampere."""
         i_turn = value
         for _ in range(_STEPS):
             i_turn += value - self.value(i_turn)

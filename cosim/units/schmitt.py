@@ -312,7 +312,7 @@ def solve_bias(node: Schmitt, sizing: SizingInput) -> SchmittBias:
 
 
 def _fit_line(x: Array, y: Array) -> tuple[float, float]:
-    """Return start, which no pin can make negative, and slope of the line next to y by least squares."""
+    """Fit a Schmitt trigger unit's bias line by least squares: start, which no pin can make negative, and slope."""
     slope, start = np.polyfit(x, y, 1)
     return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
 

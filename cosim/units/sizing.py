@@ -29,14 +29,14 @@ class SetPoint:
 
     @property
     def excess(self) -> float:
-        """Return by what factor the unit's current is outside what such a unit can be built with; inf below 0."""
+        """Return by what factor a recurrent unit's set-point is outside what such a unit can have; inf below 0."""
         if self.current <= 0:
             return math.inf
         return max(self.least / self.current, self.current / self.most)
 
     @property
     def limit(self) -> float:
-        """Return the limit that the unit's current is beyond, ampere: the lower one if there is one, 0 below 0."""
+        """Return the limit that a recurrent unit's set-point is beyond, ampere: the lower one if any, 0 below 0."""
         return self.least or (self.most if self.current > 0 else 0.0)
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ TYPICAL_ACTIVITY = 0.4  # mean of inputs and states over their range, for second
 
 
 def largest_count(source: str) -> int:
-    """Return how many unit devices a recurrent unit's weight on this source may have."""
+    """Return how many unit devices a weight on this source may have in a recurrent unit's circuit."""
     return MAX_BIAS_COUNT if source == UNIT_CURRENT else MAX_COUNT
 
 

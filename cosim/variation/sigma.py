@@ -64,7 +64,7 @@ class MismatchModel:
 
 
 def derive_mismatch(technology: Technology, grid: float | None, area: float = 1.0) -> MismatchModel:
-    """Derive the mismatch model of a technology for weights on `grid` (None: continuous).
+    """Derive how transistors on chips deviate in a technology, for weights on `grid` (None: continuous).
 
     `area` scales gate areas and nothing else, 1 / sqrt(area) on every deviation. Of a self-cascode the lower device
     counts, which sets the current. Raises InputError for an area that is not positive and finite, or a technology
@@ -96,7 +96,7 @@ def derive_mismatch(technology: Technology, grid: float | None, area: float = 1.
 
 
 def current_deviation(device: DeviceModel, geometry: Geometry, u_t: float, current: float) -> float:
-    """Return the standard deviation of ln(current), by mismatch, of one device that carries `current` in ampere.
+    """Return how far a device with `current` in ampere deviates on chips: the standard deviation of ln(current).
 
     The thermal voltage u_t = k T / q is in volt.
     """
@@ -187,7 +187,7 @@ class WeightedRows:
 
     @property
     def added(self) -> Values:
-        """Return the sum of the sizes of the rows' currents, sum |t_j|, (..., outputs)."""
+        """Return the sum of the sizes of the currents of rows that vary on chips, sum |t_j|, (..., outputs)."""
         return abs(self.x) @ abs(self.weight).T
 
 
@@ -209,9 +209,9 @@ def row_noise(fit: NoiseFit, i_unit: float, edge: tuple[float, float], share: fl
 
 
 def candidate_variance(row: WeightedRows, u: Values, spread: SigmaParts) -> Values:
-    """Return the variance of the candidates, the sums of rows, on chips, (..., outputs), noise included.
+    """Return the variance of candidates by transistors that deviate on chips and by device noise, (..., outputs).
 
-    u: these sums, as far as they are positive.
+    u: the sums of rows, which candidates are, as far as they are positive.
     """
     found = u * 0.0
     if spread.noise is not None:
@@ -225,7 +225,10 @@ def candidate_variance(row: WeightedRows, u: Values, spread: SigmaParts) -> Valu
 
 
 def threshold_variance(rise: Values, width: Values, spread: SigmaParts) -> Values:
-    """Return the variance of the threshold rise - width on chips; width: 0 for the upper one."""
+    """Return the variance that devices which deviate on chips make of the threshold rise - width.
+
+    width: 0 for the upper one.
+    """
     found = rise * 0.0 + width * 0.0
     if spread.left is not None:
         found = found + (spread.left.threshold * (rise - width)) ** 2
@@ -250,7 +253,7 @@ def noise_variance(row: WeightedRows, u: Values, units: int, noise: RowNoise) ->
 
 
 def _per_weight(weight: Values, spread: SigmaParts) -> Values:
-    """Variance of ln of what a weight brings, (outputs, inputs)."""
+    """Return the variance over chips of ln of what a weight brings, (outputs, inputs)."""
     found = 0.0 * weight
     if spread.left is not None:
         found = found + spread.left.gain**2

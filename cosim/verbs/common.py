@@ -49,60 +49,60 @@ class RunningOption(GroupedOption):
 
 
 def network_argument() -> Declared:
-    """Declare the command-line argument for the file of the network."""
+    """Declare the argument that verbs share for the file of the network."""
     return argument("NETWORK", FILE)
 
 
 def output_option(default: str, text: str = "Folder.") -> Declared:
-    """Declare the command-line option for the folder, or the file, that a verb writes."""
+    """Declare the option that verbs share for the folder, or the file, that they write."""
     return option(text, FILE, Path(default), flags=("-o", "--output"))
 
 
 def json_option() -> Declared:
-    """Declare --json, the file that a verb's figures are written to as well; the field is called `json_file`."""
+    """Declare --json, which verbs share: the file that gets their figures, too; the field is called `json_file`."""
     kind = click.Path(dir_okay=False, path_type=Path)
     return option("Write the figures to this file, too.", kind, flags=("--json",))
 
 
 def technology_option() -> Declared:
-    """Declare the command-line option for the technology, by its name or its file."""
+    """Declare the option that verbs share for the technology, by its name or its file."""
     return option("generic180, gf180mcu, sky130, or a .toml file.", None, "generic180", TechnologyOption)
 
 
 def pdk_root_option() -> Declared:
-    """Declare the command-line option for the folder of the foundry kits."""
+    """Declare the option that verbs share for the folder of the foundry kits."""
     return option("Folder of the foundry kits [default: $PDK_ROOT].", FILE, None, TechnologyOption)
 
 
 def t_step_option() -> Declared:
-    """Declare the command-line option for the duration of a frame in seconds."""
+    """Declare the option that verbs share for the duration of a frame in seconds."""
     return option("Duration of one frame.", Quantity(T_STEP), "10m", CompilingOption)
 
 
 def tau_option() -> Declared:
-    """Declare the command-line option for the time constant of ladders in seconds."""
+    """Declare the option that verbs share for the time constant of ladders in seconds."""
     return option("Time constant of the ladders [default: a quarter frame].", Quantity(TAU), None, CompilingOption)
 
 
 def bias_option() -> Declared:
-    """Declare the command-line option for the source of bias currents."""
+    """Declare the option that verbs share for the source of bias currents."""
     text = "Bias currents: ideal, as the reference cell gives them, or that with inputs that follow."
     return one_of(("constant", "reference", "tracking"), text)
 
 
 def data_option() -> Declared:
-    """Declare the command-line option for the test data."""
+    """Declare the option that verbs share for the test data."""
     return option("Test data: an .npz (x_test, y_test) or the task's folder.", FILE, None, RunningOption)
 
 
 def tolerance_option() -> Declared:
-    """Declare the command-line option for the error of a real-valued answer that counts as right."""
+    """Declare the option that verbs share for the error of a real-valued answer that counts as right."""
     text = "Error of a real-valued answer that is right [default: a tenth of the targets' range]."
     return option(text, Number(TOLERANCE), None, RunningOption)
 
 
 def probe_option() -> Declared:
-    """Declare the command-line option for the names of what waveforms show."""
+    """Declare the option that verbs share for the names of what waveforms show."""
     text = (
         "What the waveforms show: a unit or a weight by its name in mapping.csv; * and ? stand for any; repeat it for "
         "more [default: the cell that changes most often]."
@@ -111,22 +111,22 @@ def probe_option() -> Declared:
 
 
 def noise_option() -> Declared:
-    """Declare the command-line switch for device noise."""
+    """Declare the switch that verbs share for device noise."""
     return switch("What device noise changes: behavioral, and in batch.", RunningOption)
 
 
 def extracted_option(text: str) -> Declared:
-    """Declare the command-line option for the folder of a layout, whose wires are simulated as well."""
+    """Declare the option that verbs share for the folder of a layout, whose wires are simulated as well."""
     return option(f"Folder of cosim layout, whose wires are {text}.", FILE, None, RunningOption)
 
 
 def jobs_option() -> Declared:
-    """Declare the command-line option for the number of worker processes."""
+    """Declare the option that verbs share for the number of worker processes."""
     return option("Worker processes.", Integer(JOBS), 2, RunningOption, flags=("--jobs", "-j"))
 
 
 def timeout_option() -> Declared:
-    """Declare the command-line option for the longest time of one simulation in seconds."""
+    """Declare the option that verbs share for the longest time of one simulation in seconds."""
     return option("Longest time of one simulation.", Quantity(TIMEOUT), "600", RunningOption)
 
 
@@ -243,7 +243,7 @@ def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "No
 
 
 def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> None:
-    """Raise InputError where a verb's results could not be written, before there are any; makes nothing."""
+    """Raise InputError where compare, power or another verb could not write its results, before any; makes nothing."""
     from cosim.base.claim import check_owner
 
     check_owner(folder, verb)
@@ -252,7 +252,8 @@ def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> Non
 
 
 def check_json(path: Path | None) -> None:
-    """Raise InputError where figures could not be written into a file, or would replace what is no JSON object."""
+    """Raise InputError where a verb could not write figures to its --json file, or would replace what is no JSON
+    object."""
     from cosim.base.claim import check_replaceable, starts_with
 
     if path is not None:

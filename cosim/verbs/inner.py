@@ -88,7 +88,7 @@ def describe_network(network_file: Path) -> tuple[str, str]:
 
 
 def _plain(value: object) -> object:
-    """Return a value of the command line as JSON can have it; a file is its name, without its folder."""
+    """Return an option's value as the JSON of sweep and explore has it; a file is its name, without its folder."""
     if isinstance(value, Path):
         return value.name
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

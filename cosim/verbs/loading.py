@@ -163,7 +163,7 @@ OXIDE = 3.45e-11  # F/m; permittivity of silicon dioxide
 
 
 def slowest_line(design: Design, condition: Condition | None = None) -> tuple[str, float, float]:
-    """Find for a verb's warning the line that limits the frame, at the temperature of the condition.
+    """Find the line that limits the frame, at the temperature of the condition, as compile and other verbs warn of it.
 
     Returns the feature or unit whose line it is, its capacitance in F, and the shortest frame that it allows in s. A
     time ramp never falls, so its line counts for none.
@@ -184,8 +184,8 @@ def slowest_line(design: Design, condition: Condition | None = None) -> tuple[st
 
 
 def gate_loads(design: Design, condition: Condition | None = None) -> dict[str, float]:
-    """Return net -> capacitance of the weak-inversion gates on it, F, by which verbs that load a design warn of slow
-    lines."""
+    """Return net -> capacitance of the weak-inversion gates on it, F, for the warning of compile and other verbs about
+    slow lines."""
     technology, found = (condition or design.nominal).technology, defaultdict(float)
     densities = {
         polarity: OXIDE / oxide_thickness(technology, polarity) * (1 - 1 / technology.device(polarity).slope_factor)

@@ -62,7 +62,7 @@ class _Shown(ABC):
     @property
     @abstractmethod
     def page(self) -> Page:
-        """The page that `print` and a notebook show."""
+        """Return the page of inspect, compile, compare or montecarlo that `print` and a notebook show."""
 
     def __repr__(self) -> str:
         return str(self.page)
@@ -268,7 +268,7 @@ def run(verb: str, *arguments: object, fresh: bool = False, **options: object) -
 
 
 def verb_function(name: str) -> "Callable[..., Result]":
-    """Return `run` of one verb as a function with its options as parameters, its help text as docstring."""
+    """Return a verb, such as compile or power, as a Python function: options as parameters, help text as docstring."""
     from cosim.cli import load_verb
     from cosim.cli.verb import describe_call
 

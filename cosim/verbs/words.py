@@ -28,7 +28,7 @@ class Word:
 
 
 def _in(unit: str, factor: float = 1.0) -> Callable[[object], str]:
-    """Return a function that writes a value with an SI prefix or, with a factor, in a unit that has none."""
+    """Return a function by which verbs' pages write a value: with an SI prefix or, with a factor, in a unit without."""
 
     def shown(value: object) -> str:
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -130,7 +130,7 @@ WORDS = {
 
 
 def words_of(key: str) -> str:
-    """Return the words for a key; the key itself with spaces where it has none."""
+    """Return the words that verbs' pages have for a key; the key itself with spaces where they have none."""
     return WORDS[key].words if key in WORDS else key.replace("_", " ")
 
 
@@ -159,7 +159,7 @@ def say_conditions(technology: Technology) -> str:
 
 
 def network_name(network: Network) -> str:
-    """Return the name of a network on a page: the one that its user gave it, else its task and the widths of its
+    """Return the name of a network on verbs' pages: the one that its user gave it, else its task and the widths of its
     recurrent layers, such as digits_d8."""
     if network.name:
         return network.name

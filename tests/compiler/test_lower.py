@@ -16,10 +16,9 @@ from cosim.engines.behavioral.evaluate import evaluate
 from cosim.network.ir.nodes import UNIT_CURRENT, InputCurrent, Output, Rectifier
 from cosim.network.ir.states import software_states
 from cosim.network.layers import ReluLayer
-from cosim.network.reference import encode_inputs, run_reference
+from cosim.network.reference import encode_inputs, run_reference, threshold_distances
 from cosim.network.types import InputEncoding, check_network
 from cosim.units.schmitt import Schmitt
-from cosim.verbs.compare.agreement import threshold_distances
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 

@@ -21,12 +21,11 @@ from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.arrays import network_to_arrays
 from cosim.network.ir.states import software_states
 from cosim.network.layers import SignedLayer, on_levels
-from cosim.network.reference import encode_inputs, run_reference
+from cosim.network.reference import encode_inputs, run_reference, threshold_distances
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 from cosim.tasks.testset import TestSet
 from cosim.units.register import KEEP, REGISTER, RegisterFactors
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
-from cosim.verbs.compare.agreement import threshold_distances
 
 LEVELS, FRAMES = 8, 24
 

@@ -173,7 +173,10 @@ def draw(
     activation: str = "tanh",
     initial: Initial = "uniform",
 ) -> RecallNetwork:
-    """Draw a random recall network of D = width and K = symbols in float64; `cast` converts it to another type."""
+    """Draw at random an untrained network that recalls by a delay line, D = width and K = symbols, in float64.
+
+    `cast` converts it to another type.
+    """
     fill, bound = INITIAL[initial], 1.0 / np.sqrt(width)
     return RecallNetwork(
         fill(rng, (width, width)),
@@ -253,7 +256,7 @@ def recall(network: RecallNetwork, blocks: Values) -> Recalled:
 
 
 def _sweep(blocks: Values, change: Callable[[Values], None]) -> None:
-    """Row m changes m times, in place."""
+    """Change row m of the recalling delay line's blocks m times, in place."""
     count = max(1, PIECE // blocks.shape[1])
     for start in range(0, len(blocks), count):
         piece = blocks[start : start + count]
@@ -283,7 +286,10 @@ def _kaiming(rng: np.random.Generator, shape: Shape) -> Values:
 
 
 def _orthogonal(rng: np.random.Generator, shape: Shape) -> Values:
-    """Orthonormal columns, or rows where there are more columns; signs as in arXiv math-ph/0609050."""
+    """Draw orthonormal columns for a network that recalls by a delay line, or rows where there are more columns.
+
+    Signs are as in arXiv math-ph/0609050.
+    """
     q, r = np.linalg.qr(rng.normal(0.0, 1.0, (max(shape), min(shape))))
     q = q * np.sign(np.diag(r))
     return q if shape[0] >= shape[1] else q.T

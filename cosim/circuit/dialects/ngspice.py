@@ -32,7 +32,10 @@ def format_bench(bench: Bench) -> str:
 
 
 def _noise(noise: TransientNoise) -> list[str]:
-    """Sources of white noise, and the seed of all of them. Raises InputError for that of transistors."""
+    """Format the sources of white noise in an ngspice deck, and the seed of all of them.
+
+    Raises InputError for that of transistors.
+    """
     if noise.slopes is not None:
         raise InputError("ngspice has no noise of transistors in a transient; use --engine batch")
     step = format_number(noise.step)
@@ -49,7 +52,7 @@ def format_deck(circuit: Circuit, technology: Technology, options: str, analysis
 
 
 def format_devices(technology: Technology, sizes: Iterable[Size]) -> str:
-    """Format the device cards of these sizes for an ngspice deck.
+    """Format the device cards of these sizes as the text that a circuit's deck has for ngspice.
 
     Raises InputError when the library does not have a device or a size.
     """

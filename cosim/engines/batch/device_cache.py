@@ -133,7 +133,10 @@ def _four_terminal(stored: _Stored) -> FourTerminalTable:
 
 
 def _axis(stored: NDArray[Any], count: int) -> GridAxis:
-    """Return an axis; raises ValueError where it is not of `count` points that rise."""
+    """Return an axis of a device table as the batched engine keeps it.
+
+    Raises ValueError where it is not of `count` points that rise.
+    """
     start, step, stored_count = _finite(stored).tolist()
     if stored_count != count or count < 1 or step <= 0:
         raise ValueError
@@ -141,7 +144,10 @@ def _axis(stored: NDArray[Any], count: int) -> GridAxis:
 
 
 def _finite(stored: NDArray[Any]) -> NDArray[np.float64]:
-    """Return an array in double precision; raises ValueError where it is not finite."""
+    """Return an array of a device table that the batched engine kept, in double precision.
+
+    Raises ValueError where it is not finite.
+    """
     if not np.isfinite(stored).all():
         raise ValueError
     return stored.astype(np.float64)

@@ -82,7 +82,7 @@ class MeasurementSetup:
     simulator: Simulator
 
     def run(self, title: str, elements: Iterable[Element], analysis: Analysis, probes: Iterable[Probe]) -> Waveforms:
-        """Simulate a circuit and return its waveforms.
+        """Run a circuit in the simulator that measures devices for the batched engine; return its waveforms.
 
         Raises SimulationError where the simulator fails, MissingToolError without.
         """

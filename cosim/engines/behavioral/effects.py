@@ -75,8 +75,8 @@ class Deviations:
 
 @lru_cache(maxsize=2)
 def effects_of(design: Design) -> tuple[Effect, ...]:
-    """Return every factor by which a compiled network's currents deviate in the behavioral equations, with the
-    transistors that make it."""
+    """Return every factor that the behavioral engine applies to a design's currents, with the transistors that make
+    it."""
     technology = design.technology
     found = {element.name: element for element in design.flat.elements if isinstance(element, Mos)}
 
@@ -116,12 +116,13 @@ def _effects(design: Design, roles: Roles) -> Iterator[Effect]:
 
 
 def _typical(node: Node, design: Design) -> float:
-    """Return the current of a signal's weight of 1 when the signal is on, ampere."""
+    """Return the current of a signal's weight of 1 in the behavioral engine's equations when the signal is on,
+    ampere."""
     return design.graph.i_pedestal if isinstance(node, Pedestal) else design.i_unit
 
 
 def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technology) -> Deviations:
-    """Return what one drawn chip's deviations make of currents in the behavioral equations, as factors.
+    """Apply one drawn chip's deviations to the behavioral engine's equations: return the factors of their currents.
 
     `technology` must have the chip's temperature.
     """

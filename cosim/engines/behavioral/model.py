@@ -226,7 +226,7 @@ def supply_current(design: Design, frames: int = 8) -> float:
 
 
 def around_currents(assembly: Assembly, pins: Mapping[str, float]) -> dict[str, float]:
-    """Return block around the network -> its constant current in the behavioral engine, A.
+    """Return block around the network -> the constant current that the behavioral engine adds to its power for it, A.
 
     pins: current of each bias pin, A.
     """

@@ -180,7 +180,8 @@ class _Model:
         return current, self.output + ((first + back) * upper + self.i_thresh * lower) / u_t
 
     def track(self, excess: Array) -> tuple[Array, Array]:
-        """Return the decision node's voltage when the sample gate closes, V, and its conductance there, S."""
+        """Step the behavioral engine's equation of a decision node until the sample gate closes; return its voltage
+        there, V, and its conductance, S."""
         supply, first = self.cells.supply, self.i_thresh - self.back + excess
         volt = np.broadcast_to(np.where(self.cells.on[:, None], supply, 0.0), excess.shape)
         step = self.window / _TRACK_STEPS
@@ -190,7 +191,8 @@ class _Model:
         return volt, self.net(volt, first, self.back)[1]
 
     def decide(self, excess: Array, more: Array) -> Array:
-        """Return the feedback current J at the end of a decision, A."""
+        """Step the behavioral engine's equations of a cell through a decision; return its feedback current J at last,
+        A."""
         supply, node = self.cells.supply, self.node
         track, _ = self.track(excess)
         share, latch = node.tracking / node.joined, np.where(self.cells.on[:, None], supply, 0.0)
@@ -212,7 +214,7 @@ class _Model:
 
 
 def _steps(length: float) -> Sequence[float]:
-    """Steps that grow."""
+    """Return growing steps, s, in which the behavioral engine solves the equations of a decision of this length, s."""
     return np.diff(np.geomspace(_SHORTEST, 1 + _SHORTEST, _DECIDE_STEPS + 1) * length).tolist()
 
 
@@ -236,13 +238,13 @@ class Loads:
     sinks: Mapping[str, str]
 
     def of(self, name: str) -> float:
-        """Return the capacitance of a net of the network for behavioral noise, F, by its own name, port or not."""
+        """Return a net's capacitance in the behavioral engine's equations of noise, F, by its own name, port or not."""
         return self.farads[name] if name in self.farads else self.farads[f"xnetwork.{name}"]
 
 
 @lru_cache(maxsize=4)
 def loads_of(design: Design, fit: NoiseFit) -> Loads:
-    """Compute the loads of a design's nets for behavioral noise.
+    """Compute the loads of a design's nets for the behavioral engine's equations of noise.
 
     Raises InputError that names a unit whose candidate is never frozen.
     """
@@ -267,7 +269,7 @@ def loads_of(design: Design, fit: NoiseFit) -> Loads:
 
 
 def _carriers(devices: Sequence[Mos]) -> list[Mos]:
-    """Return the transistors that make a current, a self-cascode as one."""
+    """Return the transistors that make a current in the behavioral engine's noise, a self-cascode as one."""
     uppers = {mos.name: mos for mos in devices if mos.match.endswith(".upper")}
     return [
         replace(mos, drain=uppers[f"{mos.name}c"].drain) if f"{mos.name}c" in uppers else mos
@@ -277,7 +279,8 @@ def _carriers(devices: Sequence[Mos]) -> list[Mos]:
 
 
 def _kinds(technology: Technology) -> dict[tuple[Polarity, float], tuple[str, float]]:
-    """Return (polarity, width) of a device that carries a current -> its kind and length; metre."""
+    """Return (polarity, width) of a device that carries a current in the behavioral engine -> kind and length;
+    metre."""
     sizing = technology.sizing
     drawn: dict[Polarity, dict[str, Geometry]] = {
         "n": {"mirror_n": sizing.mirror_n, "cell_n": sizing.cell_n},
@@ -292,7 +295,10 @@ def _kind(mos: Mos, kinds: Mapping[tuple[Polarity, float], tuple[str, float]]) -
 
 
 def _ends(mos: Mos, device: DeviceNoise) -> list[tuple[str, float]]:
-    """Return the nets that a device loads, and each one's load, F; a diode's net has the load of gate and drain."""
+    """Return the nets that a device loads in the behavioral engine's equations of noise, and each one's load, F.
+
+    A diode's net has the load of gate and drain.
+    """
     return [(mos.gate, device.diode)] if mos.gate == mos.drain else [(mos.gate, device.gate), (mos.drain, device.drain)]
 
 
@@ -309,7 +315,8 @@ def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[
 
 
 def _pins(carriers: Sequence[Mos], instances: Mapping[str, str], role: str) -> dict[str, str]:
-    """Memory -> the gate line of the first device of a role in its instance, where there is one."""
+    """Return, for the behavioral engine's noise, memory -> the gate line of the first device of a role in its instance,
+    where there is one."""
     lines = [(mos.name, mos.gate) for mos in carriers if mos.role == role]
     found = {
         name: next((gate for device, gate in lines if device.startswith(f"{path}.")), None)
@@ -445,7 +452,8 @@ class Candidates:
         return np.sqrt((edge.frozen * frozen) ** 2 + more / self.model.scale**2)
 
     def _feeds(self, name: str, *, on: bool) -> list[Flow]:
-        """Devices that make currents in the decision node: M1, M2 with its diode, and M8 and M7 with theirs."""
+        """Return the devices that make currents in a decision node in the behavioral engine: M1, M2 with its diode,
+        and, while on, M8 and M7 with theirs."""
         bias = self.graph.biases[name]
         assert isinstance(bias, SchmittBias)
         thresh, width = (np.asarray(self.model.scale * current) for current in (bias.i_thresh, bias.i_width))
@@ -478,13 +486,13 @@ class Candidates:
         return self.shared[pair]
 
     def _sources(self, key: Key) -> frozenset[Key]:
-        """Return the lines whose noise arrives in a line, itself included."""
+        """Return the lines whose noise arrives in a line of the behavioral engine's circuit, itself included."""
         if key not in self.sources:
             self.sources[key] = frozenset([key]).union(*(self._sources(other) for other, _ in self.line(key).into))
         return self.sources[key]
 
     def _drift(self, target: Key) -> Array | float:
-        """Variance by flicker from FLICKER_FROM to the pole of a line, A^2."""
+        """Return a line's variance by flicker from FLICKER_FROM to its pole in the behavioral engine, A^2."""
         end = np.maximum(1 / (2 * np.pi * self.line(target).lag), FLICKER_FROM)
 
         def arriving(key: Key) -> Array | float:
@@ -528,7 +536,7 @@ class Candidates:
                 return [], []
 
     def _sunk(self, pin: str, current: Array) -> tuple[Flow, tuple[Key, Array | float]]:
-        """Devices of the cell on the line of a bias pin."""
+        """Return a cell's devices on the line of a bias pin in the behavioral engine, and that line with its gain."""
         each = self._pin(pin) / self.model.loads.diodes[pin]
         return Flow("cell_n", current, np.maximum(current / each, 1.0)), (
             (pin, "bias", False),
@@ -560,7 +568,7 @@ class Candidates:
         return NoiseNode(farad / self._conductance(diode), self._white((diode, *flows)), tuple(drifts), tuple(into))
 
     def _white(self, flows: Sequence[Flow]) -> Array:
-        """Return the summed thermal densities of flows, one-sided, A^2/Hz."""
+        """Return the summed thermal densities of flows in the behavioral engine's equations, one-sided, A^2/Hz."""
         total = np.zeros(())
         for flow in flows:
             device, each = self.model.noise.fit.devices[flow.kind], flow.current / flow.units
@@ -584,7 +592,7 @@ class Candidates:
 
 
 def _over(end: Array, exponent: float) -> Array:
-    """Return the integral of f^-exponent from FLICKER_FROM to `end`, Hz."""
+    """Return the integral of f^-exponent from FLICKER_FROM to `end`, Hz, for flicker in the behavioral engine."""
     if abs(exponent - 1) < 1e-6:
         return np.log(end / FLICKER_FROM)
     power = 1 - exponent

@@ -73,19 +73,19 @@ def decided_by(
 
 
 def devices_of(technology: Technology, fit: NoiseFit, units: int, *, chips: bool) -> SigmaParts:
-    """Return from the behavioral model the deviations that a training counts by: noise and what calibration leaves,
-    with `chips` mismatch as well.
+    """Return the deviations by noise, as the behavioral engine's equations have it, and by what calibration leaves,
+    with `chips` by mismatch as well.
 
-    units: unit devices per weight 1.0. Raises InputError for a technology without mismatch.
+    A training counts by them. units: unit devices per weight 1.0. Raises InputError for a technology without mismatch.
     """
     mismatch = derive_mismatch(technology, 1 / units) if chips else None
     return SigmaParts(units, left_by(technology.name), training_noise(technology, fit), mismatch)
 
 
 def training_noise(technology: Technology, fit: NoiseFit, timing: Timing = Timing()) -> RowNoise:
-    """Return the behavioral engine's noise of a row, the numbers of `variation.sigma`, at I_UNIT, for training.
+    """Evaluate with the behavioral engine's equations the noise of a row, the numbers of `variation.sigma`, at I_UNIT.
 
-    share: of a 9T cell with such a threshold, both edges together.
+    A training counts by them. share: of a 9T cell with such a threshold, both edges together.
     """
     u_t = technology.thermal_voltage
     gate = gate_lag(fit, timing, technology.supply, u_t)
@@ -136,7 +136,8 @@ class _Study:
     def nearest(
         self, node: ThresholdUnit, candidate: Array, thresholds: SwitchingThresholds
     ) -> tuple[Array, Array, Array]:
-        """Distance to the nearest threshold that counts, that threshold, and the one whose devices it has, ampere."""
+        """Return the distance of a behavioral trace's candidate to the nearest threshold that counts, that threshold,
+        and the one whose devices it has, ampere."""
         (off, at_off), (on, at_on) = (_nearest(candidate, few) for few in (thresholds.while_off, thresholds.while_on))
         was_on = later(self.trace.states[node.name], 1, node.start) > 0
         edge = np.where(was_on, at_on, at_off)
@@ -145,8 +146,10 @@ class _Study:
         return np.where(was_on, on, off), edge, rise
 
     def lines(self, node: ThresholdUnit) -> tuple[Array, ...]:
-        """Return the threshold and width currents of a cell, ampere, where beta flows into them; nothing where none
-        does."""
+        """Return the threshold and width currents of a cell in a behavioral trace, ampere, where beta flows into them.
+
+        It is empty where none does.
+        """
         betas = [self.trace.currents[source] for source, _ in self.graph.into(node.name, "beta")]
         if not betas:
             return ()
@@ -155,7 +158,8 @@ class _Study:
         return bias.i_thresh + total, bias.i_width + 2 * total
 
     def row(self, name: str) -> WeightedRows:
-        """Return the row that a node adds up: weights, inputs and the states among them, over the current of 1.0."""
+        """Return the row that a node adds up in a behavioral trace: weights, inputs and the states among them, over the
+        current of 1.0."""
         into, unit = self.graph.into(name), self.graph.i_unit
         weight = np.array([[self.graph.mirrors[source, name].realised for source, _ in into]])
         x = np.stack([self.current(source, late=weight.late) for source, weight in into], axis=-1) / unit

@@ -114,6 +114,6 @@ def _still(element: Element, at: float) -> Element:
 
 
 def hold_net(circuit: Circuit, candidate: str) -> str:
-    """Return for an analysis in ngspice the net behind the sample gate of a candidate's net."""
+    """Return the net whose noise ngspice is run for: the one behind the sample gate of a candidate's net."""
     gates = (mos for mos in circuit.elements if isinstance(mos, Mos) and mos.role == "switch")
     return next(mos.drain for mos in gates if mos.source == candidate)

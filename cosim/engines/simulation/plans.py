@@ -32,12 +32,12 @@ Array = NDArray[np.float64]
 
 
 def block_supply(block: str) -> str:
-    """Return the supply net of a block in a metered testbench."""
+    """Return the supply net of a block in a metered testbench that an engine simulates."""
     return f"{SUPPLY}_{block}"
 
 
 def supply_source(block: str) -> str:
-    """Return the name of the source of a block's supply in a metered testbench."""
+    """Return the name of the source of a block's supply in a metered testbench that an engine simulates."""
     return block_supply(block).removeprefix("v")
 
 
@@ -69,7 +69,7 @@ def meter(bench: Bench, assembly: Assembly | None = None) -> Bench:
 
 
 def _moved(element: Mos | Capacitor | Source, net: str) -> Element:
-    """Return the element with every terminal that was on the supply on `net`."""
+    """Return an element of a testbench to simulate, every terminal on the supply moved to a block's `net`."""
     ends = ("drain", "gate", "source", "bulk") if isinstance(element, Mos) else ("a", "b")
     return replace(element, **{end: net for end in ends if getattr(element, end) == SUPPLY})
 
@@ -78,8 +78,7 @@ def meters_of(assembly: Assembly) -> dict[str, Meter]:
     """Return a simulated run's meters, by name: each block, `vground`, every output, clock and pulse, and `resetb`.
 
     The virtual ground's source delivers the current that flows back through it: minus what is drawn through it. Outputs
-    as
-    `pushed_by` has them.
+    as `pushed_by` has them.
     """
     return {
         **{block: Meter(supply_source(block)) for block in assembly.blocks},
@@ -90,7 +89,7 @@ def meters_of(assembly: Assembly) -> dict[str, Meter]:
 
 
 def pushed_by(assembly: Assembly) -> dict[str, Meter]:
-    """Return output pin -> the simulated current that it pushes into the virtual ground.
+    """Return output pin -> meter that reads from a simulation the current that it pushes into the virtual ground.
 
     There is none where the chip's own decision sinks it to ground.
     """
@@ -146,7 +145,7 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing(), condition:
 
 
 def _readout_stage(design: Design, supply: float) -> list[tuple[Meter, float]]:
-    """Return the meters of the power that outputs push, each with its voltage.
+    """Return the meters that read from a simulation the power that outputs push, each with its voltage.
 
     The testbench's virtual ground hands that current back to V_DD; a real stage sinks it to ground.
     """

@@ -137,8 +137,10 @@ def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
 
 
 def _written_margin(candidate: Array, values: Sequence[Array], thresholds: SwitchingThresholds) -> Array:
-    """Return how far the value that a register writes is from the nearest turn of a level, ampere; inf where it writes
-    none."""
+    """Return how far the simulated value that a register writes is from the nearest turn of a level, ampere.
+
+    It is inf where the register writes none. candidate, values: currents read from a simulation, ampere.
+    """
     rise, fall = thresholds.while_off
     positive, negative = (_nearest(value, [np.asarray(turn) for turn in thresholds.turns]) for value in values)
     return np.where(candidate >= rise, positive, np.where(candidate <= fall, negative, np.inf))
@@ -211,14 +213,14 @@ def _mean(time: Array, values: Array, window: tuple[float, float]) -> Array:
 def _scaled_thresholds(
     cell: CellEquations[Any, Any, Any], scale: float, lines: Sequence[Array] = ()
 ) -> SwitchingThresholds:
-    """Return a cell's thresholds by the currents of its lines, with its bias currents `scale` times nominal."""
+    """Return a cell's thresholds by the simulated currents of its lines, its bias currents `scale` times nominal."""
     found = unit_of(cell.node).switching_thresholds(cell, [line / scale for line in lines])
     off, on = (tuple(one * scale for one in few) for few in (found.while_off, found.while_on))
     return SwitchingThresholds(off, on, turns=tuple(turn * scale for turn in found.turns))
 
 
 def _fixed_thresholds(found: SwitchingThresholds, lines: Sequence[Array]) -> SwitchingThresholds:
-    """Return the thresholds of a cell whose thresholds do not move."""
+    """Return a cell's thresholds that do not move, against which a simulation's decision margins are read."""
     return found
 
 

@@ -41,7 +41,7 @@ LONGEST_HIGH = 0.8  # of a tick, that ck is high
 
 
 def input_elements(design: Design, condition: Condition, inputs: NDArray[np.float64], timing: Timing) -> list[Element]:
-    """Return a testbench's current sources, which draw inputs (time, width), in units, and pedestal from the pins.
+    """Return the sources by which an engine's testbench draws inputs (time, width), in units, and pedestal from pins.
 
     Where converters do that, the sources are the bits of their codes.
     """
@@ -55,7 +55,8 @@ def input_elements(design: Design, condition: Condition, inputs: NDArray[np.floa
 
 
 def control_elements(design: Design, condition: Condition, frames: int, timing: Timing) -> list[Element]:
-    """Return a testbench's supply, reset, clocks, bias pins, unit current and virtual ground with one sense each.
+    """Return the sources of an engine's testbench: supply, reset, clocks, bias pins, unit current and virtual ground
+    with one sense each.
 
     The virtual ground is the readout's.
     """
@@ -81,7 +82,7 @@ def control_elements(design: Design, condition: Condition, frames: int, timing: 
 
 
 def _phases(design: Design, supply: float, frames: int, timing: Timing) -> dict[str, Waveform]:
-    """Return what a simulation drives into the clock pins: pin -> waveform of the reset and of every phase."""
+    """Return what an engine's testbench drives into the pins: pin -> waveform of the reset and of every phase."""
     assembly, closes = design.assembly, timing.closes(len(design.assembly.clocks))
     pairs = {
         pair: clock_waveforms(supply, close, frames, timing)
@@ -121,8 +122,10 @@ def _counted(design: Design, frames: int) -> Sequence[int]:
 
 
 def _drawn_elements(design: Design, bias: float) -> list[Element]:
-    """Return a testbench's sources of unit current and pedestal; the pedestal's rail takes PEDESTAL_STRENGTH i_pedestal
-    into as many times more devices."""
+    """Return the sources by which an engine's testbench draws unit current and pedestal.
+
+    The pedestal's rail takes PEDESTAL_STRENGTH i_pedestal into as many times more devices.
+    """
     assembly = design.assembly
     elements: list[Element] = [Source("unit", "i", assembly.unit_pin, GROUND, bias * design.i_unit)]
     if assembly.pedestal_pin is not None:
@@ -144,7 +147,8 @@ def _code_elements(design: Design, condition: Condition, inputs: NDArray[np.floa
 
 
 def run_time(assembly: Assembly, frames: int, timing: Timing) -> float:
-    """Return how long a simulated inference takes in circuit time, its decision on the chip included, s."""
+    """Return how long the transient is in which an engine simulates an inference, its decision on the chip included,
+    s."""
     decided = DECIDED if assembly.around.lines else 0.0
     return timing.start + (frames + decided) * timing.t_step
 
@@ -167,7 +171,7 @@ def inference_benches(
     condition: Condition | None = None,
     chip: Chip | None = None,
 ) -> Iterator[Bench]:
-    """Yield the testbench to simulate every raw sample (time, features).
+    """Yield the testbench in which an engine simulates a design, one for every raw sample (time, features).
 
     Their common parts are made once for all of them. Each saves the decision nodes, the readout currents and every
     supply's current.
@@ -190,24 +194,25 @@ def inference_benches(
 
 
 def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a testbench's input currents in units, (time, width), of a raw sample x (time, features)."""
+    """Return the currents in units, (time, width), with which an engine simulates a raw sample x (time, features)."""
     return encode_inputs(design.network.encoding, x[None]).units[0]
 
 
 def saved_probes(assembly: Assembly) -> tuple[Probe, ...]:
-    """Return the probes that every testbench saves: states, decided lines, currents of outputs, supply and drivers."""
+    """Return the probes that an engine saves of every simulated testbench: states, decided lines, currents of outputs,
+    supply and drivers."""
     sources = (*assembly.outputs, "dd", "ground", *assembly.driven)
     shown = (probe for shown in assembly.decisions.values() for probe in probes_of(shown))
     return (*shown, *map(Voltage, assembly.around.lines), *map(Current, sources))
 
 
 def probes_of(shown: Shown) -> tuple[Probe, ...]:
-    """Return the probes of a testbench that show a memory's state."""
+    """Return the probes that show a memory's state in a testbench that an engine simulates."""
     return (DrainCurrent(shown.device),) if isinstance(shown, Carried) else tuple(map(Voltage, shown))
 
 
 def pulse_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return a testbench's waveforms of pulse and pulseb: high as the reset begins, low before it ends.
+    """Return the waveforms of pulse and pulseb in an engine's testbench: high as the reset begins, low before it ends.
 
     They are then high once in each decision.
     """

@@ -103,7 +103,8 @@ def tighter_benches(design: Design, few: TestSet, run: Run) -> tuple[list[Bench]
 
 
 def steps_error(pairs: Iterable[tuple[Outcome, Outcome]]) -> float:
-    """Return the change of margins between two simulations of one set of benches, ampere.
+    """Return the error of an engine's steps, ampere: the change of margins between two simulations of one set of
+    benches.
 
     The share SHARE of all changes stays within it.
     """
@@ -117,7 +118,7 @@ def _tighter(bench: Bench) -> Bench:
 
 
 def _apart(one: Outcome, other: Outcome) -> Array:
-    """Return how much margins differ, ampere, in frames before which all states are equal."""
+    """Return how much margins of two runs of an engine differ, ampere, in frames before which all states are equal."""
     if not (isinstance(one, Inference) and isinstance(other, Inference)):
         return np.empty(0)
     differs = (one.states != other.states).any(axis=1)

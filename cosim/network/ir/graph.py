@@ -65,7 +65,7 @@ class Lowered:
 
     @cached_property
     def feeds_back(self) -> bool:
-        """Tell whether a state in the network's graph depends on its own value some frames before."""
+        """Tell whether a state in the network's graph of currents depends on its own value some frames before."""
         return len(self._with_late) < len(self.nodes)
 
     @cached_property
@@ -79,7 +79,7 @@ class Lowered:
         return frozenset(node.stage for node in sources if isinstance(node, Memory))
 
     def _sorted(self, *, late: bool) -> tuple[str, ...]:
-        """Return the names, each behind those of its sources, without those on cycles and behind them.
+        """Return the names of the graph's nodes, each behind its sources, without those on cycles and behind them.
 
         late: whether edges that are late count. Kahn's algorithm, Communications of the ACM 5 (1962) 558.
         """
@@ -111,7 +111,7 @@ class Lowered:
 
     @property
     def memories(self) -> Iterator[Memory]:
-        """Yield the recurrent units in the network's graph, in order."""
+        """Yield the nodes with memory of a network's graph of currents, the recurrent units, in order."""
         return self.of(Memory)
 
 

@@ -15,10 +15,10 @@ OFF_LEVEL = -999
 
 
 def software_states(graph: Lowered, reference: Trace) -> States:
-    """Return the state of each memory of a graph by the software reference, (n, time, cells), s = (h - zero) / step.
+    """Return the states that a trained network has in software for the memories of its graph, (n, time, cells).
 
-    It is not limited to the memory's rungs. Where h is between the levels of a whole state, as an update of the other
-    sign leaves a toggle, it is OFF_LEVEL: no circuit has it.
+    A state is (h - zero) / step. It is not limited to the memory's rungs. Where h is between the levels of a whole
+    state, as an update of the other sign leaves a toggle, it is OFF_LEVEL: no circuit has it.
     """
     columns: list[States] = []
     for node in graph.memories:
@@ -30,17 +30,19 @@ def software_states(graph: Lowered, reference: Trace) -> States:
 
 
 def _behind(reference: Trace, node: Memory) -> NDArray[np.float64]:
-    """Return a memory's value in the software, (n, time); of a shift cell its signal some frames before, first its
-    start."""
+    """Return what software evaluates as a memory's value, (n, time).
+
+    A shift cell has its signal some frames before, first its start.
+    """
     inputs = reference.inputs.units if node.layer == INPUT else reference.signals[node.layer]
     return later(inputs[:, :, node.index], node.behind, node.zero + node.step * node.start)
 
 
 def tolerances(graph: Lowered) -> NDArray[np.float64]:
-    """Return how far two states of each memory of a graph may differ and count as equal, (cells,), in steps."""
+    """Return how far two states of each memory in a network's graph may differ and count as equal, steps, (cells,)."""
     return np.array([node.tolerance for node in graph.memories])
 
 
 def differ(first: States, second: States, allowed: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return (..., cells) booleans: a memory's software and circuit states are not the same, by `tolerances`."""
+    """Return (..., cells) booleans: two states of a memory in a network's graph are not the same, by `tolerances`."""
     return np.abs(first - second) > allowed if allowed.any() else first != second

@@ -91,7 +91,7 @@ class Stopwatch:
         self._progress(done, total, values)
 
     def seconds(self, iterations: int) -> float:
-        """Return the seconds of a processor since the beginning, scaled from the iterations heard of to so many."""
+        """Return the processor seconds of a row of a paper's table, scaled from the iterations heard of to so many."""
         return (time.process_time() - self._began) * (iterations / self._heard if self._heard else 1.0)
 
 

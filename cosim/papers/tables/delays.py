@@ -128,7 +128,10 @@ def flip_flop(size: Size) -> Iterator[Experiment]:
 
 
 def lorenz(size: Size) -> Iterator[Experiment]:
-    """Other trajectories for every seed, and for the test. Taps are narrow from the start."""
+    """Yield mGRADE's table of the Lorenz system.
+
+    There are other trajectories for every seed, and for the test. Taps are narrow from the start.
+    """
     count, batch = (200 if size.reduced else 2000), 32
 
     def prepare(seed: int) -> tuple[Draw, Judge]:
@@ -210,7 +213,7 @@ def _train_unit(cell: Inner, delays: int, seed: int, path: Path, progress: Progr
 
 @contextmanager
 def keeping_state(path: Path) -> Generator[Path, None, None]:
-    """Yield where the state of a training is kept beside a file, and remove it when the training is done."""
+    """Yield where a network of a paper's table keeps its training's state, and remove it when the training is done."""
     with own_file(path):
         yield state_path(path)
         clear_work(path)

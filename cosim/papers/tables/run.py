@@ -156,7 +156,7 @@ def _found(row: Experiment, outcomes: list[Outcome]) -> FinishedExperiment:
 
 
 def table_json(table: PaperTable, command: str, rows: list[FinishedExperiment]) -> dict[str, object]:
-    """Return a paper's reproduced table as a JSON object."""
+    """Return a paper's table, with the figures that its models reach here, as a JSON object."""
     return json_object({"table": table.name, "title": table.title, "command": command, "rows": list(map(asdict, rows))})
 
 
@@ -200,7 +200,7 @@ def table_page(table: PaperTable, command: str, rows: Sequence[FinishedExperimen
 
 
 def _lines(row: FinishedExperiment) -> list[tuple[str, ...]]:
-    """Return the figures of a row as cells of text, one line for each figure."""
+    """Return the figures of a row of a paper's table as cells of text, one line for each figure."""
     seeds = str(len(row.seeds)) if row.seeds else "-"
     facts = (seeds, f"{row.parameters}", _range(row.iterations), _range([round(one) for one in row.seconds]))
     if not any(row.iterations):

@@ -162,7 +162,7 @@ def _read(
 
 
 def _short(pattern: str) -> str:
-    """Return a pattern as a network is called: whole, or the beginning of a long one."""
+    """Return a pattern as `cosim automaton` calls its network: whole, or the beginning of a long one."""
     return pattern if len(pattern) <= _NAMED else f"{pattern[:_NAMED]}..."
 
 
@@ -205,7 +205,10 @@ def _learn(path: Path, session: VerbSession, strings: "Callable[[int], list[Whol
 
 
 def _random(rng: "Generator", symbols: int, count: int, longest: int) -> "list[Whole]":
-    """Return random strings; raises OutOfMemoryError where they, with an input for each symbol, would not fit."""
+    """Return random test strings for `cosim automaton`.
+
+    Raises OutOfMemoryError where they, with an input for each symbol, would not fit.
+    """
     check_memory(
         8.0 * count * longest * (1 + symbols), "the test strings", "give fewer --strings or a smaller --length"
     )

@@ -363,7 +363,7 @@ def _graph(automaton: Automaton, found: Transitions | None) -> Picture:
 
 
 def _table(automaton: Automaton) -> Table:
-    """Return the table of an automaton: where each symbol leads from each state."""
+    """Return the table of an automaton on a verb's page: where each symbol leads from each state."""
     rows: list[tuple[str, ...]] = []
     for state, row in enumerate(automaton.next.tolist()):
         name = automaton.states[state] + (" (start)" if state == automaton.start else "")

@@ -58,7 +58,7 @@ def _form(words: str, network: Network) -> CircuitSize:
 
 
 def tour(automaton: Automaton, longest: int) -> list[Whole]:
-    """Return test strings of `cosim automaton`, at most `longest` symbols each, that together take every transition.
+    """Return test strings that `cosim automaton` writes, of at most `longest` symbols, that take every transition.
 
     A string goes on to the nearest transition that is left, and ends where none can be reached or it would be too long.
     A transition that is farther than `longest` from the start is taken by a string of its own, as long as it must be.
@@ -78,7 +78,8 @@ def tour(automaton: Automaton, longest: int) -> list[Whole]:
 
 
 def _way(automaton: Automaton, start: int, left: set[tuple[int, int]]) -> list[int]:
-    """Return the shortest string from a state whose last transition is among those left; empty without one."""
+    """Return, for the test strings of `cosim automaton`, the shortest from a state whose last transition is among those
+    left; empty without one."""
     ways, waiting = {start: list[int]()}, deque([start])
     while waiting:
         state = waiting.popleft()

@@ -106,7 +106,7 @@ def _farad(found: Vectors, hertz: float) -> float:
 
 
 def _loop(technology: Technology) -> float:
-    """Measure the capacitance of the feedback's line where it conducts, F."""
+    """Measure for `cosim calibrate` the capacitance of the feedback's line where it conducts, F."""
     supply = technology.supply
     lines = [_volt("test", _LOOP, supply - _BELOW, " ac 1"), _volt("l", _LATCH, 0.0), _volt("d", _V0, _AT * supply)]
     circuit = _circuit(technology, _ONE, 0.0, _clocks(technology, high=True))
@@ -148,16 +148,16 @@ def _slew(technology: Technology) -> float:
 
 
 def _joins(technology: Technology, latch: float) -> float:
-    """Find where on the clock's edge the decision gate could charge an empty latch as fast as its own gate rises, 0 to
-    1."""
+    """Find for `cosim calibrate` where on the clock's edge, 0 to 1, the decision gate could charge an empty latch as
+    fast as its own gate rises."""
     lines = [_volt("d", _V0, _AT * technology.supply), _volt("l", _LATCH, 0.0)]
     enough = _edge(technology, lines, "l") > latch * _slew(technology)
     return float(np.argmax(enough)) / _STEPS
 
 
 def _freezes(technology: Technology, candidate: float, slope: float) -> float:
-    """Find where on the clock's edge the sample gate stops to follow: its conductance over the hold capacitor is then
-    its own relative slope; 0 to 1."""
+    """Find for `cosim calibrate` where on the clock's edge, 0 to 1, the sample gate stops to follow: its conductance
+    over the hold capacitor is then its own relative slope."""
     lines = [
         _volt("c", "cand", candidate + _APART),
         _volt("h", _HOLD, candidate),

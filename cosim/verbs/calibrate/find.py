@@ -11,17 +11,18 @@ from cosim.verbs.calibrate.measure import Progress, measure_calibration
 
 
 def shipped_path(technology: str, units: int) -> Path:
-    """Return the path of the calibration that comes with the package, whether it exists or not."""
+    """Return the path of that result of `cosim calibrate` that comes with the package, whether it exists or not."""
     return models_path() / "devices" / cached_name(technology, units)
 
 
 def cached_name(technology: str, units: int) -> str:
-    """Return the name under which a calibration that was measured on this machine is kept in the cache's folder."""
+    """Return the name under which `cosim calibrate` keeps a calibration measured on this machine in the cache's
+    folder."""
     return f"{technology}.u{units}.calibration.json"
 
 
 def known_calibration(technology: Technology, units: int) -> Calibration | None:
-    """Return the calibration that applies, without measuring one; None where there is none."""
+    """Return what `cosim calibrate` would find without measuring, the calibration that applies; None without one."""
     return CALIBRATION_FILE.known(cached_name(technology.name, units), calibration_fingerprint(technology, units))
 
 

@@ -129,7 +129,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
 
 
 def _numbers(card: ModelCard) -> dict[str, object]:
-    """Return the type, version and parameters of a device card, by name."""
+    """Return what a calibration's fingerprint has of a device card: type, version and parameters, by name."""
     version = {"version": card.version} if card.version else {}
     return {"type": f"{card.polarity}mos", **version, **card.parameters}
 

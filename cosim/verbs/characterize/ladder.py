@@ -141,8 +141,8 @@ def ladder_runs(study: LadderStudy, calibration: Calibration) -> tuple[LadderRun
 
 
 def pulse_train(updates: Levels, currents: LadderCurrents, timing: LadderTiming, start: float) -> Waveform:
-    """Return the waveform of I_in for `cosim characterize ladder`, (s, A): retain, with a pulse of set or reset at the
-    beginning of a step; edges take 1 % of a step."""
+    """Return the I_in that `cosim characterize ladder` tries steps with, (s, A): retain, with a pulse of set or reset
+    at the beginning of a step; edges take 1 % of a step."""
     levels = {1: currents.i_set, 0: currents.i_retain, -1: currents.i_reset}
     rest, edge = currents.i_retain, 0.01 * timing.step
     points = [(0.0, rest)]

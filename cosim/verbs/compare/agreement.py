@@ -16,9 +16,7 @@ from cosim.engines.simulation.audit import Audit
 from cosim.engines.simulation.undecided import Undecided
 from cosim.network.ir.states import States, differ, software_states, tolerances
 from cosim.network.late import padded
-from cosim.network.layers import SignedLayer, turn_distance
-from cosim.network.reference import Trace, pool_readout, read_sources, run_reference
-from cosim.network.types import Network
+from cosim.network.reference import Trace, pool_readout, run_reference, threshold_distances
 from cosim.results.intervals import IntervalEnds, interval, mean_interval
 from cosim.results.metrics import Estimate
 from cosim.tasks.target import Answers, Classes, Target, balanced_accuracy, is_unbalanced
@@ -43,18 +41,18 @@ def measure_cost(design: Design, watts: NDArray[np.float64], lengths: NDArray[np
 
 
 def latency(lengths: NDArray[np.int64], t_step: float) -> float:
-    """Return the time of the longest inference in a comparison, from the first frame to the end of the last, s."""
+    """Return the latency that `cosim compare` reports: the longest inference, first frame to the end of the last, s."""
     return float(lengths.max()) * t_step
 
 
 def gate_area(design: Design) -> float:
-    """Return the area that a comparison reports: transistors and capacitors as drawn, um2, without wells and wires."""
+    """Return the area that `cosim compare` reports: transistors and capacitors as drawn, um2, no wells or wires."""
     return 1e12 * sum(gates + capacitors for gates, capacitors in block_areas(design).values())
 
 
 def decision_margin(pooled: NDArray[np.float64], pooling: str) -> float | None:
-    """Return the smallest difference, over all samples, between the two largest of pooled readouts (n, outputs), in
-    their unit; None for votes, or one output."""
+    """Return the margin that `cosim compare` reports: the smallest difference, over all samples, between the two
+    largest of pooled readouts (n, outputs), in their unit; None for votes, or one output."""
     if pooling == "vote" or pooled.shape[1] < 2:
         return None
     top = np.sort(pooled, axis=1)
@@ -116,7 +114,7 @@ class Comparison:
         return differ(first.states, second.states, self.tolerances)
 
     def state_errors(self, first: str, second: str) -> int:
-        """Count the states that differ between two results of a comparison."""
+        """Count for `cosim compare` the states that differ between the results of two engines."""
         return int((self._differ(self.engines[first], self.engines[second]) & self.valid[:, :, None]).sum())
 
     def task_agreement(self, first: str, second: str) -> float:
@@ -245,7 +243,8 @@ class ComparisonSummary:
 def compare_engines(
     design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run = Run()
 ) -> Comparison | None:
-    """Compare the outcomes of a run's engine with both other engines; None when every simulation failed."""
+    """Compare for `cosim compare` the outcomes of a run's engine with both other engines; None when every simulation
+    failed."""
     good = np.array([isinstance(outcome, Inference) for outcome in outcomes])
     if not good.any():
         return None
@@ -356,25 +355,6 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         noise=comparison.noise,
         analog_tolerance=float(comparison.tolerances.max()),
     )
-
-
-def threshold_distances(network: Network, reference: Trace) -> NDArray[np.float64]:
-    """Compute for a comparison the distance of each candidate to its nearer threshold in units, (n, time, cells).
-
-    Where a layer on levels writes a value, the distance of the value to the nearest turn counts, if it is smaller.
-    """
-    margins: list[NDArray[np.float64]] = []
-    for layer in network.recurrent_layers:
-        trace = reference.layers[layer.name]
-        low, high = trace.window or (np.full(layer.width, -np.inf), np.full(layer.width, np.inf))
-        found = np.minimum(np.abs(trace.candidate - low), np.abs(trace.candidate - high))
-        if isinstance(layer, SignedLayer) and layer.levels is not None:
-            value = layer.step(read_sources(layer.sources, reference.inputs, {**reference.signals, **reference.late}))
-            away = turn_distance(np.where(trace.candidate >= 0, value, -value), layer.levels)
-            written = (trace.candidate <= low) | (trace.candidate >= high)
-            found = np.where(written, np.minimum(found, away), found)
-        margins.append(found)
-    return np.concatenate(margins, axis=2)
 
 
 def cell_distances(design: Design, reference: Trace) -> NDArray[np.float64]:

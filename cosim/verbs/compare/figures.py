@@ -251,7 +251,7 @@ def _minus(text: str) -> str:
 
 
 def find_confusion(comparison: Comparison, classes: int) -> Confusion:
-    """Count for a comparison the confusion of all engines, of so many classes."""
+    """Count the confusion of all engines, of so many classes, for the picture on the page of `cosim compare`."""
     decisions = {name: engine.decisions.astype(np.int64) for name, engine in comparison.engines.items()}
     counts = {name: count_decisions(comparison.y.astype(np.int64), found, classes) for name, found in decisions.items()}
     software = decisions["software"]

@@ -170,7 +170,7 @@ def study_noise(
 
 
 def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[Array, Array]:
-    """Return for a comparison with noise how many sigma of its own noise each decision of a noisy trace is from the
+    """Return for `cosim compare --noise` how many sigma of its own noise each decision of a noisy trace is from the
     nearest threshold that counted, inf where there is none, and that sigma in ampere; (n, time, cells) both."""
     fixed, graph = deviations_of(design, run.standing(design), run.chip), design.graph
     distances = list[Array]()
@@ -188,7 +188,8 @@ def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[A
 
 
 def _threshold_lines(design: Design, node: ThresholdUnit, trace: BehavioralTrace) -> Sequence[Array]:
-    """Return the currents of the threshold and the width line, where beta flows into them, ampere."""
+    """Return for `cosim compare --noise` the currents of the threshold and the width line, where beta flows into them,
+    ampere."""
     betas = [trace.currents[source] for source, _ in design.graph.into(node.name, "beta")]
     if not betas:
         return ()
@@ -198,7 +199,7 @@ def _threshold_lines(design: Design, node: ThresholdUnit, trace: BehavioralTrace
 
 
 def _nearest(candidate: Array, thresholds: Sequence[Array]) -> Array:
-    """Compute the distance to the nearest of some thresholds, ampere; inf where there are none."""
+    """Compute for `cosim compare --noise` the distance to the nearest of some thresholds, ampere; inf without any."""
     found = np.full(candidate.shape, np.inf)
     for threshold in thresholds:
         found = np.minimum(found, np.abs(candidate - threshold))
@@ -206,8 +207,8 @@ def _nearest(candidate: Array, thresholds: Sequence[Array]) -> Array:
 
 
 def _share_of(values: Values, counted: NDArray[np.bool_]) -> Interval:
-    """Compute the mean over samples, with its interval, of each sample's mean over the values (n, ...) that are
-    counted."""
+    """Compute for `cosim compare --noise` the mean over samples, with its interval, of each sample's mean over the
+    values (n, ...) that are counted."""
     axes = tuple(range(1, counted.ndim))
     there = counted.sum(axis=axes)
     return share_interval((values * counted).sum(axis=axes)[there > 0] / there[there > 0])

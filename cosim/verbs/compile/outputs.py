@@ -90,8 +90,8 @@ def format_design(
 
 
 def rests_slowly(technology: Technology) -> bool:
-    """Tell, for what compile writes, whether ngspice is slow to find an operating point: with self-cascodes it steps
-    gmin, then sources."""
+    """Tell for the testbench of `cosim compile` whether ngspice is slow to find an operating point: with self-cascodes
+    it steps gmin, then sources."""
     return any(geometry.cascode for geometry in vars(technology.sizing).values())
 
 
@@ -119,7 +119,7 @@ def find_start(design: Design, exercise: Exercise, say: Callable[[str], None]) -
 
 
 def format_netlist(design: Design, dialect: Dialect = NGSPICE) -> str:
-    """Return a compiled design's hierarchical netlist.
+    """Return the hierarchical netlist that `cosim compile` writes of a design.
 
     It has subcircuits only, `network` last; instantiate it in a testbench.
     """
@@ -208,5 +208,5 @@ def summarize(design: Design, condition: Condition | None = None) -> dict[str, o
 
 
 def format_mapping(rows: Sequence[MappingRow]) -> str:
-    """Return the mapping report as CSV."""
+    """Return the mapping report that `cosim compile` writes, as CSV."""
     return format_csv(MAPPING_FIELDS, (vars(row).values() for row in rows), 9)

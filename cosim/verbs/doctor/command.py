@@ -177,7 +177,8 @@ def _vacask() -> VacaskStatus:
 
 
 def _kits(pdk_root: str | None) -> tuple[str, ...]:
-    """Return the process kits under PDK_ROOT: the folders with the layout that the usual installers give."""
+    """Return the process kits that `cosim doctor` finds under PDK_ROOT: the folders with the layout that the usual
+    installers give."""
     if pdk_root is None or not Path(pdk_root).is_dir():
         return ()
     return tuple(sorted(folder.name for folder in Path(pdk_root).iterdir() if (folder / "libs.tech").is_dir()))

@@ -122,7 +122,7 @@ def _value(word: str, param: click.Option, name: str) -> Value:
 
 
 def _usual(param: click.Option) -> Value | None:
-    """Return the option's default; None where it has none of its own."""
+    """Return the default of an option that `cosim explore` varies; None where it has none of its own."""
     default = param.default
     if not isinstance(default, str | int | float):
         return None

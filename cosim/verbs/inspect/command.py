@@ -38,7 +38,7 @@ def run(options: InspectOptions, _session: VerbSession) -> Result:
 
 
 def describe_software(path: Path) -> dict[str, object]:
-    """Return the description of a model of `cosim backbone`, with its parts that have no circuit, as JSON-able data."""
+    """Return what `cosim inspect` says of a backbone's model, with parts that have no circuit, as JSON-able data."""
     from cosim.network.software_only import unmapped_parts
     from cosim.papers.file import load_model
     from cosim.papers.shape import count_parameters

@@ -86,7 +86,7 @@ def software_of(summary: ChipSummary, metric: str) -> float | None:
 
 
 def watts_of(power: float) -> tuple[float, str]:
-    """Return the factor from W to the prefixed unit that suits a power, and that unit."""
+    """Return for the pages of montecarlo and diff the factor from W to the prefixed unit of a power, and that unit."""
     for factor, unit in ((1e12, "pW"), (1e9, "nW"), (1e6, "uW")):
         if factor * power < 1000:
             return factor, unit

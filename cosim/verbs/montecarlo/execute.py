@@ -166,8 +166,10 @@ class Cluster(Executor):
         self._executor = client.get_executor(pure=False)
 
     def submit(self, fn: Callable[P, Result], /, *args: P.args, **kwargs: P.kwargs) -> Future[Result]:
-        """Submit a call to one of the workers. Raises SimulationError when the scheduler is gone; what ran there is
-        lost."""
+        """Submit chips of `cosim montecarlo --dask`, as a call, to one of the workers.
+
+        Raises SimulationError when the scheduler is gone; what ran there is lost.
+        """
         if self._client.status != "running":
             raise SimulationError(
                 f"--dask {self._address}: the scheduler does not answer any more; every chip that was finished is "
@@ -177,7 +179,7 @@ class Cluster(Executor):
 
 
 def _mute() -> None:
-    """Silence the loggers of distributed: our one line says what happened and what to do, and theirs would bury it."""
+    """Silence the loggers of distributed for `cosim montecarlo --dask`: they would bury our one line on what to do."""
     for name in ("distributed", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

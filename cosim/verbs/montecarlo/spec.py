@@ -71,7 +71,8 @@ def meets_specs(found: Figures, specs: Sequence[Spec]) -> bool:
 
 
 def parse_spec(text: str, where: str = "--spec") -> Spec:
-    """Parse a spec such as `accuracy>=0.9`, `state_agreement>=99%`, `power<=400nW` or `area<=0.05 mm2`.
+    """Parse a spec of montecarlo or signoff, such as `accuracy>=0.9`, `state_agreement>=99%`, `power<=400nW` or
+    `area<=0.05 mm2`.
 
     Raises InputError that says what it must be, after `where`.
     """

@@ -202,7 +202,7 @@ def trial_samples_hash(trial: Trial) -> str:
 
 
 def _padded(samples: Sequence[NDArray[T]], steps: int) -> NDArray[T]:
-    """Return samples (time, ...) as one array (n, steps, ...), with zeros behind their ends."""
+    """Return a Monte Carlo chip's values for samples (time, ...) as one array (n, steps, ...), zeros at the ends."""
     found = np.zeros((len(samples), steps, *samples[0].shape[1:]), dtype=samples[0].dtype)
     for row, values in zip(found, samples, strict=True):
         row[: len(values)] = values

@@ -256,7 +256,7 @@ def _contributions(folder: Path, chips: int) -> Mapping[str, Contribution] | Non
 
 
 def _read(path: Path) -> Settings | None:
-    """Read a sealed JSON object; None where there is no such file."""
+    """Read a sealed JSON object of a Monte Carlo run for its page; None where there is no such file."""
     try:
         return read_sealed(path)
     except FileNotFoundError:

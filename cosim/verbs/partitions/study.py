@@ -54,7 +54,8 @@ class Ledger:
     power: list[float] = field(default_factory=list[float])  # W, behavioral
 
     def ran(self, lengths: Integers) -> AuditableRun:
-        """Return a partition's run of all samples; lengths: (n,) their valid steps."""
+        """Return, for the audit of a backbone's circuits, a partition's run of all samples; lengths: (n,) valid
+        steps."""
         numbers = np.arange(len(lengths))
         test_set = TestSet(np.concatenate(self.x), np.zeros_like(numbers), lengths, numbers)
         return AuditableRun(self.placed.design, test_set, self.outcomes, self.placed.run)
@@ -132,12 +133,12 @@ class Deployed:
 
     @property
     def simulator(self) -> str:
-        """Return the name of the engine that ran a backbone's circuits, as that of its run."""
+        """Return the simulator's name where a backbone's circuits are compared with software: the engine of the run."""
         return next(iter(self.ledgers.values())).placed.run.engine
 
     @property
     def valid(self) -> NDArray[np.bool_]:
-        """Return which frames of a backbone's samples count, (n, time) bool."""
+        """Return which frames count where a backbone's circuits are compared with software, (n, time) bool."""
         steps = max(one.shape[1] for one in next(iter(self.levels.values())).states.values())
         return (np.arange(steps)[None, :] < self.samples.lengths[:, None]) & self.good[:, None]
 
@@ -191,7 +192,7 @@ def deploy(
 
 
 def equations(partition: "Partition", g: Array) -> "States":
-    """Compute the states of a backbone's partition by its network, in software, on inputs g (n, time, units)."""
+    """Compute a partition's states on g (n, time, units) by software, to compare a backbone's circuits with."""
     return (run_reference(partition.network, g).signals["cell"] > 0).astype(np.int8)
 
 

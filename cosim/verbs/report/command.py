@@ -82,7 +82,8 @@ _ENDINGS = {"svg+xml": "svg", "png": "png"}
 
 
 def name_pictures(pages: Sequence[Page]) -> dict[str, Picture]:
-    """Return file name -> picture, in the pages' order: verb, section and, from the second one there on, a number."""
+    """Return file name -> picture of `cosim report`, in the pages' order: verb, section, from the second one on a
+    number."""
     found: dict[str, Picture] = {}
     for page in pages:
         for section in page.sections:
@@ -93,8 +94,10 @@ def name_pictures(pages: Sequence[Page]) -> dict[str, Picture]:
 
 
 def write_pictures(folder: Path, pages: Sequence[Page]) -> tuple[str, ...]:
-    """Write the pages' pictures into a folder; their names. Raises InputError where it cannot, or where one would
-    replace what is no picture."""
+    """Write the pages' pictures into the folder of `cosim report --pictures`, and return their names.
+
+    Raises InputError where it cannot, or where one would replace what is no picture.
+    """
     found = name_pictures(pages)
     make_folder(folder)
     check_replaceable({folder / name: starts_with(*_STARTS) for name in found}, "--pictures")
@@ -111,7 +114,7 @@ def _pictures(blocks: Blocks) -> Iterator[Picture]:
 
 
 def _free(stem: str, ending: str, taken: dict[str, Picture]) -> str:
-    """Return the first name of stem, stem-2, stem-3, ... that no picture has, with its ending."""
+    """Return the first name of stem, stem-2, stem-3, ... that no picture of `cosim report` has, with its ending."""
     stems = {Path(name).stem for name in taken}
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     return f"{next(name for name in names if name not in stems)}.{ending}"

@@ -70,5 +70,5 @@ def _decisions(decisions: Sequence[Decision]) -> tuple[Table, ...]:
 
 
 def _inner(name: str) -> str:
-    """Return a transistor's name within the network."""
+    """Return a transistor's name within the network, for the page of `cosim sensitivity`."""
     return name.partition(".")[2]

@@ -162,7 +162,7 @@ class _Sample:
 
 
 def _tile(design: Design, samples: Sequence[Array], run: Run, asked: SensitivityTarget) -> list[Sensitivities]:
-    """Compute the sensitivities of at most as many samples as there are lanes."""
+    """Compute the figures of `cosim sensitivity` for at most as many samples as there are lanes."""
     from cosim.engines.batch.circuit import Unsupported
     from cosim.engines.batch.sensitivity import gradients, record  # numba, which need not be there
     from cosim.engines.batch.transient_run import SimulationTimeout
@@ -195,7 +195,8 @@ def _read(design: Design, waves: Waveforms, frames: int, run: Run, asked: Sensit
 
 
 def _objectives(design: Design, read: Sequence[_Sample]) -> "list[list[list[Reading]]]":
-    """Return the readings to differentiate, for every sample: first the readout, then each decision."""
+    """Return the readings that `cosim sensitivity` differentiates, for every sample: first the readout, then each
+    decision."""
     from cosim.engines.batch.sensitivity import Reading
 
     pins = design.assembly.outputs
@@ -211,7 +212,7 @@ def _objectives(design: Design, read: Sequence[_Sample]) -> "list[list[list[Read
 
 
 def _of_lane(found: "Gradients", lane: int) -> "Gradients":
-    """Return the derivatives of the sample in one lane of a tile, without the axis of lanes."""
+    """Return for `cosim sensitivity` the derivatives of the sample in one lane of a tile, without the axis of lanes."""
     vt_shift, ln_beta, current = (slopes[:, lane] for slopes in (found.vt_shift, found.ln_beta, found.current))
     return replace(found, vt_shift=vt_shift, ln_beta=ln_beta, current=current)
 
@@ -268,8 +269,8 @@ def _ranked(
 
 
 def _frame_weights(design: Design, frames: int, asked: SensitivityTarget) -> Array:
-    """Return the weight of each frame, (frames,), in the readout that is asked for: one frame, or the network's
-    pooling."""
+    """Return the weight of each frame, (frames,), in the readout that `cosim sensitivity` is asked for: one frame, or
+    the network's pooling."""
     if asked.frame is not None:
         return np.eye(frames)[asked.frame]
     each = np.eye(frames)[:, :, None]
@@ -277,7 +278,7 @@ def _frame_weights(design: Design, frames: int, asked: SensitivityTarget) -> Arr
 
 
 def _signs(pooled: Array, asked: SensitivityTarget) -> dict[int, float]:
-    """Return output -> its sign."""
+    """Return output -> its sign in the margin whose sensitivities `cosim sensitivity` computes."""
     if asked.output is not None:
         return {asked.output: 1.0}
     order = np.argsort(-pooled, kind="stable").tolist()

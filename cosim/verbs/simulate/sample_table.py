@@ -51,11 +51,11 @@ class SampleTable:
 
     @property
     def agreement(self) -> NDArray[np.float64]:
-        """Return (n,) the share of a simulated sample's states that equal the software's."""
+        """Return (n,) the share of states that equal the software's, of each sample that `cosim diff` may compare."""
         return 1.0 - self.wrong.sum(axis=1) / (self.lengths * self.wrong.shape[1])
 
     def select(self, places: NDArray[np.int64]) -> "SampleTable":
-        """Return the samples at these places, in this order."""
+        """Return the samples at these places, in this order, for `cosim diff` or `cosim power`."""
         taken = {name: getattr(self, name)[places] for name in _BY_SAMPLE}
         return replace(self, **taken, states=None if self.states is None else self.states[places])
 

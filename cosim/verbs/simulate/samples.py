@@ -117,8 +117,8 @@ def format_vcd(recorded: ProbedInference) -> str:
 
 
 def plain_names(names: Sequence[str]) -> Mapping[str, str]:
-    """Return names in letters, digits and _, as ngspice can take them in an expression: `layer1.weight[0,3]` is
-    `layer1_weight_0_3`; those that would be one name are numbered."""
+    """Return names for the files of waveforms of `cosim simulate`, in letters, digits and _, as ngspice can take them
+    in an expression: `layer1.weight[0,3]` is `layer1_weight_0_3`; those that would be one name are numbered."""
     found: dict[str, str] = {}
     used: set[str] = set()
     for name in names:

@@ -57,7 +57,7 @@ class ProbedInference:
 
     @property
     def units(self) -> dict[str, str]:
-        """Return the unit of every recorded vector by its name, W or A."""
+        """Return the unit of every vector that `cosim simulate` recorded, by its name, W or A."""
         return {name: "W" if name == "power" else "A" for name in self.vectors}
 
 
@@ -86,7 +86,8 @@ def watchable(design: Design) -> dict[str, Devices]:
 
 
 def _device(element: str) -> str:
-    """Return a transistor's name from that of the netlist: `network.row.w2` for `xnetwork.xrow.mw2`."""
+    """Return a transistor's name for `cosim simulate --probe` from that of the netlist: `network.row.w2` for
+    `xnetwork.xrow.mw2`."""
     return ".".join(part[1:] for part in element.split("."))
 
 
@@ -124,7 +125,9 @@ def _unknown(pattern: str, names: Sequence[str], units: Sequence[str]) -> str:
 
 
 def record(design: Design, x: Array, names: Sequence[str], run: Run, what: str = "") -> ProbedInference:
-    """Simulate one raw sample (time, features) and keep what is named, with inputs, outputs, power, states and clocks.
+    """Simulate one raw sample (time, features) for `cosim simulate` and keep what is named.
+
+    Inputs, outputs, power, states and clocks are kept in any case.
 
     names: of `watchable`; what: begins the text of a failure. Raises SimulationError when the run fails.
     """
@@ -261,7 +264,8 @@ def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
 
 
 def input_names(encoding: InputEncoding) -> tuple[str, ...]:
-    """Return the names of the input currents: features by their number, and the ramp of time."""
+    """Return the names of the input currents among the waveforms of `cosim simulate`: features by their number, and the
+    ramp of time."""
     names = (str(k) for k in range(encoding.features))
     return (*names, "ramp") if encoding.ramp_steps is not None else tuple(names)
 
@@ -283,7 +287,7 @@ def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves,
 
 
 def read_outputs(waves: Waves, timing: Timing, frames: int) -> NDArray[np.float64]:
-    """Return the readout (frames, outputs) at the moments at which it is read, ampere."""
+    """Return the readout (frames, outputs) in waveforms of `cosim simulate`, at the moments of its reading, A."""
     times, outputs = timing.sample_times(frames), sum(name.startswith("output.") for name in waves)
     return np.stack([np.interp(times, waves["time"], waves[f"output.{k}"]) for k in range(outputs)], axis=1)
 

@@ -79,7 +79,7 @@ def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Pa
 
 
 def width_of_words(figure: Figure) -> int:
-    """Return the pixels that a figure's words need on a page."""
+    """Return the pixels that the words of a figure need on the page of `cosim sweep` or `cosim explore`."""
     return round(_READABLE * figure.get_figwidth())
 
 

@@ -123,8 +123,8 @@ def write_beside(output: Path, history: Mapping[str, object], session: VerbSessi
 
 @contextmanager
 def stopping_truthfully(*kept: Path) -> Generator[None, None, None]:
-    """Raise StoppedError without a promise to go on, for a stop that leaves none of the files that a training goes on
-    with."""
+    """Raise StoppedError without a promise to go on, for a stop of `cosim train` or `cosim backbone` that leaves none
+    of the files with which it goes on."""
     try:
         yield
     except KeyboardInterrupt as stop:

@@ -81,7 +81,7 @@ def board_option() -> Declared:
 
 
 def values_for(record: type[Any], options: object) -> dict[str, Declared]:
-    """Return the values of the options that are fields of a record, by name."""
+    """Return the values of those options of `cosim train` or `cosim backbone` that are fields of a record, by name."""
     return {one.name: getattr(options, one.name) for one in fields(record) if hasattr(options, one.name)}
 
 

@@ -62,7 +62,8 @@ def run(options: VerifyOptions, session: VerbSession) -> Result:
 
 
 def rests_in(folder: Path) -> Iterator[Path]:
-    """Yield the files that killed processes left in a folder, and in those in it, while they wrote."""
+    """Yield for `cosim verify` the files that killed processes left in a folder, and in those in it, while they
+    wrote."""
     from cosim.base.write import find_rests
 
     for place in (folder, *sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())):
@@ -70,8 +71,8 @@ def rests_in(folder: Path) -> Iterator[Path]:
 
 
 def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield (file, fault) of all that a folder keeps; a fault says what is wrong and what happens then, and is empty
-    for a whole file."""
+    """Yield for `cosim verify` (file, fault) of all that a folder keeps; a fault says what is wrong and what happens
+    then, and is empty for a whole file."""
     from cosim.base.claim import owner_of
     from cosim.base.seal import is_whole
     from cosim.base.store import INFERENCES, damaged_results

@@ -13,12 +13,12 @@ from cosim.engines.simulation.inference import run_inference
 from cosim.engines.simulation.plans import read_plan
 from cosim.engines.simulation.simulated import sample_benches
 from cosim.network.layers import SignedLayer
-from cosim.network.reference import measure_state_ranges, run_reference
+from cosim.network.reference import measure_state_ranges, run_reference, threshold_distances
 from cosim.network.types import check_network
 from cosim.tasks.testset import TestSet
 from cosim.units.ladder import Ladder
 from cosim.units.toggle import Toggle
-from cosim.verbs.compare.agreement import compare_engines, threshold_distances
+from cosim.verbs.compare.agreement import compare_engines
 
 FRAMES, MARGIN = 9, 0.06
 

@@ -9,9 +9,9 @@ from cosim.engines.simulation.inference import run_inference
 from cosim.engines.simulation.plans import read_plan
 from cosim.engines.simulation.simulated import sample_benches
 from cosim.network.ir.nodes import PEDESTAL, Output
-from cosim.network.reference import run_reference
+from cosim.network.reference import run_reference, threshold_distances
 from cosim.tasks.testset import TestSet
-from cosim.verbs.compare.agreement import compare_engines, threshold_distances
+from cosim.verbs.compare.agreement import compare_engines
 
 pytestmark = pytest.mark.ngspice
 

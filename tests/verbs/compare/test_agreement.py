@@ -14,7 +14,7 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.network.ir.states import software_states
-from cosim.network.reference import run_reference
+from cosim.network.reference import run_reference, threshold_distances
 from cosim.results.intervals import interval
 from cosim.tasks.testset import TestSet
 from cosim.verbs.compare.agreement import (
@@ -23,7 +23,6 @@ from cosim.verbs.compare.agreement import (
     EngineResult,
     compare_engines,
     summarize_comparison,
-    threshold_distances,
 )
 from cosim.verbs.compare.page import comparison_cards, engine_blocks
 
