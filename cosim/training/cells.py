@@ -258,15 +258,12 @@ class SignedCell(RecurrentCell):
         candidate = decided.candidate
         step = torch.ones(()) if self.alpha is None else self.alpha(x, noise, rng)
         z = heaviside(candidate.abs() - beta)
-        value, start = sign(candidate) * step, self.start if before is None else before
-        target = self.stored(value)
+        target, start = self.stored(sign(candidate) * step), self.start if before is None else before
         h = linear_scan(1.0 - (1.0 - self.epsilon) * z, z * target, start)
         kept = (1.0 - self.epsilon) * _before(h, start)
         distance = _deciding_distance(_away(candidate, -beta, beta), kept, step)
         if self.beta is not None:
             distance = torch.minimum(distance, beta)  # a window that closes is as bad as a candidate on its edge
-        if self.levels is not None:  # so is a value that is written from between two levels
-            distance = torch.where(z > 0, torch.minimum(distance, _turn_distance(value, self.levels)), distance)
         return CellOutput(h, distance, decided.sigmas(-beta, beta, kept))
 
     def offset(self) -> Tensor:
@@ -347,13 +344,6 @@ def _on_levels(value: Tensor, levels: int) -> Tensor:
     """Return the nearest of the levels, as `cosim.network.layers.on_levels`; the gradient passes straight through."""
     steps = torch.floor((value.detach() + FULL_SCALE) * levels / (2 * FULL_SCALE) + 0.5)
     return value + (steps.clamp(0, levels) * (2 * FULL_SCALE / levels) - FULL_SCALE - value.detach())
-
-
-def _turn_distance(value: Tensor, levels: int) -> Tensor:
-    """Return how far trained values are from the nearest turn, as `cosim.network.layers.turn_distance`."""
-    step = 2 * FULL_SCALE / levels
-    turns = torch.floor((value.detach() + FULL_SCALE) / step).clamp(0, levels - 1) + 0.5
-    return (value + FULL_SCALE - turns * step).abs()
 
 
 def _positive(free: Tensor) -> Tensor:

@@ -256,33 +256,6 @@ def test_a_threshold_decides_where_crossing_it_changes_the_next_state(
         assert distances[0, :, i].tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_value_on_levels_has_the_distance_to_the_nearest_turn(double) -> None:
-    """Against a loop: levels -1, -1/3, 1/3, 1 turn at -2/3, 0, 2/3; a threshold decides as without levels."""
-    backbone = build(unit="signed", cell="alphacmru", levels=3, layers=1, ramp=False)
-    x = torch.from_numpy(samples()[0])
-    with torch.no_grad():
-        found = backbone(x).distances["layer1"].numpy()
-    network = backbone.to_network()
-    trace = run_reference(network, x.numpy())
-    (layer,) = network.recurrent_layers
-    assert isinstance(layer, SignedLayer) and layer.weight_alpha is not None
-    written = decided = 0
-    for n, t, i in np.ndindex(*found.shape):
-        u, beta = trace.candidates["layer1"][n, t, i], layer.bias_beta[i]
-        alpha = layer.weight_alpha[i] @ trace.inputs.units[n, t] + layer.alpha[i]
-        before = trace.signals["layer1"][n, t - 1, i] if t else layer.start[i]
-        away = [np.inf]
-        for threshold, value in ((beta, alpha), (-beta, -alpha)):
-            if abs(value - before) > abs(value) / 2:
-                decided += 1
-                away.append(abs(u - threshold))
-        if abs(u) >= beta:
-            written += 1
-            away.append(min(abs(np.copysign(1, u) * alpha - turn) for turn in (-2 / 3, 0, 2 / 3)))
-        assert found[n, t, i] == pytest.approx(min(away), abs=1e-12)
-    assert 0 < written < found.size and 0 < decided < 2 * found.size
-
-
 def test_noise_never_turns_a_window_around() -> None:
     """500 units with thresholds 0.6 and 0.64, each drawn with 30 % noise, over a candidate that rises and falls.
 
