@@ -74,7 +74,7 @@ class CardForm:
     """The form of a device card in a dialect: `{name}`, `{kind}` n or p, `{sign}` 1 or -1, `{fields}` the parameters.
 
     opening: statements in front of the first; version: what it makes of BSIM4's, and how it writes that;
-    defaults: where a parameter that a card leaves out differs from ngspice's own;
+    defaults: where a parameter that a card leaves out differs from ngspice's own; replaced: where one that it has must;
     include: a foundry's library, `{}` its section; empty where no kit has one for the simulator.
     """
 
@@ -84,6 +84,7 @@ class CardForm:
     written: str = "version={}"
     opening: tuple[str, ...] = ()
     defaults: tuple[tuple[str, float], ...] = ()
+    replaced: tuple[tuple[str, float], ...] = ()
     include: str = ".lib 'FILE' {}"
 
     def format_devices(self, technology: Technology, sizes: Iterable[Size]) -> str:
@@ -101,6 +102,7 @@ class CardForm:
         known = {key: value for key, value in card.parameters.items() if key != "level"}
         unknown = [key for key in known if _NGSPICE_ONLY.fullmatch(key)]
         numbers = {**known, **{key: value for key, value in self.defaults if key not in known}}
+        numbers |= {key: value for key, value in self.replaced if key in known}
         fields = [f"{key}={value:.12g}" for key, value in numbers.items() if key not in unknown]
         lines: list[str] = []
         if card.version:
