@@ -306,7 +306,7 @@ OPERATORS = ("+", "-", "x")
 
 
 def string_task(name: str, count: int) -> StringTask:
-    """Return the strings and answers that block automata are to learn: sum, even-pair or mod-arith, of `count` digits.
+    """Return the rule to make block automata by: strings and answers of sum, even-pair or mod-arith, of `count` digits.
 
     Raises InputError for an impossible count.
     """

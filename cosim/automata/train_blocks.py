@@ -48,7 +48,7 @@ class BlockShape:
 
 
 def unit_columns(a: Tensor) -> Tensor:
-    """Scale columns of blocks (..., b, b) of block automata so that their p-norm is at most 1, as (6) is printed."""
+    """Scale columns of the blocks (..., b, b) of automata made from examples to a p-norm of at most 1, equation (6)."""
     return a / torch.linalg.vector_norm(a, P_NORM, dim=-2, keepdim=True).clamp(min=1.0)
 
 
@@ -188,7 +188,10 @@ class BlockRecurrence(nn.Module):
 
     @torch.no_grad()
     def automata(self) -> BlockAutomata:
-        """Return the automata that the trained hard blocks follow. Raises ValueError for blocks of another form."""
+        """Return hard blocks, learned from examples of a rule, as the automata that they are.
+
+        Raises ValueError for blocks of another form.
+        """
         if self.shape.form != "hard":
             raise ValueError(f"blocks must be hard to be automata, not {self.shape.form}")
         follow = self.matrices().argmax(dim=2).permute(1, 2, 0).numpy()
@@ -212,7 +215,7 @@ class BlockRecurrence(nn.Module):
         )
 
     def _one_hot(self, states: Whole) -> Tensor:
-        """Return the automata's states (n, blocks) as the decoder and the bits read them, (n, blocks states)."""
+        """Return states (n, blocks) of automata made from examples as decoder and bits read them, (n, blocks states)."""
         return torch.nn.functional.one_hot(torch.from_numpy(states), self.shape.states).float().flatten(1)
 
     @torch.no_grad()
@@ -247,7 +250,7 @@ class TrainedBlocks:
 
     @property
     def learned(self) -> bool:
-        """Tell whether block automata answer all long strings rightly, and no state was found wrong."""
+        """Tell whether block automata made from examples follow the rule: right on all long strings, no state found wrong."""
         return self.accuracy == 1.0 and not self.wrong
 
 
@@ -356,7 +359,10 @@ def extract(trained: TrainedBlocks, task: StringTask) -> tuple[Automaton, int]:
 
 
 def blocks_oracle(model: BlockRecurrence) -> Oracle:
-    """Return an oracle for `cosim.automata.learn` that says a model's decision after each symbol."""
+    """Return an oracle that says what a model of blocks decides after each symbol.
+
+    By its examples `cosim.automata.learn` makes an automaton.
+    """
 
     def answer(words: Sequence[Word]) -> list[Word]:
         decided = say(model, _padded(words))

@@ -157,7 +157,10 @@ def read_torch(path: Path, repair: str) -> object:
 
 
 def torch_bytes(arrays: Mapping[str, "Tensor"], meta: Mapping[str, object]) -> bytes:
-    """Return tensors and JSON meta as the bytes of a .pt file to be written whole, the same for the same content."""
+    """Return tensors and JSON meta as bytes of a .pt, for every folder that writes such a file whole.
+
+    They are the same for the same content.
+    """
     import torch
 
     buffer = io.BytesIO()
@@ -179,7 +182,7 @@ def _check_archive(path: Path, where: str, repair: str) -> None:
 
 
 def tensor_array(tensor: "Tensor", where: str, limit: int) -> NDArray[np.float64]:
-    """Copy a tensor from a file that is read within limits into an array of at most `limit` bytes.
+    """Copy a tensor into an array of at most `limit` bytes, for every folder that reads files within limits.
 
     Raises InputError for any but a plain tensor.
     """

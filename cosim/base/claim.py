@@ -124,7 +124,7 @@ def work_path(path: Path, name: str) -> Path:
 
 
 def clear_work(path: Path) -> None:
-    """Remove the .pt files that were kept on the disk to go on with until the file `path` was written whole.
+    """Remove from the hidden folder beside the file `path` the .pt that a run kept there until that was written whole.
 
     Where `path` is itself in the work folder of another file, only what was kept for it is removed.
     """

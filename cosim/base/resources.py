@@ -25,7 +25,10 @@ def install_command(extra: str) -> str:
 
 
 def models_path() -> Path:
-    """Return the folder that holds `devices/` and `trained/`. Raises InputError when the installation lost it."""
+    """Return the folder of the files that are installed with the package, for every folder that reads one of them.
+
+    It holds `devices/` and `trained/`. Raises InputError when the installation lost it.
+    """
     candidates = (_PACKAGE.parent / "models", _PACKAGE / "_data" / "models")
     for folder in candidates:
         if (folder / "devices").is_dir() or (folder / "trained").is_dir():
@@ -35,7 +38,7 @@ def models_path() -> Path:
 
 
 def device_model_path(name: str) -> Path:
-    """Find a data file that is installed with the package: a SPICE card, by name.
+    """Return the path of a file that is installed with the package in its folder `devices/`, by name.
 
     A name is `generic180`, `generic180.lib` or `folder/name.json`; one without suffix means the device card. Raises
     InputError that lists the names there are.
@@ -44,7 +47,7 @@ def device_model_path(name: str) -> Path:
 
 
 def trained_network_path(name: str) -> Path:
-    """Find a data file that is installed with the package: a checkpoint, by name.
+    """Return the path of a file that is installed with the package in its folder `trained/`, by name.
 
     It is a file or a folder; its suffix may be left out. Raises InputError that lists the names there are.
     """

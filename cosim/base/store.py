@@ -269,7 +269,7 @@ def damaged_results(folder: Path) -> tuple[int, list[str]]:
 
 
 def describe_damaged_results(folder: Path) -> list[str]:
-    """Return a sentence for each store of kept inferences in a run's own folder that has damaged files."""
+    """Return a sentence for each store of kept results in a run's own folder that has damaged files."""
     places = (folder / INFERENCES, folder / "nominal" / INFERENCES, folder / "corners" / INFERENCES)
     found = ((place, *damaged_results(place)) for place in places)
     return [describe_damage(place, f"{len(damaged)} of {count} results") for place, count, damaged in found if damaged]
@@ -356,12 +356,12 @@ class TechnologyFit(Protocol):
 
     @property
     def technology(self) -> str:
-        """Return the name of the technology that a kept or cached measurement is of."""
+        """Return the technology of which a result is kept in the store or the cache, by name."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """Return the hash by which a kept measurement is recognised in the cache: of everything that it depends on."""
+        """Return the hash by which a kept result is found in the cache: of everything that it depends on."""
         ...
 
 
@@ -385,17 +385,17 @@ class FitFile(Generic[F]):
     content: Callable[[F], Mapping[str, object]] = json_object
 
     def rounded(self, fit: F) -> dict[str, object]:
-        """Return a fit as the content of its kept file, numbers rounded, without the checksum."""
+        """Return a kept result as the content of its file in the cache, numbers rounded, without the checksum."""
         found = round_numbers({"format": self.format, **self.content(fit)}, self.digits)
         assert isinstance(found, dict)
         return found
 
     def to_bytes(self, fit: F) -> bytes:
-        """Return a fit as the bytes of its kept file, to be written whole, checksum last."""
+        """Return a kept result as the bytes of its file in the cache, which is written whole, checksum last."""
         return seal_json(self.rounded(fit))
 
     def load(self, path: Path) -> F:
-        """Read a kept fit from its file, within limits.
+        """Read a kept result from its file in the cache or elsewhere, within limits.
 
         Raises InputError that names the field when the file is missing, damaged, or none of this format.
         """
@@ -405,7 +405,7 @@ class FitFile(Generic[F]):
         return self.parse(read_sealed(path, self.repair), where)
 
     def parse(self, content: object, where: str) -> F:
-        """Return the kept fit that the content of a file stands for, every field checked.
+        """Return the kept result that the content of a file in the cache or elsewhere stands for, every field checked.
 
         Raises InputError that names the field where it is none.
         """
@@ -421,7 +421,7 @@ class FitFile(Generic[F]):
         return typed(fields, self.cls, where, self.repair)
 
     def known(self, name: str, fingerprint: str, say: Callable[[str], None] = lambda _: None) -> F | None:
-        """Return the kept fit of this name and fingerprint: one that comes with the package, or one in the cache."""
+        """Return the kept result of this name and fingerprint: from the files of the package, or from the cache."""
 
         def load(path: Path) -> F | None:
             return found if (found := self.load(path)).fingerprint == fingerprint else None
@@ -431,7 +431,7 @@ class FitFile(Generic[F]):
     def find(
         self, name: str, fingerprint: str, measure: Callable[[], F], lacking: str, say: Callable[[str], None]
     ) -> F:
-        """Return the `known` kept fit, or a new one, which is put into the cache: the next run has the same numbers.
+        """Return the kept result that is `known`, or put a new one into the cache: the next run has the same numbers.
 
         lacking: what is not there, for the message of the MissingToolError where `measure` has no simulator.
         """

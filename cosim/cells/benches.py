@@ -318,12 +318,12 @@ def output_load(technology: Technology, units: int, v_node: float) -> tuple[Elem
 
 
 def _signal(technology: Technology, units: int, trim: float) -> tuple[Subcircuit, ...]:
-    """The blocks of a signal that drives a candidate."""
+    """Return the cells of a signal that drives a candidate in a test circuit."""
     return input_diode(technology, units), signal_rails(technology, units, trim), candidate_diode(technology)
 
 
 def _framed(technology: Technology, candidates: NDArray[np.float64], timing: Timing) -> tuple[Source, ...]:
-    """Supply, one candidate a frame, reset, and clocks that close at CLOSE."""
+    """Return the sources of a test circuit of a cell: supply, one candidate a frame, reset, clocks that close at CLOSE."""
     high, low = clock_waveforms(technology.supply, CLOSE, len(candidates), timing)
     return (
         supply_of(technology),

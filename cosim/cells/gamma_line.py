@@ -76,7 +76,7 @@ def gamma_bench(
 
 
 def step_moments(time: Array, current: Array, begin: float) -> tuple[float, float]:
-    """Return mean delay and its standard deviation, s, of a test circuit of tau-cells by its response to a step.
+    """Return mean delay and its standard deviation, s, of a line of tau-cells by its test circuit's response to a step.
 
     The step is at `begin`. From 1 - s(t), the share of the step still to come: its integral is the mean, twice that of
     t (1 - s) the mean square. What it was before and at the end are taken as settled.

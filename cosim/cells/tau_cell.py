@@ -120,7 +120,10 @@ def tau_capacitance(technology: Technology, tau: float, i_tau: float) -> float:
 
 
 def gate_charge(i_gate: float, units: int, time: float) -> float:
-    """Return C n U_T, A s, to build a gated tau-cell's capacitor for: i_gate on pin `tau` makes r = 1 in this time."""
+    """Return C n U_T, A s, of the capacitor and transistors of a cell, the gated tau-cell.
+
+    With it i_gate on the cell's pin `tau` makes r = 1 in this time.
+    """
     return i_gate / units * time
 
 

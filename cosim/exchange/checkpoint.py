@@ -262,7 +262,7 @@ def _read_torch(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[st
 
 
 def npz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return the arrays of a checkpoint or another file as the bytes of an .npz, the same for the same arrays.
+    """Return the bytes of a network's checkpoint as .npz, or of other arrays, the same for the same arrays.
 
     It is compressed where `read_arrays` takes it so.
     """

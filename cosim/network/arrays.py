@@ -16,9 +16,9 @@ RANGES = "ranges."  # prefix of the arrays of Network.state_ranges, optional
 
 
 def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return a trained network as plain data, which is also hashed: named float64 arrays and JSON meta.
+    """Return a trained network as data in memory, named float64 arrays and JSON meta, whatever file it goes into.
 
-    It is the inverse of `network_from_arrays`.
+    It is hashed so, too; the inverse of `network_from_arrays`.
     """
     arrays = {"input.offset": network.encoding.offset, "input.scale": network.encoding.scale}
     layers = []
@@ -58,7 +58,7 @@ def hash_network(network: Network) -> str:
 
 
 def format_version(layers: object, *, late: bool) -> int:
-    """Return the format version that a network's plain data need for these layers, as its JSON meta describes them."""
+    """Return the version of a trained network as data that these layers need, as its JSON meta describes them."""
     described = layers if isinstance(layers, list | tuple) else ()
     if any(isinstance(layer, dict) and layer.get("levels") is not None for layer in described):
         return LEVELS_VERSION

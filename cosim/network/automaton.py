@@ -120,7 +120,7 @@ def _reached(automaton: Automaton) -> list[int]:
 
 
 def minimise(automaton: Automaton) -> Automaton:
-    """Return the data of the equivalent automaton with the fewest states, in the order in which strings reach them.
+    """Reduce an automaton as data to the fewest states that are equivalent, in the order in which strings reach them.
 
     States that no string tells apart become one (E. F. Moore, Gedanken-experiments on sequential machines, 1956), found
     in time n log n (J. E. Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971).
@@ -135,7 +135,7 @@ def minimise(automaton: Automaton) -> Automaton:
 
 
 def _blocks(automaton: Automaton) -> Whole:
-    """Return the block of each state in an automaton's data: one block gives the same outputs behind every string."""
+    """Return the block of each state of an automaton as data: one block gives the same outputs behind every string."""
     columns = list(dict.fromkeys(map(tuple, automaton.next.T.tolist())))  # symbols that all states take alike are one
     before = [list[list[int]]() for _ in columns]  # by column and state: the states that lead there
     for column, into in zip(columns, before, strict=True):
@@ -166,7 +166,7 @@ def _blocks(automaton: Automaton) -> Whole:
 
 
 def modulo(count: int) -> Automaton:
-    """Return as data the automaton whose state is the sum of its input digits 0 to count - 1, modulo count.
+    """Return an automaton as data, not as a network: its state is the sum of its digits 0 to count - 1, modulo count.
 
     Raises InputError for a count outside 2 to MOST_STATES.
     """

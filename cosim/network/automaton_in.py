@@ -27,13 +27,13 @@ class Coded:
 
 
 def automaton_in(network: Network) -> Automaton | None:
-    """Read back as data the automaton that a trained network follows; None where it follows none; see `coded_in`."""
+    """Evaluate a trained network in software to read back, as data, the automaton in it; None without one; see `coded_in`."""
     found = coded_in(network)
     return None if found is None else found.automaton
 
 
 def coded_in(network: Network) -> Coded | None:
-    """Read back from a trained network's weights the automaton that it follows.
+    """Evaluate a trained network in software to read back, as data, the automaton that it follows, and its codes.
 
     Symbols are its one-hot inputs, states its recurrent states.
 
@@ -49,7 +49,7 @@ def coded_in(network: Network) -> Coded | None:
 
 
 def _is_closed(network: Network) -> bool:
-    """Tell whether a trained network keeps only its cells' states, reads symbols, and decides by the cells alone."""
+    """Tell whether a trained network's layers keep only their states, and its readout reads these alone, its input symbols."""
     cells = {layer.name for layer in network.recurrent_layers}
     keeps = all(late.frames == 1 and late.signal in cells for late in network.late.values())
     decides = set(network.readout.sources) <= cells and network.readout.pooling == "last"

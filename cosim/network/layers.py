@@ -220,7 +220,7 @@ class FirstQuadrantLayer(EpsilonLayer):
 def following(
     name: str, sources: tuple[str, ...], weight: Array, bias: float = 0.0, initial: Array | None = None
 ) -> FirstQuadrantLayer:
-    """Return a layer of a network as data: first-quadrant units of level 1 that follow bits.
+    """Return the data of a network layer, weights and thresholds, whose first-quadrant units of level 1 follow bits.
 
     Each is 0 or 1 as its row says, with room for the spread of either.
     """
@@ -306,7 +306,10 @@ def on_levels(value: Array, levels: int) -> Array:
 
 
 def turn_distance(value: Array, levels: int) -> Array:
-    """Return how far values are from the nearest turn, halfway between two levels, where `on_levels` changes."""
+    """Return how far a network layer's values in software are from the nearest turn, halfway between two levels.
+
+    There `on_levels` changes.
+    """
     step = 2 * FULL_SCALE / levels
     turns = np.clip(np.floor((value + FULL_SCALE) / step), 0, levels - 1) + 0.5
     return np.abs(value + FULL_SCALE - turns * step)
@@ -358,7 +361,7 @@ class MinGruLayer(RecurrentLayer):
 
 
 def format_range(array: Array) -> str:
-    """Return the smallest and the largest value that a trained network's layer has learned as text: `0.125 to 3`."""
+    """Return the values of a trained network layer's array in words, the smallest and the largest: `0.125 to 3`."""
     return f"{array.min():.3g} to {array.max():.3g}"
 
 

@@ -55,7 +55,7 @@ _CELLS = {
 
 
 def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
-    """Return the parts without a circuit that keep a backbone from being a network that compiles, the largest first."""
+    """Return the parts for which a trained network has no graph of currents for the compiler, the largest first."""
     parts = [
         Unmapped(
             f"LayerNorm over {width} features",
@@ -71,12 +71,12 @@ def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
 
 
 def why_software(cell: str) -> str | None:
-    """Return why a kind of cell can be no layer of a network that compiles; None for one that has a circuit."""
+    """Return why a kind of cell has no place in a network's graph of currents; None for one that has a circuit."""
     return str(_CELLS[cell]) if cell in _CELLS else None
 
 
 def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
-    """Return the error that a backbone is no network that compiles, because parts of it have no circuit.
+    """Return the error that a trained network has no graph of currents for the compiler: parts of it have no circuit.
 
     meta: the file's JSON. Raises InputError where it lacks a field.
     """
@@ -90,15 +90,15 @@ def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
 
 
 def stays_software(path: Path) -> bool:
-    """Tell whether a file is no network that compiles but a backbone of `cosim backbone`, which has no circuit.
+    """Tell whether the trained network of a file is evaluated in software alone, without a graph of currents.
 
-    It is False, too, for a file that `load_network` refuses.
+    Such is a backbone of `cosim backbone`. It is False, too, for a file that `load_network` refuses.
     """
     return path.suffix != ".npz" and file_format(path) == SOFTWARE_FORMAT
 
 
 def file_format(path: Path) -> object:
-    """Return the format by which a file tells a network that compiles from one that stays software, or None."""
+    """Return the format by which a trained network's data tell whether it has a graph of currents, or None."""
     if not is_file(path) or path.stat().st_size == 0:
         return None
     try:

@@ -102,7 +102,7 @@ class PartitionedBackbone:
         return CutTrace(scores.double().cpu().numpy(), drives, states)
 
     def parts(self) -> list[BackbonePart]:
-        """Return the parts of the backbone from input to output: where each runs, and why."""
+        """Return the parts of the seed paper's backbone from input to output: which stay software, and why."""
         backbone, cut = self.model.backbone, {partition.cell for partition in self.partitions}
         found = [
             BackbonePart(
@@ -145,7 +145,10 @@ def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "b
 
 
 def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
-    """Return a backbone's cells that have a circuit, in order; raises MappingError where there is none, saying why."""
+    """Return the cells of the seed paper's backbone that need not stay software, in order.
+
+    Raises MappingError where there is none, saying why.
+    """
     backbone = model.backbone
     kinds = [why for kind in backbone.shape.cells if (why := why_software(kind))]
     ending = {name: _epsilon(cell) for name, cell in backbone.hysteresis.items() if cell.scale is None}

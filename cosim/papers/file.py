@@ -106,7 +106,10 @@ def _read_meta(meta: object, where: str) -> _Meta:
 
 
 def _fitting(arrays: object, wanted: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
-    """Copies of the tensors, if they are those that are wanted: names, shapes, one real type, finite."""
+    """Copy the tensors from a file of the seed paper's backbone, if they are those that are wanted.
+
+    Names, shapes, one real type, finite. Raises InputError for others.
+    """
     if not isinstance(arrays, dict) or arrays.keys() != wanted.keys():
         names = arrays if isinstance(arrays, dict) else ()
         other = [*(name for name in wanted if name not in names), *(name for name in names if name not in wanted)]

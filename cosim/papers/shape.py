@@ -124,7 +124,7 @@ MOST_ITERATIONS = 100_000
 
 
 def paper_iterations(task: str) -> int:
-    """Return the iterations in the paper's Table 5 for a task of this name."""
+    """Return the iterations that the seed paper's Table 5 has for its backbone on a task of this name."""
     known = (count for beginning, count in _PAPER_ITERATIONS.items() if task.startswith(beginning))
     return next(known, MOST_ITERATIONS)
 

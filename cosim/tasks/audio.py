@@ -72,7 +72,10 @@ def mfcc(clips: Iterable[np.ndarray], rate: int, hop: int) -> list[np.ndarray]:
 
 
 def list_folder(folder: Path, pattern: str) -> list[Path]:
-    """Return the matching files in order of name; raises InputError when the folder or every match is missing."""
+    """Return the files of a data set's folder that match, in order of name.
+
+    Raises InputError when the folder or every match is missing.
+    """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give the data folder with --data")
     found = sorted(folder.glob(pattern))

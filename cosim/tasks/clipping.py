@@ -38,7 +38,7 @@ class Clipping:
 
 
 def find_clipping(encoding: InputEncoding, test_set: TestSet) -> Clipping | None:
-    """Count the valid values of a test set's data that the encoding clips; None where it clips none.
+    """Count the valid values of a task's data to test with that the encoding clips; None where it clips none.
 
     Values that round to an end of the range are not counted: half a level, or single precision.
     """

@@ -110,7 +110,7 @@ def check_task(name: str | None, *, steps: bool = False) -> str:
 
 
 def _refuse_path(path: Path) -> NoReturn:
-    """Raise InputError that says where a file or a folder of data goes."""
+    """Raise InputError for a path in place of the name of a task: it says how to load such data."""
     shown = shown_name(str(path))
     if path.is_dir():
         repair = f"give the folder of a data set with --data: cosim train speech-commands --data {shown}"

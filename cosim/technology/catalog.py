@@ -374,9 +374,9 @@ class _Table:
         return float(value[0]), float(value[1])
 
     def rule(self, key: str, scale: float) -> Rule:
-        """Return a rule of the technology's file: its name at the foundry, and its value times `scale`, rounded.
+        """Return what a technology's file describes as a rule of the process: its foundry name, and its value times `scale`.
 
-        Raises InputError.
+        The value is rounded. Raises InputError.
         """
         value: Any = self._get(key)
         try:

@@ -57,5 +57,5 @@ def _find_corner(technology: Technology, corner: str) -> str:
 
 
 def format_conditions(technology: Technology) -> str:
-    """Format corner, temperature and supply for a line of a table."""
+    """Return a process's corner, temperature and supply in words."""
     return f"{technology.corner}, {technology.celsius:g} C, {technology.supply:g} V"

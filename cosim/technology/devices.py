@@ -12,7 +12,10 @@ Size = tuple[Polarity, float, float]  # polarity, w and l in metre
 
 
 def card_name(technology: Technology, polarity: Polarity, w: float, l: float) -> str:  # noqa: E741
-    """Return the name of a technology's model card for this size: the library's own where one card fits all sizes."""
+    """Return the name of the model card that describes a process's device of this size.
+
+    It is the library's own where one card fits all sizes.
+    """
     device = technology.device(polarity).name
     if not _sized(_section(technology), device):
         return device

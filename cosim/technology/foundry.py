@@ -93,7 +93,10 @@ class Parameters:
         return self.values[name]
 
     def evaluate(self, text: str) -> float:
-        """Evaluate an expression to a number. Raises InputError where it is no finite one."""
+        """Evaluate an expression of a foundry's device library to a number.
+
+        Raises InputError where it is no finite one.
+        """
         value = self._evaluate(text)
         if isinstance(value, complex) or not math.isfinite(value):
             raise InputError(f"cannot evaluate {shown(text.strip())}: {value} is no finite number")
@@ -161,7 +164,10 @@ class Taken:
     characters: int = 0
 
     def add(self, path: Path, lines: tuple[str, ...]) -> None:
-        """Count a file's lines. Raises InputError for the file that exceeds a limit."""
+        """Count the lines of a file of a foundry's device library.
+
+        Raises InputError for the file that exceeds a limit.
+        """
         self.files += 1
         self.characters += sum(map(len, lines)) + _LINE * len(lines)
         if self.files > _FILES or self.characters > _CHARACTERS:
@@ -213,7 +219,7 @@ def read_lines(path: Path, section: str | None, taken: Taken, depth: int = 0) ->
 
 @lru_cache(maxsize=32)
 def read_file(path: Path) -> tuple[str, ...]:
-    """Read the lines of a file, joined at `+`, without comments."""
+    """Read the lines of a file of a foundry's device library, joined at `+`, without comments."""
     text = read_bytes(path, _FILE_LIMIT, "repair the device library").decode(errors="replace")
     joined: list[list[str]] = []
     for raw in text.splitlines():
@@ -416,7 +422,7 @@ def model_card(section: LibrarySection, device: str, drawn: DrawnTransistor, nam
 
 
 def _deviate(numbers: dict[str, float], instance: dict[str, str], values: Parameters) -> None:
-    """Add a foundry subcircuit's threshold shift to the numbers of its model card, and multiply its mobility in."""
+    """Add the threshold shift that a foundry's library gives a device to its model card, and multiply its mobility in."""
     shift = sum(values.evaluate(instance[key]) for key in _SHIFTS if key in instance)
     mobility = values.evaluate(instance.get("mulu0", "1"))
     for key, changed, word in (("vth0", shift != 0, "delvto"), ("u0", mobility != 1, "mulu0")):
@@ -522,7 +528,7 @@ def _covers(where: str, model: _Model, values: Parameters, drawn: DrawnTransisto
 
 
 def _read_model(text: str) -> _Model:
-    """Parse `name kind a=1 b=2`, where parentheses may enclose the parameters."""
+    """Parse a device model of a foundry's library, `name kind a=1 b=2`, where parentheses may enclose the parameters."""
     found = _MODEL.match(text)
     name, kind, body = found.groups() if found else (text.strip(), "", "")
     return _Model(name, kind, _assignments(body[1:-1] if body.startswith("(") and body.endswith(")") else body))

@@ -17,12 +17,12 @@ MAX_RISE = 8e-9  # A; end of the calibrated range
 
 
 def units_for(grid: float | None) -> int:
-    """Return how many of the process's unit devices per 1.0 make a grid of weights exact, at most MAX_UNITS."""
+    """Return how many unit devices of a technology stand for 1.0 so that a grid of weights is exact, at most MAX_UNITS."""
     return DEFAULT_UNITS if grid is None else max(1, min(MAX_UNITS, round(1 / grid)))
 
 
 def check_units(grid: float | None, units: int, origin: str) -> None:
-    """Check that weights k grid, k whole, are whole numbers of the process's unit devices where they could be.
+    """Check that a technology's unit devices, so many for 1.0, make weights k grid, k whole, where they could.
 
     Raises MappingError. A weight is k grid units devices, so with 1 / grid whole, units must be a multiple of it.
     """
@@ -48,5 +48,5 @@ class BuildLimits:
 
 
 def limits_at(i_unit: float, units: int) -> BuildLimits:
-    """Return what a process can build at this many ampere per software 1.0, with so many unit devices per weight 1."""
+    """Return the limits of what a technology's devices can make, with `i_unit` ampere for 1.0 and `units` of them a weight."""
     return BuildLimits(MIN_WIDTH / i_unit, MIN_FALL / i_unit, MAX_RISE / i_unit, MAX_COUNT / units)

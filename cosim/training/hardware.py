@@ -173,10 +173,9 @@ def range_excess(states: Tensor, start: Tensor, range_max: float) -> Tensor:
 
 
 def circuit_limits(grid: float | None) -> BuildLimits:
-    """Return for training the limits on the chip of a network with weights on this grid, in software units, at default
-    options.
+    """Return the limits within which to train a network that fits a circuit, in software units, at default options.
 
-    The compiler moves a threshold to the middle of the gap of its candidate, which is up to a step of the grid: the
+    grid: of its weights. The compiler moves a threshold to the middle of the gap of its candidate, which is up to a step of the grid: the
     highest one leaves half a step.
     """
     found = limits_at(I_UNIT, units_for(grid))

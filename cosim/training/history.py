@@ -123,9 +123,9 @@ EXTRA = install_command("tensorboard")
 
 @contextmanager
 def writing_board(folder: Path | None) -> Generator[Passing | None, None, None]:
-    """Yield a function that writes the points of training curves for TensorBoard, a subfolder per seed; None for None.
+    """Yield a function that writes a training's curves while it iterates, for TensorBoard, a subfolder per seed.
 
-    A training that is resumed adds the points from there on. The files hold times and are no results. Raises
+    It is None for None. A training that is resumed adds the points from there on. The files hold times and are no results. Raises
     MissingToolError where tensorboard is not installed, InputError where the folder cannot be written.
     """
     if folder is None:

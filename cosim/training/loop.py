@@ -283,7 +283,10 @@ class TrainingLoop:
 def over_seeds(
     seeds: Sequence[int], iterations: int, progress: SeedsProgress | None
 ) -> Iterator[tuple[int, LoopProgress]]:
-    """Yield each seed with the progress of its training; `progress` hears of the iterations of all."""
+    """Yield each seed to train a network with, and the progress of its training loop.
+
+    `progress` hears of the iterations of all.
+    """
     for i, seed in enumerate(seeds):
 
         def tell(done: int, values: dict[str, float], before: int = i * iterations) -> None:

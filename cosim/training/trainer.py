@@ -69,7 +69,7 @@ Figures = dict[str, Any]  # JSON, as a checkpoint keeps it
 
 
 def measure_figures(network: Network, task: Task) -> Figures:
-    """Measure a network at the end of its training on test samples, for JSON: score, margins of thresholds, size."""
+    """Measure on test samples a network that training has fitted to a circuit: score, margins of thresholds, size."""
     trace = run_reference(network, task.x_test, task.len_test, "test data")
     figures: Figures = {"test_samples": len(task.x_test)}
     if task.labels:
@@ -114,7 +114,7 @@ def _valid(trace: Trace) -> np.ndarray:
 
 
 def _distance(layer: RecurrentLayer, trace: Trace, *, deciding: bool) -> np.ndarray:
-    """Return how far a trained network's candidates are from the nearer threshold, (n, time, width).
+    """Return the margins that training gave a network: how far candidates are from a threshold, (n, time, width).
 
     With `deciding` a threshold counts only where crossing it changes the next state by more than half a step, see
     cosim.training.cells. A value on levels has the distance to the nearest turn. Infinite for a layer that compares
@@ -176,7 +176,7 @@ class Seeds:
     figures: dict[int, Figures]
 
     def spread(self, figure: str) -> SeedSpread:
-        """Return mean, smallest and largest of a figure over the seeds of a training."""
+        """Return the spread of a trained network's figure over the seeds: mean, smallest and largest."""
         return spread_over(self.figures.values(), figure)
 
 

@@ -23,27 +23,27 @@ _SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
 
 
 def net(name: str) -> str:
-    """Return, for units in a network's subcircuit, the net stem of a graph node's name: `layer0.3` -> `layer0_3`."""
+    """Return the net stem of a node in the builder of recurrent units' subcircuit: `layer0.3` -> `layer0_3`."""
     return name.replace(".", "_")
 
 
 def instance(name: str) -> str:
-    """Return the path of a unit's instance in the network's subcircuit, as names of its transistors begin."""
+    """Return the path of an instance in the builder of recurrent units' subcircuit, as its transistors' names begin."""
     return f"{NETWORK}.{name}"
 
 
 def weight_device(row: str, index: int) -> str:
-    """Return, for units in a network's subcircuit, the name of the transistor for a term of a row of weights."""
+    """Return a row's transistor for one of its weights, as the builder of recurrent units' subcircuit names it."""
     return f"{instance(row)}.w{index}"
 
 
 def steering_instance(target: str, index: int) -> str:
-    """Return, for units in a network's subcircuit, the name of the steering AND cell for a term of a node's row."""
+    """Return the steering AND for a term of a node's row, as the builder of recurrent units' subcircuit names it."""
     return f"and_{net(target)}_{index}"
 
 
 def symbol_instance(name: str) -> str:
-    """Return the name of the symbol comparator cell of an input or a memory in the network's subcircuit."""
+    """Return the symbol comparator of a node, as the builder of recurrent units' subcircuit names it."""
     return f"bit_{net(name)}"
 
 

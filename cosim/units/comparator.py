@@ -40,7 +40,7 @@ def comparator_bias(sizing: SizingInput, node: ThresholdUnit, threshold: float, 
 
 
 def clock_pins(node: ThresholdUnit) -> tuple[str, str, str, str]:
-    """Return the clocks and pulses of a recurrent unit's stage: clk, clkb, pulse, pulseb."""
+    """Return the clocks and pulses that any kind of recurrent unit has in its stage: clk, clkb, pulse, pulseb."""
     clk, clkb, pulse, pulseb = (f"{name}{node.stage}" for name in ("clk", "clkb", "pulse", "pulseb"))
     return clk, clkb, pulse, pulseb
 

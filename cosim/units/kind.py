@@ -123,16 +123,16 @@ class CellDevices:
     roles: Mapping[tuple[str, Role], str]
 
     def device(self, role: Role, block: str = "") -> str:
-        """Return the transistor of a role in the recurrent unit's cell or a block of that."""
+        """Return, for the mismatch effects of a kind of recurrent unit, its transistor of a role, in a block of it or not."""
         return self.roles[instance(f"cell_{net(self.name)}{block and '.'}{block}"), role]
 
     def bias_diode(self, pin: str) -> str:
-        """Return the transistor that is the diode of a bias pin of the recurrent unit."""
+        """Return, for the mismatch effects of a kind of recurrent unit, the transistor that is the diode of its bias pin."""
         return self.roles[instance(pin), "bias"]
 
     @property
     def candidate_diode(self) -> str:
-        """Return the transistor that is the recurrent unit's candidate diode."""
+        """Return, for the mismatch effects of a kind of recurrent unit, the transistor that is its candidate diode."""
         return self.roles[instance(f"cand_{net(self.name)}"), "candidate"]
 
     def comparator_effect(self, side: str, current: float, comparator: str, pin: str) -> Effect:

@@ -78,7 +78,7 @@ class Ladder(ThresholdUnit):
 
     @property
     def most(self) -> int:
-        """Return the highest state of a ladder unit's circuit: all rungs of Schmitt triggers on."""
+        """Return the highest state of the ladder, a kind of recurrent unit: all its Schmitt triggers, the rungs, are on."""
         return self.rungs
 
     @property
@@ -227,7 +227,10 @@ def ladder_currents(i_unit: float) -> LadderCurrents:
 
 
 def ladder_timing(t_step: float, tau: float | None = None) -> LadderTiming:
-    """Return the timing of a ladder unit with one pulse a frame; tau None means TAU_FRAMES of the frame."""
+    """Return the timing of the ladder, a kind of recurrent unit, with one pulse a frame.
+
+    tau None means TAU_FRAMES of the frame.
+    """
     return LadderTiming(t_step, (PULSE_END - PULSE_BEGIN) * t_step, TAU_FRAMES * t_step if tau is None else tau)
 
 

@@ -104,7 +104,7 @@ class TauFit:
         return _interpolate(candidate, self.candidates, self.gains)
 
     def rate(self, gate: Array) -> Array:
-        """Return for the equations of a minGRU unit its rate r at gate currents, ampere."""
+        """Return the rate r in the equations of the minGRU, a kind of recurrent unit, at gate currents, ampere."""
         return _interpolate(gate, self.gates, self.rates)
 
 

@@ -33,7 +33,7 @@ class Sources:
     zeros: Array
 
     def weights_on_currents(self, weight: Array, bias: Array) -> tuple[Array, Array]:
-        """Return a unit's weight (rows, sources) and bias (rows,) that act on the currents instead of the values."""
+        """Return a recurrent unit's weight (rows, sources) and bias (rows,) as its kind lowers them: on currents, not values."""
         return weight * self.gains, bias + weight @ self.zeros
 
 

@@ -312,7 +312,10 @@ def solve_bias(node: Schmitt, sizing: SizingInput) -> SchmittBias:
 
 
 def _fit_line(x: Array, y: Array) -> tuple[float, float]:
-    """Fit a Schmitt trigger unit's bias line by least squares: start, which no pin can make negative, and slope."""
+    """Fit by least squares the bias line of the Schmitt trigger, a kind of recurrent unit: start and slope.
+
+    No pin can make the start negative.
+    """
     slope, start = np.polyfit(x, y, 1)
     return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
 

@@ -26,7 +26,7 @@ def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:
 
 
 def fit_measurements() -> dict[str, Callable[[Technology, Calibration, str], Own]]:
-    """Return the measurement that each kind of recurrent unit adds to a calibration, if any, by its node's name."""
+    """Return the measurement of its own circuit that each kind of recurrent unit has, if any, by its node's name."""
     return {unit.node_type.__name__: unit.measure_fit for unit in UNITS if unit.measure_fit is not None}
 
 

@@ -178,7 +178,7 @@ def _hashed(text: str) -> float:
 
 @lru_cache(maxsize=4)
 def _cube(sampling: Sampling, seed: int, replicate: int, size: int, names: tuple[str, ...]) -> Array:
-    """Draw the points of one replicate, (size, names), in (0, 1)."""
+    """Draw the points from which transistors of one replicate's chips deviate, (size, names), in (0, 1)."""
     if sampling == "sobol":
         from scipy.stats import qmc  # a second to load, which most workers can do without
 

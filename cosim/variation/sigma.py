@@ -96,7 +96,7 @@ def derive_mismatch(technology: Technology, grid: float | None, area: float = 1.
 
 
 def current_deviation(device: DeviceModel, geometry: Geometry, u_t: float, current: float) -> float:
-    """Return how far a device with `current` in ampere deviates on chips: the standard deviation of ln(current).
+    """Return the standard deviation of ln(current) from chip to chip of a transistor with `current` in ampere.
 
     The thermal voltage u_t = k T / q is in volt.
     """
@@ -187,7 +187,7 @@ class WeightedRows:
 
     @property
     def added(self) -> Values:
-        """Return the sum of the sizes of the currents of rows that vary on chips, sum |t_j|, (..., outputs)."""
+        """Return, for the device noise of transistors, the sum of the sizes of rows' currents, sum |t_j|, (..., outputs)."""
         return abs(self.x) @ abs(self.weight).T
 
 
@@ -225,7 +225,7 @@ def candidate_variance(row: WeightedRows, u: Values, spread: SigmaParts) -> Valu
 
 
 def threshold_variance(rise: Values, width: Values, spread: SigmaParts) -> Values:
-    """Return the variance that devices which deviate on chips make of the threshold rise - width.
+    """Return the deviation of a threshold, rise - width, from chip to chip by its transistors' own, as a variance.
 
     width: 0 for the upper one.
     """
@@ -253,7 +253,10 @@ def noise_variance(row: WeightedRows, u: Values, units: int, noise: RowNoise) ->
 
 
 def _per_weight(weight: Values, spread: SigmaParts) -> Values:
-    """Return the variance over chips of ln of what a weight brings, (outputs, inputs)."""
+    """Return the deviation of ln of a weight's current from chip to chip by its transistors' own, as a variance.
+
+    (outputs, inputs).
+    """
     found = 0.0 * weight
     if spread.left is not None:
         found = found + spread.left.gain**2

@@ -148,7 +148,7 @@ class RecallNetwork:
 
     @property
     def width(self) -> int:
-        """Return the width D of the recall network."""
+        """Return the width D of the base network of which a delay line that recalls all symbols is made."""
         return len(self.bias)
 
     def step(self, before: Values, symbol: int) -> Values:
@@ -173,9 +173,9 @@ def draw(
     activation: str = "tanh",
     initial: Initial = "uniform",
 ) -> RecallNetwork:
-    """Draw at random an untrained network that recalls by a delay line, D = width and K = symbols, in float64.
+    """Draw at random the untrained base network to make a delay line of that recalls all symbols, in float64.
 
-    `cast` converts it to another type.
+    D = width, K = symbols. `cast` converts it to another type.
     """
     fill, bound = INITIAL[initial], 1.0 / np.sqrt(width)
     return RecallNetwork(
@@ -187,7 +187,7 @@ def draw(
 
 
 def cast(network: RecallNetwork, dtype: type[np.floating[Any]]) -> RecallNetwork:
-    """Return the recall network with numbers of the given type."""
+    """Return the base network of a delay line that recalls all symbols, with numbers of the given type."""
     hidden, inputs, bias = (array.astype(dtype) for array in (network.hidden, network.inputs, network.bias))
     return RecallNetwork(hidden, inputs, bias, network.activation)
 

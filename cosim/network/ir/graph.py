@@ -141,7 +141,7 @@ class Sized(Scaled):
     steered: Mapping[Edge, float]
 
     def half(self, name: str) -> float | None:
-        """Return the threshold of a graph node's symbol comparator, ampere; None for a node without one.
+        """Return from a network's graph of currents a node's threshold as a symbol, ampere; None where no comparator is.
 
         It is half of the signal's level, over the pedestal.
         """

@@ -30,7 +30,7 @@ def software_states(graph: Lowered, reference: Trace) -> States:
 
 
 def _behind(reference: Trace, node: Memory) -> NDArray[np.float64]:
-    """Return what software evaluates as a memory's value, (n, time).
+    """Return a memory's value, (n, time), from a software evaluation of the trained network.
 
     A shift cell has its signal some frames before, first its start.
     """

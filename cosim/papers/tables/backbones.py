@@ -163,7 +163,7 @@ class BackbonePlan:
 
     @property
     def name(self) -> str:
-        """Task, cell, and what tells the row from its neighbours."""
+        """Return the name of a paper's table's row: task, cell, and what tells it from its neighbours."""
         anneals = self.shape.anneals
         epsilon = "annealed" if self.training.epsilon is None else f"epsilon {self.training.epsilon:g}"
         return ", ".join([self.task, self.shape.cell, *([epsilon] if anneals else []), f"d {self.shape.state}"])
@@ -186,7 +186,10 @@ class BackbonePlan:
 
 
 def _train(plan: BackbonePlan, seed: int, path: Path, progress: Progress) -> Outcome:
-    """Goes on where a stopped training left off."""
+    """Train the backbone of a row of a paper's table with one seed.
+
+    It goes on where a stopped training left off.
+    """
     source, watch = plan.load(), Stopwatch(progress)
     trained = train_backbone(Setup(plan.shape, plan.training, source, (seed,)), path, watch, resume=True)
     path.unlink()
@@ -211,7 +214,7 @@ def _full(size: Size, task: str, cell: str, epsilon: float | None, state: int) -
 
 
 def _reduced(size: Size, task: str, cell: str, epsilon: float) -> BackbonePlan:
-    """On one thread of a CPU, some 20 s."""
+    """Return the plan of a training that is smaller than the paper's, some 20 s on one thread of a CPU."""
     state, iterations = next(value for beginning, value in REDUCED.items() if task.startswith(beginning))
     training = Training(iterations, 32, epsilon=epsilon, device=size.device)
     return BackbonePlan(
