@@ -60,7 +60,7 @@ class SteeredBits(nn.Module):
 
     @torch.no_grad()
     def exported(self, labels: tuple[str, ...] = ("no", "yes")) -> SteeredLine:
-        """Return the steered delay line made from examples, in numpy, with its equations in `cosim.automata.steered`."""
+        """Return in numpy the steered delay line made from examples, with the equations of `cosim.automata.steered`."""
         (weight, bias), (gate, gate_bias), (readout, readout_bias) = (
             [value.double().numpy() for value in part.rounded()] for part in (self.state, self.gate, self.readout)
         )
@@ -140,10 +140,11 @@ COMMANDS = 0.2  # share of steps with a new command
 def generate_chosen_lag(n: int, lags: tuple[int, ...], steps: int = STEPS, seed: int | np.random.Generator = 0) -> Bits:
     """Generate strings of bits and their right answers, the examples by which a network is made a steered delay line.
 
-    x (n, steps, 1 + commands): a fair bit, and a bit for each of `lags`, one on if chosen. A lag is chosen at step 0 in any case.
+    x (n, steps, 1 + commands): a fair bit, and a bit for each of `lags`, one on if chosen.
 
-    A bit that is on arrives so many steps later as was chosen last when it came; y (n, steps) is 1 where a bit that is
-    on meets one that arrives, else 0. A generator as `seed` gives new sequences at each call.
+    A lag is chosen at step 0 in any case. A bit that is on arrives so many steps later as was chosen last when it came;
+    y (n, steps) is 1 where a bit that is on meets one that arrives, else 0. A generator as `seed` gives new sequences
+    at each call.
     """
     if not lags or min(lags) < 1 or len(set(lags)) < len(lags):
         raise InputError(f"lags must be one or more, each 1 at least and none twice, not {lags}; give others")

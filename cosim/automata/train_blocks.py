@@ -215,7 +215,7 @@ class BlockRecurrence(nn.Module):
         )
 
     def _one_hot(self, states: Whole) -> Tensor:
-        """Return states (n, blocks) of automata made from examples as decoder and bits read them, (n, blocks states)."""
+        """Return states (n, blocks) of automata made from examples, as their decoder reads them, (n, blocks states)."""
         return torch.nn.functional.one_hot(torch.from_numpy(states), self.shape.states).float().flatten(1)
 
     @torch.no_grad()
@@ -250,7 +250,7 @@ class TrainedBlocks:
 
     @property
     def learned(self) -> bool:
-        """Tell whether block automata made from examples follow the rule: right on all long strings, no state found wrong."""
+        """Tell whether automata made from examples follow their rule: all long strings right, no state found wrong."""
         return self.accuracy == 1.0 and not self.wrong
 
 

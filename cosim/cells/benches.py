@@ -323,7 +323,7 @@ def _signal(technology: Technology, units: int, trim: float) -> tuple[Subcircuit
 
 
 def _framed(technology: Technology, candidates: NDArray[np.float64], timing: Timing) -> tuple[Source, ...]:
-    """Return the sources of a test circuit of a cell: supply, one candidate a frame, reset, clocks that close at CLOSE."""
+    """Return the sources of a test circuit: supply, one candidate a frame, reset, clocks that close at CLOSE."""
     high, low = clock_waveforms(technology.supply, CLOSE, len(candidates), timing)
     return (
         supply_of(technology),

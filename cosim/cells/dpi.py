@@ -71,6 +71,6 @@ def dpi_rise_time(i_from: float, i_to: float, i_final: float, i_g: float) -> flo
 def dpi_fall_time(i_from: float, i_to: float) -> float:
     """Return how long a DPI cell's transistors take from I_out = i_from down to i_to with no input, over tau.
 
-    There the equation of the transistors reads tau (1 + I_g / I) dI/dt = -(I + I_g), that is, dI/dt = -I / tau, at every I.
+    There the transistors have tau (1 + I_g / I) dI/dt = -(I + I_g), that is, dI/dt = -I / tau, at every I.
     """
     return math.log(i_from / i_to) if i_to > 0 else math.inf

@@ -46,7 +46,7 @@ class Attribution:
 
 
 def block_of(part: Attribution | None) -> str:
-    """Return the block that an element of a flat netlist counts to, a transistor or another, for power and area.
+    """Return the block that the data of a circuit count an element to, a transistor or another, for power and area.
 
     Every instance of a network has a part, which its builder gives.
     """

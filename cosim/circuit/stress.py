@@ -62,7 +62,7 @@ Stress = Ripple | Step | PowerUp | Skew
 
 
 def stressed(bench: Bench, stress: Stress) -> Bench:
-    """Return the bench under the stress of its supply or clocks.
+    """Bend the waveforms in the data of a circuit's bench by the stress of its supply or clocks, and return the bench.
 
     Its analysis, what it saves and its tolerances are unchanged.
     """
@@ -82,7 +82,10 @@ def _bent(element: Element, stress: Stress, bench: Bench) -> Element:
 
 
 def _is_logic(source: Source) -> bool:
-    """Tell whether a bench's source drives a clock, reset or the like: its waveform is a changing voltage to ground."""
+    """Tell whether a source in the data of a circuit's bench drives a clock, reset or the like.
+
+    Its waveform is then a changing voltage to ground.
+    """
     return source.kind == "v" and source.b == GROUND and isinstance(source.value, tuple)
 
 
@@ -95,7 +98,10 @@ def _late(source: Source, skew: Skew) -> Source:
 
 
 def _supply_profile(stress: Ripple | Step | PowerUp, bench: Bench) -> tuple[Array, Array]:
-    """Return the breakpoints of a stressed supply's waveform: times in s, and factors of the nominal supply."""
+    """Return the corners by which stress bends the supply's waveform in a circuit's bench.
+
+    These are times in s, and factors of the nominal supply.
+    """
     supply = bench.technology.supply
     match stress:
         case Ripple(volts, hertz):
@@ -113,7 +119,7 @@ def _supply_profile(stress: Ripple | Step | PowerUp, bench: Bench) -> tuple[Arra
 def _product(
     value: float | Iterable[tuple[float, float]], times: Array, factors: Array
 ) -> tuple[tuple[float, float], ...]:
-    """Return a source's own course times another one as (s, value), with the corners of both.
+    """Return the points (s, value) of a waveform in a circuit's bench times another course, with the corners of both.
 
     value: the source's own, constant or (s, value); times, s, and factors: the other course.
     """

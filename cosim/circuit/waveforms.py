@@ -72,9 +72,10 @@ class Timing:
 
 
 def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -> Waveform:
-    """Return an input's waveform: the pedestal during reset, then one level a frame, A; a number if constant.
+    """Return an input's waveform as data of a circuit's bench: the pedestal during reset, then one level a frame, A.
 
-    Each level is reached after an edge. currents: (frames,), A, without the pedestal.
+    Each level is reached after an edge; a waveform that is constant is a number. currents: (frames,), A, without the
+    pedestal.
     """
     points, previous = [(0.0, pedestal)], pedestal
     for k, level in enumerate((currents + pedestal).tolist()):
@@ -86,18 +87,24 @@ def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) ->
 
 
 def reset_waveform(supply: float, timing: Timing) -> Waveform:
-    """Return the waveform of a bench's source resetb, V, as points: low, and high before the reset ends."""
+    """Return the waveform of resetb as data of a circuit's bench, points (s, V).
+
+    It is low, and high before the reset ends.
+    """
     begin = 0.7 * timing.start
     return ((0.0, 0.0), (begin, 0.0), (begin + timing.clock_edge * timing.t_step, supply))
 
 
 def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return the waveforms of clk and clkb, V: low in reset, then high except for DECIDE of a frame after `close`."""
+    """Return the waveforms of clk and clkb as data of a circuit's bench, points (s, V).
+
+    They are low in reset, then high except for DECIDE of a frame after `close`.
+    """
     return square(supply, 0.0, [timing.reset_end, *timing.moments(frames, close, close + DECIDE)], timing)
 
 
 def sampled_time(stages: int, timing: Timing) -> float:
-    """Return for how long in all the waveform of a bench's source sample is high, s.
+    """Return for how long in all the waveform of sample is to be high in the data of a circuit's bench, s.
 
     It fits between the edge of inputs and the close of stage 0.
     """
@@ -105,7 +112,10 @@ def sampled_time(stages: int, timing: Timing) -> float:
 
 
 def sample_waveforms(supply: float, sampled: float, chosen: Sequence[int], timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return the waveforms of sample and sampleb, V: high after each of the chosen frames, `sampled` second in all."""
+    """Return the waveforms of sample and sampleb as data of a circuit's bench, points (s, V).
+
+    They are high after each of the chosen frames, `sampled` second in all.
+    """
     each = sampled / len(chosen)
     begins = [timing.start + (k + 1 + AFTER) * timing.t_step for k in chosen]
     edges = replace(timing, clock_edge=min(timing.clock_edge, each / (4 * timing.t_step)))
@@ -119,9 +129,9 @@ def begin_waveform(supply: float, timing: Timing) -> Waveform:
 
 
 def ck_waveform(supply: float, ticks: int, high: float, end: float, timing: Timing) -> Waveform:
-    """Return the waveform of ck, a clock generator's source, until `end`: so many ticks a frame, `high` of each high.
+    """Return the waveform of ck, for a clock generator, as data of a circuit's bench, points (s, V), until `end`.
 
-    Tick 0 begins frame 0.
+    It has so many ticks a frame, `high` of each high. Tick 0 begins frame 0.
     """
     tick = timing.t_step / ticks
     edge = min(SHARP, high / 4 * tick)
@@ -133,9 +143,9 @@ def ck_waveform(supply: float, ticks: int, high: float, end: float, timing: Timi
 
 
 def run_waveform(supply: float, ticks: int, steps: int, timing: Timing) -> Waveform:
-    """Return the waveform of a bench's source run, V, as points: high half a tick before the first of so many steps.
+    """Return the waveform of run as data of a circuit's bench, points (s, V).
 
-    The last of these is tick 0 of frame 0.
+    It is high half a tick before the first of so many steps, the last of which is tick 0 of frame 0.
     """
     tick = timing.t_step / ticks
     begin = timing.start - (steps - 0.5) * tick
@@ -143,20 +153,26 @@ def run_waveform(supply: float, ticks: int, steps: int, timing: Timing) -> Wavef
 
 
 def take_waveform(supply: float, first: int, timing: Timing) -> Waveform:
-    """Return the waveform of a bench's source take, V, as points: high from the end of the first frame that counts."""
+    """Return the waveform of take as data of a circuit's bench, points (s, V).
+
+    It is high from the end of the first frame that counts.
+    """
     begin = timing.start + (first + 1) * timing.t_step
     return ((0.0, 0.0), (begin, 0.0), (begin + timing.edge * timing.t_step, supply))
 
 
 def decision_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return the waveforms of dec and decb: high in the reset, then within clk's low time, apart from its edges."""
+    """Return the waveforms of dec and decb as data of a circuit's bench, points (s, V).
+
+    They are high in the reset, then within clk's low time, apart from its edges.
+    """
     gap = timing.clock_edge + APART
     decisions = timing.moments(frames, close + gap, close + DECIDE - gap)
     return square(supply, 1.0, [timing.reset_end - gap * timing.t_step, *decisions], timing)
 
 
 def square(supply: float, value: float, moments: list[float], timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return the waveforms of a logic signal and its complement, V.
+    """Return the waveforms of a logic signal and its complement as data of a circuit's bench, points (s, V).
 
     They are `value` and its opposite until the first moment, then change at each. value: 0 or 1; moments: s.
     """

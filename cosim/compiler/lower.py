@@ -77,7 +77,8 @@ class Taps:
         return name
 
     def _bit(self, node: Node) -> InputCurrent | Memory:
-        """Return the node itself, if it has two values; else raise MappingError."""
+        """Return the node itself, if it has two values, for which late reads can be lowered; else raise
+        MappingError."""
         where = f"{self.origin}: {node.name} is read late, through shift cells, which hold one bit each"
         match node:
             case InputCurrent(step=1.0) | Memory(tolerance=0.0, most=1):
@@ -111,7 +112,10 @@ def stages_of(network: Network) -> dict[str, int]:
 
 
 def read_until(network: Network) -> dict[str, int | None]:
-    """Return layer -> the last compiled stage for whose decision its inputs count; None where a readout reads it."""
+    """Return, to lower a network by, layer -> the last stage for whose decision its inputs count.
+
+    It is None where a readout reads the layer.
+    """
     stages, found = stages_of(network), dict[str, int | None]()
     for layer in reversed(network.layers):
         if isinstance(layer, RecurrentLayer):
@@ -181,7 +185,7 @@ def has_zeros(network: Network) -> bool:
 
 
 def count_zeros(network: Network) -> int:
-    """Return how many weights of a network to compile are 0, biases not among them."""
+    """Return how many of the weights that the compiler lowers are 0, biases not among them."""
     learned = (layer.arrays().items() for layer in (*network.layers, network.readout))
     weights = (array for arrays in learned for name, array in arrays if name.startswith("weight"))
     return int(sum(array.size - np.count_nonzero(array) for array in weights))

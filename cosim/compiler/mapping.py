@@ -27,7 +27,7 @@ Arrays = Mapping[str, Array]
 
 
 def learned_arrays(network: Network) -> Arrays:
-    """Return the arrays of a network to compile by the name that `Weight.origin` has for each before its brackets."""
+    """Return the arrays that the compiler lowers, by the name that `Weight.origin` has for each before its brackets."""
     layers = {**{layer.name: layer for layer in network.layers}, "readout": network.readout}
     return {f"{name}.{field}": array for name, layer in layers.items() for field, array in layer.arrays().items()}
 
@@ -61,7 +61,7 @@ def explain_weight(graph: Sized, edge: Edge, learned: Arrays, sign: int) -> str:
 
 
 def explain_threshold(wanted: float, learned: float, offset: float) -> str:
-    """Return how the compiler made a threshold of the circuit from the learned one, both in units."""
+    """Explain how the compiler lowered a learned threshold into the design, both in software units."""
     parts = [f"common-mode offset {offset:g} included"] if offset else []
     if abs(wanted - learned - offset) > _SAME:
         parts = [f"learned {learned:g}", *parts, f"{wanted - learned - offset:+.4g} to the middle between candidates"]

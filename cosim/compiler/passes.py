@@ -242,7 +242,10 @@ def _bounds(graph: Lowered) -> tuple[float, float]:
 
 
 def _rounded(value: float, whole: Callable[[float], int]) -> float:
-    """Return a positive value rounded to three digits by `whole`, which is floor or ceil; others as they are."""
+    """Return a bound on the i_unit that the compiler scales by, rounded to three digits by `whole`, floor or ceil.
+
+    Others than positive values are returned as they are.
+    """
     if not 0 < value < math.inf:
         return value
     digit = math.floor(math.log10(value)) - 2
@@ -261,7 +264,7 @@ def _series() -> list[float]:
 
 
 def _apart(one: float, other: float) -> float:
-    """Return by how many e-folds two currents differ."""
+    """Return by how many e-folds two values of i_unit differ, that the compiler may scale by."""
     return abs(math.log(one / other)) if 0 < one < math.inf else math.inf
 
 

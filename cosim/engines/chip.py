@@ -50,7 +50,7 @@ def _trimmed(factors: object, pins: list[float]) -> SchmittFactors:
 
 
 def drawn_values(chip: Chip) -> Drawn:
-    """Return what an engine applies to each transistor on a chip: name -> (threshold shift in V, factor of beta)."""
+    """Return the deviations to run a chip's transistors with: name -> (threshold shift in V, factor of beta)."""
     pairs = zip(chip.vt_shift.tolist(), chip.beta_factor.tolist(), strict=True)
     return dict(zip((device.name for device in chip.devices), pairs, strict=True))
 

@@ -45,19 +45,19 @@ class Waveforms:
     probes: Mapping[Probe, Array]
 
     def voltage(self, net: str) -> Array:
-        """Return the simulated voltage of a net, V."""
+        """Read a net's voltage from the waveforms that a simulator returned, V."""
         return self.probes[Voltage(net)]
 
     def through(self, source: str) -> Array:
-        """Return the simulated current through a voltage source from its first net to its second, A."""
+        """Read from a simulator's waveforms the current in a voltage source from its first net to its second, A."""
         return self.probes[Current(source)]
 
     def delivered(self, source: str) -> Array:
-        """Return the simulated current that a voltage source delivers out of its first net, A."""
+        """Read from a simulator's waveforms the current that a voltage source delivers out of its first net, A."""
         return -self.probes[Current(source)]
 
     def drain(self, device: str) -> Array:
-        """Return the size of a transistor's simulated drain current, A."""
+        """Read from a simulator's waveforms the size of a transistor's drain current, A."""
         return np.abs(self.probes[DrainCurrent(device)])
 
 

@@ -129,10 +129,11 @@ def _sealed(rows: str, design: Design) -> bytes:
 def _rows(
     folder: Path, name: str, option: str, fields: tuple[str, ...], design: Design
 ) -> list[tuple[list[str], list[float]]]:
-    """Return the texts and the numbers of each row of a drawn mask's table that `_whose` stands above.
+    """Read back a table of what was drawn on a mask or extracted from it: the texts and the numbers of each row.
 
-    Those of `fields` that are quantities are finite numbers. Raises InputError with `option` where there is no such
-    table, and with the file where it is damaged, of another network, or of other columns.
+    It stands under the line of `_whose`. Those of `fields` that are quantities are finite numbers. Raises InputError
+    with `option` where there is no such table, and with the file where it is damaged, of another network, or of other
+    columns.
     """
     path = folder / name
     if not is_file(path):

@@ -27,7 +27,10 @@ class Coded:
 
 
 def automaton_in(network: Network) -> Automaton | None:
-    """Evaluate a trained network in software to read back, as data, the automaton in it; None without one; see `coded_in`."""
+    """Evaluate a trained network in software to read back, as data, the automaton in it; None without one.
+
+    See `coded_in`.
+    """
     found = coded_in(network)
     return None if found is None else found.automaton
 
@@ -49,7 +52,7 @@ def coded_in(network: Network) -> Coded | None:
 
 
 def _is_closed(network: Network) -> bool:
-    """Tell whether a trained network's layers keep only their states, and its readout reads these alone, its input symbols."""
+    """Tell whether a trained network's layers keep only cells' states, read symbols, and decide by the cells alone."""
     cells = {layer.name for layer in network.recurrent_layers}
     keeps = all(late.frames == 1 and late.signal in cells for late in network.late.values())
     decides = set(network.readout.sources) <= cells and network.readout.pooling == "last"

@@ -108,8 +108,10 @@ def read_page(folder: Path) -> Page:
 
 
 def check_same(pages: Sequence[tuple[Path, Page]]) -> None:
-    """Raise InputError that names two folders whose kept pages, as they are of different networks or cells, cannot be
-    joined."""
+    """Check that pages are about one network or cell, so that one page in the common style can show them all.
+
+    Raises InputError that names two folders whose kept pages are not.
+    """
     (first, wanted), *others = pages
     for folder, page in others:
         if page.subject != wanted.subject:

@@ -374,7 +374,7 @@ class _Table:
         return float(value[0]), float(value[1])
 
     def rule(self, key: str, scale: float) -> Rule:
-        """Return what a technology's file describes as a rule of the process: its foundry name, and its value times `scale`.
+        """Return a rule of the process that a technology's file describes: its foundry name, and value times `scale`.
 
         The value is rounded. Raises InputError.
         """

@@ -422,7 +422,7 @@ def model_card(section: LibrarySection, device: str, drawn: DrawnTransistor, nam
 
 
 def _deviate(numbers: dict[str, float], instance: dict[str, str], values: Parameters) -> None:
-    """Add the threshold shift that a foundry's library gives a device to its model card, and multiply its mobility in."""
+    """Add the threshold shift of a device in a foundry's library to its model card, and multiply its mobility in."""
     shift = sum(values.evaluate(instance[key]) for key in _SHIFTS if key in instance)
     mobility = values.evaluate(instance.get("mulu0", "1"))
     for key, changed, word in (("vth0", shift != 0, "delvto"), ("u0", mobility != 1, "mulu0")):
@@ -528,7 +528,7 @@ def _covers(where: str, model: _Model, values: Parameters, drawn: DrawnTransisto
 
 
 def _read_model(text: str) -> _Model:
-    """Parse a device model of a foundry's library, `name kind a=1 b=2`, where parentheses may enclose the parameters."""
+    """Parse a device model of a foundry's library, `name kind a=1 b=2`, with or without parentheses."""
     found = _MODEL.match(text)
     name, kind, body = found.groups() if found else (text.strip(), "", "")
     return _Model(name, kind, _assignments(body[1:-1] if body.startswith("(") and body.endswith(")") else body))

@@ -17,7 +17,7 @@ MAX_RISE = 8e-9  # A; end of the calibrated range
 
 
 def units_for(grid: float | None) -> int:
-    """Return how many unit devices of a technology stand for 1.0 so that a grid of weights is exact, at most MAX_UNITS."""
+    """Return how many unit devices of a technology for 1.0 make a grid of weights exact, at most MAX_UNITS."""
     return DEFAULT_UNITS if grid is None else max(1, min(MAX_UNITS, round(1 / grid)))
 
 
@@ -48,5 +48,5 @@ class BuildLimits:
 
 
 def limits_at(i_unit: float, units: int) -> BuildLimits:
-    """Return the limits of what a technology's devices can make, with `i_unit` ampere for 1.0 and `units` of them a weight."""
+    """Return the limits of a technology's devices, with `i_unit` ampere for 1.0 and `units` devices for weight 1."""
     return BuildLimits(MIN_WIDTH / i_unit, MIN_FALL / i_unit, MAX_RISE / i_unit, MAX_COUNT / units)

@@ -175,8 +175,8 @@ def range_excess(states: Tensor, start: Tensor, range_max: float) -> Tensor:
 def circuit_limits(grid: float | None) -> BuildLimits:
     """Return the limits within which to train a network that fits a circuit, in software units, at default options.
 
-    grid: of its weights. The compiler moves a threshold to the middle of the gap of its candidate, which is up to a step of the grid: the
-    highest one leaves half a step.
+    grid: of its weights. The compiler moves a threshold to the middle of the gap of its candidate, which is up to a
+    step of the grid: the highest one leaves half a step.
     """
     found = limits_at(I_UNIT, units_for(grid))
     return replace(found, upper=found.upper - (grid or 0.0) / 2, weight=min(W_MAX, found.weight))

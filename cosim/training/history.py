@@ -125,8 +125,8 @@ EXTRA = install_command("tensorboard")
 def writing_board(folder: Path | None) -> Generator[Passing | None, None, None]:
     """Yield a function that writes a training's curves while it iterates, for TensorBoard, a subfolder per seed.
 
-    It is None for None. A training that is resumed adds the points from there on. The files hold times and are no results. Raises
-    MissingToolError where tensorboard is not installed, InputError where the folder cannot be written.
+    It is None for None. A training that is resumed adds the points from there on. The files hold times and are no
+    results. Raises MissingToolError where tensorboard is not installed, InputError where the folder cannot be written.
     """
     if folder is None:
         yield None

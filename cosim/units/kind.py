@@ -123,16 +123,16 @@ class CellDevices:
     roles: Mapping[tuple[str, Role], str]
 
     def device(self, role: Role, block: str = "") -> str:
-        """Return, for the mismatch effects of a kind of recurrent unit, its transistor of a role, in a block of it or not."""
+        """Return a unit's transistor of a role, in a block of its cell or not, for its kind's mismatch effects."""
         return self.roles[instance(f"cell_{net(self.name)}{block and '.'}{block}"), role]
 
     def bias_diode(self, pin: str) -> str:
-        """Return, for the mismatch effects of a kind of recurrent unit, the transistor that is the diode of its bias pin."""
+        """Return the transistor that is the diode of a unit's bias pin, for its kind's mismatch effects."""
         return self.roles[instance(pin), "bias"]
 
     @property
     def candidate_diode(self) -> str:
-        """Return, for the mismatch effects of a kind of recurrent unit, the transistor that is its candidate diode."""
+        """Return the transistor that is a recurrent unit's candidate diode, for its kind's mismatch effects."""
         return self.roles[instance(f"cand_{net(self.name)}"), "candidate"]
 
     def comparator_effect(self, side: str, current: float, comparator: str, pin: str) -> Effect:

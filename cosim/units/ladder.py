@@ -78,7 +78,7 @@ class Ladder(ThresholdUnit):
 
     @property
     def most(self) -> int:
-        """Return the highest state of the ladder, a kind of recurrent unit: all its Schmitt triggers, the rungs, are on."""
+        """Return the highest state of the ladder, a kind of recurrent unit: its rungs, Schmitt triggers, are all on."""
         return self.rungs
 
     @property

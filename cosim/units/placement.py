@@ -33,7 +33,7 @@ class Sources:
     zeros: Array
 
     def weights_on_currents(self, weight: Array, bias: Array) -> tuple[Array, Array]:
-        """Return a recurrent unit's weight (rows, sources) and bias (rows,) as its kind lowers them: on currents, not values."""
+        """Return weight (rows, sources) and bias (rows,) as every kind of unit lowers them: on currents, not values."""
         return weight * self.gains, bias + weight @ self.zeros
 
 

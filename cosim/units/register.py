@@ -115,7 +115,7 @@ class LevelFit:
         return i_turn + float(np.interp(i_turn, self.turns, self.shifts))
 
     def solve(self, value: float) -> float:
-        """Return the current of the register, a kind of recurrent unit, with which its level turns at this value, ampere."""
+        """Return the current with which the register, a kind of recurrent unit, turns a level at this value, ampere."""
         i_turn = value
         for _ in range(_STEPS):
             i_turn += value - self.value(i_turn)

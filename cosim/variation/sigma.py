@@ -187,7 +187,7 @@ class WeightedRows:
 
     @property
     def added(self) -> Values:
-        """Return, for the device noise of transistors, the sum of the sizes of rows' currents, sum |t_j|, (..., outputs)."""
+        """Return what device noise grows with: the sum of the sizes of rows' currents, sum |t_j|, (..., outputs)."""
         return abs(self.x) @ abs(self.weight).T
 
 

@@ -252,8 +252,10 @@ def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> Non
 
 
 def check_json(path: Path | None) -> None:
-    """Raise InputError where a verb could not write figures to its --json file, or would replace what is no JSON
-    object."""
+    """Check the option --json, which compare, power and other verbs share, before their work.
+
+    Raises InputError where figures could not be written to the file, or would replace what is no JSON object.
+    """
     from cosim.base.claim import check_replaceable, starts_with
 
     if path is not None:

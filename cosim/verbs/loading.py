@@ -163,10 +163,10 @@ OXIDE = 3.45e-11  # F/m; permittivity of silicon dioxide
 
 
 def slowest_line(design: Design, condition: Condition | None = None) -> tuple[str, float, float]:
-    """Find the line that limits the frame, at the temperature of the condition, as compile and other verbs warn of it.
+    """Find the line of which `cosim compile` and other verbs warn where frames are too short, as it limits them.
 
-    Returns the feature or unit whose line it is, its capacitance in F, and the shortest frame that it allows in s. A
-    time ramp never falls, so its line counts for none.
+    Returns the feature or unit whose line it is, its capacitance in F, and the shortest frame that it allows in s, at
+    the temperature of the condition. A time ramp never falls, so its line counts for none.
     """
     loads, features = gate_loads(design, condition), design.network.encoding.features
     lines = {
@@ -184,8 +184,10 @@ def slowest_line(design: Design, condition: Condition | None = None) -> tuple[st
 
 
 def gate_loads(design: Design, condition: Condition | None = None) -> dict[str, float]:
-    """Return net -> capacitance of the weak-inversion gates on it, F, for the warning of compile and other verbs about
-    slow lines."""
+    """Return net -> capacitance of its gates, F, by which `cosim compile` and other verbs warn of short frames.
+
+    The gates are in weak inversion.
+    """
     technology, found = (condition or design.nominal).technology, defaultdict(float)
     densities = {
         polarity: OXIDE / oxide_thickness(technology, polarity) * (1 - 1 / technology.device(polarity).slope_factor)

@@ -23,7 +23,10 @@ def origins(design: Design, made_with: Mapping[str, str] = {}) -> dict[str, str]
 
 
 def calibration_origins(calibration: Calibration, made_with: Mapping[str, str]) -> dict[str, str]:
-    """Return hashes and versions for a page without a network. made_with: name of what ran -> its version."""
+    """Return hashes and versions for the page of `cosim characterize`, which has no network.
+
+    made_with: name of what ran -> its version.
+    """
     measured = f"{calibration.fingerprint}, measured with {calibration.simulator}"
     return {"calibration": measured, **made_with, "cosim": __version__}
 

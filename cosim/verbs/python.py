@@ -230,22 +230,22 @@ class ChipsResult(_Shown):
 
 
 def load(path: str | PathLike[str], ranges_from: Data = None) -> TrainedNetwork:
-    """Load the trained network in a .pt or .npz file; `ranges_from` has samples that show which states its ladders must
-    hold.
+    """Load a trained network from a .pt or .npz file, to compile it, and then to compare it or to vary its chips.
 
-    Raises InputError when it cannot be read, NetworkError when it is no sound network.
+    `ranges_from` has samples that show which states its ladders must hold. Raises InputError when it cannot be read,
+    NetworkError when it is no sound network.
     """
     network = load_ranged(Path(path), None if ranges_from is None else Path(ranges_from))
     return TrainedNetwork(network, str(path))
 
 
 def run(verb: str, *arguments: object, fresh: bool = False, **options: object) -> "Result":
-    """Run a verb of the command line, which writes its folder, and return its figures and its page; prints nothing.
+    """Run a verb, such as power or explore, into its folder; return the figures and the page that answer its question.
 
-    arguments, options: those of the command line by their long names with underscores, such as `t_step`; text is read
-    as there, "10m". With `fresh` a verb that goes on with what it has kept begins anew. Raises CosimError where the
-    command line ends without results; `fault` of the result is None, or what it complains about where it ends
-    with exit status 1: empty where the page says it.
+    Nothing is printed. arguments, options: those of the command line by their long names with underscores, such as
+    `t_step`; text is read as there, "10m". With `fresh` a verb that goes on with what it has kept begins anew. Raises
+    CosimError where the command line ends without results; `fault` of the result is None, or what it complains about
+    where it ends with exit status 1: empty where the page says it.
     """
     from click import Group
 
@@ -268,7 +268,10 @@ def run(verb: str, *arguments: object, fresh: bool = False, **options: object) -
 
 
 def verb_function(name: str) -> "Callable[..., Result]":
-    """Return a verb, such as compile or power, as a Python function: options as parameters, help text as docstring."""
+    """Return a verb, such as compile or power, as a Python function that answers its question with figures and page.
+
+    Options are parameters, the help text is the docstring.
+    """
     from cosim.cli import load_verb
     from cosim.cli.verb import describe_call
 

@@ -106,7 +106,10 @@ def printed(probe: Probe) -> str:
 
 
 def _nearest_version(version: str) -> str:
-    """sp_bsim4v8 knows 4.8 and what corrected it; an older card runs as 4.8.0."""
+    """Return the model version to write on a device card in a circuit's text for VACASK.
+
+    sp_bsim4v8 knows 4.8 and what corrected it; an older card runs as 4.8.0.
+    """
     return version if re.fullmatch(r"4\.8(\.[0-3])?", version) else "4.8.0"
 
 

@@ -206,7 +206,7 @@ def _standard_normal(key: Any, point: Any, source: Any) -> float:
 
 @jit
 def _mix_bits(value: Any) -> Any:
-    """Return SplitMix64's finaliser of a number of 64 bits."""
+    """Return SplitMix64's finaliser of a number of 64 bits, by which the batched engine hashes its noise."""
     value = (value ^ (value >> _SHIFT_1)) * _MULTIPLIER_1
     value = (value ^ (value >> _SHIFT_2)) * _MULTIPLIER_2
     return value ^ (value >> _SHIFT_3)

@@ -147,7 +147,10 @@ def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technol
 
 
 def _put(values: dict[Any, Factor], key: Key, place: int | None, factor: float) -> None:
-    """Put a factor into `values`, or with a place append it to the factors under its key, which come in order."""
+    """Put a factor of the behavioral engine's currents into `values`, or with a place append it to those under its key.
+
+    Factors with a place come in order.
+    """
     earlier = values.get(key, ())
     values[key] = (*earlier, factor) if place is not None and isinstance(earlier, tuple) else factor
 

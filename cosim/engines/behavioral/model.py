@@ -71,14 +71,17 @@ def _at(now: States, first: int, *, arrived: bool) -> States:
 
 
 def _update(trace: BehavioralTrace, node: Memory, *, decided: bool) -> NDArray[np.int16]:
-    """Return 1 where the last decision of a memory changed its state, else 0: (n, time)."""
+    """Return 1 where the last decision of a memory in a behavioral run changed its state, else 0: (n, time)."""
     now = trace.states[node.name]
     changed = (now != _at(now, node.start, arrived=False)).astype(np.int16)
     return changed if decided else later(changed, 1, 0)
 
 
 def _moments(graph: Sized, closes: Sequence[float]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return when each memory decides and when its state changes, fraction of a frame: a pulsed one's in its pulse."""
+    """Return when each memory of a behavioral run decides and when its state changes, fraction of a frame.
+
+    A pulsed one's changes in its pulse.
+    """
     memories = list(graph.memories)
     decides = {node.name: closes[node.stage] for node in memories}
     waits = {node.name: PULSE_BEGIN if unit_of(node).updates_in_pulse else 0.0 for node in memories}
@@ -102,7 +105,7 @@ def _cell_current(
 
 
 def _block_currents(design: Design, trace: BehavioralTrace) -> dict[str, Array]:
-    """Supply current, (n, time) in ampere, of every block but bias and cells."""
+    """Compute from a behavioral run the supply current, (n, time) in ampere, of every block but bias and cells."""
     graph, push, around = design.graph, design.calibration.mirror.push, design.assembly.around
     current, nothing = trace.currents, np.zeros(trace.readout.shape[:2])
     sources = graph.of(InputCurrent, UnitCurrent, Pedestal)
@@ -134,7 +137,7 @@ def _compared(graph: Sized, trace: BehavioralTrace, push: float) -> Array:
 
 
 def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
-    """Return the sum of the positive terms of a row, ampere, (n, time)."""
+    """Compute from a behavioral run the sum of the positive terms of a row, ampere, (n, time)."""
     total = np.zeros(trace.readout.shape[:2])
     for source, _ in graph.into(name):
         mirror = graph.mirrors[source, name]
@@ -144,7 +147,7 @@ def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
 
 
 def _output_current(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
-    """Return the current that an output pulls, or the one that it pushes if that is more, ampere, (n, time)."""
+    """Compute from a behavioral run the current that an output pulls, or pushes if that is more, ampere, (n, time)."""
     return _pulled(graph, name, trace) + np.maximum(-trace.currents[name], 0.0)
 
 
@@ -226,7 +229,7 @@ def supply_current(design: Design, frames: int = 8) -> float:
 
 
 def around_currents(assembly: Assembly, pins: Mapping[str, float]) -> dict[str, float]:
-    """Return block around the network -> the constant current that the behavioral engine adds to its power for it, A.
+    """Return the constant currents that the behavioral engine's power has beside the network's: block around it -> A.
 
     pins: current of each bias pin, A.
     """

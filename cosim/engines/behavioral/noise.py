@@ -303,7 +303,10 @@ def _ends(mos: Mos, device: DeviceNoise) -> list[tuple[str, float]]:
 
 
 def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[str, float]) -> tuple[float, float]:
-    """Return the capacitance of a memory's candidate, F, and of the net behind its sample gate."""
+    """Return, for a behavioral run with noise, the capacitances of a memory's candidate and the net behind its sample gate.
+
+    They are in F. Raises InputError for a unit that does not sample its candidate.
+    """
     if not unit_of(node).samples_candidate:
         raise InputError(
             f"{node.name} holds an analog state, and noise is modelled where a sample gate "

@@ -73,10 +73,10 @@ def decided_by(
 
 
 def devices_of(technology: Technology, fit: NoiseFit, units: int, *, chips: bool) -> SigmaParts:
-    """Return the deviations by noise, as the behavioral engine's equations have it, and by what calibration leaves,
-    with `chips` by mismatch as well.
+    """Evaluate the behavioral engine's equations for what makes decisions spread: noise and what calibration leaves.
 
-    A training counts by them. units: unit devices per weight 1.0. Raises InputError for a technology without mismatch.
+    With `chips` mismatch is added. A training counts by them. units: unit devices per weight 1.0. Raises InputError for
+    a technology without mismatch.
     """
     mismatch = derive_mismatch(technology, 1 / units) if chips else None
     return SigmaParts(units, left_by(technology.name), training_noise(technology, fit), mismatch)
@@ -146,7 +146,7 @@ class _Study:
         return np.where(was_on, on, off), edge, rise
 
     def lines(self, node: ThresholdUnit) -> tuple[Array, ...]:
-        """Return the threshold and width currents of a cell in a behavioral trace, ampere, where beta flows into them.
+        """Return the threshold and width currents of a cell in a behavioral run, ampere, where beta flows into them.
 
         It is empty where none does.
         """

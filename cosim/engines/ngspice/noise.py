@@ -75,8 +75,12 @@ def net_noise(
 
 
 def held_noise(design: Design, x: Array, frame: int) -> tuple[dict[str, Spectrum], dict[str, float]]:
-    """Return memory -> noise of its hold node, before the last decision of a frame of a raw sample x (time, features);
-    and net -> V there. Raises SimulationError where ngspice fails, MissingToolError without it."""
+    """Run ngspice for the noise of memories' hold nodes before the last decision of a frame of a raw sample x (time,
+    features).
+
+    Returns memory -> noise, and net -> V there. Raises SimulationError where ngspice fails, MissingToolError without
+    it.
+    """
     circuit, voltages = held_circuit(design, x, frame)
     latches = sorted({net for shown in design.assembly.decisions.values() if isinstance(shown, tuple) for net in shown})
     rails = ["vdd" if voltages[net] > design.technology.supply / 2 else "0" for net in latches]
@@ -88,8 +92,10 @@ def held_noise(design: Design, x: Array, frame: int) -> tuple[dict[str, Spectrum
 
 
 def held_circuit(design: Design, x: Array, frame: int) -> tuple[Circuit, dict[str, float]]:
-    """Return the flat circuit with its sources fixed just before a frame's last decision, and net -> V at that moment.
-    Raises SimulationError where it cannot be simulated."""
+    """Run ngspice until just before a frame's last decision, for the noise of that moment.
+
+    Returns the flat circuit with its sources fixed, and net -> V. Raises SimulationError where it cannot be simulated.
+    """
     timing = Timing()
     at = timing.start + (frame + timing.closes(len(design.assembly.clocks))[-1] - BEFORE) * timing.t_step
     bench = inference_bench(design, x)
@@ -106,7 +112,7 @@ def held_circuit(design: Design, x: Array, frame: int) -> tuple[Circuit, dict[st
 
 
 def _still(element: Element, at: float) -> Element:
-    """Return a source fixed at its value at a moment, s; other elements are returned as they are."""
+    """Return a source fixed at its value at a moment, s, for a noise run in ngspice; other elements as they are."""
     if not (isinstance(element, Source) and isinstance(element.value, tuple)):
         return element
     points = np.array(element.value, dtype=np.float64)  # (count, 2): time and value
@@ -114,6 +120,6 @@ def _still(element: Element, at: float) -> Element:
 
 
 def hold_net(circuit: Circuit, candidate: str) -> str:
-    """Return the net whose noise ngspice is run for: the one behind the sample gate of a candidate's net."""
+    """Return the net at which a run of ngspice reads the noise: the one behind the sample gate of a candidate's net."""
     gates = (mos for mos in circuit.elements if isinstance(mos, Mos) and mos.role == "switch")
     return next(mos.drain for mos in gates if mos.source == candidate)

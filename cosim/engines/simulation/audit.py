@@ -99,7 +99,7 @@ def audit_samples(ran: AuditableRun, count: int, progress: Progress) -> Audit:
 
 
 def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progress) -> Audit:
-    """Audit an engine's samples at these places against ngspice."""
+    """Run an engine's samples at these places in ngspice, too, and count the states that differ."""
     design, run, chosen = ran.design, ran.run, ran.test_set.select(places)
     there = run.standing(design)
     benches = list(sample_benches(design, chosen, run))
@@ -109,7 +109,10 @@ def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progres
 
 
 def audit_conditions(runs: Sequence[AuditableRun], count: int, progress: Progress) -> Audit:
-    """Audit `count` samples of several engine runs against ngspice, each in its own condition."""
+    """Run `count` samples of several engine runs in ngspice, too, and count the states that differ.
+
+    Each runs in its own condition.
+    """
     first = np.cumsum([0, *(len(ran.outcomes) for ran in runs)])
     places = choose(np.concatenate([ran.certainty for ran in runs]), count, seed=0)
     found: list[Audit] = []
@@ -159,7 +162,10 @@ def tie_limit(design: Design, condition: Condition | None = None) -> float:
 def judge(
     design: Design, found: Sequence[Outcome], others: Sequence[Outcome], condition: Condition | None = None
 ) -> Audit:
-    """Compare an engine's outcomes with those of ngspice for the same benches, in this condition, None for nominal."""
+    """Count the states that differ between an engine's outcomes and those of ngspice for the same benches.
+
+    All are in this condition, None for nominal.
+    """
     limit, allowed = tie_limit(design, condition), tolerances(design.graph)
     near = HOVERING * design.nominal.technology.supply
     pairs = [

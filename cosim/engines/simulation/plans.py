@@ -42,7 +42,7 @@ def supply_source(block: str) -> str:
 
 
 def meter(bench: Bench, assembly: Assembly | None = None) -> Bench:
-    """Return an inference testbench, metered: without subcircuits, one supply source for each block of the assembly.
+    """Return a testbench in which a simulator meters power: flat, one supply source for each block of the assembly.
 
     The default is BLOCKS. The bench saves the currents of these sources and of the reset as well.
     """
@@ -145,7 +145,7 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing(), condition:
 
 
 def _readout_stage(design: Design, supply: float) -> list[tuple[Meter, float]]:
-    """Return the meters that read from a simulation the power that outputs push, each with its voltage.
+    """Return the meters by which a simulator's waveforms give the power that outputs push, each with its voltage.
 
     The testbench's virtual ground hands that current back to V_DD; a real stage sinks it to ground.
     """

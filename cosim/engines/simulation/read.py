@@ -190,7 +190,7 @@ def _latch(shown: Shown, volts: Mapping[str, Array], plan: ReadPlan) -> Array:
 
 
 def drawn_power(waves: Waveforms, supplies: Sequence[tuple[Meter, float]]) -> Array:
-    """Compute the power that these sources deliver at each of the simulator's steps, watt."""
+    """Read from a simulator's waveforms the power that these sources deliver at each of its steps, watt."""
     shape = next(iter(waves.probes.values())).shape
     return sum((volt * _current(waves, meter) for meter, volt in supplies), np.zeros(shape))
 

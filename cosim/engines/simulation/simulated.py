@@ -125,7 +125,10 @@ def simulate_samples(
 def meter_samples(
     design: Design, test_set: TestSet, run: Run = Run(), progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
-    """Run samples in a run's simulator with a supply for each block; outcomes hold what `metered_plan` asks for."""
+    """Run many samples in a simulator, in testbenches with a supply for each block.
+
+    Outcomes hold what `metered_plan` asks for.
+    """
     benches = [meter(bench, design.assembly) for bench in sample_benches(design, test_set, run)]
     there = run.standing(design)
     plans = [metered_plan(design, int(length), run.timing, there) for length in test_set.lengths]

@@ -64,9 +64,9 @@ class UndecidedChips:
 
 
 def find_undecided(ran: AuditableRun, progress: Progress) -> Undecided:
-    """Count the decisions that the engine's error could turn, in a simulated run with measured margins.
+    """Run some samples of an engine's run again, with smaller steps, and count the decisions that its error could turn.
 
-    Half of the samples that it repeats are the least certain.
+    The run has measured margins. Half of the samples that it repeats are the least certain.
     """
     design, run, outcomes, certainty = ran.design, ran.run, ran.outcomes, ran.certainty
     places = choose(certainty, REPEATED, seed=1)
@@ -92,7 +92,7 @@ def find_undecided(ran: AuditableRun, progress: Progress) -> Undecided:
 
 
 def tighter_benches(design: Design, few: TestSet, run: Run) -> tuple[list[Bench], list[ReadPlan]]:
-    """Return the benches of samples for a simulation with steps that may err less, and the plans that read them.
+    """Return the testbenches of samples, to run in a simulator with steps that may err less, and plans to read them.
 
     Margins are included.
     """
@@ -118,7 +118,8 @@ def _tighter(bench: Bench) -> Bench:
 
 
 def _apart(one: Outcome, other: Outcome) -> Array:
-    """Return how much margins of two runs of an engine differ, ampere, in frames before which all states are equal."""
+    """Return how much margins of two simulator runs of a sample differ, ampere, in frames before which all states are
+    equal."""
     if not (isinstance(one, Inference) and isinstance(other, Inference)):
         return np.empty(0)
     differs = (one.states != other.states).any(axis=1)

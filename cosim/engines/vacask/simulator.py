@@ -41,7 +41,7 @@ class Vacask:
     lanes: int = 1
 
     def write(self, bench: Bench) -> str:
-        """Return the deck of a bench for VACASK."""
+        """Return the deck of a bench as this engine gives it to VACASK's process."""
         return format_bench(bench)
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:

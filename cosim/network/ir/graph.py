@@ -141,7 +141,7 @@ class Sized(Scaled):
     steered: Mapping[Edge, float]
 
     def half(self, name: str) -> float | None:
-        """Return from a network's graph of currents a node's threshold as a symbol, ampere; None where no comparator is.
+        """Return from a network's graph of currents a node's symbol threshold, ampere; None without a comparator.
 
         It is half of the signal's level, over the pedestal.
         """

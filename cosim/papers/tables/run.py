@@ -175,7 +175,7 @@ _FACTS = ("settings", "what differs")
 
 
 def table_text(rows: Sequence[FinishedExperiment]) -> list[str]:
-    """Format a published table of a paper in columns, with what its models reach here, and the settings of rows below."""
+    """Format a paper's published table, with what its models reach here, as columns; settings of the rows below."""
     cells = [_HEADS, *(line for row in rows for line in _lines(row))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
@@ -200,7 +200,7 @@ def table_page(table: PaperTable, command: str, rows: Sequence[FinishedExperimen
 
 
 def _lines(row: FinishedExperiment) -> list[tuple[str, ...]]:
-    """Return a row of a paper's table as cells of text, a line for each figure as published and as its model has it here."""
+    """Return a row of a paper's table as cells of text: each published figure, and what the model reaches here."""
     seeds = str(len(row.seeds)) if row.seeds else "-"
     facts = (seeds, f"{row.parameters}", _range(row.iterations), _range([round(one) for one in row.seconds]))
     if not any(row.iterations):

@@ -87,7 +87,10 @@ def place(count: int, labels: Mapping[Pair, float], start: int) -> AutomatonDraw
 
 
 def _placements(count: int, pairs: Sequence[Pair], start: int) -> Iterator[Array]:
-    """Yield placements of the centres, (states, 2), in any scale."""
+    """Yield placements of the states' centres in the picture that `cosim automaton` draws, (states, 2).
+
+    They are in any scale.
+    """
     ways: nx.DiGraph[int] = nx.DiGraph()
     ways.add_nodes_from(range(count))
     ways.add_edges_from(pairs)

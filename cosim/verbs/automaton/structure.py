@@ -30,9 +30,10 @@ class CircuitSize:
 
 
 def forms(automaton: Automaton, task: str) -> list[CircuitSize]:
-    """Return an automaton's forms, the one-hot one, then the others whose readout works, the smallest first.
+    """Return the forms of an automaton's circuit that the verb `cosim automaton` reports with their sizes.
 
-    Raises InputError as `network_of`.
+    The one-hot one is first, then the others whose readout works, the smallest first. Raises InputError as
+    `network_of`.
     """
     one_hot = network_of(automaton, task)
     plain, *others = products(automaton)
@@ -58,10 +59,11 @@ def _form(words: str, network: Network) -> CircuitSize:
 
 
 def tour(automaton: Automaton, longest: int) -> list[Whole]:
-    """Return test strings that `cosim automaton` writes, of at most `longest` symbols, that take every transition.
+    """Return the test strings among the results of the verb `cosim automaton`, which take every transition.
 
-    A string goes on to the nearest transition that is left, and ends where none can be reached or it would be too long.
-    A transition that is farther than `longest` from the start is taken by a string of its own, as long as it must be.
+    Each is of at most `longest` symbols. It goes on to the nearest transition that is left, and ends where none can be
+    reached or it would be too long. A transition that is farther than `longest` from the start is taken by a string of
+    its own, as long as it must be.
     """
     left = {(state, symbol) for state in range(len(automaton.states)) for symbol in range(len(automaton.symbols))}
     found: list[Whole] = []
@@ -78,8 +80,8 @@ def tour(automaton: Automaton, longest: int) -> list[Whole]:
 
 
 def _way(automaton: Automaton, start: int, left: set[tuple[int, int]]) -> list[int]:
-    """Return, for the test strings of `cosim automaton`, the shortest from a state whose last transition is among those
-    left; empty without one."""
+    """Return, for the test strings among the results of the verb `cosim automaton`, the shortest way to a transition in
+    `left`; empty without one."""
     ways, waiting = {start: list[int]()}, deque([start])
     while waiting:
         state = waiting.popleft()

@@ -11,7 +11,10 @@ from cosim.verbs.calibrate.measure import Progress, measure_calibration
 
 
 def shipped_path(technology: str, units: int) -> Path:
-    """Return the path of that result of `cosim calibrate` that comes with the package, whether it exists or not."""
+    """Return the path at which the package has a result of the verb `cosim calibrate`, so that users need not run it.
+
+    The file may not exist.
+    """
     return models_path() / "devices" / cached_name(technology, units)
 
 

@@ -129,13 +129,16 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
 
 
 def _numbers(card: ModelCard) -> dict[str, object]:
-    """Return what a calibration's fingerprint has of a device card: type, version and parameters, by name."""
+    """Return what `cosim calibrate` hashes of a device card: type, version and parameters, by name."""
     version = {"version": card.version} if card.version else {}
     return {"type": f"{card.polarity}mos", **version, **card.parameters}
 
 
 def _plain(value: object) -> object:
-    """Data without comments, ready for JSON; a dataclass under its name, numbers at 12 digits, no technology."""
+    """Return what `cosim calibrate` hashes as data without comments, ready for JSON.
+
+    A dataclass is under its name, numbers have 12 digits, and there is no technology.
+    """
     if is_dataclass(value):
         held = ((field.name, getattr(value, field.name)) for field in fields(value))
         kept = {name: _plain(found) for name, found in held if name not in _LEFT_OUT}

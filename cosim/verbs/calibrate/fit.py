@@ -14,7 +14,10 @@ def fit_relative(terms: Array, values: Array) -> tuple[tuple[float, ...], float]
 
 
 def find_crossings(time: Array, values: Array, level: float) -> list[float]:
-    """Return the times at which values pass a level, either way; linear between samples."""
+    """Return the times at which a cell that `cosim calibrate` measures passes a level, either way.
+
+    Values are linear between samples.
+    """
     above = values > level
     found = []
     for i in np.flatnonzero(above[1:] != above[:-1]):

@@ -51,8 +51,10 @@ def _file(technology: Technology) -> str:
 
 
 def noise_fingerprint(technology: Technology) -> str:
-    """Return the fingerprint of a noise calibration, a hash of the cards, the sizes and the conditions that the figures
-    follow from."""
+    """Return the hash by which `cosim calibrate` knows whether it must measure noise again.
+
+    It is of the cards, the sizes and the conditions that the figures follow from.
+    """
     circuits = {kind: _circuit(technology, kind) for kind in KINDS}
     cards = device_cards(technology, set().union(*map(device_sizes, circuits.values()))).cards
     content = {

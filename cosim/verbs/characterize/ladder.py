@@ -103,7 +103,7 @@ class LadderTrace:
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        """Return the steps at whose end any rung is not what software says, (steps,) bool."""
+        """Return the steps, (steps,) bool, at whose end `cosim characterize` finds a rung wrong against software."""
         rungs = np.arange(self.states.shape[1])
         return (self.sampled != (rungs < self.expected[:, None])).any(axis=1)
 

@@ -46,7 +46,10 @@ def latency(lengths: NDArray[np.int64], t_step: float) -> float:
 
 
 def gate_area(design: Design) -> float:
-    """Return the area that `cosim compare` reports: transistors and capacitors as drawn, um2, no wells or wires."""
+    """Return the area among the results of `cosim compare`, um2.
+
+    It is that of transistors and capacitors as drawn, without wells or wires.
+    """
     return 1e12 * sum(gates + capacitors for gates, capacitors in block_areas(design).values())
 
 

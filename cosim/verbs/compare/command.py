@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def _compared() -> tuple[Entry, ...]:
-    """Return the engines that the behavioral one is compared with."""
+    """Return the engines that an option of `cosim compare` takes, to compare the behavioral one with."""
     return tuple(entry for entry in engines() if entry.name != BEHAVIORAL)
 
 

@@ -272,7 +272,7 @@ def _share(found: Interval, digits: int) -> str:
 
 
 def _hundredfold(found: Interval, form: str, unit: str = "") -> str:
-    """Format a hundred times a mean, in a unit, with its interval where it has one."""
+    """Format for the page of `cosim compare` a hundred times a mean, in a unit, with its interval if it has one."""
     mean = f"{100 * found.mean:{form}}{unit}"
     if found.low is None or found.high is None:
         return mean

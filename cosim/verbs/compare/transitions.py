@@ -73,7 +73,10 @@ def find_transitions(design: Design, test_set: TestSet, outcomes: Sequence[Outco
 
 
 def count_transitions(coded: Coded, strings: Sequence[Frames], unit: float) -> Transitions:
-    """Count the transitions in strings that transistors have read; unit: the current of 1.0, ampere."""
+    """Count for `cosim compare` the transitions in strings that transistors have read.
+
+    unit: the current of 1.0, ampere.
+    """
     automaton, shape = coded.automaton, coded.automaton.next.shape
     taken, wrong, margin = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int), np.full(shape, np.inf)
     astray = 0

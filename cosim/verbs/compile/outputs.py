@@ -90,8 +90,10 @@ def format_design(
 
 
 def rests_slowly(technology: Technology) -> bool:
-    """Tell for the testbench of `cosim compile` whether ngspice is slow to find an operating point: with self-cascodes
-    it steps gmin, then sources."""
+    """Tell whether `cosim compile` notes in its testbench that ngspice is slow to find an operating point.
+
+    With self-cascodes it steps gmin, then sources.
+    """
     return any(geometry.cascode for geometry in vars(technology.sizing).values())
 
 
@@ -140,8 +142,10 @@ def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
 def format_exercise(
     design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE, *, started: bool = False
 ) -> str:
-    """Return a runnable testbench beside a compiled netlist; with `started` it begins at the operating point in
-    START_FILE."""
+    """Return the runnable testbench that `cosim compile` writes beside the netlist.
+
+    With `started` it begins at the operating point in START_FILE.
+    """
     bench = exercise.bench(design)
     title = f"testbench of {dialect.files.netlist}; what it should show: expected.csv"
     notes = (*(SLOW if rests_slowly(bench.technology) else ()), *((STARTED,) if started else ()))
@@ -208,5 +212,5 @@ def summarize(design: Design, condition: Condition | None = None) -> dict[str, o
 
 
 def format_mapping(rows: Sequence[MappingRow]) -> str:
-    """Return the mapping report that `cosim compile` writes, as CSV."""
+    """Return mapping.csv, the mapping report that the verb `cosim compile` writes into its folder."""
     return format_csv(MAPPING_FIELDS, (vars(row).values() for row in rows), 9)

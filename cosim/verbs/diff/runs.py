@@ -178,7 +178,10 @@ def _conditions(path: Path) -> dict[str, SampleTable]:
 
 
 def _rows(path: Path, forms: Mapping[str, str]) -> Arrays:
-    """Read the arrays of a table of samples, of these forms. Raises InputError for values that samples cannot have."""
+    """Read the arrays of a run's table of samples, of these forms, to be compared by `cosim diff`.
+
+    Raises InputError for values that samples cannot have.
+    """
     rows = read_sealed_arrays(path, forms, _AGAIN)
     _check_classes(path, rows["y"])
     steps = rows["states"].shape[1] if "states" in rows else np.iinfo(np.int64).max

@@ -51,10 +51,10 @@ def open_store(folder: Path, settings: Settings, *, fresh: bool = False) -> Abst
 def open_records(
     folder: Path, verb: str, settings: Settings, form: RecordFormat[R], *, fresh: bool = False
 ) -> Iterator[RecordStore[R]]:
-    """Create the folder of a verb's run, or go on in it; what is damaged there is left out. fresh: begin anew, without
-    its chips.
+    """Create the folder of a run of `cosim montecarlo` or `cosim trim`, or go on in it with the chips that it has.
 
-    Raises InputError when another process holds it, or when it holds a run of other settings.
+    What is damaged there is left out. fresh: begin anew, without its chips. Raises InputError when another process
+    holds it, or when it holds a run of other settings.
     """
     with own_folder(folder, verb):
         if fresh:
@@ -105,7 +105,7 @@ def check_run(folder: Path, settings: Settings) -> None:
 
 
 def read_sealed(path: Path) -> Settings:
-    """Read a JSON object that ends with its checksum, and return it without the checksum.
+    """Read a JSON object of a run of `cosim montecarlo`, and return it without the checksum at its end.
 
     Raises FileNotFoundError where there is no file, InputError where the checksum does not fit.
     """
@@ -150,8 +150,10 @@ def _plausible(found: Figures) -> bool:
 
 
 def pack_draws(chip: Chip) -> str:
-    """Pack a chip's draws: all threshold shifts, V, then all current factors, in the order of devices, as single
-    precision in base 64."""
+    """Pack a chip's draws for the record that `cosim montecarlo` keeps of it: single precision in base 64.
+
+    All threshold shifts, V, are in front of all current factors, in the order of devices.
+    """
     return b64encode(np.concatenate([chip.vt_shift, chip.beta_factor]).astype("<f4").tobytes()).decode("ascii")
 
 

@@ -86,7 +86,10 @@ class CutBackbone:
         return test.take(np.random.default_rng(seed).permutation(n)[:count])
 
     def compile(self, place: TargetTechnology, settings: CompilerSettings, say: Say) -> "CutBackbone":
-        """Compile each partition, in order. Raises the errors of `compile_at`, naming the partition."""
+        """Compile each partition, in order, for `cosim compile` and `cosim compare` of a backbone.
+
+        Raises the errors of `compile_at`, naming the partition.
+        """
         compiled: list[CompiledPartition] = []
         for one in self.cut.partitions:
             design, condition = compile_at(one.network, f"{self.origin}: {one.name}", place, settings, say)
@@ -94,7 +97,10 @@ class CutBackbone:
         return replace(self, compiled=tuple(compiled))
 
     def place(self, run: Run) -> list[CompiledPartition]:
-        """Return the partitions as they run; each has its own condition, and its own folder below the run's."""
+        """Return the partitions as `cosim compile` and `cosim compare` of a backbone run them.
+
+        Each has its own condition, and its own folder below the run's.
+        """
         return [
             replace(one, run=replace(run, folder=run.place / one.partition.name, condition=one.run.condition))
             for one in self.compiled

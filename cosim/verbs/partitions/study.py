@@ -197,7 +197,10 @@ def equations(partition: "Partition", g: Array) -> "States":
 
 
 def evaluate(placed: CompiledPartition, g: Array) -> "States":
-    """Compute the states of a backbone's partition by its circuit's equations on inputs g (n, time, units)."""
+    """Compute for `cosim compare` of a backbone the states of a partition by its circuit's equations.
+
+    g: inputs, (n, time, units).
+    """
     trace = run_behavioral(placed.design, g, placed.run.condition, placed.run.chip)
     return np.stack([trace.states[cell] for cell in placed.design.assembly.decisions], axis=2).astype(np.int8)
 

@@ -394,7 +394,10 @@ def _rail_table(summary: PowerSummary) -> tuple[Block, ...]:
 
 
 def _signed(found: Interval | None, unit: str) -> str:
-    """Format a mean that may have either sign: without an interval it has none that is known."""
+    """Format for the page of `cosim power` a mean that may have either sign.
+
+    Without an interval it has none that is known.
+    """
     return _mean(found, unit) if found is not None and shows_sign(found) else TOO_FEW
 
 

@@ -120,11 +120,11 @@ class Sensitivities:
 def sensitivities(
     design: Design, samples: Sequence[Array], run: Run = Run(), asked: SensitivityTarget = SensitivityTarget()
 ) -> list[Sensitivities]:
-    """Compute the sensitivities of raw samples, each (time, features), in the batch engine, with the condition and the
-    chip of `run`; as many at once as the engine has lanes.
+    """Compute for `cosim sensitivity` the figures of raw samples, each (time, features), in the batch engine.
 
-    Raises InputError for a frame or an output that is not there, a pooling that has no derivative, and a technology
-    without mismatch coefficients; SimulationError where the engine cannot run it; MissingToolError without numba.
+    The condition and the chip are those of `run`; as many samples run at once as the engine has lanes. Raises
+    InputError for a frame or an output that is not there, a pooling that has no derivative, and a technology without
+    mismatch coefficients; SimulationError where the engine cannot run it; MissingToolError without numba.
     """
     simulator = simulator_named(BATCH)
     for x in samples:
