@@ -3,13 +3,16 @@
 import signal
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from types import CodeType, FrameType, TracebackType
+from typing import TYPE_CHECKING
 
 from cosim.base.errors import CosimError
-from cosim.base.settings import RunSettings
 from cosim.cli.progress import say
-from cosim.cli.settings import keeping_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cosim.base.settings import RunSettings
 
 
 class VerbSession:
@@ -21,7 +24,7 @@ class VerbSession:
 
     def __init__(
         self,
-        settings: RunSettings | None = None,
+        settings: "RunSettings | None" = None,
         *,
         fresh: bool = False,
         echo: Callable[[str], None] = lambda _: None,
@@ -37,15 +40,17 @@ class VerbSession:
     ) -> None:
         self._held.__exit__(kind, error, trace)
 
-    def keep_settings(self, place: Path) -> None:
+    def keep_settings(self, place: "Path") -> None:
         """Write the settings into the verb's folder, or beside its file; says what differs from before.
 
         Raises InputError when they cannot be written.
         """
+        from cosim.cli.settings import keeping_settings  # what a help text need not wait for
+
         if self.settings is not None:
             self._held.enter_context(keeping_settings(place, self.settings))
 
-    def take_folder(self, verb: str, folder: Path) -> None:
+    def take_folder(self, verb: str, folder: "Path") -> None:
         """Make a verb's folder and hold it until the verb ends, see `own_folder`; says what it kept and is damaged, and
         removes it where the session is fresh."""
         from cosim.base.claim import own_folder

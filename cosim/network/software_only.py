@@ -92,7 +92,7 @@ def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
 def stays_software(path: Path) -> bool:
     """Tell whether the trained network of a file is evaluated in software alone, without a graph of currents.
 
-    Such is a backbone of `cosim backbone`. It is False, too, for a file that `load_network` refuses.
+    True for a backbone of `cosim backbone`; False, too, for a file that `load_network` refuses.
     """
     return path.suffix != ".npz" and file_format(path) == SOFTWARE_FORMAT
 

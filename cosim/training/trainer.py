@@ -69,7 +69,7 @@ Figures = dict[str, Any]  # JSON, as a checkpoint keeps it
 
 
 def measure_figures(network: Network, task: Task) -> Figures:
-    """Measure on test samples a network that training has fitted to a circuit: score, margins of thresholds, size."""
+    """Measure on test samples a network that training has fitted to a circuit: score, margins and size, for JSON."""
     trace = run_reference(network, task.x_test, task.len_test, "test data")
     figures: Figures = {"test_samples": len(task.x_test)}
     if task.labels:

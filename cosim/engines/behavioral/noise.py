@@ -303,9 +303,9 @@ def _ends(mos: Mos, device: DeviceNoise) -> list[tuple[str, float]]:
 
 
 def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[str, float]) -> tuple[float, float]:
-    """Return, for a behavioral run with noise, the capacitances of a memory's candidate and the net behind its sample gate.
+    """Return for a behavioral run with noise two capacitances: of a memory's candidate and behind its sample gate, F.
 
-    They are in F. Raises InputError for a unit that does not sample its candidate.
+    Raises InputError for a unit that does not sample its candidate.
     """
     if not unit_of(node).samples_candidate:
         raise InputError(

@@ -51,7 +51,7 @@ def _file(technology: Technology) -> str:
 
 
 def noise_fingerprint(technology: Technology) -> str:
-    """Return the hash by which `cosim calibrate` knows whether it must measure noise again.
+    """Return the hash by which `cosim signoff` and other verbs know whether they must measure noise again.
 
     It is of the cards, the sizes and the conditions that the figures follow from.
     """
