@@ -39,7 +39,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """The public names and the verbs, each imported when it is first asked for."""
+    """Return a public name or a verb's function of the package, imported when it is first asked for."""
     home = import_module(_HOMES.get(name, "cosim.verbs.python")) if name in __all__ else None
     if home is not None:
         return getattr(home, name)

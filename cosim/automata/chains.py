@@ -136,7 +136,7 @@ def network_of_cascade(automaton: Automaton, cascade: Cascade, task: str) -> Net
 
 
 def _products(literals: Array, symbols: int) -> AndLayer:
-    """literals: (products, symbols + bits)."""
+    """Build the layer of ANDs for the products of an automaton's cascade; literals: (products, symbols + bits)."""
     bias = 1.0 - literals.sum(axis=1)
     if not literals[:, symbols:].any():
         return AndLayer(STEERED, (INPUT,), literals[:, :symbols], bias)
@@ -197,7 +197,7 @@ def cascades(automaton: Automaton) -> list[Cascade]:
 
 
 def _chains(automaton: Automaton) -> list[list[Whole]]:
-    """For each number of levels the chain of partitions that promises most."""
+    """Return an automaton's most promising chain of partitions for each number of levels that has one."""
     states = len(automaton.states)
     one, zero = np.zeros(states, dtype=np.int64), np.arange(states)
     between = [np.array(partition) for partition in closed_partitions(automaton)]
@@ -235,7 +235,8 @@ def _quotient(automaton: Automaton, above: Whole, below: Whole) -> tuple[Whole, 
 
 
 def _promise(automaton: Automaton, above: Whole, below: Whole) -> float:
-    """About what a level takes: its cells, and products; few where symbols keep or set its classes."""
+    """Estimate what a level of an automaton's cascade costs: cells, and products, few where symbols keep or set its
+    classes."""
     parent, follow = _quotient(automaton, above, below)
     _, first = np.unique(below, return_index=True)
     own = _classes(automaton, above, below, (0, 1, 2))[first]
@@ -273,7 +274,10 @@ def _classes(automaton: Automaton, above: Whole, below: Whole, order: tuple[int,
 
 
 def _wishes(automaton: Automaton, below: Whole, parent: Whole, follow: Whole) -> Iterator[list[tuple[int, int]]]:
-    """Pairs of blocks that had better be of one class: so that symbols keep it, set it, and outputs say it."""
+    """Yield three lists of pairs of an automaton's blocks that had better share a class.
+
+    In the first, symbols then keep the class; in the second, they set it; in the third, outputs say it.
+    """
     keeps, sets = list[tuple[int, int]](), list[tuple[int, int]]()
     for column in follow.T:
         reset = list[int]()
@@ -310,7 +314,7 @@ def _first_code(automaton: Automaton, step: _Step) -> Mask:
 
 
 def _codes(automaton: Automaton, step: _Step) -> Iterator[Mask]:
-    """Codes of classes, of a state that is alone also none."""
+    """Yield codes for the classes of a cascade's level, (states, bits); again with no bit on in `alone` states."""
     start = int(step.classes[automaton.start])
     for code in _tables(int(step.classes.max()) + 1, start):
         yield code[step.classes]
@@ -337,7 +341,10 @@ def _tables(size: int, start: int) -> Iterator[Mask]:
 
 
 def _priced(automaton: Automaton, codes: Codes, known: dict[bytes, Level | None]) -> tuple[float, Cascade] | None:
-    """With a readout; a level of labels is added where there is none without."""
+    """Return the price, um2, and the cascade that codes make of an automaton, readout included; None without one.
+
+    A level of labels is added where there is no readout otherwise.
+    """
     cascade = cascade_of(automaton, codes, known)
     if cascade is None:
         return None

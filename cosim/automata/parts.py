@@ -188,7 +188,7 @@ def closed_partitions(automaton: Automaton) -> list[Partition]:
 
 
 def _strong(automaton: Automaton) -> Partition:
-    """States that lead to each other share a block."""
+    """Return the partition of an automaton in which states that lead to each other share a block."""
     leads = np.eye(len(automaton.states), dtype=np.bool_)
     for state, after in enumerate(automaton.next):
         leads[state, after] = True

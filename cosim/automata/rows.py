@@ -124,8 +124,9 @@ def _row(terms: Terms, low: Array, high: Array, *, keeps: bool) -> LogicRow | No
 
 
 def _sparse(values: Array, prices: Array, within: tuple[Array, Array, Array], mirrors: int) -> Array | None:
-    """Weights >= 0 on the grid with  low <= values @ weights <= high, |values| @ weights <= flows, cheap and few; None
-    where none were found.
+    """Find cheap and few weights >= 0, on the grid, of an automaton's logic row; None where none were found.
+
+        low <= values @ weights <= high,    |values| @ weights <= flows
 
     Mirrors cost by their weight; each other term costs the same at any weight, so it is weighed by what it had.
     """

@@ -238,7 +238,8 @@ def steered_network(unit: SteeredLine, task: str) -> Network:
 
 
 def _decisions(unit: SteeredLine) -> tuple[Layer, ...]:
-    """States, comparators of all pairs of delays, and the gate, the winner."""
+    """Build the deciding layers of a steered delay line: states, comparators of all pairs of delays, and the gate, the
+    winner."""
     pad = ((0, 0), (int(unit.divided > 0), 0))
     rows = np.hstack([np.pad(unit.weight, pad), unit.feedback, unit.feedback])
     state = _deciding(STATE, (INPUT, f"{STATE}_1", f"{ARRIVED}_1"), rows, unit.bias, unit.step)
@@ -273,7 +274,10 @@ def _line(unit: SteeredLine) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
 
 
 def _deciding(name: str, sources: tuple[str, ...], weight: Array, bias: Array, step: float) -> FirstQuadrantLayer:
-    """Units that are on from 1/2 on. Candidates are multiples of `step`: none of them stands in the hysteresis."""
+    """Build a layer of a steered delay line, of units that are on from 1/2 on.
+
+    Candidates are multiples of `step`: none of them stands in the hysteresis.
+    """
     ones = np.ones(len(weight))
     fall, rise = (0.5 - step * (1 - level) for level in (FALL, RISE))
     return FirstQuadrantLayer(name, sources, weight, bias, fall * ones, rise * ones, ones)

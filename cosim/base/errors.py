@@ -89,7 +89,7 @@ class OutOfMemoryError(CosimError):
 
 @contextmanager
 def naming_memory(work: str, repair: str) -> Generator[None, None, None]:
-    """Around work that may ask for too much memory: OutOfMemoryError then, whatever a library raises for it."""
+    """Raise OutOfMemoryError where a `with` block asks for too much memory, whatever a library raises for it."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -101,7 +101,7 @@ def naming_memory(work: str, repair: str) -> Generator[None, None, None]:
 
 @contextmanager
 def importing(work: str, repair: str) -> Generator[None, None, None]:
-    """Around imports of packages that need not be there: MissingToolError names an absent one and how to install it.
+    """Raise MissingToolError where a `with` block imports an absent package, with its name and how to install it.
 
     One that is there and does not load is no absent one: OutOfMemoryError or MissingToolError with the reason.
     """

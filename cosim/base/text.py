@@ -177,7 +177,7 @@ def _in_our_words(fault: str) -> str:
 
 @contextmanager
 def parsing(where: str, wanted: str, repair: str) -> Generator[None, None, None]:
-    """Around a parser of foreign bytes: whatever it raises becomes an InputError, and what it warns of is not shown.
+    """Raise InputError for whatever a parser of foreign bytes raises in a `with` block, and do not show its warnings.
 
     Parsers raise more kinds than they document: struct.error, RecursionError, NotImplementedError, TokenError.
     """

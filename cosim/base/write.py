@@ -188,7 +188,8 @@ def _replaceable(path: Path) -> Path | None:
 
 @contextmanager
 def _staging(targets: Iterable[Path]) -> Generator[None, None, None]:
-    """Around what stages files: removes what killed processes left for these targets, and says that one writes now."""
+    """Remove what killed processes left for these target files, and lock their folders while a `with` block stages new
+    ones."""
     folders: dict[Path, list[Path]] = {}
     for target in targets:
         folders.setdefault(target.parent, []).append(target)

@@ -78,7 +78,7 @@ def average_bias(technology: Technology) -> Subcircuit:
 
 
 def _inlet(technology: Technology, node: str, drain: str, low: str) -> tuple[Mos, ...]:
-    """The p diode and MP on the node of y."""
+    """Return the transistors at the input of an average: the p diode and MP on the node of y."""
     p = technology.sizing.cell_p
     return (
         *transistor("y", TransistorDesign("diode", "p", p, RATIO), node, node),

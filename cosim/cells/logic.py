@@ -68,7 +68,7 @@ def flip_flop(technology: Technology) -> Subcircuit:
 
 
 def _gate(technology: Technology, a: str, b: str, high: str, low: str) -> tuple[Mos, ...]:
-    """A transmission gate between a and b, on while `high` is high and `low` is low."""
+    """Return the transistors of a transmission gate between a and b, on while `high` is high and `low` is low."""
     n, p = _switches(technology)
     return *transistor(f"{a}n", n, b, high, a), *transistor(f"{a}p", p, b, low, a)
 

@@ -57,7 +57,7 @@ def reference(technology: Technology) -> Subcircuit:
 
 
 def _stack(name: str, drain: str, gate: str, count: int) -> tuple[Mos, ...]:
-    """`count` devices in series from drain to ground."""
+    """Return the stack of a current reference: `count` devices in series from drain to ground."""
     nets = [drain, *(f"s{name}{k}" for k in range(1, count)), GROUND]
     stack = TransistorDesign("reference", "n", STACK)
     return tuple(mos for k in range(count) for mos in transistor(f"{name}{k}", stack, nets[k], gate, nets[k + 1]))

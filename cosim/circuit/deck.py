@@ -136,7 +136,10 @@ def _mos_fields(mos: Mos, technology: Technology, multiplier: str) -> str:
 
 
 def _format_deviation(mos: Mos) -> str:
-    """BSIM4's instance parameters: delvto is added to vth0, which is negative in a pMOS; mulu0 multiplies u0."""
+    """Format a transistor's deviation as BSIM4's instance parameters delvto and mulu0.
+
+    delvto is added to vth0, which is negative in a pMOS; mulu0 multiplies u0.
+    """
     shift = mos.vt_shift if mos.polarity == "n" else -mos.vt_shift
     delvto = f" delvto={format_number(shift)}" if shift else ""
     return delvto + (f" mulu0={format_number(mos.beta_factor)}" if mos.beta_factor != 1.0 else "")

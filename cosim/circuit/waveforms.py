@@ -67,7 +67,7 @@ class Timing:
         return [start + fraction * self.t_step for start in starts for fraction in fractions]
 
     def sample_times(self, frames: int) -> NDArray[np.float64]:
-        """Return the moments at which the circuit's states and outputs are read, (frames,) in second."""
+        """Return when the states and outputs of a bench's waveforms are read, (frames,) in second."""
         return np.asarray(self.start + (np.arange(frames) + SAMPLE_AT) * self.t_step, dtype=np.float64)
 
 

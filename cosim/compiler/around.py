@@ -82,7 +82,7 @@ def _with_converters(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
 
 
 def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
-    """Averages and the winner-take-all behind the outputs."""
+    """Add averages and the winner-take-all behind the outputs of a compiled circuit."""
     pooling, outputs = job.network.readout.pooling, len(assembly.outputs)
     if job.network.regression:
         raise MappingError(

@@ -56,7 +56,7 @@ def _output_step(graph: Lowered, node: Node, steps: dict[str, Fraction | None]) 
 
 
 def _common_step(terms: list[tuple[str, Weight]], steps: dict[str, Fraction | None]) -> Fraction | None:
-    """Greatest common divisor of weight times step over the terms that are not zero."""
+    """Return the greatest common divisor of weight times step over a node's nonzero terms; None without one."""
     common = Fraction(0)
     for source, weight in terms:
         if weight.target == 0:
@@ -80,6 +80,6 @@ def _fraction(value: float) -> Fraction | None:
 
 
 def _ratio(value: float, step: Fraction) -> float:
-    """value / step, exactly whole where it is whole but for rounding."""
+    """Return value / step of a threshold, exactly whole where it is whole but for rounding."""
     ratio = value / float(step)
     return round(ratio) if abs(ratio - round(ratio)) < _SAME * max(abs(ratio), 1.0) else ratio

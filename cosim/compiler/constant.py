@@ -101,7 +101,7 @@ def _folded(
 
 
 def _unread(graph: Lowered, states: Mapping[str, int]) -> set[str]:
-    """Rectifiers and ANDs that only cells read which are left out."""
+    """Return a graph's rectifiers and ANDs that only left-out cells read."""
     found = set[str]()
     for node in graph.of(Rectifier, And):
         readers = {target for _, target in graph.out_of(node.name)}

@@ -112,7 +112,7 @@ def stages_of(network: Network) -> dict[str, int]:
 
 
 def read_until(network: Network) -> dict[str, int | None]:
-    """Return, to lower a network by, layer -> the last stage for whose decision its inputs count.
+    """Return layer -> the last stage for whose decision a network layer's inputs count.
 
     It is None where a readout reads the layer.
     """
@@ -147,7 +147,10 @@ def lower(network: Network, origin: str = "network", cell: Circuit = "auto", hea
 
 
 def _lower(network: Network, origin: str, headroom: int, later_nodes: Mapping[str, Node]) -> GraphBuilder:
-    """later_nodes: the nodes of all layers, where some are read late, perhaps by layers in front of them."""
+    """Build the graph of a network.
+
+    later_nodes: the nodes of all layers, where some are read late, perhaps by layers in front of them.
+    """
     graph, stages, until = GraphBuilder(zeros=has_zeros(network)), stages_of(network), read_until(network)
     inputs = [f"in.{j}" for j in range(network.encoding.width)]
     step = None if network.encoding.levels is None else 1.0 / network.encoding.levels

@@ -49,7 +49,7 @@ class TransistorBlock:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Net at its bottom, which is its rail where one of both is, and at its top."""
+        """Return the nets of a drawn block at its bottom, which is its rail where one of both is, and at its top."""
         if self.over:
             return self.lower.source, self.links[-1]
         drain = (self.upper or self.lower).drain
@@ -59,7 +59,8 @@ class TransistorBlock:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """Nets above the cascode, from below: each between two of its switches, the last one above all."""
+        """Return the nets above a drawn block's cascode, from below: each between two of its switches, the last one
+        above all."""
         nets = [(self.upper or self.lower).drain]
         for mos in self.over:
             nets.append(mos.source if mos.drain == nets[-1] else mos.drain)

@@ -104,7 +104,7 @@ class Channel:
     """The routing channel of a band in the layout, while its tracks are chosen."""
 
     def __init__(self, band: WellBand, below: Sequence[Track], manners: Manners, drawing: DrawingRules) -> None:
-        """below: what lies in the band under this one."""
+        """Begin the routing channel of a band in the layout; below: the tracks of the band under this one."""
         self.manners, self.loud, self.below = manners, manners.clocks, below
         self.band, self.pitch = band, drawing["metal_width"] + drawing["metal_space"]
         self.space, self.room = drawing["metal_space"], drawing["via"] // 2 + 50
@@ -179,7 +179,8 @@ class Channel:
         return 60_000 * (1 + self.ripped[found.part]) * (20 if found.part.net in self.loud else 1)
 
     def _distance(self, part: TrackPart, y: int, low: int, high: int) -> int:
-        """Length of the stubs, and half of that of the neighbours beside the track."""
+        """Return the cost of a layout's track at y: the length of its stubs, and half of that of the neighbours beside
+        it, nm."""
         away = sum(abs(y - (one.box[1] + one.box[3]) // 2) for one in part.terminals)
         sides = range(-_SEEN, _SEEN + 1)
         near = [(abs(k), found) for k in sides for found in self.tracks.get(y + k * self.pitch, ())]

@@ -156,7 +156,7 @@ def _plan(
 
 
 def _reached(bands: Sequence[WellBand]) -> dict[str, list[int]]:
-    """Net -> x of the middle of each of its terminals."""
+    """Return net -> x of the middle of each of its terminals in the layout, nm."""
     found: dict[str, list[int]] = {}
     for band in bands:
         for terminal in terminals_of(band):
@@ -165,7 +165,7 @@ def _reached(bands: Sequence[WellBand]) -> dict[str, list[int]]:
 
 
 def _rows(bands: Sequence[WellBand], right: int, drawing: DrawingRules) -> list[Shape]:
-    """Devices, taps, implants, wells and rails."""
+    """Draw the rows of a layout: devices, taps, implants, wells and rails."""
     shapes: list[Shape] = []
     grow = drawing["active_implant"]
     for band in bands:
@@ -192,13 +192,13 @@ def _rows(bands: Sequence[WellBand], right: int, drawing: DrawingRules) -> list[
 
 
 def _straps(right: int, drawing: DrawingRules) -> dict[str, tuple[int, int]]:
-    """Rail -> from where to where its strap reaches."""
+    """Return rail -> from where to where its strap in the layout reaches, x in nm."""
     strap = drawing["strap"]
     return {VDD: (-_APART - strap, -_APART), GROUND: (right + _APART, right + _APART + strap)}
 
 
 def _supplies(plan: RoutingPlan, box: Box, drawing: DrawingRules) -> list[Shape]:
-    """Straps of metal2 at both sides, and each band's rail of metal1 to its own."""
+    """Draw the supplies of a layout: straps of metal2 at both sides, and each band's rail of metal1 to its own."""
     straps, via = _straps(plan.right, drawing), drawing["via"]
     shapes: list[Shape] = [("metal2", (x1, box[1], x2, box[3])) for x1, x2 in straps.values()]
     for band in (one for one in plan.bands if one.rows[0].well != OWN):
@@ -302,7 +302,7 @@ def _well(members: list[LayoutTile], y: int, drawing: DrawingRules) -> list[Shap
 
 
 def _sources(tile: LayoutTile) -> list[tuple[int, int]]:
-    """From where to where a block's lower metal is on its well's net."""
+    """Return from where to where a drawn block's lower metal is on its well's net, x in nm."""
     if tile.block.ends[0] != tile.block.bulk:
         return []
     return [(one.box[0], one.box[2]) for one in tile.terminals if one.box[1] == BOTTOM]

@@ -72,7 +72,10 @@ def between_layers(drawn: ExtractedLayout, wires: WireTable) -> dict[Pair, float
 def _strip_pairs(
     planes: Mapping[str, _Plane], wires: WireTable, nets: int
 ) -> Iterator[tuple[tuple[str, str], NDArray[np.float64]]]:
-    """Layers, the lower one may be ground -> weighted places by upper net * (nets + 1) + lower net or ground."""
+    """Yield two layers of a drawn strip, the lower one may be ground, and their weighted places for each pair of nets.
+
+    Pairs are numbered upper net * (nets + 1) + lower net or ground.
+    """
     for k, upper in enumerate(CONDUCTORS):
         if upper not in planes:
             continue
@@ -124,7 +127,10 @@ def _strips(drawn: ExtractedLayout, nets: list[str]) -> Iterator[dict[str, _Plan
 
 
 def _numbered(drawn: ExtractedLayout, nets: list[str], layer: str) -> Iterator[tuple[int, Box]]:
-    """Net's number and box; poly that is a gate has a number that is higher by that of all nets."""
+    """Yield the number of the net and the box of each shape on a layer of a drawn layout.
+
+    Poly that is a gate has a number that is higher by that of all nets.
+    """
     for number, net in enumerate(nets):
         for box in drawn.boxes[net].get(layer, ()):
             yield number, box
@@ -224,7 +230,8 @@ def _beside(layer: str, net: str, box: Box, places: _Places, wires: WireTable) -
 
 
 def _facing(net: str, box: Box, places: _Places, *, across: bool) -> Iterator[tuple[str, int, int]]:
-    """Net, length and spacing of what an edge sees: the right one where `across`, else the upper one."""
+    """Yield net, length and spacing of what an edge of a drawn box sees: the right one where `across`, else the upper
+    one."""
     x, y = (0, 1) if across else (1, 0)
     seen = (box[2], box[1], box[2] + REACH, box[3]) if across else (box[0], box[3], box[2], box[3] + REACH)
     found: list[tuple[int, int, int, str]] = []

@@ -64,7 +64,7 @@ def fill(
 
 
 def _squares(room: Any, wanted: float, chip: DrawnChip, sizes: Sequence[int]) -> list[Box]:  # noqa: ANN401 - klayout's
-    """Squares within a region, as many as cover `wanted` nm2, or as fit."""
+    """Return squares of metal fill within a region of a layout, as many as cover `wanted` nm2, or as fit."""
     db = geometry()
     found: list[Box] = []
     left, low, right, high = chip.box
@@ -86,7 +86,7 @@ def _squares(room: Any, wanted: float, chip: DrawnChip, sizes: Sequence[int]) ->
 
 
 def _spread(boxes: Sequence[Box], count: int) -> list[Box]:
-    """So many of them, from everywhere."""
+    """Choose `count` of a layout's possible fill squares, from everywhere."""
     if count >= len(boxes):
         return list(boxes)
     return [boxes[k * len(boxes) // count] for k in range(count)]

@@ -72,8 +72,11 @@ def _columns(areas: Sequence[float], height: int, drawing: DrawingRules) -> tupl
 
 
 def place(capacitors: Sequence[Capacitor], density: float, drawing: DrawingRules, room: Box) -> list[Plate]:
-    """Columns outwards from the left edge of `room` for the supply, from its right edge for ground, bottom to top, each
-    as high as the room; the metal that joins them to their strap lies below."""
+    """Place the capacitors of a layout in columns, each as high as `room`, bottom to top.
+
+    Those on the supply go outwards from the left edge of `room`, those on ground from its right edge; the metal that
+    joins them to their strap lies below.
+    """
     plates: list[Plate] = []
     for rail in (VDD, GROUND):
         mine = [one for one in capacitors if rail in (one.a, one.b)]

@@ -142,7 +142,7 @@ def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
 
 
 def _cut(trunks: dict[str, Trunk], tracks: list[Track], plan: RoutingPlan) -> tuple[Trunk, ...]:
-    """Trunks as long as they must be."""
+    """Return the trunks of a layout's wires, each only as long as it must be."""
     ys: dict[str, list[int]] = defaultdict(list)
     for track in tracks:
         ys[track.net].append(track.y)

@@ -154,7 +154,7 @@ def _make_mirrors(items: list[_Item], widest: int, drawing: DrawingRules, number
 
 
 def _fill(items: list[_Item], limit: int, drawing: DrawingRules) -> list[list[_Item]]:
-    """Rows of at most `limit` from blocks that stand by gate lines; a gate line is cut where a row is full."""
+    """Fill rows of a layout up to `limit` with blocks, gate line by gate line; one is cut where a row is full."""
     rows: list[list[_Item]] = [[]]
     for item in items:
         tried = rows[-1].copy()
@@ -187,8 +187,8 @@ def _cut(line: list[_Item], limit: int) -> list[list[_Item]]:
 
 
 def _deal(items: list[_Item], limit: int, drawing: DrawingRules) -> list[list[_Item]]:
-    """Rows that each hold gate lines, or wells, from the whole width, so that what belongs together stands one above
-    the other."""
+    """Deal gate lines, or wells, of a layout to rows, to each from the whole width, so that related ones stand one
+    above the other."""
     lines: dict[str, list[_Item]] = defaultdict(list)
     for item in items:
         lines[item.block.bulk if item.block.own_well else item.gate].append(item)
@@ -217,7 +217,7 @@ _Class = tuple[Polarity, str, str]  # of blocks that may share a row: polarity, 
 
 
 def _classes(blocks: Sequence[TransistorBlock], drawing: DrawingRules) -> dict[_Class, list[TransistorBlock]]:
-    """Blocks that may share a row: of one polarity, one well, one height."""
+    """Group blocks of a layout into classes that may share a row: of one polarity, one well, one height."""
     signals = {block.shape for block in blocks if block.lower.role in ("weight", "copy")}
     found: dict[_Class, list[TransistorBlock]] = defaultdict(list)
     for block in blocks:
@@ -242,7 +242,10 @@ def _near(block: TransistorBlock, shapes: set[tuple[int, ...]]) -> bool:
 
 
 def _merged(classes: dict[_Class, list[_Item]], limit: int, drawing: DrawingRules) -> dict[_Class, list[_Item]]:
-    """Classes that are worth a row; the others stand with single transistors, which fill rows of switched ones."""
+    """Return the classes of a layout's blocks that are worth a row.
+
+    The others stand with single transistors, which fill rows of switched ones.
+    """
     found = {key: list(items) for key, items in classes.items()}
     for (polarity, well, kind), items in classes.items():
         single = polarity, well, "single"

@@ -101,7 +101,7 @@ def heights(block: TransistorBlock, drawing: DrawingRules) -> Heights:
 
 
 def _gates_over(block: TransistorBlock, drain: int, drawing: DrawingRules) -> tuple[int, ...]:
-    """Lower edges of the gates of the switches on top, and the end of the last one's diffusion."""
+    """Return the lower edges of the gates of a block's switches on top, and the end of the last one's diffusion, nm."""
     at = drain + 120 + STRIP + drawing["poly_active"] + drawing["contact_in"]
     found: list[int] = []
     for mos in block.over:
@@ -111,7 +111,7 @@ def _gates_over(block: TransistorBlock, drain: int, drawing: DrawingRules) -> tu
 
 
 def _reach(w: int, drawing: DrawingRules) -> int:
-    """Length of a diffusion between the gate and its end, with a contact."""
+    """Return the length of a drawn diffusion between the gate and its end, with a contact, nm."""
     contact, space = drawing["contact"] + drawing["contact_in"], drawing["contact_gate"]
     return contact + (space if w >= drawing["contact"] + 2 * drawing["contact_in"] else _AWAY)
 
@@ -138,7 +138,7 @@ def _upper_width(block: TransistorBlock, drawing: DrawingRules) -> int:
 
 
 def _shared(drawing: DrawingRules) -> int:
-    """Length of a diffusion that two gates share."""
+    """Return the length of a drawn diffusion that two gates share, nm."""
     return drawing["contact"] + 2 * drawing["contact_gate"]
 
 
@@ -188,7 +188,8 @@ def draw(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
 
 
 def _draw_over(tile: LayoutTile, block: TransistorBlock, x: int, drawing: DrawingRules) -> None:
-    """Switches one on another, which share the diffusions between; their metal is as wide as the block."""
+    """Draw a block's switches one on another, which share the diffusions between; their metal is as wide as the
+    block."""
     at, wide = heights(block, drawing), width(block, drawing)
     contact, edge = drawing["contact"], drawing["contact_in"]
     bottom = at.drain + 100

@@ -115,7 +115,7 @@ class _Found:
 
 
 def _run_layers(network: Network, encoded: EncodedInputs) -> _Found:
-    """Layer by layer, all steps of each at once."""
+    """Evaluate a network without feedback layer by layer, all steps of each at once."""
     found = _Found()
 
     def add_late(signal: str, values: Array) -> None:
@@ -136,7 +136,7 @@ def _run_layers(network: Network, encoded: EncodedInputs) -> _Found:
 
 
 def _run_frames(network: Network, encoded: EncodedInputs) -> _Found:
-    """Frame by frame, all layers of each: what feeds back is known by then."""
+    """Evaluate a network with feedback frame by frame, all layers of each: what feeds back is known by then."""
     n, steps = encoded.units.shape[:2]
     widths = {INPUT: network.encoding.width, **{layer.name: layer.width for layer in network.layers}}
     signals = {name: np.empty((n, steps, width)) for name, width in widths.items() if name != INPUT}
@@ -167,7 +167,7 @@ def _start(network: Network, signal: str) -> Array:
 
 
 def _join(traces: Sequence[LayerTrace]) -> LayerTrace:
-    """Steps one after the other; a window that stands still once."""
+    """Join a layer's traces of successive steps; a window that stands still is kept once."""
     h, candidate = (np.concatenate([getattr(one, name) for one in traces], axis=1) for name in ("h", "candidate"))
     window = traces[0].window
     if window is not None and np.ndim(window[0]) > 1:

@@ -176,7 +176,7 @@ def check_network(network: Network, origin: str = "network") -> Network:
 
 
 def _late_widths(origin: str, network: Network) -> dict[str, int]:
-    """Late source -> its width."""
+    """Return late source -> its width in a network; raises NetworkError for one that cannot be."""
     # a bias that is no row is refused later, with its layer
     widths = {INPUT: network.encoding.width, **{layer.name: layer.bias.size for layer in network.layers}}
     readers = (network.readout, *network.layers)
@@ -197,7 +197,7 @@ def _late_widths(origin: str, network: Network) -> dict[str, int]:
 
 
 def _check_name(origin: str, name: str, where: str = "layers") -> None:
-    """Layer names become net names, so nothing else may reach a deck."""
+    """Check the name of a network's layer or late source, which becomes a net name: nothing else may reach a deck."""
     if LAYER_NAME.fullmatch(name) is None or name in RESERVED_NAMES:
         raise NetworkError(
             f"{origin}: meta.{where}: name must be a lower-case letter, then lower-case letters, digits or "

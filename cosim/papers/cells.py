@@ -78,7 +78,8 @@ def repeated(x: Tensor) -> Repeated | None:
 
 
 def _mixture(steps: Tensor) -> Tensor:
-    """Weights whose sums tell steps apart; where two different ones have the same, `repeated` finds out."""
+    """Draw weights whose sums tell a backbone's steps apart; where two different ones have the same, `repeated` finds
+    out."""
     drawn = torch.randn(steps.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     return drawn.to(steps.device)
 

@@ -34,7 +34,7 @@ class GatePruning:
     kept: int | None = None
 
     def __call__(self, gates: Tensor) -> Tensor:
-        """Gates (..., n), the others set to 0."""
+        """Return a DMU's gates (..., n), those that are pruned set to 0."""
         found = torch.where(gates >= self.threshold, gates, 0.0)
         if self.kept is None or self.kept >= gates.shape[-1]:
             return found
@@ -151,7 +151,7 @@ class _Slots:
 
 
 def _kaiming(rows: int, inputs: int) -> Tensor:
-    """Uniform, with a standard deviation of 1 / sqrt(3 inputs): Kaiming's with a slope of sqrt 5."""
+    """Draw a DMU's weights, uniform with standard deviation 1 / sqrt(3 inputs): Kaiming's with a slope of sqrt 5."""
     return nn.init.kaiming_uniform_(torch.empty(rows, inputs), a=5**0.5)
 
 
@@ -209,6 +209,6 @@ def train_delayed_product(
 
 
 def _batch(rng: np.random.Generator, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """x, y, and which of y count."""
+    """Generate a batch of the DMU's delayed products: x, y, and which of y count."""
     found = generate_delayed_product(count, seed=rng)
     return torch.from_numpy(found.x), torch.from_numpy(found.y), torch.from_numpy(found.mask)

@@ -65,7 +65,7 @@ def _samples(x: np.ndarray, path: Path, key: str) -> np.ndarray:
 
 
 def _without_padding(x: np.ndarray, lengths: np.ndarray, path: Path, part: str) -> np.ndarray:
-    """x with 0 beyond each sample's length, where a file may hold anything, nan even."""
+    """Return x of a task's file with 0 beyond each sample's length, where a file may hold anything, nan even."""
     padding = np.arange(x.shape[1])[None, :] >= lengths[:, None]
     x = np.where(padding[:, :, None], np.float32(0), x)
     if not np.isfinite(x).all():

@@ -27,11 +27,13 @@ FEWEST = 100  # recordings of a word that is a class of its own in `all`; the pu
 
 
 def load_keywords_task(folder: Path, kind: str, fold: int = 0) -> Task:
-    """x (n, 101, 13). kind: yes and yes-all (other, yes), digits (other, zero .. nine), all (every word of 100
-    recordings or more), words-all (other and these). fold: which tenth of the speakers is for the test, 0 to 9.
+    """Load the task of spoken keywords, x (n, 101, 13).
 
-    Raises InputError for a folder without the words or without recordings of a class for training or for the test,
-    and for files that are no 16 kHz wav; MissingToolError without librosa.
+    kind: yes and yes-all (other, yes), digits (other, zero .. nine), all (every word of 100 recordings or more),
+    words-all (other and these). fold: which tenth of the speakers is for the test, 0 to 9.
+
+    Raises InputError for a folder without the words or without recordings of a class for training or for the test, and
+    for files that are no 16 kHz wav; MissingToolError without librosa.
     """
     labels, words = _classes(folder, kind)
     by_class = [

@@ -30,9 +30,10 @@ _ADDED = FEWEST_ARGUMENTS + 1  # tokens that the smallest list adds to the digit
 
 
 def generate_listops_task(longest: int = LONGEST, n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:
-    """x (n, time, 1), places in TOKENS, padded with 0; y (n,) the value. The same for the same seed.
+    """Generate the listops task: x (n, time, 1), places in TOKENS, padded with 0; y (n,) the value.
 
-    Lengths are uniform in a third of `longest` .. `longest`, nearly. Raises InputError for a length beyond 12 .. 2000.
+    One seed gives the same task again. Lengths are uniform in a third of `longest` .. `longest`, nearly. Raises
+    InputError for a length beyond 12 .. 2000.
     """
     if not 12 <= longest <= MOST_TOKENS:
         raise InputError(f"listops must have 12 to {MOST_TOKENS} tokens, not {longest}; give another length")

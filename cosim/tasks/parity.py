@@ -38,6 +38,6 @@ def generate_published_parity_task(n_train: int = 4096, n_test: int = 1024, seed
 
 
 def _pad_and_count(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Parity (n,) of the valid ones of x (n, time, 1), whose others become 0."""
+    """Set the steps of x (n, time, 1) beyond its samples' lengths to 0, and return the parity (n,) of the others."""
     x[np.arange(x.shape[1])[None, :] >= lengths[:, None]] = 0.0
     return x.sum(axis=(1, 2)).astype(np.int64) % 2

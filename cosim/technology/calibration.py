@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.base.errors import InputError, UnitCurrentError
-from cosim.base.store import FitFile
 from cosim.base.text import parse_json, read_json
 from cosim.base.write import write_atomically
+from cosim.technology.fit_file import FitFile
 from cosim.technology.scale import MAX_UNITS
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cosim.base.errors import InputError
-from cosim.base.store import FitFile
+from cosim.technology.fit_file import FitFile
 
 FORMAT = 2
 _REPAIR = "remove it, and it is measured again"

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.base.errors import InputError
-from cosim.base.store import FitFile
+from cosim.technology.fit_file import FitFile
 
 Array = NDArray[np.float64]
 DECISION_CURRENTS = (5e-11, 2e-10, 1e-9, 5e-9)  # A, of the threshold

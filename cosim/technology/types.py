@@ -62,7 +62,10 @@ class DeviceModel:
         return m * wide * long
 
     def response_at(self, density: float) -> float:
-        """n at a current in ampere of a device of W = L: linear over its logarithm, flat outside what was measured."""
+        """Return the slope factor n of a transistor of W = L at a current in ampere.
+
+        It is linear over the logarithm of the current, flat outside what was measured.
+        """
         if not self.response:
             return self.slope_factor
         currents, slopes = zip(*self.response, strict=True)
@@ -131,7 +134,7 @@ class Technology:
 
     @property
     def thermal_voltage(self) -> float:
-        """U_T = k T / q in volt at its temperature."""
+        """Return the thermal voltage U_T = k T / q in volt at the technology's temperature."""
         return 8.617333e-5 * (self.celsius + 273.15)
 
     def device(self, polarity: Polarity) -> DeviceModel:

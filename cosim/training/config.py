@@ -117,7 +117,7 @@ def state_path(path: Path) -> Path:
 
 
 def seed_path(path: Path, seed: int) -> Path:
-    """Return where the finished network or model of one seed's training is kept until all are trained."""
+    """Return where a training over several seeds keeps the network or model of one until all are trained."""
     return work_folder(path) / f"seed{seed}.pt"
 
 
@@ -163,7 +163,10 @@ def check_config(config: TrainingConfig) -> None:
 
 
 def _check_devices(config: TrainingConfig, option: str) -> None:
-    """Only what becomes one 9T cell per unit, with thresholds from bias currents, has known transistors here."""
+    """Refuse a training option that knows no transistors of the trained cells; raises InputError.
+
+    Only what becomes one 9T cell per unit, with thresholds from bias currents, has known transistors here.
+    """
     if config.architecture.beta == "input":
         raise InputError(
             f"{option} needs --beta fixed: the offset that a cell with input-dependent thresholds rides on is "

@@ -257,7 +257,7 @@ class TrainingLoop:
 
     @contextmanager
     def saying_what_is_kept(self, path: Path) -> Generator[None, None, None]:
-        """Around a write: where it fails, the message says what of the training is on the disk."""
+        """Say in the error of a failed write in a `with` block what of the training is on the disk."""
         try:
             yield
         except InputError as error:

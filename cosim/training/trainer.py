@@ -266,7 +266,7 @@ def train_seeds(
 
 
 def _rank(figures: Figures, seed: int) -> tuple[bool, float, int]:
-    """Return a key that is smaller for a better network: any that can be compiled comes before those that cannot."""
+    """Return a seed's rank in a training, smaller for a better network: those that compile come first."""
     return "refused" in figures, figures["validation_loss"], seed
 
 

@@ -182,7 +182,7 @@ class ComparisonResult(_Shown):
 
     @property
     def summary(self) -> ComparisonSummary:
-        """The comparison in figures: agreements and accuracies as fractions of 1, powers in W."""
+        """Return the comparison in figures: agreements and accuracies as fractions of 1, powers in W."""
         return summarize_comparison(self.comparison)
 
     @property

@@ -76,7 +76,10 @@ def _register(signal: str, length: int) -> tuple[tuple[str, ...], dict[str, Dela
 
 
 def _patterns(patterns: Patterns) -> tuple[Array, Array]:
-    """Rows of bits, and how many ones each has. Raises InputError where they are no bits or of several lengths."""
+    """Return bit patterns to recall as rows, and how many ones each has.
+
+    Raises InputError where they are no bits or of several lengths.
+    """
     if len({len(one) for one in patterns}) != 1 or not len(patterns[0]):
         raise InputError("patterns must be equally long, 1 bit at least; pad them, or use a correlator for each")
     rows = np.array(patterns, dtype=float)
@@ -86,7 +89,7 @@ def _patterns(patterns: Patterns) -> tuple[Array, Array]:
 
 
 def _agreement(rows: Array) -> tuple[Array, Array]:
-    """Weight and bias that count in how many places bits are as in each row."""
+    """Return the weight and bias by which a recalling circuit counts in how many places its bits are as in each row."""
     return 2.0 * rows - 1.0, (1.0 - rows).sum(axis=1)
 
 

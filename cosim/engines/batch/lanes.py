@@ -119,7 +119,7 @@ def load_consecutive(typing: Any, numbers: Any, first: Any) -> Any:
 
 @intrinsic
 def halves(typing: Any, low: Any, high: Any) -> Any:
-    """Return, in a kernel, one number in the lower half of the lanes, another in the higher."""
+    """Return one number in the lower half of a kernel's lanes, another in the higher."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         mask = [0] * (LANES // 2) + [LANES] * (LANES // 2)
@@ -184,7 +184,7 @@ def add_to(rows: Any, row: Any, value: Any) -> None:
 
 @intrinsic
 def splat(typing: Any, number: Any) -> Any:
-    """Return, in a kernel of the batched engine, one number in every lane."""
+    """Return one number in every lane of a kernel of the batched engine."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _splat(builder, args[0])
@@ -279,7 +279,7 @@ def select(typing: Any, mask: Any, yes: Any, no: Any) -> Any:
 
 @intrinsic
 def not_less(typing: Any, a: Any, b: Any) -> Any:
-    """Return, in a kernel's lanes, 1 where a < b does not hold, as for nan, else 0."""
+    """Return 1 in a kernel's lanes where a < b does not hold, as for nan, else 0."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.uitofp(builder.fcmp_unordered(">=", *args), _VECTOR)

@@ -231,8 +231,7 @@ class _Engine:
             setattr(self, kept, {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]})
 
     def reset(self, n: int) -> dict[str, tuple[Array, Array]]:
-        """Return, for the behavioral equations, the currents in front of the first frame of memories that are read
-        late: node -> pair, each (n, 1), ampere."""
+        """Return node -> pair of currents before the first frame of behavioral memories read late, (n, 1), ampere."""
         late = {source for (source, _), weight in self.graph.weights.items() if weight.late}
         found: dict[str, tuple[Array, Array]] = {}
         for node in self.graph.memories:
@@ -243,8 +242,7 @@ class _Engine:
         return found
 
     def standing(self, node: Memory, states: States) -> tuple[Array, Array]:
-        """Return, by the behavioral equations, the currents that a memory in the given states delivers on its two
-        lines, ampere."""
+        """Return the currents that a behavioral memory in the given states delivers on its two lines, ampere."""
         return self.deliver(node.name, self.current(node, self.cell(node), states))
 
     def bit(self, source: str, *, late: bool) -> NDArray[np.bool_]:
@@ -307,13 +305,12 @@ class _Engine:
         return sigma * noise.model.noise.normals(node.name, candidate.shape, self.first)
 
     def arriving(self, source: str, *, late: bool) -> Array:
-        """Return, by the behavioral equations, the current of a signal, or with `late` that of the frame before, (n,
-        time), ampere."""
+        """Return the current of a behavioral signal, or with `late` that of the frame before, (n, time), ampere."""
         return self.late[source][1] if late else self.currents[source]
 
     def values(self, node: Memory) -> tuple[Array, ...]:
-        """Return, by the behavioral equations, the currents of a memory's value edges, ampere, each with its noise
-        where there is a noise model."""
+        """Return the currents of a behavioral memory's value edges, ampere, each with its noise where there is a noise
+        model."""
         edges = self.graph.into(node.name, "value")
         found = [(source, self.currents[source] * self.deviations.lines_p.get(source, 1.0)) for source, _ in edges]
         if (noise := self.noise) is None:
@@ -325,8 +322,8 @@ class _Engine:
         )
 
     def betas(self, node: Memory) -> tuple[Array, Array]:
-        """Return, by the behavioral equations, the sum of a memory's beta edges as it arrives in the threshold line,
-        and in the width line, ampere.
+        """Return the sum of a behavioral memory's beta edges as it arrives in the threshold line, and in the width
+        line, ampere.
 
         A memory with rate edges has their sum in place of the first.
         """

@@ -66,7 +66,8 @@ _STRENGTH = {PEDESTAL: PEDESTAL_STRENGTH}  # signal -> how much stronger its own
 
 
 def _at(now: States, first: int, *, arrived: bool) -> States:
-    """Values (n, time) as they stand: this frame's where their moment has come, else those of the frame before."""
+    """Return a behavioral memory's states (n, time) as they stand: if `arrived` this frame's, else those of the frame
+    before."""
     return now if arrived else later(now, 1, first)
 
 
@@ -95,7 +96,7 @@ def _cell_current(
     trace: BehavioralTrace,
     updated: Callable[[], NDArray[np.int16]],
 ) -> Array:
-    """Supply current of a memory's cell, (n, time) in ampere."""
+    """Return the supply current of a behavioral memory's cell, (n, time) in ampere."""
     name = node.name
     moving = [*graph.into(name, "beta"), *graph.into(name, "rate")]
     beta = sum((trace.currents[source] for source, _ in moving), np.float64(0.0))

@@ -318,8 +318,8 @@ def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[
 
 
 def _pins(carriers: Sequence[Mos], instances: Mapping[str, str], role: str) -> dict[str, str]:
-    """Return, for the behavioral engine's noise, memory -> the gate line of the first device of a role in its instance,
-    where there is one."""
+    """Return memory -> the gate line of the first device of a role in its instance, where there is one, for behavioral
+    noise."""
     lines = [(mos.name, mos.gate) for mos in carriers if mos.role == role]
     found = {
         name: next((gate for device, gate in lines if device.startswith(f"{path}.")), None)

@@ -159,7 +159,7 @@ def _library_folders() -> list[Path]:
 
 
 def _ldconfig_paths() -> Iterator[Path]:
-    """Libraries in the dynamic linker's cache; ldconfig is often outside an ordinary user's PATH."""
+    """Yield the ngspice libraries in the dynamic linker's cache; ldconfig is often outside an ordinary user's PATH."""
     for command in ("ldconfig", "/sbin/ldconfig"):
         try:
             listing = subprocess.run([command, "-p"], capture_output=True, text=True, timeout=10, check=False).stdout

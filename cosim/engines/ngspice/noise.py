@@ -60,7 +60,7 @@ def analyse(circuit: Circuit, technology: Technology, lines: Sequence[str], anal
 def net_noise(
     circuit: Circuit, technology: Technology, lines: Sequence[str], nets: Sequence[str]
 ) -> tuple[dict[str, float], dict[str, Spectrum]]:
-    """Return, by ngspice, a circuit's operating point, net -> V, and the noise of each of `nets`, V^2/Hz.
+    """Simulate in ngspice a circuit's operating point, net -> V, and the noise of each of `nets`, V^2/Hz.
 
     Raises as `analyse`.
     """

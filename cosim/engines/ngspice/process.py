@@ -173,7 +173,7 @@ _process: NgspiceProcess | None = None
 
 
 def _begin_anew() -> None:
-    """In a process that was forked off: the child is the other's, and so is whoever holds the lock."""
+    """Forget in a forked process the ngspice process and the lock, which are its parent's."""
     global _lock, _process
     _lock = threading.Lock()
     if _process is not None:

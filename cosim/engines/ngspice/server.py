@@ -131,7 +131,7 @@ def _plot_number(name: str) -> int:
 
 
 def _plain(values: ArrayLike) -> NDArray[Any]:
-    """Numbers as they are: of an AC analysis complex, else real."""
+    """Copy an ngspice vector into an array: complex from an AC analysis, else real."""
     found = np.array(values)
     return found if np.iscomplexobj(found) else found.astype(np.float64)
 

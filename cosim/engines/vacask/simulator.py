@@ -120,7 +120,7 @@ def _environment() -> dict[str, str]:
 
 
 def _die_with_parent() -> None:
-    """In the child: a worker that is killed takes its simulator with it. Linux only, as the package is."""
+    """Ask Linux in the VACASK process to kill it once the worker that started it is gone."""
     if hasattr(_PROCESS, "prctl"):
         _PROCESS.prctl(_PARENT_DIED, signal.SIGKILL)
 

@@ -80,8 +80,7 @@ def tour(automaton: Automaton, longest: int) -> list[Whole]:
 
 
 def _way(automaton: Automaton, start: int, left: set[tuple[int, int]]) -> list[int]:
-    """Return, for the test strings among the results of the verb `cosim automaton`, the shortest way to a transition in
-    `left`; empty without one."""
+    """Return the symbols of the shortest way through an automaton to a transition in `left`; empty without one."""
     ways, waiting = {start: list[int]()}, deque([start])
     while waiting:
         state = waiting.popleft()

@@ -88,7 +88,8 @@ def _volt(name: str, net: str, volt: float, more: str = "") -> str:
 
 
 def _small(technology: Technology, current: float, *, high: bool) -> Vectors:
-    """1 V on the decision node; the hold node, or the latch, floats for these frequencies."""
+    """Simulate a small signal of 1 V on a cell's decision node; the hold node, or the latch, floats at its
+    frequency."""
     hertz = _SLOW * current / _ONE if high else _DECIDING
     floats = f"rlatch {_LATCH} 0 1e15" if high else f"rhold {_HOLD} cand 1e12"
     lines = [_volt("test", _V0, _AT * technology.supply, " ac 1"), floats]
@@ -115,8 +116,10 @@ def _loop(technology: Technology) -> float:
 
 
 def _switched(technology: Technology) -> tuple[tuple[float, float], ...]:
-    """Voltages of the latch at which M6 carries _SWITCHED more than with its latch on ground, where the width does not
-    limit it."""
+    """Measure at which voltages of its latch a cell's M6 carries _SWITCHED more than with the latch on ground, (V, A).
+
+    The width does not limit M6 there.
+    """
     supply = technology.supply
     lines = [_volt("l", _LATCH, 0.0), _volt("test", _LOOP, supply - _BELOW), _volt("d", _V0, _AT * supply)]
     circuit = _circuit(technology, _ONE, _LARGE, _clocks(technology, high=True))
@@ -169,7 +172,10 @@ def _freezes(technology: Technology, candidate: float, slope: float) -> float:
 
 
 def _pedestal(technology: Technology, kick: float) -> float:
-    """In a frame that leaves the cell off, without what the decision node does to the hold node, V."""
+    """Measure for `cosim calibrate` the step of the hold node in a frame that leaves the cell off, V.
+
+    What the decision node does to the hold node is left out.
+    """
     timing = Timing()
     candidates = np.full(2, _EXCESS * _ONE)
     bench = clocked_bench(technology, _UNITS, (_ONE, 0.3 * _ONE, _ONE), candidates, timing)

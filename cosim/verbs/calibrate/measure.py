@@ -130,7 +130,7 @@ def _sunk(technology: Technology, stretch: float, current: float, v_node: float,
 
 
 def _diode_slopes(technology: Technology, v_node: float, simulator: str) -> tuple[float, float]:
-    """d ln gain / d ln length of a bias diode, shorter and longer, means over POINTS.stretch_currents."""
+    """Measure d ln gain / d ln length of a bias diode, shorter and longer, means over POINTS.stretch_currents."""
     steps = technology.sizing.cell_n.l / technology.grid
 
     def slope(stretch: float) -> float:
@@ -146,7 +146,8 @@ def _diode_slopes(technology: Technology, v_node: float, simulator: str) -> tupl
 def _drain_slopes(
     technology: Technology, units: int, trim: float, v_node: float, simulator: str
 ) -> tuple[float, float]:
-    """d ln I / dV of a pulling and of a pushing weight at 1 nA, by a central difference around the node's voltage."""
+    """Measure d ln I / dV of a pulling and of a pushing weight at 1 nA, by a central difference around the node's
+    voltage."""
     near, far = (
         np.array(_gains(technology, units, trim, 1e-9, v_node + step, simulator))
         for step in (-POINTS.slope_step, POINTS.slope_step)
@@ -156,7 +157,7 @@ def _drain_slopes(
 
 
 def _node_swing(technology: Technology, units: int, simulator: str) -> float:
-    """Volt per e-fold of a candidate diode, from its voltages at POINTS.swing_currents."""
+    """Measure the volts per e-fold of a candidate diode, from its voltages at POINTS.swing_currents."""
     drops = [
         technology.supply - _run(mirror_bench(technology, units, 1.0, i, 0.5), simulator).voltage("cand")[-1]
         for i in POINTS.swing_currents
@@ -165,7 +166,7 @@ def _node_swing(technology: Technology, units: int, simulator: str) -> float:
 
 
 def _find_trim(technology: Technology, units: int, v_node: float, simulator: str) -> float:
-    """Find, for `cosim calibrate`, the trim of line n's length at which its gain is that of line p.
+    """Find the trim of line n's length at which its gain is that of line p, for a calibration.
 
     Gains are averaged over POINTS.trim_currents; the trimmed length is on the layout grid. A secant of ln gain over ln
     trim finds it: where the threshold voltage depends on the length, gain is not 1 / trim.
@@ -258,7 +259,7 @@ def _measure_schmitt(
 def _measure_shifts(
     technology: Technology, units: int, static: SchmittFit, simulator: str
 ) -> dict[str, tuple[float, ...]]:
-    """Straight lines through what the clocked cell needs beyond its static thresholds, in nA."""
+    """Measure what the clocked cell needs beyond its static thresholds, as straight lines over these, in nA."""
     thresholds, shifts = np.array(POINTS.frame_thresholds), []
     for rise, fall in POINTS.frame_thresholds:
         bias = (*static.solve_thresholds(rise, fall), 1e-9)
@@ -343,7 +344,7 @@ def _gains(
 def _currents(
     technology: Technology, units: int, trim: float, current: float, v_node: float, simulator: str
 ) -> tuple[float, ...]:
-    """Weight +1, weight -1 and line n of a signal, ampere."""
+    """Measure the currents of a signal's mirrors: weight +1, weight -1 and line n, ampere."""
     waves = _run(mirror_bench(technology, units, trim, current, v_node), simulator)
     return tuple(abs(float(waves.through(source)[-1])) for source in ("n", "p", "push"))
 

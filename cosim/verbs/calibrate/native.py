@@ -49,14 +49,14 @@ def fit_comparator(technology: Technology, simulator: str, *, upper: bool) -> Co
 def measure_comparator(
     technology: Technology, i_thresh: float, simulator: str = NGSPICE, *, upper: bool = True
 ) -> float:
-    """Candidate in ampere at which the quantiser's driver stands half way from retain to set, or from reset to retain,
-    at the end of a pulse.
+    """Measure the candidate, ampere, at which a quantiser's driver stands half way from retain to set, or from reset to
+    retain, at the end of a pulse.
 
     There, and not behind the decision: the gate that then keeps it moves it, by what several pA of the candidate do
     where a comparator has little gain.
 
-    The mean of coming from below and from above: every second frame puts the comparator onto the other side, the
-    frames between try a row of candidates. Raises SimulationError where no candidate changes the decision.
+    The mean of coming from below and from above: every second frame puts the comparator onto the other side, the frames
+    between try a row of candidates. Raises SimulationError where no candidate changes the decision.
     """
     sides = (0.5 * i_thresh, 1.5 * i_thresh)
     return float(np.mean([_decision(technology, i_thresh, side, simulator, upper=upper) for side in sides]))
@@ -91,7 +91,7 @@ def fit_dpi(technology: Technology, units: int, v_node: float, simulator: str) -
 
 
 def _dpi_ratio(technology: Technology, units: int, alpha: float, v_node: float, simulator: str) -> float:
-    """I_g / I_tau at which the DPI's output is alpha for an input of alpha, by the secant method."""
+    """Find I_g / I_tau at which the DPI's output is alpha for an input of alpha, by the secant method."""
     i_tau = TAU_SHARE * alpha
 
     def output(ratio: float) -> float:

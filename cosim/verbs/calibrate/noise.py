@@ -96,7 +96,8 @@ def _measure(technology: Technology, kind: str) -> DeviceNoise:
 
 
 def _parts(densities: Array, fast: float) -> tuple[float, float, float]:
-    """Thermal part, flicker at 1 Hz and its exponent, from densities at _SLOW, _ONE and `fast` Hz."""
+    """Split a device's noise densities at _SLOW, _ONE and `fast` Hz into the thermal part, flicker at 1 Hz and its
+    exponent."""
     slow, one, both = densities.tolist()
     thermal, flicker, exponent = both, 0.0, 1.0
     for _ in range(_STEPS):
@@ -130,14 +131,15 @@ def _rail(kind: str, technology: Technology) -> list[str]:
 
 
 def _rest(technology: Technology, kind: str) -> tuple[Point, float]:
-    """Voltages of a diode at _AT, and its capacitance in farad."""
+    """Measure the voltages of a transistor as a diode at _AT, and its capacitance in farad."""
     lines = _drive(kind, technology, _AT, {"d": technology.supply / 2})
     point, diode = analyse(_circuit(technology, kind), technology, lines, ["op", f"ac {_single(_FAST)}"])
     return _voltages(point), _farad(1 / diode["d"])
 
 
 def _diode(technology: Technology, kind: str, lines: list[str], fast: float) -> tuple[Point, float, Array]:
-    """Voltages, conductance in siemens, and densities in A^2/Hz at _SLOW, _ONE and `fast` Hz."""
+    """Measure a transistor as a diode: voltages, conductance in siemens, and densities in A^2/Hz at _SLOW, _ONE and
+    `fast` Hz."""
     asked = [f"{analysis} {_single(hertz)}" for hertz in (_SLOW, _ONE, fast) for analysis in ("noise v(d) itest", "ac")]
     point, *found = analyse(_circuit(technology, kind), technology, lines, ["op", *asked])
     admittances = [1 / abs(signal["d"][0]) for signal in found[1::2]]

@@ -126,7 +126,7 @@ for _cell in SWEPT:
 
 
 def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
-    """Ladder: random updates, levels, retention, power.
+    """Simulate a ladder: random updates, levels, retention, power.
 
     A simulator is held against software: sequences of set, retain and reset pulses, one a frame.
 

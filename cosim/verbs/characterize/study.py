@@ -68,7 +68,7 @@ class CellFigure:
 
     @property
     def errors(self) -> tuple[float, float]:
-        """Errors (measured, calibrated) over scale: each minus ideal."""
+        """Return the errors (measured, calibrated) of a cell's figure over scale: each minus ideal."""
         return (self.measured - self.ideal) / self.scale, (self.calibrated - self.ideal) / self.scale
 
 

@@ -70,7 +70,7 @@ def format_design(
     dialect: Dialect = NGSPICE,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, str]:
-    """Return all files of a compiled design for a simulator, name -> text.
+    """Return all files that `cosim compile` writes for a simulator, name -> text.
 
     An ngspice testbench gets its operating point as a file, where there is an ngspice to find it; `say` hears of that.
     """

@@ -60,7 +60,7 @@ def _weights(layer: Layer | Readout) -> np.ndarray:
 
 
 def _off_grid(layer: Layer | Readout, grid: float) -> int:
-    """Count, for the page of `cosim inspect`, the weights and biases that are no multiple of the grid."""
+    """Count the weights and biases of a layer that are no multiple of the grid."""
     steps = np.concatenate([_weights(layer), layer.bias]) / grid
     return int(np.count_nonzero(np.abs(steps - np.round(steps)) > 1e-9))
 

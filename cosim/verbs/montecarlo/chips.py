@@ -277,5 +277,5 @@ class ChipSummary:
 
     @property
     def figures(self) -> dict[str, Statistic]:
-        """Metric -> its statistic over chips, of those metrics that there are."""
+        """Return metric -> its statistic over Monte Carlo chips, of those metrics that there are."""
         return {metric: found for metric in (*CHIP_METRICS, RMSE) if (found := getattr(self, metric)) is not None}

@@ -480,7 +480,7 @@ def _quantiles(study: ChipStudy, metric: str) -> Picture:
 
 
 def picture_running_yield(study: ChipStudy) -> Picture:
-    """Yield of the first chips, of more and of all."""
+    """Draw the yield of the first Monte Carlo chips, of more and of all."""
     found = study.summary.yield_
     running = running_intervals(study.passes, found.confidence)
     caption = (

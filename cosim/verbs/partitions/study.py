@@ -54,8 +54,7 @@ class Ledger:
     power: list[float] = field(default_factory=list[float])  # W, behavioral
 
     def ran(self, lengths: Integers) -> AuditableRun:
-        """Return, for the audit of a backbone's circuits, a partition's run of all samples; lengths: (n,) valid
-        steps."""
+        """Return a partition's run of all samples, to audit the circuits of a backbone; lengths: (n,) valid steps."""
         numbers = np.arange(len(lengths))
         test_set = TestSet(np.concatenate(self.x), np.zeros_like(numbers), lengths, numbers)
         return AuditableRun(self.placed.design, test_set, self.outcomes, self.placed.run)

@@ -62,8 +62,11 @@ class ProbedInference:
 
 
 def watchable(design: Design) -> dict[str, Devices]:
-    """Name -> what is saved of it: of a memory its candidate and its state, of a rectifier its current, of a learned
-    weight what its transistors carry. Inputs and outputs are saved in any case."""
+    """Return name of a signal to watch -> what is saved of it: of a memory its candidate and its state, of a rectifier
+    its current, of a learned weight what its transistors carry.
+
+    Inputs and outputs are saved in any case.
+    """
     roles = design.assembly.circuit.roles()
     found: dict[str, Devices] = {}
     for node in design.graph.of(InputCurrent, Rectifier, Memory, Output):
