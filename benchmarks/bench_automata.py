@@ -24,7 +24,7 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.simulated import engine_named
-from cosim.network.automaton import Automaton, minimise, modulo
+from cosim.automata.automaton import Automaton, minimise, modulo
 from cosim.network.ir.states import software_states
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import FirstQuadrantLayer

@@ -39,7 +39,7 @@ from cosim.circuit.elements import Circuit, Subcircuit
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
-from cosim.network.automaton import modulo
+from cosim.automata.automaton import modulo
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.technology.calibration import load_calibration

@@ -26,9 +26,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.automata.automaton import MOST_STATES, Automaton, Whole, minimise
 from cosim.automata.network import GRID, STATE, Names, one_hot_layers, symbol_network
 from cosim.base.errors import InputError
-from cosim.network.automaton import MOST_STATES, Automaton, Whole, minimise
 from cosim.network.layers import Array
 from cosim.network.types import Network, Readout
 

@@ -24,10 +24,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.automata.automaton import Automaton, Whole
 from cosim.automata.network import names_by_strings, symbol_network
 from cosim.automata.parts import closed_partitions
 from cosim.automata.rows import LogicRow, Mask, Terms, cheapest_row, readout_of, terms_of
-from cosim.network.automaton import Automaton, Whole
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer
 from cosim.network.types import INPUT, Network, Readout

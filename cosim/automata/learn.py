@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cosim.automata.automaton import Automaton, minimise
 from cosim.automata.network import one_hot
 from cosim.base.errors import InputError
-from cosim.network.automaton import Automaton, minimise
 from cosim.network.reference import run_reference
 from cosim.network.types import Network
 

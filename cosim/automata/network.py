@@ -15,8 +15,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.automata.automaton import MOST_STATES, Automaton, Whole
 from cosim.base.errors import InputError
-from cosim.network.automaton import MOST_STATES, Automaton, Whole
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer, ReluLayer, following
 from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network
 
@@ -59,7 +59,7 @@ class Names:
 def names_by_strings(automaton: Automaton) -> Names:
     """Return the names of an automaton, with states in the order of the shortest strings that lead to them.
 
-    It is the order in which `cosim.network.automaton_in` finds them in a network whose cells are not states.
+    It is the order in which `cosim.automata.automaton_in` finds them in a network whose cells are not states.
     """
     order, waiting = [automaton.start], [automaton.start]
     while waiting:

@@ -28,10 +28,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.automata.automaton import Automaton, Whole
 from cosim.automata.counter import ALPHA, ranges
 from cosim.automata.network import names_by_strings, one_hot_layers, symbol_network
 from cosim.automata.rows import readout_of
-from cosim.network.automaton import Automaton, Whole
 from cosim.network.layers import MOST_BITS, AndLayer, FirstQuadrantLayer, Layer, SignedLayer
 from cosim.network.types import INPUT, Network, Readout
 

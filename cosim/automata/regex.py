@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cosim.automata.automaton import Automaton, Whole, minimise
 from cosim.base.errors import InputError
 from cosim.base.text import shown
-from cosim.network.automaton import Automaton, Whole, minimise
 
 MOST_CHARACTERS = 10_000
 MOST_SYMBOLS = 256  # each is an input of the circuit

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from cosim.automata.automaton import Automaton
 from cosim.automata.network import GRID
-from cosim.network.automaton import Automaton
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

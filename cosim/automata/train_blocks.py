@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cosim.automata.automaton import Automaton, Whole
 from cosim.automata.blocks import KEEP, BlockAutomata, StringTask, fewest
 from cosim.automata.learn import Oracle, Word
 from cosim.base.errors import InputError
-from cosim.network.automaton import Automaton, Whole
 from cosim.network.layers import Array
 from cosim.training.cells import FirstQuadrantCell
 from cosim.training.config import Architecture

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosim.base.errors import InputError
 from cosim.network.late import later
@@ -84,6 +85,47 @@ def check_inputs(encoding: InputEncoding, x: np.ndarray, origin: str) -> None:
         raise InputError(
             f"{origin}: x holds {np.count_nonzero(~np.isfinite(x))} values that are not finite; remove them"
         )
+
+
+def symbols_in(encoding: InputEncoding, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the symbol of each frame of raw inputs (..., features): the only active feature, else -1; (...)."""
+    units = encode_inputs(encoding, x.reshape(1, -1, x.shape[-1])).units.reshape(*x.shape[:-1], -1)
+    return one_on(units)
+
+
+def check_symbols(network: Network, x: NDArray[np.float64], lengths: NDArray[np.int64], origin: str) -> None:
+    """Raise InputError for a network that follows an automaton, where a frame of its raw inputs is no symbol.
+
+    x (n, time, features) raw, of which lengths (n,) frames count.
+    """
+    if not isinstance(network.history.get("automaton"), Mapping):
+        return
+    counts = np.arange(x.shape[1])[None, :] < lengths[:, None]
+    strange = np.argwhere(counts & (symbols_in(network.encoding, x) < 0))
+    if len(strange):
+        i, t = (int(value) for value in strange[0])
+        names = ", ".join(names_in(network, "symbols", network.encoding.features))
+        raise InputError(
+            f"{origin}: x_test[{i}, {t}] must be one of the symbols {names}, a 1 in its place and 0 elsewhere, not "
+            f"{x[i, t].tolist()}; {len(strange)} such frame(s); write strings with cosim.automata.network.one_hot"
+        )
+
+
+def one_on(bits: Array) -> NDArray[np.int64]:
+    """Return the place of the only 1 among zeros, for a network's one-hot codes (..., bits); else -1; (...)."""
+    one = (bits == 1).sum(axis=-1) == 1
+    return np.where(one & ((bits == 0) | (bits == 1)).all(axis=-1), bits.argmax(axis=-1), -1)
+
+
+def names_in(network: Network, key: str, count: int) -> tuple[str, ...]:
+    """Return a network's names of `count` symbols or states of its automaton, by its history; else numbers."""
+    held = network.history.get("automaton")
+    names = held.get(key) if isinstance(held, Mapping) else None
+    if isinstance(names, list | tuple):
+        known = [name for name in names if isinstance(name, str) and name and name.isprintable()]
+        if len(known) == len(names) == len(set(known)) == count:
+            return tuple(known)
+    return tuple(map(str, range(count)))
 
 
 def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = None, origin: str = "data") -> Trace:

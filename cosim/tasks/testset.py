@@ -11,8 +11,7 @@ from cosim.base.arrays import read_arrays
 from cosim.base.errors import InputError
 from cosim.base.seal import checksum
 from cosim.base.text import is_file, shown, shown_path
-from cosim.network.automaton_in import check_symbols
-from cosim.network.reference import check_inputs
+from cosim.network.reference import check_inputs, check_symbols
 from cosim.network.types import Network
 from cosim.tasks.target import (
     Classes,

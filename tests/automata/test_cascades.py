@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cosim.automata.automaton import Automaton, minimise, modulo
 from cosim.automata.chains import BITS, MOST_CASCADED, cascades, network_of_cascade
 from cosim.automata.network import one_hot
 from cosim.automata.regex import automaton_of as automaton_of_regex
 from cosim.automata.rows import cheapest_row, terms_of
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.network.automaton import Automaton, minimise, modulo
 from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.verbs.automaton.structure import forms, smallest, tour

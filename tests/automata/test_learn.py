@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.automata.automaton import Automaton, minimise, modulo
 from cosim.automata.learn import learn, network_oracle
 from cosim.automata.network import network_of
 from cosim.automata.regex import automaton_of
 from cosim.base.errors import InputError
-from cosim.network.automaton import Automaton, minimise, modulo
 
 
 def strings(symbols, seed=0, count=300, longest=30):

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cosim.automata.automaton import Automaton, minimise, modulo
 from cosim.automata.blocks import OPEN, Partial, fewest
-from cosim.network.automaton import Automaton, minimise, modulo
 
 
 def random_partial(seed, states, symbols, share):

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cosim.automata.automaton import Automaton, minimise, modulo
 from cosim.automata.network import one_hot
 from cosim.automata.parts import MOST_SEARCHED, describe, network_of_product, products
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.network.automaton import Automaton, minimise, modulo
 from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.verbs.automaton.structure import forms, smallest

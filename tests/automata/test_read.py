@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cosim.automata.automaton import Automaton, modulo
+from cosim.automata.automaton_in import automaton_in, coded_in
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
 from cosim.base.errors import InputError
 from cosim.base.resources import models_path
 from cosim.exchange.checkpoint import load_network
-from cosim.network.automaton import Automaton, modulo
-from cosim.network.automaton_in import automaton_in, coded_in, symbols_in
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer
+from cosim.network.reference import symbols_in
 from cosim.network.software_only import stays_software
 from cosim.network.types import DelayedSignal
 from cosim.tasks.testset import load_test_set

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cosim.automata.automaton import Automaton, minimise, modulo, read_table
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
 from cosim.base.errors import InputError
-from cosim.network.automaton import Automaton, minimise, modulo, read_table
 from cosim.network.layers import AndLayer, ReluLayer
 from cosim.network.reference import run_reference
 from cosim.verbs.automaton.structure import tour

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.automata.automaton import modulo
 from cosim.automata.network import network_of, one_hot
 from cosim.base.errors import MappingError, NetworkError
 from cosim.compiler.lower import lower
@@ -12,7 +13,6 @@ from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import check_mapping, compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.chip import deviations_of
-from cosim.network.automaton import modulo
 from cosim.network.ir.nodes import And
 from cosim.network.ir.states import software_states
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer, SignedLayer

@@ -12,6 +12,7 @@ from random import Random
 import mutate
 import numpy as np
 
+from cosim.automata.automaton import read_table
 from cosim.base.claim import own_folder
 from cosim.base.resources import models_path
 from cosim.base.seal import (
@@ -44,7 +45,6 @@ from cosim.engines.batch.device_tables import (
 from cosim.engines.engine import Run
 from cosim.mask.extract import Parasitic
 from cosim.mask.record import POSITIONS, WIRES, extracted, format_wires, nets_of, read_positions, table
-from cosim.network.automaton import read_table
 from cosim.network.types import Network
 from cosim.results.kept_page import read_page
 from cosim.results.metrics import Estimate

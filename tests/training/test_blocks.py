@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from cosim.automata.automaton import modulo  # noqa: E402
 from cosim.automata.blocks import KEEP, string_task  # noqa: E402
 from cosim.automata.learn import learn  # noqa: E402
 from cosim.automata.network import network_of, one_hot  # noqa: E402
@@ -25,7 +26,6 @@ from cosim.automata.train_blocks import (  # noqa: E402
     unit_columns,
 )
 from cosim.base.errors import InputError  # noqa: E402
-from cosim.network.automaton import modulo  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
 
 N, H, B, SYMBOLS = 3, 2, 5, 4

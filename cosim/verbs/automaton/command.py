@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cosim.automata.automaton import MOST_STATES
 from cosim.base.bounds import SEED, Bounds, check_memory
 from cosim.base.errors import InputError, importing
 from cosim.base.text import shown_name, shown_path
@@ -15,13 +16,12 @@ from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
 from cosim.cli.types import Integer
 from cosim.cli.verb import FILE, Result, argument, one_of, option, verb
-from cosim.network.automaton import MOST_STATES
 from cosim.verbs.train.command import EXTRA
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from cosim.network.automaton import Automaton, Whole
+    from cosim.automata.automaton import Automaton, Whole
     from cosim.verbs.automaton.structure import CircuitSize
 
 LENGTH, STRINGS = Bounds(1, 100_000), Bounds(0, 100_000)
@@ -145,9 +145,9 @@ def _read(
 ) -> "tuple[str, Automaton]":
     """Return what the automaton is called, and the automaton; strings: (symbols) -> those that a network is compared
     on."""
+    from cosim.automata.automaton import minimise, read_table
+    from cosim.automata.automaton import modulo as counter
     from cosim.automata.regex import automaton_of
-    from cosim.network.automaton import minimise, read_table
-    from cosim.network.automaton import modulo as counter
 
     if options.train is not None:
         return _train(options, session, options.train)

@@ -6,12 +6,12 @@ from itertools import chain
 
 import numpy as np
 
+from cosim.automata.automaton import Automaton, Whole
 from cosim.automata.chains import cascades, network_of_cascade
 from cosim.automata.network import network_of
 from cosim.automata.parts import describe, network_of_product, products
 from cosim.compiler.design import block_areas
 from cosim.compiler.passes import compile_network
-from cosim.network.automaton import Automaton, Whole
 from cosim.network.types import Network
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology

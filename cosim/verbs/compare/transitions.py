@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.automata.automaton import Whole
+from cosim.automata.automaton_in import Coded, coded_in
 from cosim.compiler.design import Design
 from cosim.engines.engine import Inference, Outcome, Run
-from cosim.network.automaton import Whole
-from cosim.network.automaton_in import Coded, coded_in, symbols_in
 from cosim.network.ir.nodes import Memory
 from cosim.network.ir.states import States
+from cosim.network.reference import symbols_in
 from cosim.tasks.testset import TestSet
 
 Array = NDArray[np.float64]

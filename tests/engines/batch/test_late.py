@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.automata.automaton import modulo
 from cosim.automata.counter import position_code
 from cosim.automata.network import network_of
 from cosim.automata.recall.circuit import correlator
@@ -18,7 +19,6 @@ from cosim.engines.engine import Run
 from cosim.engines.simulation.simulated import engine_named
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import load_network
-from cosim.network.automaton import modulo
 from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.tasks.flip_flop import generate_flip_flop_task

@@ -222,7 +222,7 @@ def test_a_first_run_has_the_numbers_of_the_next(technology, monkeypatch, tmp_pa
     """The file has 7 digits; what is measured is used as the file has it."""
     fit = replace(find_chip(technology), tick=1.23456789012e-13)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("cosim.base.store.models_path", lambda: tmp_path)
+    monkeypatch.setattr("cosim.technology.fit_file.models_path", lambda: tmp_path)
     monkeypatch.setattr(chip_files, "measure_chip", lambda _: fit)
     first = find_chip(technology)
     assert first.tick == 1.234568e-13

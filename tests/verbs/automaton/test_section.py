@@ -8,11 +8,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from cosim.automata.automaton import Automaton, modulo
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
-from cosim.network.automaton import Automaton, modulo
 from cosim.results.figures import RED, figure_bytes
 from cosim.results.page import format_block, format_pages
 from cosim.tasks.testset import TestSet

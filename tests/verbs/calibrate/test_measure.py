@@ -214,7 +214,7 @@ def test_failed_bench_says_so(technology, calibration, monkeypatch):
 def files(monkeypatch, tmp_path):
     """No shipped calibration, an empty cache, and no measurement allowed."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("cosim.base.store.models_path", lambda: tmp_path / "absent")
+    monkeypatch.setattr("cosim.technology.fit_file.models_path", lambda: tmp_path / "absent")
 
     def measure(technology, units, progress):
         raise MissingToolError("libngspice is missing: install it")

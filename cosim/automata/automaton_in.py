@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.base.errors import InputError
-from cosim.network.automaton import MOST_STATES, Automaton, Whole
+from cosim.automata.automaton import MOST_STATES, Automaton, Whole
 from cosim.network.layers import FirstQuadrantLayer
-from cosim.network.reference import encode_inputs, run_reference
-from cosim.network.types import InputEncoding, Network
+from cosim.network.reference import names_in, one_on, run_reference, symbols_in
+from cosim.network.types import Network
 
 Array = NDArray[np.float64]
 
@@ -68,10 +67,10 @@ def _one_hot_in(network: Network) -> Coded | None:
         case _:
             return None
     symbols, cells = network.encoding.features, np.eye(layer.width)
-    start = _one_on(layer.start[None], layer)
+    start = _cell_on(layer.start[None], layer)
     if start is None:
         return None
-    found = [_one_on(_behind(network, layer, cell, symbols), layer) for cell in cells]
+    found = [_cell_on(_behind(network, layer, cell, symbols), layer) for cell in cells]
     follow = [row for row in found if row is not None]
     if len(follow) < len(found):
         return None
@@ -122,32 +121,8 @@ def _key(h: Array) -> bytes:
 
 def _automaton(network: Network, follow: Whole, start: int, said: Whole) -> Automaton:
     labels = network.labels or tuple(map(str, range(network.readout.width)))
-    symbols, states = _names(network, "symbols", follow.shape[1]), _names(network, "states", len(follow))
+    symbols, states = names_in(network, "symbols", follow.shape[1]), names_in(network, "states", len(follow))
     return Automaton(symbols, states, labels, follow, start, said)
-
-
-def symbols_in(encoding: InputEncoding, x: NDArray[np.float64]) -> Whole:
-    """Return the symbol of each frame of raw inputs (..., features): the only active feature, else -1; (...)."""
-    units = encode_inputs(encoding, x.reshape(1, -1, x.shape[-1])).units.reshape(*x.shape[:-1], -1)
-    return _place(units)
-
-
-def check_symbols(network: Network, x: NDArray[np.float64], lengths: Whole, origin: str) -> None:
-    """Raise InputError for a network that follows an automaton, where a frame of its raw inputs is no symbol.
-
-    x (n, time, features) raw, of which lengths (n,) frames count.
-    """
-    if not isinstance(network.history.get("automaton"), Mapping):
-        return
-    counts = np.arange(x.shape[1])[None, :] < lengths[:, None]
-    strange = np.argwhere(counts & (symbols_in(network.encoding, x) < 0))
-    if len(strange):
-        i, t = (int(value) for value in strange[0])
-        names = ", ".join(_names(network, "symbols", network.encoding.features))
-        raise InputError(
-            f"{origin}: x_test[{i}, {t}] must be one of the symbols {names}, a 1 in its place and 0 elsewhere, not "
-            f"{x[i, t].tolist()}; {len(strange)} such frame(s); write strings with cosim.automata.network.one_hot"
-        )
 
 
 def _behind(
@@ -162,26 +137,9 @@ def _behind(
     return run_reference(replace(network, layers=layers), np.eye(symbols)[:, None]).signals[layer.name][:, 0]
 
 
-def _one_on(h: NDArray[np.float64], layer: FirstQuadrantLayer) -> Whole | None:
+def _cell_on(h: NDArray[np.float64], layer: FirstQuadrantLayer) -> Whole | None:
     """Return which cell is on, of h (n, width); None where not exactly one is, or one is neither on nor off."""
     if not ((h == layer.alpha) ^ (h == 0)).all():
         return None
-    place = _place(h / layer.alpha)
+    place = one_on(h / layer.alpha)
     return None if (place < 0).any() else place
-
-
-def _place(bits: NDArray[np.float64]) -> Whole:
-    one = (bits == 1).sum(axis=-1) == 1
-    return np.where(one & ((bits == 0) | (bits == 1)).all(axis=-1), bits.argmax(axis=-1), -1)
-
-
-def _names(network: Network, key: str, count: int) -> tuple[str, ...]:
-    """Return the names of `count` things under a key of the history, which may hold anything; numbers where it has
-    none."""
-    held = network.history.get("automaton")
-    names = held.get(key) if isinstance(held, Mapping) else None
-    if isinstance(names, list | tuple):
-        known = [name for name in names if isinstance(name, str) and name and name.isprintable()]
-        if len(known) == len(names) == len(set(known)) == count:
-            return tuple(known)
-    return tuple(map(str, range(count)))
