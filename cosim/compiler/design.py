@@ -4,6 +4,8 @@ A chip's draws are `cosim.variation.draws.Chip`. Functions take design, conditio
 one, no chip is a circuit whose transistors do not deviate.
 """
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
@@ -12,11 +14,15 @@ from weakref import WeakKeyDictionary
 
 from cosim.cells.assembly import Assembly
 from cosim.circuit.elements import Capacitor, Circuit, Mos, block_of
+from cosim.circuit.waveforms import LAST_CLOSE
 from cosim.network.arrays import hash_network
 from cosim.network.ir.graph import Sized
+from cosim.network.ir.nodes import InputCurrent, Memory
 from cosim.network.types import Network
 from cosim.technology.calibration import Calibration
-from cosim.technology.types import Technology
+from cosim.technology.devices import oxide_thickness
+from cosim.technology.types import POLARITIES, Technology
+from cosim.units.builder import NETWORK, net
 
 Found = TypeVar("Found")
 
@@ -104,3 +110,41 @@ def block_areas(design: Design) -> Mapping[str, tuple[float, float]]:
             case _:
                 pass
     return {block: (gates[block], capacitors[block]) for block in blocks}
+
+
+RESIDUE = 0.01  # of the unit current: what may be left on a line when it is read
+OXIDE = 3.45e-11  # F/m; permittivity of silicon dioxide
+
+
+def slowest_line(design: Design, condition: Condition | None = None) -> tuple[str, float, float]:
+    """Find the gate line of a design that settles last, which limits its frames.
+
+    Returns the feature or unit whose line it is, its capacitance in F, and the shortest frame that it allows in s, at
+    the temperature of the condition. A time ramp never falls, so its line counts for none.
+    """
+    loads, features = gate_loads(design, condition), design.network.encoding.features
+    lines = {
+        node.name: max(loads[f"{place}{net(node.name)}_{line}"] for place in ("", f"x{NETWORK}.") for line in "np")
+        for node in design.graph.of(InputCurrent, Memory)
+        if not (isinstance(node, InputCurrent) and node.index >= features)
+    }
+    signal = max(lines, key=lambda name: lines[name])
+    pedestal, residue = design.graph.i_pedestal, RESIDUE * design.i_unit
+    left = 1 - pedestal / (design.i_unit + pedestal)
+    technology = (condition or design.nominal).technology
+    swing = max(technology.nfet.slope_factor, technology.pfet.slope_factor) * technology.thermal_voltage
+    seconds = lines[signal] * swing / pedestal * math.log(left * (pedestal + residue) / residue)
+    return signal, lines[signal], seconds * len(design.assembly.clocks) / LAST_CLOSE
+
+
+def gate_loads(design: Design, condition: Condition | None = None) -> dict[str, float]:
+    """Return net -> capacitance of the gates that a design has on it, F, in weak inversion."""
+    technology, found = (condition or design.nominal).technology, defaultdict[str, float](float)
+    densities = {
+        polarity: OXIDE / oxide_thickness(technology, polarity) * (1 - 1 / technology.device(polarity).slope_factor)
+        for polarity in POLARITIES
+    }
+    for device in design.flat.elements:
+        if isinstance(device, Mos):
+            found[device.gate] += densities[device.polarity] * device.gate_area
+    return found

@@ -16,8 +16,6 @@ tracks its candidates for LAST_CLOSE / S of a frame. This is necessary, not suff
 on top.
 """
 
-import math
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,23 +24,18 @@ import numpy as np
 
 from cosim.base.errors import InputError, warn
 from cosim.base.quantities import format_quantity
-from cosim.circuit.elements import Mos
-from cosim.circuit.waveforms import LAST_CLOSE
-from cosim.compiler.design import Condition, Design
+from cosim.compiler.design import RESIDUE, Condition, Design, slowest_line
 from cosim.compiler.passes import check_mapping, compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.exchange.checkpoint import load_network
-from cosim.network.ir.nodes import InputCurrent, Memory
 from cosim.network.reference import measure_state_ranges
 from cosim.network.types import Network
 from cosim.tasks.clipping import find_clipping
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import at
-from cosim.technology.devices import oxide_thickness
 from cosim.technology.scale import units_for
-from cosim.technology.types import POLARITIES, Technology
-from cosim.units.builder import NETWORK, net
+from cosim.technology.types import Technology
 from cosim.verbs.calibrate.chip import find_chip
 from cosim.verbs.calibrate.find import find_calibration
 
@@ -156,44 +149,3 @@ def _told(network: Network, test_set: TestSet, say: Say) -> TestSet:
             "longer --timeout, or cut it into shorter samples"
         )
     return test_set
-
-
-RESIDUE = 0.01  # of the unit current: what may be left on a line when it is read
-OXIDE = 3.45e-11  # F/m; permittivity of silicon dioxide
-
-
-def slowest_line(design: Design, condition: Condition | None = None) -> tuple[str, float, float]:
-    """Find the line of which `cosim compile` and other verbs warn where frames are too short, as it limits them.
-
-    Returns the feature or unit whose line it is, its capacitance in F, and the shortest frame that it allows in s, at
-    the temperature of the condition. A time ramp never falls, so its line counts for none.
-    """
-    loads, features = gate_loads(design, condition), design.network.encoding.features
-    lines = {
-        node.name: max(loads[f"{place}{net(node.name)}_{line}"] for place in ("", f"x{NETWORK}.") for line in "np")
-        for node in design.graph.of(InputCurrent, Memory)
-        if not (isinstance(node, InputCurrent) and node.index >= features)
-    }
-    signal = max(lines, key=lambda name: lines[name])
-    pedestal, residue = design.graph.i_pedestal, RESIDUE * design.i_unit
-    left = 1 - pedestal / (design.i_unit + pedestal)
-    technology = (condition or design.nominal).technology
-    swing = max(technology.nfet.slope_factor, technology.pfet.slope_factor) * technology.thermal_voltage
-    seconds = lines[signal] * swing / pedestal * math.log(left * (pedestal + residue) / residue)
-    return signal, lines[signal], seconds * len(design.assembly.clocks) / LAST_CLOSE
-
-
-def gate_loads(design: Design, condition: Condition | None = None) -> dict[str, float]:
-    """Return net -> capacitance of its gates, F, by which `cosim compile` and other verbs warn of short frames.
-
-    The gates are in weak inversion.
-    """
-    technology, found = (condition or design.nominal).technology, defaultdict(float)
-    densities = {
-        polarity: OXIDE / oxide_thickness(technology, polarity) * (1 - 1 / technology.device(polarity).slope_factor)
-        for polarity in POLARITIES
-    }
-    for device in design.flat.elements:
-        if isinstance(device, Mos):
-            found[device.gate] += densities[device.polarity] * device.gate_area
-    return found

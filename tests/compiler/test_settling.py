@@ -7,11 +7,11 @@ import pytest
 
 from cosim.circuit.bench import DrainCurrent
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
+from cosim.compiler.design import RESIDUE, gate_loads, slowest_line
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.ngspice.process import run_bench
 from cosim.engines.simulation.testbench import inference_bench
-from cosim.verbs.loading import RESIDUE, gate_loads, slowest_line
 
 
 @pytest.fixture(scope="module")
