@@ -15,6 +15,7 @@ from itertools import islice
 import numpy as np
 from smoke import shrink
 
+from cosim.automata.automaton import Automaton, minimise, modulo
 from cosim.automata.counter import position_code
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
@@ -24,7 +25,6 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.simulated import engine_named
-from cosim.automata.automaton import Automaton, minimise, modulo
 from cosim.network.ir.states import software_states
 from cosim.network.late import FALL, RISE
 from cosim.network.layers import FirstQuadrantLayer

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cosim.automata.automaton import modulo
 from cosim.automata.counter import position_code
 from cosim.automata.network import network_of
 from cosim.automata.steered import dilated_line, ring
@@ -39,7 +40,6 @@ from cosim.circuit.elements import Circuit, Subcircuit
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
-from cosim.automata.automaton import modulo
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.technology.calibration import load_calibration

@@ -105,7 +105,7 @@ def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progres
     benches = list(sample_benches(design, chosen, run))
     plans = [read_plan(design, int(length), run.timing, there) for length in chosen.lengths]
     others = run_inferences(benches, plans, reference_run(run), progress)
-    return judge(design, [ran.outcomes[place] for place in places], others, there)
+    return judge(design, [ran.outcomes[int(place)] for place in places], others, there)
 
 
 def audit_conditions(runs: Sequence[AuditableRun], count: int, progress: Progress) -> Audit:

@@ -72,7 +72,7 @@ def find_undecided(ran: AuditableRun, progress: Progress) -> Undecided:
     places = choose(certainty, REPEATED, seed=1)
     benches, plans = tighter_benches(design, ran.test_set.select(places), run)
     again = run_inferences(benches, plans, replace(run, jobs=max(run.jobs, 1)), progress)
-    error = steps_error(zip((outcomes[place] for place in places), again, strict=True))
+    error = steps_error(zip((outcomes[int(place)] for place in places), again, strict=True))
     there = run.standing(design)
     limit, volt = tie_limit(design, there) + error, LATCHED * there.technology.supply
     own = [found for found in outcomes if isinstance(found, Inference) and not found.elsewhere]

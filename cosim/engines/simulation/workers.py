@@ -276,7 +276,7 @@ def run_tasks(
     tasks: Iterable[Task],
     slots: int,
     limit: Callable[[Task], float],
-    started: Callable[[Future[Result]], bool] = Future.running,
+    started: Callable[[Future[Result]], bool] = lambda future: future.running(),
 ) -> Iterator[tuple[Task, Result | Lost]]:
     """Run tasks in worker processes and yield each with its result as it finishes, `slots` of them submitted at a time.
 
