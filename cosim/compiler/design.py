@@ -121,6 +121,18 @@ def slowest_line(design: Design, condition: Condition | None = None) -> tuple[st
 
     Returns the feature or unit whose line it is, its capacitance in F, and the shortest frame that it allows in s, at
     the temperature of the condition. A time ramp never falls, so its line counts for none.
+
+    A line's diode takes the current I = I_0 exp(V / (n U_T)), and the source behind it delivers I_s. On the line's
+    capacitance C, with Q = C n U_T,
+
+        C dV/dt = I_s - I        so        dI/dt = I (I_s - I) / Q
+
+    The slowest move is from 1 to 0, after which only the pedestal I_p is left. From I_1 to I_p + d that takes
+
+        t = (Q / I_p) ln( (1 - I_p / I_1) (I_p + d) / d )
+
+    The first of S stages tracks its candidates for LAST_CLOSE / S of a frame. This is necessary, not sufficient: copies
+    of copies and cells come on top.
     """
     loads, features = gate_loads(design, condition), design.network.encoding.features
     lines = {
@@ -138,7 +150,11 @@ def slowest_line(design: Design, condition: Condition | None = None) -> tuple[st
 
 
 def gate_loads(design: Design, condition: Condition | None = None) -> dict[str, float]:
-    """Return net -> capacitance of the gates that a design has on it, F, in weak inversion."""
+    """Return net -> capacitance of the gates that a design has on it, F, in weak inversion.
+
+    There the oxide's capacitance is in series with the depletion layer's: C = W L C_ox (1 - 1 / n) (C. C. Enz, F.
+    Krummenacher, E. A. Vittoz, Analog Integr. Circuits Signal Process. 8 (1995) 83).
+    """
     technology, found = (condition or design.nominal).technology, defaultdict[str, float](float)
     densities = {
         polarity: OXIDE / oxide_thickness(technology, polarity) * (1 - 1 / technology.device(polarity).slope_factor)

@@ -1,20 +1,4 @@
-"""From a checkpoint to a design in its condition: the one way that command line, scripts and stores go.
-
-How short a frame may be follows from the capacitance of the circuit's gate lines and the smallest current on them.
-A line's diode takes the current I = I_0 exp(V / (n U_T)), and the source behind it delivers I_s. On the line's
-capacitance C, with Q = C n U_T,
-
-    C dV/dt = I_s - I        so        dI/dt = I (I_s - I) / Q
-
-The slowest move is from 1 to 0, after which only the pedestal I_p is left. From I_1 to I_p + d that takes
-
-    t = (Q / I_p) ln( (1 - I_p / I_1) (I_p + d) / d )
-
-In weak inversion a gate has the oxide's capacitance in series with the depletion layer's: C = W L C_ox (1 - 1 / n)
-(C. C. Enz, F. Krummenacher, E. A. Vittoz, Analog Integr. Circuits Signal Process. 8 (1995) 83). The first of S stages
-tracks its candidates for LAST_CLOSE / S of a frame. This is necessary, not sufficient: copies of copies and cells come
-on top.
-"""
+"""From a checkpoint to a design in its condition: the one way that command line, scripts and stores go."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
