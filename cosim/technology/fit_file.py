@@ -1,4 +1,4 @@
-"""The files of what was measured of a technology: its calibration, the chip's blocks, device noise."""
+"""The files of what a simulator has measured of a technology: its calibration, the chip's blocks, device noise."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class FitFile(Generic[F]):
     def load(self, path: Path) -> F:
         """Read a technology's measurement from its file.
 
-        Raises InputError that names the field when the file is missing, damaged, or none of this format.
+        Raises InputError that names the file where it is missing or damaged, and the field that is wrong.
         """
         where = shown_path(path)
         if not is_file(path):
@@ -94,7 +94,7 @@ class FitFile(Generic[F]):
     ) -> F:
         """Return a technology's measurement that is `known`, or measure and keep it: the next run has the same numbers.
 
-        lacking: what is not there, for the message of the MissingToolError where `measure` has no simulator.
+        lacking: that there is no such measurement, as the MissingToolError says it where `measure` has no simulator.
         """
         if (kept := self.known(name, fingerprint, say)) is not None:
             return kept

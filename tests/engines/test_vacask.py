@@ -100,8 +100,8 @@ def test_cells_at_their_operating_points(technology, calibration):
 @pytest.mark.parametrize("name", ["gf180mcu", "sky130"])
 @pytest.mark.parametrize("current", [1e-9, 0.0])
 def test_the_mirrors_of_a_kit(name, current):
-    """Devices without terminal resistance get 1e3 S, whose rounding alone is 2e-13 A: VACASK had asked for 1e-17 A.
-    Without a signal beside 1e3 S nothing is left of a conductance of 1e-16 S: the cards ask for no such terminals."""
+    """Behind terminals of 1e3 S, which sky130's cards had, rounding alone is 2e-13 A, where 1e-17 A is asked for, and
+    without a signal nothing is left of a conductance of 1e-16 S: the cards ask for no such terminals."""
     try:
         technology = load_technology(name)
     except InputError as error:
