@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.base.errors import InputError, MissingToolError
+from cosim.base.errors import MissingToolError
 from cosim.base.resources import trained_network_path
 from cosim.cells.benches import (
     CLOSE,
@@ -104,7 +104,7 @@ def test_the_mirrors_of_a_kit(name, current):
     without a signal nothing is left of a conductance of 1e-16 S: the cards ask for no such terminals."""
     try:
         technology = load_technology(name)
-    except InputError as error:
+    except MissingToolError as error:
         pytest.skip(str(error))
     bench = mirror_bench(technology, 3, 1.0, current, 0.5)
     ours, theirs = (simulator_named(each).run(bench, 60.0) for each in NAMES)
