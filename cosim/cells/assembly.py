@@ -19,7 +19,7 @@ class Carried:
     step: float
 
 
-Shown = tuple[str, ...] | Carried  # nets of which as many are high as a whole state says, or an analog state
+Shown = tuple[str, ...] | Carried  # nets of which as many are high as a whole state says, bit k 2^k times; or analog
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK, STRENGTH, STRONG_DIODE, bias_diode, pedestal_sink, strong_diode
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, RESET_INVERTER, clocked_schmitt, reset_inverter
+from cosim.cells.counter import COMPARED, DECISION, DECISION_PORTS, Gates, decision
 from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, LadderBias, ladder, ladder_blocks
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
 from cosim.cells.quantiser import COMPARATOR, DRIVER, SAMPLER, comparator, driver, sampler
 from cosim.cells.ratio_gate import RATIO_GATE, ratio_gate
 from cosim.cells.rectifier import CANDIDATE, RELU, candidate_diode, relu_diode
-from cosim.cells.register import REGISTER, register, register_blocks
+from cosim.cells.register import REGISTER, register, register_blocks, window
 from cosim.cells.schmitt import DECISION_NODE, SCHMITT, schmitt
 from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR, steering_and, symbol_comparator
 from cosim.cells.tau_cell import TAU_CELL_GATED, TAU_LINE, tau_cell_gated, tau_line
@@ -256,6 +257,44 @@ def comparator_bench(technology: Technology, i_thresh: float, drive: ComparatorD
     blocks = tuple(cell(technology) for cell in (candidate_diode, bias_diode, sampler, comparator, driver))
     circuit = Circuit("comparator bench", blocks, elements)
     return Bench(circuit, technology, _frames(candidates, timing), (Voltage("in"), Voltage("half")), PRECISE)
+
+
+@dataclass(frozen=True)
+class DecisionDrive:
+    """Currents that drive a counter cell's decision in its bench.
+
+    A candidate for each frame, A; that of the latch's gates, A; the pulse from and to these fractions of a frame.
+    """
+
+    candidates: NDArray[np.float64]
+    i_keep: float
+    pulse: tuple[float, float]
+
+
+def decision_bench(technology: Technology, i_thresh: float, drive: DecisionDrive) -> Bench:
+    """Build the test circuit of a counter cell's decision.
+
+    Saves the voltages of COMPARED, on which the latch waits, and of `half`, at which its first gate turns.
+    """
+    timing, candidates, i_keep, gates = Timing(), drive.candidates, drive.i_keep, Gates(technology)
+    opened, closed = square(technology.supply, 0.0, timing.moments(len(candidates), *drive.pulse), timing)
+    elements: tuple[Element, ...] = (
+        *_framed(technology, candidates, timing),
+        Source("open", "v", "open", GROUND, opened),
+        Source("closed", "v", "closed", GROUND, closed),
+        *bias_lines({"thresh": i_thresh}),
+        Source("keep", "i", "kp", GROUND, i_keep),
+        *transistor("load", gates.load, "kp", "kp"),
+        Source("half", "i", "vdd", "half", i_keep),
+        *transistor("half", gates.n, "half", "half"),
+        Instance("cand", ("cand", "vdd"), CANDIDATE),
+        Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
+        Instance("decision", DECISION_PORTS, DECISION),
+    )
+    blocks = tuple(cell(technology) for cell in (candidate_diode, bias_diode, sampler, window, decision))
+    probes = (Voltage(f"xdecision.{COMPARED}"), Voltage("half"))
+    circuit = Circuit("decision bench", blocks, elements)
+    return Bench(circuit, technology, _frames(candidates, timing), probes, PRECISE)
 
 
 @dataclass(frozen=True)

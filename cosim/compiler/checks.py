@@ -77,7 +77,7 @@ def check_units_work(graph: Scaled, target: Target) -> None:
     kinds = [unit for unit in UNITS if any(isinstance(node, unit.node_type) for node in graph.memories)]
     if how.tau is not None and not any(unit.has_time_constant for unit in kinds):
         raise MappingError(
-            f"{origin}: tau is that of ladders, and no layer has epsilon 1 or tau-cells; leave `tau` out"
+            f"{origin}: tau is that of ladders and tau-cells, and there is none of either; leave `tau` out"
         )
     for unit in kinds:
         unit.check_timing(graph.i_unit, how.t_step, how.slow, target.calibration, origin)

@@ -23,8 +23,8 @@ from cosim.network.ir.graph import GraphBuilder, Lowered
 from cosim.network.ir.nodes import InputCurrent, Memory, Node, Output, Rectifier, UnitCurrent, Weight
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, Network, Readout
-from cosim.units.epsilon import Circuit, check_epsilon
-from cosim.units.placement import LayerPlacement, Parameter, Sources, Tap, add_row, read_sources
+from cosim.units.epsilon import check_epsilon
+from cosim.units.placement import Circuit, LayerPlacement, Parameter, Sources, Tap, add_row, read_sources
 from cosim.units.shift import Shift, shift_cell
 from cosim.units.table import unit_of_layer
 
@@ -134,19 +134,22 @@ MOST_ZEROS = 10_000  # weights of 0 that have an edge each: no device is made of
 def lower(network: Network, origin: str = "network", cell: Circuit = "auto", headroom: int = HEADROOM) -> Lowered:
     """Lower a network to its graph; weights of 0 have edges only while there are at most MOST_ZEROS.
 
-    `cell`: what recurrent units become, auto chooses by epsilon; `headroom`: rungs of a ladder beyond the network's
-    state ranges. Raises MappingError for units that have no circuit, with the reason and the repair.
+    `cell`: what recurrent units become, auto chooses by epsilon and by how many states a unit has; `headroom`: states
+    of a ladder or counter beyond the network's state ranges. Raises MappingError for units that have no circuit, with
+    the reason and the repair.
     """
     chosen = [layer for layer in network.recurrent_layers if isinstance(layer, EpsilonLayer)]
     if cell != "auto" and not chosen:
         raise MappingError(f"{origin}: `cell={cell}` is for layers with an epsilon, and there is none; leave it out")
     for layer in chosen:
         check_epsilon(layer, origin, cell)
-    later_nodes = _lower(_without_late(network), origin, headroom, {}).nodes if network.late else {}
-    return _lower(network, origin, headroom, later_nodes).lowered()
+    later_nodes = _lower(_without_late(network), origin, cell, headroom, {}).nodes if network.late else {}
+    return _lower(network, origin, cell, headroom, later_nodes).lowered()
 
 
-def _lower(network: Network, origin: str, headroom: int, later_nodes: Mapping[str, Node]) -> GraphBuilder:
+def _lower(
+    network: Network, origin: str, cell: Circuit, headroom: int, later_nodes: Mapping[str, Node]
+) -> GraphBuilder:
     """Build the graph of a network.
 
     later_nodes: the nodes of all layers, where some are read late, perhaps by layers in front of them.
@@ -171,7 +174,8 @@ def _lower(network: Network, origin: str, headroom: int, later_nodes: Mapping[st
     for layer in network.layers:
         ranges = network.state_ranges.get(layer.name)
         sources = read(layer.sources, until[layer.name])
-        placement = LayerPlacement(graph, sources, stages[layer.name], ranges, headroom, origin, later_nodes)
+        stage = stages[layer.name]
+        placement = LayerPlacement(graph, sources, stage, ranges, headroom, cell, origin, later_nodes)
         if isinstance(layer, RecurrentLayer):
             unit_of_layer(layer, origin).lower_layer(layer, placement)
         elif isinstance(layer, AndLayer):

@@ -15,7 +15,7 @@ from cosim.technology.calibration import Calibration
 from cosim.technology.chip import ChipFit
 from cosim.technology.scale import I_UNIT
 from cosim.technology.types import Technology
-from cosim.units.epsilon import Circuit
+from cosim.units.placement import Circuit
 from cosim.units.sizing import TAU_FRAMES
 
 AROUND = ("inputs", "decision", "clock", "bias")  # in the order in which they are added

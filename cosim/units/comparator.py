@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
+from cosim.network.ir.states import States
 from cosim.technology.calibration import Calibration
 from cosim.units.builder import Builder
-from cosim.units.kind import Array, CellEquations
+from cosim.units.kind import Array, CellEquations, iterate_states
 from cosim.units.sizing import CLEARANCE, SetPoint, SizingInput, threshold_set_points
 
 
@@ -20,6 +21,19 @@ def window_thresholds(cell: CellEquations[Any, Any, Any]) -> tuple[Array, Array]
         return np.asarray(upper * i_rise), np.asarray(lower * i_fall)
     found = cell.calibration
     return upper * found.upper.decides_at(cell.bias.i_upper), lower * found.lower.decides_at(cell.bias.i_lower)
+
+
+def count_states(cell: CellEquations[Any, Any, Any], window: tuple[Array, Array], candidate: Array) -> States:
+    """Return the states of a recurrent unit that counts (n, time), whole numbers; candidate: (n, time), ampere."""
+    node, (rise, fall) = cell.node, window
+    sets, resets = candidate >= rise, candidate <= fall
+
+    def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
+        return np.clip(state + np.where(sets[:, t], 1, np.where(resets[:, t], -1, 0)), 0, node.most)
+
+    return iterate_states(
+        candidate, np.full(len(candidate), node.start) if cell.initial_states is None else cell.initial_states, step
+    )
 
 
 def window_set_points(node: ThresholdUnit, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:

@@ -1,21 +1,19 @@
 """Rules for epsilon in the seed paper's unit and in its first-quadrant form (arXiv 2605.11855, eq. 7).
 
 0: the state is replaced, a Schmitt trigger. 1: S alpha is added, and the state stays on a lattice of step alpha: a
-ladder. -1: h_t = S alpha - h_{t-1}, which with S of one sign has two values: a toggle. The state s of the last two is a
-whole number and h = zero + step s; a reader sees the current level s, so its weight is W step / level, and W zero joins
-its bias. How many states they need is known from data alone.
+ladder, or with many states a counter. -1: h_t = S alpha - h_{t-1}, which with S of one sign has two values: a toggle.
+The state s of the last three is a whole number and h = zero + step s; a reader sees the current level s, so its weight
+is W step / level, and W zero joins its bias. How many states they need is known from data alone.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from cosim.base.errors import MappingError
 from cosim.network.layers import OFFSET_MARGIN, EpsilonLayer, FirstQuadrantLayer, SignedLayer, common_mode_offset
 from cosim.network.types import LARGEST
-from cosim.units.placement import LayerPlacement
+from cosim.units.placement import Circuit, LayerPlacement
 
-Circuit = Literal["auto", "schmitt", "ladder"]
 EPSILON_LAYERS = (FirstQuadrantLayer, SignedLayer)
 EitherLayer = FirstQuadrantLayer | SignedLayer
 
@@ -41,9 +39,9 @@ def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
             f"{where}.epsilon must be 0 for a Schmitt trigger, not {epsilon:g}; anneal it to 0 in training "
             "(`train(epsilon=anneal)`), or compile with `cell=auto`"
         )
-    if cell == "ladder" and epsilon != 1:
+    if cell in ("ladder", "counter") and epsilon != 1:
         raise MappingError(
-            f"{where}.epsilon must be 1 for a ladder, which adds to its state, not {epsilon:g}; train with "
+            f"{where}.epsilon must be 1 for a {cell}, which adds to its state, not {epsilon:g}; train with "
             "`epsilon=1`, or compile with `cell=auto`"
         )
     if isinstance(layer, SignedLayer) and layer.weight_beta is not None and epsilon != 0:

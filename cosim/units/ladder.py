@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cosim.base.errors import MappingError
 from cosim.cells.assembly import Carried
@@ -34,13 +33,15 @@ from cosim.units.comparator import (
     clock_pins,
     comparator_bias,
     comparator_current,
+    count_states,
     driver_lines,
     memory_current,
     settled_in_window,
     window_set_points,
     window_thresholds,
 )
-from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer, lattices, lifting_offset
+from cosim.units.counter import counter_node
+from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer, Lattice, lattices, lifting_offset
 from cosim.units.kind import (
     Array,
     CellDevices,
@@ -52,7 +53,6 @@ from cosim.units.kind import (
     SwitchingThresholds,
     UnitKind,
     effect,
-    iterate_states,
     select_levels,
 )
 from cosim.units.placement import LayerPlacement, Parameter
@@ -115,15 +115,7 @@ LadderCell = CellEquations[Ladder, LadderPins, LadderFactors]
 
 def compute_states(cell: LadderCell, candidate: Array) -> States:
     """Return the states of a ladder unit (n, time), whole numbers; candidate: (n, time), ampere."""
-    node, (rise, fall) = cell.node, window_thresholds(cell)
-    sets, resets = candidate >= rise, candidate <= fall
-
-    def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
-        return np.clip(state + np.where(sets[:, t], 1, np.where(resets[:, t], -1, 0)), 0, node.rungs)
-
-    return iterate_states(
-        candidate, np.full(len(candidate), node.start) if cell.initial_states is None else cell.initial_states, step
-    )
+    return count_states(cell, window_thresholds(cell), candidate)
 
 
 def switching_thresholds(cell: LadderCell, lines: Sequence[Array]) -> SwitchingThresholds:
@@ -164,7 +156,7 @@ def accepts(layer: RecurrentLayer) -> bool:
 
 
 def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-    """Add a ladder unit for each software unit of a layer with epsilon 1.
+    """Add a ladder unit for each software unit of a layer with epsilon 1, or a counter where it has too many states.
 
     It has rungs for its states over the data and headroom.
     """
@@ -172,20 +164,26 @@ def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
     for unit in lattices(layer, placement):
         offset = lifting_offset(-unit.fall)
         rungs = max(unit.high - unit.low + 2 * placement.headroom, 1)
-        start = placement.headroom - unit.low
-        if rungs > MAX_RUNGS:
-            raise MappingError(
-                f"{unit.where}: a ladder may have {MAX_RUNGS} rungs at most, not {rungs}: over the training data its "
-                f"state spans {unit.high - unit.low} steps of alpha; train with "
-                f"`range_max={MAX_RUNGS * unit.step / 2:g}`, on shorter sequences or with wider thresholds",
-                where=unit.name, value=rungs, limit=MAX_RUNGS,
-            )  # fmt: skip
-        node = Ladder(
-            unit.name, layer.name, unit.index, placement.stage, ALPHA, unit.first - start * unit.step, unit.step,
-            unit.rise + offset, unit.fall + offset, offset, rungs, start,
-        )  # fmt: skip
+        if placement.cell == "counter" or (rungs > MAX_RUNGS and placement.cell == "auto"):
+            node: ThresholdUnit = counter_node(unit, layer, placement, offset)
+        else:
+            node = _ladder_node(unit, layer, placement, offset, rungs)
         placement.graph.add(node)
         placement.add_row(node.name, weight[unit.index], bias[unit.index] + offset, Parameter(layer.name, unit.index))
+
+
+def _ladder_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, offset: float, rungs: int) -> Ladder:
+    if rungs > MAX_RUNGS:
+        raise MappingError(
+            f"{unit.where}: a ladder may have {MAX_RUNGS} rungs at most, not {rungs}: over the training data its "
+            f"state spans {unit.high - unit.low} steps of alpha; compile with `cell=counter`",
+            where=unit.name, value=rungs, limit=MAX_RUNGS,
+        )  # fmt: skip
+    start = placement.headroom - unit.low
+    return Ladder(
+        unit.name, layer.name, unit.index, placement.stage, ALPHA, unit.first - start * unit.step, unit.step,
+        unit.rise + offset, unit.fall + offset, offset, rungs, start,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

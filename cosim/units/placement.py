@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from cosim.network.ir.graph import GraphBuilder
 from cosim.network.ir.nodes import UNIT_CURRENT, Memory, Node, Rectifier, Weight
 from cosim.network.types import Array
+
+Circuit = Literal["auto", "schmitt", "ladder", "counter"]
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,8 @@ class LayerPlacement:
     """The place in the graph of a layer of recurrent units.
 
     stage: recurrent layers in front; ranges: (2, width) smallest and largest h of each unit, None where not known;
-    headroom: states beyond these, either end; origin: file, for messages; ahead: nodes that are not in the graph yet,
-    of layers that this one reads late.
+    headroom: states beyond these, either end; cell: the circuit that was asked for; origin: file, for messages;
+    later_nodes: nodes that are not in the graph yet, of layers that this one reads late.
     """
 
     graph: GraphBuilder
@@ -76,6 +79,7 @@ class LayerPlacement:
     stage: int
     ranges: Array | None
     headroom: int
+    cell: Circuit
     origin: str
     later_nodes: Mapping[str, Node]
 

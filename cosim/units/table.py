@@ -7,6 +7,7 @@ from cosim.network.ir.nodes import Memory
 from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
+from cosim.units.counter import COUNTER
 from cosim.units.gamma import GAMMA
 from cosim.units.kind import AnyUnit
 from cosim.units.ladder import LADDER
@@ -17,7 +18,7 @@ from cosim.units.shift import SHIFT
 from cosim.units.toggle import TOGGLE
 
 # a shift cell is a Schmitt trigger, too
-UNITS: tuple[AnyUnit, ...] = (SHIFT, SCHMITT, LADDER, TOGGLE, REGISTER, MINGRU, GAMMA)
+UNITS: tuple[AnyUnit, ...] = (SHIFT, SCHMITT, LADDER, COUNTER, TOGGLE, REGISTER, MINGRU, GAMMA)
 
 
 def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:

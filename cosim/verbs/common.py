@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cosim.engines.simulation.audit import Audit
     from cosim.tasks.testset import TestSet
     from cosim.technology.types import Flicker
-    from cosim.units.epsilon import Circuit as Cell
+    from cosim.units.placement import Circuit as Cell
     from cosim.variation.noise import NoiseSimulation
     from cosim.verbs.loading import TargetTechnology
 
@@ -156,7 +156,9 @@ class Compiling:
     )  # fmt: skip
     saturate: bool = switch("Cut weights beyond the largest mirror, and list them.", CompilingOption)
     cell: "Cell" = one_of(
-        ("auto", "schmitt", "ladder"), "Circuit of a recurrent unit; auto takes it from epsilon.", CompilingOption
+        ("auto", "schmitt", "ladder", "counter"),
+        "Circuit of a recurrent unit; auto takes it from epsilon.",
+        CompilingOption,
     )
     headroom: int = option("Rungs beyond the states seen, either end.", Integer(HEADROOM), 1, CompilingOption)
     ranges_from: Path | None = option(

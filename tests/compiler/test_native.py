@@ -1,4 +1,4 @@
-"""The native form: epsilon 1 becomes ladders, epsilon -1 toggles; what is refused, and the timing of a ladder."""
+"""The native form: epsilon 1 becomes ladders or counters, epsilon -1 toggles; what is refused; timing."""
 
 import math
 from dataclasses import replace
@@ -24,6 +24,7 @@ from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import measure_state_ranges, run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.tasks.testset import TestSet
+from cosim.units.counter import Counter
 from cosim.units.ladder import (
     ALPHA,
     MAX_RUNGS,
@@ -131,6 +132,12 @@ def test_ideal_ladders_equal_the_network(ladders, ideal, kind, seed, hidden):
     assert len(set(np.unique(expected))) > 4
 
 
+def evaluate_ideal(graph, reference, calibration):
+    """The states of an ideal circuit, (n, time, memories)."""
+    trace = evaluate(size(scale(graph, I_UNIT), calibration), calibration, reference.inputs, ideal=True)
+    return np.stack(list(trace.states.values()), axis=2)
+
+
 @pytest.mark.parametrize("kind", ["first", "signed"])
 @pytest.mark.parametrize("seed", range(4))
 def test_ideal_toggles_equal_the_network(toggles, ideal, kind, seed):
@@ -231,20 +238,59 @@ def test_unknown_ranges_are_refused(ladders, epsilon):
     )
 
 
-def test_too_many_rungs_are_refused(ladders):
-    network, _ = ladders(3, "signed", widths=(2,))
+def spanning(network, *steps):
+    """The network with the states of its units spanning so many steps of alpha, from their start on."""
     alpha = network.layers[0].alpha
-    for span, accepted in ((MAX_RUNGS - 2, True), (MAX_RUNGS - 1, False)):
-        ranges = np.stack([-alpha, -alpha + np.array([3, span]) * alpha])
-        wide = replace(network, state_ranges={"layer0": ranges})
-        if accepted:
-            assert max(node.rungs for node in lower(wide).of(Ladder)) == MAX_RUNGS
-        else:
-            text = (
-                r"model\.pt: layer0\[1\]: a ladder may have 32 rungs at most, not 33: over the training data its state "
-                rf"spans 31 steps of alpha; train with `range_max={16 * alpha[1]:g}`, on shorter sequences or with"
-            )
-            refused(wide, text)
+    return replace(network, state_ranges={"layer0": np.stack([-alpha, -alpha + np.array(steps) * alpha])})
+
+
+def test_a_counter_takes_over_where_a_ladder_has_too_many_rungs(ladders):
+    """Unit by unit: with one state of headroom at either end, 30 steps are 32 rungs, 31 are 34 states of 6 bits."""
+    network, _ = ladders(3, "signed", widths=(2,))
+    few, many = lower(spanning(network, 3, MAX_RUNGS - 2)), lower(spanning(network, 3, MAX_RUNGS - 1))
+    assert [node.rungs for node in few.of(Ladder)] == [5, MAX_RUNGS]
+    assert [node.rungs for node in many.of(Ladder)] == [5]
+    assert [node.bits for node in many.of(Counter)] == [6]
+    text = r"model\.pt: layer0\[1\]: a ladder may have 32 rungs at most, not 33: .* spans 31 steps .* `cell=counter`"
+    refused(spanning(network, 3, MAX_RUNGS - 1), text, cell="ladder")
+
+
+@pytest.mark.parametrize("kind", ["first", "signed"])
+@pytest.mark.parametrize("seed", range(4))
+def test_ideal_counters_equal_the_network(ladders, calibration, kind, seed):
+    """One layer, whose states do not depend on how its readers' weights round."""
+    network, x = ladders(seed, kind, steps=4 * STEPS, widths=(5,))
+    reference, graph = run_reference(network, x), lower(network, cell="counter")
+    states = evaluate_ideal(graph, reference, calibration)
+    np.testing.assert_array_equal(states, software_states(graph, reference))
+    assert {type(node) for node in graph.memories} == {Counter}
+    assert np.ptp(states) > 7
+
+
+@pytest.mark.parametrize(("span", "headroom", "bits"), [(5, 1, 3), (6, 1, 4), (0, 0, 1), (221, 1, 8), (253, 1, 8)])
+def test_bits_and_start_follow_the_ranges(ladders, span, headroom, bits):
+    """The states of the data and the headroom fit; what is left over is half at either end."""
+    network, _ = ladders(5, "signed", widths=(2,))
+    node = list(lower(spanning(network, 1, span), cell="counter", headroom=headroom).of(Counter))[1]
+    spare = 2**bits - (span + 1 + 2 * headroom)
+    assert (node.bits, node.most, node.start) == (bits, 2**bits - 1, headroom + spare // 2)
+    assert node.zero + node.start * node.step == pytest.approx(-float(network.layers[0].alpha[1]))
+    assert node.level * node.most <= 4.0 * (1 + 1e-12)  # units, of all bits
+
+
+def test_too_many_states_for_a_counter_are_refused(ladders):
+    network, _ = ladders(3, "signed", widths=(2,))
+    most = 253 * float(network.layers[0].alpha[1])
+    text = rf"model\.pt: layer0\[1\]: a counter may have 8 bits at most, 256 states, not 257: .* `range_max={most:g}`"
+    refused(spanning(network, 3, 254), text)
+
+
+def test_a_frame_too_short_for_a_counter_is_refused(ladders, technology, calibration):
+    """DELAY of 0.4 pF, 0.6 V at 0.12 nA: 0.33 ms, which half a pulse, 0.075 of a frame, must have."""
+    network = ladders(3, "signed", widths=(2,))[0]
+    compile_network(network, technology, calibration, CompilerSettings(cell="counter", t_step=4.5e-3))
+    with pytest.raises(MappingError, match=r"a counter takes 0\.333 ms .* `t_step` of at least 4\.44 ms, or a larger"):
+        compile_network(network, technology, calibration, CompilerSettings(cell="counter", t_step=4.4e-3))
 
 
 def test_toggle_with_both_signs_is_refused(toggles):

@@ -223,7 +223,7 @@ def test_folder_that_cannot_be_made(cosim_main, options, tmp_path, verb):
     [
         (
             ["--tau", "2m"],
-            "tau is that of ladders, and no layer has epsilon 1 or tau-cells; leave --tau out",
+            "tau is that of ladders and tau-cells, and there is none of either; leave --tau out",
         ),
         (["--supply", "500m"], "supply must be above 0.54 V, by which the readout's ground lies below it, not 0.5 V"),
         (["--t-step", "1p"], "must lie in 1e-06 to 1 s, not 1e-12 s"),

@@ -208,7 +208,7 @@ def saved_probes(assembly: Assembly) -> tuple[Probe, ...]:
 
 def probes_of(shown: Shown) -> tuple[Probe, ...]:
     """Return the probes that show a memory's state in a testbench that an engine simulates."""
-    return (DrainCurrent(shown.device),) if isinstance(shown, Carried) else tuple(map(Voltage, shown))
+    return (DrainCurrent(shown.device),) if isinstance(shown, Carried) else tuple(map(Voltage, dict.fromkeys(shown)))
 
 
 def pulse_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:

@@ -9,11 +9,13 @@ import numpy as np
 from cosim.base.seal import checksum
 from cosim.cells.benches import (
     ComparatorDrive,
+    DecisionDrive,
     DpiDrive,
     LevelDrive,
     TauDrive,
     clocked_bench,
     comparator_bench,
+    decision_bench,
     dpi_bench,
     level_bench,
     mirror_bench,
@@ -27,8 +29,9 @@ from cosim.circuit.waveforms import Timing
 from cosim.technology.devices import device_cards
 from cosim.technology.foundry import ModelCard
 from cosim.technology.types import Technology
+from cosim.units.counter import KEEP
 from cosim.units.ladder import TAU_SHARE, ladder_currents
-from cosim.units.sizing import PULSE_END
+from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.units.table import fit_measurements
 
 # Fields that change no current; noise, without which all is measured; a technology, of which what it decides counts.
@@ -101,6 +104,7 @@ def calibration_benches(technology: Technology, units: int, points: Points = POI
         dpi_bench(technology, units, DpiDrive(1e-9, 1e-11, 1e-11, 1e-12, 1e-2), 0.5),
         tau_cell_bench(technology, units, TauDrive(1e-12, 1.0, candidate, candidate, (0.5, 0.6))),
         level_bench(technology, units, LevelDrive(1e-9, 1e-10, 5e-10, candidate, (0.5, 0.6))),
+        decision_bench(technology, 1e-9, DecisionDrive(candidate, KEEP * 1e-9, (PULSE_BEGIN, PULSE_END))),
     )
 
 

@@ -31,13 +31,14 @@ from cosim.engines.simulation.single import run_bench
 from cosim.engines.table import NGSPICE
 from cosim.technology.calibration import Calibration, MirrorFit, Own, SchmittFit
 from cosim.technology.types import Technology
+from cosim.units.counter import Counter
 from cosim.units.mingru import MinGru
 from cosim.units.register import KEEP, RELEASE, Register
 from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.units.table import fit_measurements
 from cosim.verbs.calibrate.fingerprint import POINTS, calibration_fingerprint
 from cosim.verbs.calibrate.fit import find_crossings, fit_relative
-from cosim.verbs.calibrate.native import BENCH, fit_comparator, fit_dpi, fit_tau_cell
+from cosim.verbs.calibrate.native import BENCH, fit_comparator, fit_decision, fit_dpi, fit_tau_cell
 
 Progress = Callable[[str], None]
 
@@ -112,6 +113,8 @@ def _own(found: Calibration, technology: Technology, simulator: str, progress: P
     own = {MinGru.__name__: fit_tau_cell(technology, found.units, simulator)}
     progress("register: turn of a level")
     own[Register.__name__] = fit_level(technology, found.units, simulator)
+    progress("counter: thresholds of its decisions")
+    own[Counter.__name__] = fit_decision(technology, simulator)
     return own | {name: measure(technology, found, simulator) for name, measure in fit_measurements().items()}
 
 

@@ -1,6 +1,7 @@
 """Calibration of what ladders, toggles and tau-cells are made of: the quantiser's comparator, the DPI, gated cells."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +12,15 @@ from cosim.cells.benches import (
     CLOSE,
     STATE_DIODE,
     ComparatorDrive,
+    DecisionDrive,
     DpiDrive,
     TauDrive,
     comparator_bench,
+    decision_bench,
     dpi_bench,
     tau_cell_bench,
 )
+from cosim.cells.counter import COMPARED
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.tau_cell import gate_charge
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
@@ -25,6 +29,7 @@ from cosim.engines.simulation.single import run_bench
 from cosim.engines.table import NGSPICE
 from cosim.technology.calibration import ComparatorFit, DpiFit, Own
 from cosim.technology.types import Technology
+from cosim.units.counter import KEEP
 from cosim.units.ladder import TAU_SHARE, ladder_currents
 from cosim.units.mingru import GATED_SHARE
 from cosim.units.sizing import PULSE_BEGIN, PULSE_END
@@ -33,6 +38,7 @@ from cosim.verbs.calibrate.fit import find_crossings
 
 BENCH = "calibration bench"  # what failed, in messages
 PULSE = LAST_CLOSE + PULSE_BEGIN, LAST_CLOSE + PULSE_END
+_PULSE = CLOSE + PULSE_BEGIN, CLOSE + PULSE_END  # of a comparator's bench
 _UNIT, _OPEN, _HOLD = 1e-9, 8e-9, 1.0  # A; A, a gate that takes over all; s, a frame long enough to leak in
 _HELD = 1.1, 1.75  # of a frame, between which a state leaks
 Array = NDArray[np.float64]
@@ -64,21 +70,54 @@ def measure_comparator(
 
 def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str, *, upper: bool) -> float:
     """Measure the candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
-    timing, currents = Timing(), ladder_currents(1e-9)
-    base, pulse = currents.i_reset, (CLOSE + PULSE_BEGIN, CLOSE + PULSE_END)
+    currents = ladder_currents(1e-9)
+    base = currents.i_reset
+
+    def excess(candidates: Array) -> Array:
+        drive = ComparatorDrive(candidates, base, currents.i_retain - base, _PULSE, upper)
+        waves = run_bench(comparator_bench(technology, i_thresh, drive), BENCH, simulator)
+        above = waves.voltage("in") - waves.voltage("half")
+        return np.interp(Timing().moments(len(candidates), _PULSE[1]), waves.time, above)
+
+    return _crossing(i_thresh, prepare, excess)
+
+
+def _crossing(i_thresh: float, prepare: float, excess: Callable[[Array], Array]) -> float:
+    """Find the candidate, ampere, at which a comparator's excess, volt, is 0 in a frame after one of `prepare`.
+
+    excess: candidates of frames -> volt in each.
+    """
     for span in POINTS.comparator_spans:
         tried = i_thresh * (1 + np.linspace(-span, span, POINTS.comparator_steps))
         candidates = np.stack([np.full(POINTS.comparator_steps, prepare), tried], axis=1).ravel()
-        drive = ComparatorDrive(candidates, base, currents.i_retain - base, pulse, upper)
-        waves = run_bench(comparator_bench(technology, i_thresh, drive), BENCH, simulator)
-        above = waves.voltage("in") - waves.voltage("half")
-        excess = np.interp(timing.moments(2 * POINTS.comparator_steps, CLOSE + PULSE_END), waves.time, above)[1::2]
-        if crossings := find_crossings(tried, excess, 0.0):
+        if crossings := find_crossings(tried, excess(candidates)[1::2], 0.0):
             return crossings[0]
     raise SimulationError(
         f"comparator at I_thresh {i_thresh:.3g} A did not change its decision within "
         f"{100 * POINTS.comparator_spans[-1]:.0f} % of that"
     )
+
+
+def fit_decision(technology: Technology, simulator: str) -> Own:
+    """Measure for a calibration the fields of a counter unit's `ComparatorFit`: where its decision turns."""
+    currents = POINTS.comparator_currents
+    ratios = tuple(measure_decision(technology, current, simulator) / current for current in currents)
+    return {"currents": currents, "ratios": ratios}
+
+
+def measure_decision(technology: Technology, i_thresh: float, simulator: str = NGSPICE) -> float:
+    """Measure the candidate, ampere, at which a counter's latch would catch either decision as the pulse begins.
+
+    The mean of coming from below and from above. Raises SimulationError where no candidate changes the decision.
+    """
+
+    def excess(candidates: Array) -> Array:
+        drive = DecisionDrive(candidates, KEEP * _UNIT, _PULSE)
+        waves = run_bench(decision_bench(technology, i_thresh, drive), BENCH, simulator)
+        above = waves.voltage(f"xdecision.{COMPARED}") - waves.voltage("half")
+        return np.interp(Timing().moments(len(candidates), _PULSE[0]), waves.time, above)
+
+    return float(np.mean([_crossing(i_thresh, side * i_thresh, excess) for side in (0.5, 1.5)]))
 
 
 def fit_dpi(technology: Technology, units: int, v_node: float, simulator: str) -> DpiFit:

@@ -251,7 +251,7 @@ def _remarks(summary: ComparisonSummary) -> Iterator[str]:
     if summary.largest_margin_of_a_wrong_bit is not None:
         yield f"A wrong state is up to {summary.largest_margin_of_a_wrong_bit:.3f} units from its threshold."
     if summary.saturated_states:
-        yield f"{summary.saturated_states} states are beyond their ladder; use more --headroom."
+        yield f"{summary.saturated_states} states are beyond their ladder or counter; use more --headroom."
 
 
 def _sources(summary: ComparisonSummary) -> Table:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from cosim.base.quantities import format_quantity
 from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK
 from cosim.cells.clocked import CLOCKED
+from cosim.cells.counter import DECISION
 from cosim.cells.dpi import DPI
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS
@@ -57,7 +58,7 @@ def sizes_of(circuit: Circuit) -> dict[str, Sizes]:
             "cell's device": cell.get("M2", named(COMPARATOR).get("M2", ())),
             "pedestal sink": named(PEDESTAL_SINK).get("sink", ()),
         },
-        **dict.fromkeys(("quantiser", "ladder", "toggle", "register"), _counts(circuit)),
+        **dict.fromkeys(("quantiser", "ladder", "counter", "toggle", "register"), _counts(circuit)),
     }  # fmt: skip
 
 
@@ -112,7 +113,7 @@ def _counts(circuit: Circuit) -> dict[str, tuple[str, ...]]:
             for one in blocks[name].elements
         )
 
-    wanted = (SAMPLER, COMPARATOR, WINDOW, DRIVER, RUNG_OFF, LEVEL_OFF, LADDER, TOGGLE, REGISTER, CLOCKED)
+    wanted = (SAMPLER, COMPARATOR, WINDOW, DECISION, DRIVER, RUNG_OFF, LEVEL_OFF, LADDER, TOGGLE, REGISTER, CLOCKED)
     first = {begin: next((name for name in blocks if name.startswith(begin)), None) for begin in wanted}
     return {begin: (f"{count(name)} transistors",) for begin, name in first.items() if name is not None}
 

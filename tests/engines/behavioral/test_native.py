@@ -1,4 +1,4 @@
-"""Ladders and toggles three ways: software, behavioral equations and transistors on the same inputs."""
+"""Ladders, counters and toggles three ways: software, behavioral equations and transistors on the same inputs."""
 
 from dataclasses import replace
 
@@ -7,6 +7,7 @@ import pytest
 
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.inference import run_inference
@@ -16,6 +17,7 @@ from cosim.network.layers import SignedLayer
 from cosim.network.reference import measure_state_ranges, run_reference, threshold_distances
 from cosim.network.types import check_network
 from cosim.tasks.testset import TestSet
+from cosim.units.counter import Counter
 from cosim.units.ladder import Ladder
 from cosim.units.toggle import Toggle
 from cosim.verbs.compare.agreement import compare_engines
@@ -29,7 +31,7 @@ def one_signed(layer):
     return SignedLayer(layer.name, layer.sources, weight, bias, np.array([1.1, 1.3]), layer.alpha, epsilon=-1.0)
 
 
-@pytest.fixture(scope="module", params=["ladder", "toggle"])
+@pytest.fixture(scope="module", params=["ladder", "counter", "toggle"])
 def kind(request):
     return request.param
 
@@ -43,7 +45,7 @@ def samples(kind, make_network):
     """
     network = make_network(3, "signed", widths=(2,), outputs=2, alphas=(1.0,))
     (layer,) = network.layers
-    layer = replace(layer, epsilon=1.0) if kind == "ladder" else one_signed(layer)
+    layer = one_signed(layer) if kind == "toggle" else replace(layer, epsilon=1.0)
     network, rng = check_network(replace(network, layers=(layer,))), np.random.default_rng(5)
     x = np.empty((1, 0, 3))
     while x.shape[1] < FRAMES:
@@ -56,8 +58,9 @@ def samples(kind, make_network):
 
 
 @pytest.fixture(scope="module")
-def design(samples, technology, calibration):
-    return compile_network(samples[0], technology, calibration)
+def design(samples, kind, technology, calibration):
+    cell = "counter" if kind == "counter" else "auto"
+    return compile_network(samples[0], technology, calibration, CompilerSettings(cell=cell))
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +82,9 @@ def comparison(design, samples, outcome):
 
 @pytest.mark.ngspice
 def test_the_memories_are_native_and_move(design, kind, comparison):
-    assert len(list(design.graph.of(Ladder if kind == "ladder" else Toggle))) == 2
+    assert len(list(design.graph.of({"ladder": Ladder, "counter": Counter, "toggle": Toggle}[kind]))) == 2
     states = comparison.engines["software"].states[0]
-    assert (np.ptp(states, axis=0) >= (2 if kind == "ladder" else 1)).all()
+    assert (np.ptp(states, axis=0) >= (1 if kind == "toggle" else 2)).all()
     assert comparison.saturated == 0
 
 
@@ -97,8 +100,8 @@ def test_readout_is_that_of_the_software(comparison, design):
     """Gains within 0.5 % up to 4 nA and the level's fit error, of all that flows through an output."""
     error = 5e-3 + 2e-3 + design.calibration.schmitt.error
     graph, traffic = design.graph, 0.0
-    for node in graph.of(Ladder, Toggle):
-        top = node.level * (node.rungs if isinstance(node, Ladder) else 1)
+    for node in graph.of(Ladder, Counter, Toggle):
+        top = node.level * node.most
         traffic += max(abs(graph.mirrors[node.name, f"readout.{k}"].realised) for k in range(2)) * top
     traffic += max(abs(graph.mirrors["one", f"readout.{k}"].realised) for k in range(2))
     difference = np.abs(comparison.engines["software"].readout - comparison.engines["ngspice"].readout)
