@@ -1,5 +1,7 @@
 """The converters at the cut, one for each unit, and the circuit's network behind them. Free of torch.
 
+At epsilon 0 a unit's state is a bit, at epsilon 1 a count of steps of alpha, which a ladder or a counter keeps.
+
 What crosses the cut is g = h^ / beta, the candidate over its threshold: software has both, so the circuit's thresholds
 are constants, whether beta is learned or made from the input, and a unit takes one converter. Its b bits are L + 1
 codes, an odd number, so that 0 is one of them:
@@ -14,6 +16,7 @@ has half a step to either side of its threshold.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosim.base.bounds import CONVERTER_BITS
 from cosim.base.errors import InputError
@@ -21,6 +24,8 @@ from cosim.network.layers import Array, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 
 BITS, FEWEST_BITS, MOST_BITS = 2, int(CONVERTER_BITS.low), int(CONVERTER_BITS.high)
+States = NDArray[np.int16]  # 0 low, 1 high, NEITHER; at epsilon 1 counts
+NEITHER = -1  # a bit before the first update, where software begins at 0
 COVER = 0.999  # of the candidates of a unit
 FULL_SCALE = 4.0  # units, of the current that carries a code, rounded down to an even number of steps
 LEVEL = 1.0  # units, of a state that is high
@@ -34,13 +39,14 @@ _BELOW = 1.0 - 2.0**-40
 @dataclass(frozen=True)
 class Partition:
     """A cell of a backbone that is a circuit. cell: its name there; network: what is compiled, whose encoding holds the
-    converters and reads g, and whose states are 0 for low and `LEVEL` for high; clipped: the share of the candidates
-    seen in training that is out of range."""
+    converters and reads g, and whose states are 0 for low and `LEVEL` for high, or steps of half of that; clipped: the
+    share of the candidates seen in training that is out of range; first: the count before the first step."""
 
     cell: str
     network: Network
     bits: int
     clipped: float
+    first: int = 0
 
     @property
     def name(self) -> str:
@@ -54,6 +60,17 @@ class Partition:
         (layer,) = self.network.layers
         assert isinstance(layer, SignedLayer)
         return layer
+
+    @property
+    def counts(self) -> bool:
+        """Tell whether the states of a backbone's cell are counts: it has epsilon 1."""
+        return self.layer.epsilon == 1
+
+    def read_software(self, h: Array) -> States:
+        """Return the states of a backbone's cell from h of its network, (n, time, units)."""
+        if not self.counts:
+            return (h > 0).astype(np.int16)
+        return (np.rint(h / self.layer.alpha) + 1 + self.first).astype(np.int16)
 
     @property
     def ranges(self) -> Array:
@@ -93,8 +110,11 @@ def compared(candidate: np.ndarray, threshold: np.ndarray) -> Array:
     return np.clip(ratio, -_LARGEST, _LARGEST)
 
 
-def calibrate(cell: str, g: Array, bits: int = BITS) -> Partition:
-    """Return a backbone's cell as a circuit, with converters for the drives g (frames, units) that it has seen."""
+def calibrate(cell: str, g: Array, bits: int = BITS, counted: Array | None = None, first: int = 0) -> Partition:
+    """Return a backbone's cell as a circuit, with converters for the drives g (frames, units) that it has seen.
+
+    counted: smallest and largest count seen, (2, units), for a cell at epsilon 1; first: that before the first step.
+    """
     half, step = steps_of(bits) // 2, step_of(bits)
     reach = np.maximum(np.quantile(np.abs(g), COVER, axis=0), 1e-9)
     j = np.clip(np.floor(half / reach - 0.5), 0, half - 1)
@@ -107,6 +127,7 @@ def calibrate(cell: str, g: Array, bits: int = BITS) -> Partition:
         bias=np.full(width, -half * step),
         bias_beta=(j + 0.5) * step,
         alpha=np.full(width, LEVEL / 2),
+        epsilon=0.0 if counted is None else 1.0,
     )
     network = Network(
         InputEncoding(-ranges, 2 * ranges, levels=2 * half),
@@ -114,5 +135,6 @@ def calibrate(cell: str, g: Array, bits: int = BITS) -> Partition:
         # nothing reads the states as currents: what leaves the circuit are the latches
         Readout(("cell",), np.zeros((1, width)), np.zeros(1), "last"),
         weight_grid=min(_GRID, step),
+        state_ranges={} if counted is None else {"cell": LEVEL / 2 * (counted - first - 1)},
     )
-    return Partition(cell, check_network(network, cell), bits, float((np.abs(g) > ranges).mean()))
+    return Partition(cell, check_network(network, cell), bits, float((np.abs(g) > ranges).mean()), first)

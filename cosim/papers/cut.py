@@ -17,13 +17,11 @@ from cosim.network.layers import Array
 from cosim.network.software_only import why_software
 from cosim.papers.backbone import CHUNK, listening, record, to_tensors
 from cosim.papers.cells import Drive, HysteresisCell
-from cosim.papers.converter import BITS, Partition, calibrate, compared, steps_of
+from cosim.papers.converter import BITS, NEITHER, Partition, States, calibrate, compared, steps_of
 from cosim.papers.file import Model
 from cosim.papers.sources import BackboneData, Samples
 
 SEEN = 256  # training samples that converters are calibrated with
-NEITHER = -1  # a state before the first update, where software begins at 0
-States = NDArray[np.int8]  # 0 low, 1 high, NEITHER
 Memory = Callable[
     [Partition, Array, NDArray[np.int64]], States
 ]  # g (n, time, units) and lengths (n,) to (n, time, units)
@@ -90,11 +88,12 @@ class PartitionedBackbone:
             g = compared(drive.candidate.cpu().numpy(), drive.threshold.cpu().numpy())
             if memory is None:
                 values = cells[name].decide(drive)
-                bits = np.where(values == 0, NEITHER, (values * drive.level.sign() > 0)).astype(np.int8)
+                kept = states_of(values, drive, counts=partitions[name].counts)
             else:
-                bits = memory(partitions[name], g, samples.lengths)
-                values = drive.level * (2.0 * torch.from_numpy(bits).to(drive.level) - 1.0)
-            drives[name], states[name] = g, bits
+                kept = memory(partitions[name], g, samples.lengths)
+                number = torch.from_numpy(kept).to(drive.level)
+                values = drive.level * (number if partitions[name].counts else 2.0 * number - 1.0)
+            drives[name], states[name] = g, kept
             return values
 
         with listening(cells, heard):
@@ -117,7 +116,11 @@ class PartitionedBackbone:
             found.append(BackbonePart(f"block {i + 1}", "software", _count(block), "; ".join(reasons)))
             found += [
                 BackbonePart(
-                    partition.name, "circuit", 0, f"states of {partition.cell}: {len(partition.ranges)} 9T cells"
+                    partition.name,
+                    "circuit",
+                    0,
+                    f"states of {partition.cell}: {len(partition.ranges)} "
+                    f"{'ladders or counters' if partition.counts else '9T cells'}",
                 )
                 for partition in self.partitions
                 if partition.cell in cells
@@ -135,13 +138,29 @@ def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "b
     backbone, cells = model.backbone, cells_to_cut(model, origin)
     batch = to_tensors(seen, backbone.output.weight.device)
     x, lengths = batch.x, batch.lengths
-    drives = {name: drive for name, (drive, _) in record(backbone, x, lengths).items()}
     valid = np.arange(x.shape[1])[None, :] < seen.lengths[:, None]
-    partitions = [
-        calibrate(name, compared(drives[name].candidate.numpy(), drives[name].threshold.numpy())[valid], bits)
-        for name in cells
-    ]
+    partitions = list[Partition]()
+    for name, (drive, values) in record(backbone, x, lengths).items():
+        if name in cells:
+            g = compared(drive.candidate.detach().numpy(), drive.threshold.detach().numpy())[valid]
+            counted, first = None, -1 if backbone.hysteresis[name].start == "low" else 0
+            if backbone.hysteresis[name].epsilon == 1:
+                kept = states_of(values, drive, counts=True)[valid]
+                counted = np.stack([kept.min(axis=0), kept.max(axis=0)]).astype(np.float64)
+            partitions.append(calibrate(name, g, bits, counted, first))
     return PartitionedBackbone(model, tuple(partitions))
+
+
+def states_of(values: Tensor, drive: Drive, *, counts: bool) -> States:
+    """Return the states of a backbone's cell, (n, time, units), that its values stand for.
+
+    counts: whole steps of its level, else bits.
+    """
+    if counts:
+        steps = torch.where(drive.level == 0, 0.0, values / drive.level)
+        return steps.round().detach().cpu().numpy().astype(np.int16)
+    bits = torch.where(values == 0, NEITHER, (values * drive.level.sign() > 0).int())
+    return bits.detach().cpu().numpy().astype(np.int16)
 
 
 def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
@@ -165,10 +184,13 @@ def training_samples(source: BackboneData, count: int = SEEN) -> Samples:
 
 
 def _epsilon(cell: HysteresisCell) -> str | None:
-    """Return why the epsilon of a cell keeps it in software; None for 0."""
-    if cell.epsilon == 0:
+    """Return why the epsilon of a cell keeps it in software; None for 0 and 1."""
+    if cell.epsilon in (0, 1):
         return None
-    return f"has epsilon {cell.epsilon:g}, and its state is no bit (nearest: --epsilon anneal, which ends at 0)"
+    return (
+        f"has epsilon {cell.epsilon:g}, and its state is neither a bit nor a count (nearest: --epsilon 1, or --epsilon "
+        "anneal, which ends at 0)"
+    )
 
 
 def _count(*modules: torch.nn.Module) -> int:

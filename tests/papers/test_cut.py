@@ -54,6 +54,19 @@ def test_converters_change_nothing(changed, bits):
     assert np.array_equal(trained.scores, converted.scores)
 
 
+@pytest.mark.parametrize("start", ["zero", "low"])
+def test_counts_at_epsilon_one(start):
+    """Scores are sums of 16 products of up to 40 steps of up to 2 in single precision: 1e-5 of them."""
+    cut, x = cut_backbone(make(replace(SHAPE, start=start), epsilon=1.0), samples()), samples(30, seed=2)
+    trained, converted = cut.run(x), cut.run(x, circuit)
+    assert all(partition.counts for partition in cut.partitions)
+    valid = np.arange(40)[None, :] < x.lengths[:, None]
+    for cell, states in trained.states.items():
+        assert np.array_equal(states[valid], converted.states[cell][valid])
+        assert np.ptp(states) > 10
+    np.testing.assert_allclose(converted.scores, trained.scores, rtol=1e-4, atol=1e-4)
+
+
 def test_from_zero_only_what_is_before_the_first_update_differs():
     cut = cut_backbone(make(replace(SHAPE, start="zero", blocks=1, threshold="fixed")), samples())
     x = samples(30, seed=2)
@@ -120,7 +133,7 @@ def test_cells_are_themselves_again_even_after_an_error():
         (replace(SHAPE, cell="lru", start="zero"), 0.0, "the LRU's complex state"),
         (replace(SHAPE, cell="mingru", start="zero"), 0.0, "the minGRU's logistic gate"),
         (replace(SHAPE, cell="alphacmru", start="zero"), 0.0, "the alphaCMRU's level"),
-        (SHAPE, 1.0, "blocks.1.cell has epsilon 1, and its state is no bit"),
+        (SHAPE, 0.5, "blocks.1.cell has epsilon 0.5, and its state is neither a bit nor a count"),
     ],
     ids=["lru", "mingru", "alphacmru", "epsilon"],
 )

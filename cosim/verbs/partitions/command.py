@@ -111,4 +111,7 @@ def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
 
 def _refuse(compiling: Compiling) -> None:
     if compiling.ranges_from is not None:
-        raise InputError("--ranges-from is for ladders, and a backbone's cells are bits; leave it out")
+        raise InputError(
+            "--ranges-from is for networks of cosim train: a backbone's states are measured over its training data; "
+            "leave it out"
+        )

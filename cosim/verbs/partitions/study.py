@@ -21,6 +21,7 @@ from cosim.engines.simulation.audit import Audit, AuditableRun, audit_samples
 from cosim.engines.simulation.simulated import simulate_samples
 from cosim.engines.simulation.undecided import Undecided, find_undecided
 from cosim.engines.table import engine_entry
+from cosim.network.ir.states import States as CircuitStates
 from cosim.network.layers import Array
 from cosim.network.reference import run_reference
 from cosim.results.intervals import IntervalEnds, interval
@@ -42,6 +43,11 @@ class CompiledPartition:
     partition: "Partition"
     design: Design
     run: Run
+
+    def read(self, states: CircuitStates) -> "States":
+        """Return the states of a backbone's cell from those of its circuit, (..., units)."""
+        starts = np.array([node.start for node in self.design.graph.memories])
+        return (states + (self.partition.first - starts if self.partition.counts else 0)).astype(np.int16)
 
 
 @dataclass
@@ -177,7 +183,7 @@ def deploy(
         ledger.x.append(x)
         ledger.outcomes += outcomes
         ledger.power += mean_power(here, x, lengths).tolist()
-        return taken_over(equations(partition, x), outcomes)
+        return taken_over(equations(partition, x), outcomes, here)
 
     levels = {
         SOFTWARE: cut.run(samples),
@@ -192,7 +198,7 @@ def deploy(
 
 def equations(partition: "Partition", g: Array) -> "States":
     """Compute a partition's states on g (n, time, units) by software, to compare a backbone's circuits with."""
-    return (run_reference(partition.network, g).signals["cell"] > 0).astype(np.int8)
+    return partition.read_software(run_reference(partition.network, g).signals["cell"])
 
 
 def evaluate(placed: CompiledPartition, g: Array) -> "States":
@@ -201,7 +207,8 @@ def evaluate(placed: CompiledPartition, g: Array) -> "States":
     g: inputs, (n, time, units).
     """
     trace = run_behavioral(placed.design, g, placed.run.condition, placed.run.chip)
-    return np.stack([trace.states[cell] for cell in placed.design.assembly.decisions], axis=2).astype(np.int8)
+    found = np.stack([trace.states[cell] for cell in placed.design.assembly.decisions], axis=2)
+    return placed.read(found)
 
 
 def mean_power(placed: CompiledPartition, x: Array, lengths: Integers) -> Array:
@@ -212,12 +219,12 @@ def mean_power(placed: CompiledPartition, x: Array, lengths: Integers) -> Array:
     return (power * (np.arange(x.shape[1])[None, :] < lengths[:, None])).sum(axis=1) / lengths
 
 
-def taken_over(states: "States", outcomes: Sequence[Outcome]) -> "States":
+def taken_over(states: "States", outcomes: Sequence[Outcome], placed: CompiledPartition) -> "States":
     """Return states of a backbone's partition (n, time, units), those of simulated runs in place of others."""
     found = states.copy()
     for k, outcome in enumerate(outcomes):
         if isinstance(outcome, Inference):
-            found[k, : len(outcome.states)] = outcome.states
+            found[k, : len(outcome.states)] = placed.read(outcome.states)
     return found
 
 

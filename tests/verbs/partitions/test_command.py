@@ -69,11 +69,11 @@ def test_compile_is_the_same_twice(cosim_main, tmp_path):
 @pytest.mark.parametrize(
     ("verb", "changed", "options", "words"),
     [
-        ("compile", {"epsilon": 1.0}, (), "has epsilon 1, and its state is no bit (nearest: --epsilon anneal"),
+        ("compile", {"epsilon": 0.5}, (), "has epsilon 0.5, and its state is neither a bit nor a count"),
         ("compare", {"shape": replace(SHAPE, cell="lru", threshold="input", start="zero")}, (), "the LRU's complex"),
         ("compile", {}, ("--bits", "9"), "'--bits': must lie in 2 to 6, not 9"),
         ("compile", {}, ("--stimulus", "0"), "--stimulus is for a network that compiles whole"),
-        ("compile", {}, ("--ranges-from", "x"), "--ranges-from is for ladders"),
+        ("compile", {}, ("--ranges-from", "x"), "--ranges-from is for networks of cosim train"),
         ("compare", {}, ("--pvt",), "--pvt is for a network that compiles whole"),
         ("compare", {}, ("--conversion", "0"), "must lie in (0, 1000] J, not 0 J"),
         ("compile", {"task": "flip-flop"}, (), "was trained with 8 inputs"),

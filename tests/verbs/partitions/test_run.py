@@ -1,6 +1,7 @@
 """The seed paper's deployed system at transistor level: a backbone whose cells are circuits."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,13 +9,17 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.base.resources import trained_network_path  # noqa: E402
+from cosim.compiler.passes import compile_network  # noqa: E402
 from cosim.compiler.settings import CompilerSettings  # noqa: E402
 from cosim.engines.engine import Failure, FailureKind, Inference, Run  # noqa: E402
+from cosim.papers.converter import calibrate  # noqa: E402
 from cosim.results.kept_page import read_page  # noqa: E402
 from cosim.results.text import WIDTH  # noqa: E402
+from cosim.units.counter import Counter  # noqa: E402
+from cosim.units.ladder import Ladder  # noqa: E402
 from cosim.verbs.loading import TargetTechnology  # noqa: E402
 from cosim.verbs.partitions.run import open_cut, report_partitions, run_partitions  # noqa: E402
-from cosim.verbs.partitions.study import taken_over  # noqa: E402
+from cosim.verbs.partitions.study import CompiledPartition, equations, evaluate, taken_over  # noqa: E402
 
 SAMPLES = 6
 
@@ -72,8 +77,23 @@ def test_cells_on_transistors(batch, opened, built, tmp_path):
     assert "Scores by batch are at most 0 from those with converters." in lines
 
 
+@pytest.mark.parametrize("first", [0, -1])
+@pytest.mark.parametrize("steps", [10, 150])
+def test_counts_come_back_from_ladders_and_counters(technology, calibration, steps, first):
+    """The circuit begins on a state above 0; what the software reads are steps from its own start."""
+    rng = np.random.default_rng(6)
+    g = 2.0 * rng.choice([-1, 0, 1], (3, steps, 2), p=[0.2, 0.2, 0.6])
+    counts = first + np.cumsum(np.sign(g), axis=1)
+    ends = np.stack([counts.min(axis=(0, 1)), counts.max(axis=(0, 1))])
+    partition = calibrate("blocks.0.cell", g.reshape(-1, 2), counted=ends, first=first)
+    placed = CompiledPartition(partition, compile_network(partition.network, technology, calibration), Run())
+    assert {type(node) for node in placed.design.graph.memories} == {Ladder if steps == 10 else Counter}
+    np.testing.assert_array_equal(equations(partition, g), counts)
+    np.testing.assert_array_equal(evaluate(placed, g), counts)
+
+
 def test_a_failed_sample_keeps_the_states_of_software():
     states = np.zeros((2, 3, 4), np.int8)
     ran = Inference(np.ones((2, 4), np.int16), np.zeros((2, 1)), 1e-9)
-    found = taken_over(states, [ran, Failure(FailureKind.TIMEOUT, "", "")])
+    found = taken_over(states, [ran, Failure(FailureKind.TIMEOUT, "", "")], SimpleNamespace(read=np.asarray))
     assert found[0, :2].all() and not found[0, 2].any() and not found[1].any()
