@@ -165,9 +165,7 @@ class HardwareNetwork(nn.Module):
                 if output.sigmas is not None:
                     sigmas[name] = output.sigmas
             if drawn.chips is not None:
-                state = isinstance(layer, RecurrentCell)
-                width = signals[name].shape[2]
-                lines[name] = drawn.chips.draw_state_lines(layer.start) if state else drawn.chips.draw_lines(width)
+                lines[name] = _drawn_lines(drawn.chips, layer, signals[name])
         return signals, distances, sigmas
 
     def _by_steps(
@@ -234,6 +232,16 @@ def _read(sources: tuple[str, ...], signals: dict[str, Tensor], lines: dict[str,
     """Return the signals that a layer reads, side by side, and their lines on chips that vary."""
     joined = Lines.join([lines[source] for source in sources]) if lines else None
     return torch.cat([signals[source] for source in sources], dim=2), joined
+
+
+def _drawn_lines(chips: Chips, layer: nn.Module, signal: Tensor) -> Lines:
+    """Return a layer's gate lines on chips: of states that count, a current of 0 stands for the lowest there is."""
+    if not isinstance(layer, RecurrentCell):
+        return chips.draw_lines(signal.shape[2])
+    if not chips.compared:
+        return chips.draw_state_lines(layer.start)
+    lowest, highest = signal.detach().amin(dim=(0, 1)), signal.detach().amax(dim=(0, 1))
+    return chips.draw_state_lines(lowest, highest - lowest)
 
 
 def _join(steps: list[dict[str, Tensor]]) -> dict[str, Tensor]:

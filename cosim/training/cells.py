@@ -154,7 +154,9 @@ class FirstQuadrantCell(RecurrentCell):
         decided = _Decided.by(self, u, x, rng)
         u = decided.candidate
         sets, resets = heaviside(u - hi), heaviside(lo - u)
-        start = 2.0 * (self.start if before is None else before) - 1.0 if lines is None else _start_on_chips(lo)
+        start = 2.0 * (self.start if before is None else before) - 1.0
+        if lines is not None and not lines.chips.compared:
+            start = _start_on_chips(lo)
         # sets - resets is z S(u - c), and sets + resets is z, without the rounding of centre and half width.
         q = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
         kept = (1.0 - self.epsilon) * _before(q, start)
@@ -247,7 +249,7 @@ class SignedCell(RecurrentCell):
     ) -> CellOutput:
         """Compute a torch cell's states of x (n, time, inputs).
 
-        `lines`: of x on chips that vary, from `start` on, for constant thresholds and epsilon from 0 to 1.
+        `lines`: of x on chips that vary, from `start` on, for constant thresholds.
         """
         if lines is not None:
             return self._on_chips(x, noise, rng, lines)
@@ -279,7 +281,7 @@ class SignedCell(RecurrentCell):
         decided = _Decided.by(self, candidate, x, rng, (offset, 0.0))
         candidate = decided.candidate
         sets, resets = heaviside(candidate - hi), heaviside(lo - candidate)
-        start = _start_on_chips(lo)
+        start = self.start if lines.chips.compared else _start_on_chips(lo)
         h = linear_scan(1.0 - (1.0 - self.epsilon) * (sets + resets), sets - resets, start)
         kept = (1.0 - self.epsilon) * _before(h, start)
         return CellOutput(h, _deciding_distance(_away(candidate, lo, hi), kept), decided.sigmas(lo, hi, kept))

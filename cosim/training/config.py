@@ -183,10 +183,12 @@ def _check_devices(config: TrainingConfig, option: str) -> None:
         raise InputError(f"{option} knows the transistors of the 9T cell, not those of delay lines: leave --lines out")
     if config.architecture.cell == "alphacmru":
         raise InputError(f"{option} knows no register yet: train --cell cmru or bmru")
-    if config.epsilon not in (None, 0):
+    compared = option == "--variation local" and config.epsilon in (1, -1)
+    if config.epsilon not in (None, 0) and not compared:
+        known = "anneal, 0, 1 or -1" if option == "--variation local" else "anneal or 0"
         raise InputError(
-            f"{option} needs --epsilon anneal or 0, not {config.epsilon:g}: it knows the transistors of the "
-            "9T cell, not those of ladders and toggles"
+            f"{option} needs --epsilon {known}, not {config.epsilon:g}: it knows the transistors of the 9T cell"
+            f"{', and of comparators' if option == '--variation local' else ', not those of ladders and toggles'}"
         )
 
 

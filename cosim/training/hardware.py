@@ -65,10 +65,13 @@ class Lines:
 
 class Chips:
     """`count` chips; each call draws further transistors of all of them, so equal calls in equal order give equal
-    chips from equal generators."""
+    chips from equal generators.
 
-    def __init__(self, model: MismatchModel, count: int, rng: torch.Generator) -> None:
-        self.model, self.count, self.rng = model, count, rng
+    compared: units have a comparator for each threshold, as at epsilon 1 and -1, and are no 9T cells.
+    """
+
+    def __init__(self, model: MismatchModel, count: int, rng: torch.Generator, *, compared: bool = False) -> None:
+        self.model, self.count, self.rng, self.compared = model, count, rng, compared
         self.one = self.draw_lines(1)
         self.gain_diode = self.draw(model.cell_n, 1)
 
@@ -83,10 +86,13 @@ class Chips:
         negative, positive = -diode, copy - diode - self.draw(model.mirror_n / root, width)
         return Lines(self, negative, positive, torch.zeros(width))
 
-    def draw_state_lines(self, zero: Tensor) -> Lines:
-        """Draw for training on chips the lines of states, the level of each included; zero (width,): see `Lines`."""
-        width = len(zero)
-        level = self.draw(self.model.cell_n, width) - self.gain_diode
+    def draw_state_lines(self, zero: Tensor, steps: Tensor | float = 1.0) -> Lines:
+        """Draw for training on chips the lines of states, the level of each included; zero (width,): see `Lines`.
+
+        steps: (width,), from the lowest state to the highest: each has a source of its own, and half of them are on.
+        """
+        width, sources = len(zero), (torch.as_tensor(steps) / 2).clamp(min=1.0)
+        level = self.draw(self.model.cell_n, width) / sources.sqrt() - self.gain_diode
         lines = self.draw_lines(width)
         return Lines(self, lines.p + level, lines.n + level, zero)
 
@@ -119,16 +125,29 @@ class Chips:
         The candidate is rectified where it matters: a lower threshold that mismatch drives below 0 is never reached.
         """
         model, width = self.model, u.shape[2]
+        if self.compared:
+            diode = self.draw(model.cell_p, width)
+            low, high = (
+                threshold * torch.exp(diode - self.draw(model.cell_p, width) + self.draw_pair(model.cell_n, width))
+                for threshold in (lo, hi)
+            )
+            return u, self._of_samples(low, len(u)), self._of_samples(high, len(u))
         gain = torch.exp(self.draw(model.cell_p, width) - self.draw(model.cell_p, width))
         upper = hi * torch.exp(self.draw(model.cell_n, width) - self.draw(model.cell_n, width))
         pair_n = self.draw(model.cell_n, width) - self.draw(model.cell_n, width)
         pair_p = self.draw(model.cell_p, width) - self.draw(model.cell_p, width)
         lower = upper - (hi - lo) * torch.exp(pair_n + pair_p)
-        gain, upper, lower = (
-            value.repeat_interleave(len(u) // self.count, 0)[:, None] for value in (gain, upper, lower)
-        )
+        gain, upper, lower = (self._of_samples(value, len(u)) for value in (gain, upper, lower))
         u = u * gain
         return torch.where(lower < 0, torch.relu(u), u), lower, upper
+
+    def draw_pair(self, sigma: float, width: int) -> Tensor:
+        """Draw for training on chips ln of the ratios of two equal devices each, (count, width)."""
+        return self.draw(sigma, width) - self.draw(sigma, width)
+
+    def _of_samples(self, value: Tensor, n: int) -> Tensor:
+        """Return what (count, width) is for each of n samples, which chips share equally, (n, 1, width)."""
+        return value.repeat_interleave(n // self.count, 0)[:, None]
 
 
 NEAR_BOUND = 0.875  # of a bound: beyond, a parameter costs

@@ -327,7 +327,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
         chosen = torch.multinomial(self.weights, self.config.batch, replacement=True, generator=self.generator)
         x, y, lengths = (part[chosen] for part in self.fit)
         # A chip for every sample: the gradient then averages over as many chips as the batch allows.
-        chips = None if self.config.mismatch is None else Chips(self.config.mismatch, len(x), self.generator)
+        chips = None if self.config.mismatch is None else self.draw_chips(len(x), self.generator)
         return self.loss_of(self.model(x, lengths, self.config.noise, self.generator, chips), y, lengths)
 
     def settle(self) -> None:
@@ -382,7 +382,12 @@ class HardwareProblem(Problem[HardwareNetwork]):
             return
         rng = torch.Generator().manual_seed(seed + self.config.seed)
         for _ in range(count):
-            yield self.model(x, lengths, chips=Chips(self.config.mismatch, 1, rng))
+            yield self.model(x, lengths, chips=self.draw_chips(1, rng))
+
+    def draw_chips(self, count: int, rng: torch.Generator) -> Chips:
+        """Draw so many chips for training; units whose epsilon stays 1 or -1 have a comparator for each threshold."""
+        assert self.config.mismatch is not None
+        return Chips(self.config.mismatch, count, rng, compared=self.config.epsilon in (1, -1))
 
     def loss_of(self, output: BackboneOutput, y: Tensor, lengths: Tensor) -> Tensor:
         """Return the task's loss plus penalties for margins and bounds plus the cost of weights."""

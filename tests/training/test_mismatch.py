@@ -66,8 +66,8 @@ def double():
     torch.set_default_dtype(torch.float32)
 
 
-def draw(model: MismatchModel = MODEL, count: int = COUNT, seed: int = 1) -> Chips:
-    return Chips(model, count, torch.Generator().manual_seed(seed))
+def draw(model: MismatchModel = MODEL, count: int = COUNT, seed: int = 1, *, compared: bool = False) -> Chips:
+    return Chips(model, count, torch.Generator().manual_seed(seed), compared=compared)
 
 
 def ideal_lines(chips: Chips, width: int) -> Lines:
@@ -244,7 +244,7 @@ def build(seed: int = 0, **options) -> HardwareNetwork:
 
 @pytest.mark.parametrize(
     ("unit", "hidden", "skip", "epsilon"),
-    list(itertools.product(["first-quadrant", "signed"], [0, 7], [True, False], [0.0, 0.6])),
+    list(itertools.product(["first-quadrant", "signed"], [0, 7], [True, False], [0.0, 0.6, 1.0, -1.0])),
 )
 def test_nominal_chips_compute_what_no_chips_do(double, unit, hidden, skip, epsilon) -> None:
     backbone = build(unit=unit, hidden=hidden, skip=skip)
@@ -254,11 +254,32 @@ def test_nominal_chips_compute_what_no_chips_do(double, unit, hidden, skip, epsi
     with torch.no_grad():
         plain = backbone(x, lengths)
         for count in (1, 3, 12):
-            found = backbone(x, lengths, chips=draw(NOMINAL, count))
+            found = backbone(x, lengths, chips=draw(NOMINAL, count, compared=abs(epsilon) == 1))
             torch.testing.assert_close(found.scores, plain.scores)
             for name in backbone.cells:
                 torch.testing.assert_close(found.signals[name], plain.signals[name])
                 torch.testing.assert_close(found.distances[name], plain.distances[name])
+
+
+def test_comparators_share_the_candidates_diode_and_nothing_else() -> None:
+    """ln of each threshold: two n devices, M1 and the candidate diode; the diode is in both thresholds."""
+    chips = draw(compared=True)
+    u, low, high = chips.compare(torch.ones(COUNT, 1, 1), torch.tensor([0.5]), torch.tensor([2.0]))
+    assert (u == 1).all()
+    lower, upper = (torch.log(value[:, 0, 0] / nominal) for value, nominal in ((low, 0.5), (high, 2.0)))
+    sigma = math.sqrt(2 * MODEL.cell_n**2 + 2 * MODEL.cell_p**2)
+    for found in (lower, upper):
+        assert_deviation(found, sigma)
+    assert_covariance(lower, upper, MODEL.cell_p**2)
+
+
+def test_the_levels_of_many_steps_average() -> None:
+    """8 steps have 4 sources on: half the deviation of one, beside that of their diode and of the lines."""
+    chips = draw(compared=True)
+    few, many = (chips.draw_state_lines(torch.zeros(1), steps).p[:, 0] + chips.gain_diode[:, 0] for steps in (1.0, 8.0))
+    line = MODEL.mirror_p**2 / MODEL.units
+    assert_deviation(few, math.sqrt(MODEL.cell_n**2 + line))
+    assert_deviation(many, math.sqrt(MODEL.cell_n**2 / 4 + line))
 
 
 @pytest.mark.parametrize("unit", ["first-quadrant", "signed"])
@@ -361,8 +382,7 @@ def test_a_resume_on_other_devices_is_refused(tmp_path: Path) -> None:
             {"architecture": Architecture(unit="signed", cell="alphacmru")},
             "--variation local knows no register yet: train --cell cmru or bmru",
         ),
-        ({"epsilon": 1.0}, "--variation local needs --epsilon anneal or 0, not 1: it knows the transistors of the 9T"),
-        ({"epsilon": -1.0}, "--variation local needs --epsilon anneal or 0, not -1"),
+        ({"epsilon": 0.5}, "--variation local needs --epsilon anneal, 0, 1 or -1, not 0.5: it knows the"),
     ],
 )
 def test_what_has_no_transistors_here_is_refused(change: dict, message: str) -> None:
