@@ -8,18 +8,19 @@
               next = q xor (carry up low or carry down low)
               next --[open]-- master --[closed]-- slave -- q        q: I_gain 2^k into `out`
 
-    pulse low:   `closed` is high. Slaves show their masters, and the decisions go through to the carries.
-    pulse high:  `open` is high. Slaves and decisions stand still, and masters take over what is next.
+    before a pulse   `closed` is high: slaves show their masters, and the decisions go through to the carries
+    as it begins     `closed` falls, `open` rises: slaves and decisions stand still, masters take over what is next
+    a while later    `open` falls, `closed` rises: slaves show the new state; a capacitor on `pulsed` says when
 
-`closed` falls before `open` rises and rises after it has fallen, as each is the output of a gate below, which falls at
-once and rises late: so no state is seen by what makes it. A decision that is still on its way when the pulse comes is
-caught by a latch, which has the pulse to make one or the other of it, so a step is whole or is none. At either end the
-counter stays: no step up leads on from all ones, and no step down from all zeros.
+`closed` falls before `open` rises and rises after it has fallen, as each is the output of a gate as below, which falls
+at once and rises late: so no state is seen by what makes it. A decision that is still on its way when the pulse comes
+is caught by a latch, which has until `open` falls to make one or the other of it: so a step is whole or is none. At
+either end the counter stays: no step up leads on from all ones, and no step down from all zeros.
 
 Every gate is a network of n switches against a load, a copy of I_keep: it draws that while its output is low, and
 nothing more while it turns, however slowly. So the comparators may settle as slowly as they do, and gates scale with
-the unit current as everything else. A net rises in C V / I_keep, which is the one time that counts: two of them and the
-decision's latch must be done within a pulse, and all carries within the rest of a frame.
+the unit current as everything else. A net rises in C V / I_keep: the latch of a decision and two such times must be
+over while `open` is high, and the carries within the rest of a frame.
 
 Where a ladder has a Schmitt trigger and a DPI a step, a counter has one bit for twice the steps; only the two
 thresholds and the currents of the bits depend on how its transistors match. `resetb` low puts it onto `start`.

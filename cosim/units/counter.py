@@ -51,9 +51,7 @@ from cosim.units.sizing import PULSE_BEGIN, PULSE_END, SizingInput
 
 KEEP = 0.12  # of i_unit: the load of a gate
 LEVEL, LEVEL_BITS = 0.5, 3  # of i_unit: a step, as a ladder's; halved for each bit more, so that weights round as there
-WEAKEST_LINE = (
-    0.2  # of i_unit: a gain line of less is driven through a strong diode, or a bit's kick outlasts the frame
-)
+WEAKEST_LINE = 0.2  # of i_unit: a gain line of less has a strong diode, or the kick of a bit outlasts the frame
 _LOW_OF_BIT, _LOW_OF_PHASES = 5, 5  # gates whose output is low: of a bit, with its part of `open`; of all the rest
 _TURN = 0.6  # volt at which the delay's net turns what follows it
 
