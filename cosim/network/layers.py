@@ -189,6 +189,11 @@ class FirstQuadrantLayer(EpsilonLayer):
         q = scan(sets | resets, np.where(sets, 1.0, -1.0), self.epsilon, first)
         return LayerTrace(self.alpha * (1.0 + q) / 2.0, u, (self.beta_lo, self.beta_hi), q[:, -1])
 
+    @property
+    def increment(self) -> Array:
+        """Return what an update adds to h of this network layer at epsilon 1, (width,)."""
+        return self.alpha / 2
+
     def thresholds(self, index: int) -> tuple[float, float]:
         return float(self.beta_hi[index]), float(self.beta_lo[index])
 
@@ -283,6 +288,11 @@ class SignedLayer(EpsilonLayer):
         if self.levels is not None and not 1 <= self.levels <= MOST_LEVELS:
             raise NetworkError(f"{origin}: {self.name}.levels must lie in 1 to {MOST_LEVELS}, not {self.levels}")
         super().check(origin)
+
+    @property
+    def increment(self) -> Array:
+        """Return what an update adds to h of this network layer at epsilon 1, (width,)."""
+        return self.alpha
 
     def thresholds(self, index: int) -> tuple[float, float]:
         upper = 0.0 if self.weight_beta is not None else abs(float(self.bias_beta[index]))

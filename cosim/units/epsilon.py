@@ -102,12 +102,12 @@ def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]
             "its ladders need; train it with `train()`, or give samples with `ranges_from=FILE.npz` (x_test, y_test)"
         )
     for i in range(layer.width):
-        where = f"{placement.origin}: {layer.name}[{i}]"
+        where, step = f"{placement.origin}: {layer.name}[{i}]", float(layer.increment[i])
         if isinstance(layer, FirstQuadrantLayer):
-            rise, fall, step, first = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i]) / 2, 0.0
+            rise, fall, first = float(layer.beta_hi[i]), float(layer.beta_lo[i]), 0.0
         else:
             rise = abs(float(layer.bias_beta[i]))
-            fall, step, first = -rise, float(layer.alpha[i]), -float(layer.alpha[i])
+            fall, first = -rise, -float(layer.alpha[i])
         if isinstance(layer, FirstQuadrantLayer) and fall < 0:
             raise MappingError(
                 f"{where}: beta_lo must not be negative, not {fall:g}: a rectified candidate never falls below it; "

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cosim.compiler.passes import constant_cells
-from cosim.network.layers import EpsilonLayer, Layer, SignedLayer, format_range
+from cosim.network.layers import EpsilonLayer, FirstQuadrantLayer, Layer, SignedLayer, format_range
 from cosim.network.types import Network, Readout
 from cosim.results.page import Facts, Page, PageSubject, Section, Table
 from cosim.verbs.words import network_name, say_constant
@@ -30,6 +30,7 @@ def describe_network(network: Network) -> dict[str, object]:
         },
         "layers": [_describe_layer(layer, layer.name, grid) for layer in network.layers],
         "readout": {**_describe_layer(network.readout, "readout", grid), "pooling": network.readout.pooling},
+        "visited": [dict(zip(("unit", "lowest", "highest", "levels"), row, strict=True)) for row in _visited(network)],
         "constant_cells": constant_cells(network),
         "late": {name: asdict(late) for name, late in network.late.items()},
         "history": dict(network.history),
@@ -52,6 +53,18 @@ def _describe_layer(layer: Layer | Readout, name: str, grid: float | None) -> di
         found["unit_devices"] = round(float(np.abs(weights).sum() / grid))
     if isinstance(layer, EpsilonLayer):
         found |= {"epsilon": layer.epsilon, "smallest_width": layer.smallest_width}
+    return found
+
+
+def _visited(network: Network) -> list[tuple[str, float, float, int]]:
+    """Return each unit at epsilon 1: its lowest and highest h over the training data, and the number of levels."""
+    found: list[tuple[str, float, float, int]] = []
+    for layer in network.recurrent_layers:
+        ranges = network.state_ranges.get(layer.name)
+        if ranges is not None and isinstance(layer, FirstQuadrantLayer | SignedLayer) and layer.epsilon == 1:
+            for k, (low, high) in enumerate(ranges.T.tolist()):
+                if (step := float(layer.increment[k])) > 0:
+                    found.append((f"{layer.name}[{k}]", low, high, round((high - low) / step) + 1))
     return found
 
 
@@ -93,6 +106,7 @@ def network_page(network: Network, origin: str) -> Page:
         sections=(
             Section("What it reads and answers", (Facts(_encoding(network)),)),
             Section("Layers", (_layers(network), *_remarks(network))),
+            Section("Levels that the training data visit", (_levels(network),) if _visited(network) else ()),
             Section("Figures of its training", (Facts(figures),) if figures else ()),
         ),
     )
@@ -165,6 +179,11 @@ def _layers(network: Network) -> Table:
             )
         )
     return Table(head, tuple(rows))
+
+
+def _levels(network: Network) -> Table:
+    rows = [(unit, f"{low:.4g}", f"{high:.4g}", str(levels)) for unit, low, high, levels in _visited(network)]
+    return Table(("unit", "lowest", "highest", "levels"), tuple(rows), numbers=(1, 2, 3))
 
 
 def _figure(value: object) -> str:

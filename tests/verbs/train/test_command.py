@@ -70,6 +70,18 @@ def test_inspect_counts_what_is_off_the_grid(tmp_path: Path) -> None:
     assert "continuous weights" in run(inspect_command, tmp_path / "model.npz").output
 
 
+def test_inspect_says_which_levels_the_data_visit() -> None:
+    """models/trained/README.md: 5 to 8 levels within -7 .. 6."""
+    path = trained_network_path("digits_native_d8")
+    visited = json.loads(run(inspect_command, path, "--json").output)["visited"]
+    assert [row["unit"] for row in visited] == [f"layer1[{k}]" for k in range(8)]
+    assert {row["levels"] for row in visited} == {5, 6, 7, 8}
+    assert (min(row["lowest"] for row in visited), max(row["highest"] for row in visited)) == (-7, 6)
+    assert "layer1[4]      -1        6       8" in run(inspect_command, path).output
+    for other in ("digits_d8", "parity_d2"):  # no unit of them counts
+        assert "Levels" not in run(inspect_command, trained_network_path(other)).output
+
+
 def test_inspect_prints_any_history_on_one_screen(tmp_path: Path) -> None:
     """Names and texts of a history come from whoever wrote the file; none may steer the terminal."""
     network = load_network(trained_network_path("digits_d8"))
