@@ -397,33 +397,32 @@ def draw_ladder(sizes: Sizes = NO_SIZES) -> bytes:
 def draw_counter(sizes: Sizes = NO_SIZES) -> bytes:
     """Draw the schematic of a counter in blocks, as SVG: two decisions, and one of its bits with its carries."""
     sheet = Sheet(sizes)
-    sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
+    sheet.box((1.4, 0), 2.2, 1.8, "sample", "gate", key="sampler")
+    sheet.text((2.9, 0), "hold", "top", NET)
     for y, name in ((1.6, "upper"), (-1.6, "lower")):
-        sheet.box((6.2, y), 3.4, 1.6, name, "and latch", key="counter_decision")
-        sheet.wire((3.0, 0), (3.7, 0), (3.7, y))
-        sheet.arrow((3.7, y), (4.5, y))
-    sheet.text((3.35, 0), "hold", "top", NET)
-    sheet.arrow((-0.6, 0), (0.6, 0))
-    sheet.port((-0.6, 0), "cand")
-    for x, name, words in ((11.8, "next", "of bit k"), (16.4, "master", "latch"), (20.6, "slave", "latch")):
-        sheet.box((x, 0), 3.0, 1.6, name, words)
-    for y, name, carry in ((1.6, "up", "carry up"), (-1.6, "down", "carry down")):
-        sheet.wire((7.9, y), (11.8, y))
-        sheet.arrow((11.8, y), (11.8, 0.8 if y > 0 else -0.8))
-        sheet.text((9.2, y), name, "top" if y > 0 else "bottom", NET)
-        sheet.arrow((11.8, y), (15.0, y))
-        sheet.text((15.1, y), f"{carry}, to bit k + 1", "right", NET)
-        sheet.dot((11.8, y))
-    sheet.arrow((13.3, 0), (14.9, 0))
-    sheet.arrow((17.9, 0), (19.1, 0))
-    sheet.arrow((22.1, 0), (24.0, 0))
-    sheet.text((22.9, 0), "q", "top", NET)
-    sheet.box((25.5, 0), 3.0, 1.6, "2^k", "I_gain")
-    sheet.wire((27.0, 0), (28.0, 0))
-    sheet.port((28.0, 0), "out", "right")
-    sheet.wire((22.9, 0), (22.9, -3.0), (10.9, -3.0))
-    sheet.dot((22.9, 0))
-    sheet.arrow((10.9, -3.0), (10.9, -0.8))
+        sheet.box((5.0, y), 2.6, 1.6, name, "and latch", key="counter_decision")
+        sheet.wire((2.5, 0), (3.35, 0), (3.35, y))
+        sheet.arrow((3.35, y), (3.7, y))
+    sheet.arrow((-0.4, 0), (0.3, 0))
+    sheet.port((-0.4, 0), "cand")
+    for x, name, words in ((8.8, "next", "of bit k"), (12.2, "master", "latch"), (15.6, "slave", "latch")):
+        sheet.box((x, 0), 2.4, 1.6, name, words)
+    for y, name, side in ((1.6, "up", "top"), (-1.6, "down", "bottom")):
+        sheet.wire((6.3, y), (8.8, y))
+        sheet.dot((8.8, y))
+        sheet.arrow((8.8, y), (8.8, 0.8 if y > 0 else -0.8))
+        sheet.text((7.2, y), name, side, NET)
+        sheet.arrow((8.8, y), (11.0, y))
+        sheet.text((11.1, y), "carry to bit k + 1", "right", NET)
+    for start, end in ((10.0, 11.0), (13.4, 14.4), (16.8, 18.4)):
+        sheet.arrow((start, 0), (end, 0))
+    sheet.text((17.5, 0), "q", "top", NET)
+    sheet.box((19.5, 0), 2.2, 1.6, "2^k", "I_gain")
+    sheet.wire((20.6, 0), (21.2, 0))
+    sheet.port((21.2, 0), "out", "right")
+    sheet.dot((17.5, 0))
+    sheet.wire((17.5, 0), (17.5, -2.9), (8.1, -2.9))
+    sheet.arrow((8.1, -2.9), (8.1, -0.8))
     return sheet.svg()
 
 
