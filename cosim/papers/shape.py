@@ -138,6 +138,7 @@ TRAINING_BOUNDS = {
     "validations": Bounds(1, 10_000),
     "patience": Bounds(1, 10_000_000),
     "shift": Bounds(0, 65536),
+    "range_max": Bounds(2, 1000, zero="no limit"),
 }
 
 
@@ -145,7 +146,8 @@ TRAINING_BOUNDS = {
 class Training:
     """epsilon None anneals from 1 to 0, a number is constant. Every `validate_every` iterations `validations` batches
     of held-out samples are looked at; `patience` looks at 100 % in a row end the training. shift: samples are
-    moved by up to so many steps, either way. mixed: bfloat16 where autocast takes it, never in a cell."""
+    moved by up to so many steps, either way. range_max: largest minus smallest state that a unit should keep to, in
+    steps of its alpha, as a counter has 256; 0 for any. mixed: bfloat16 where autocast takes it, never in a cell."""
 
     iterations: int = MOST_ITERATIONS
     batch: int = 64
@@ -155,6 +157,7 @@ class Training:
     validations: int = 20
     patience: int = 100
     shift: int = 0
+    range_max: float = 0.0
     device: Literal["cpu", "cuda"] = "cpu"
     mixed: bool = False
 

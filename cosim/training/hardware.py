@@ -150,6 +150,7 @@ class Chips:
         return value.repeat_interleave(n // self.count, 0)[:, None]
 
 
+RANGE_COST = 0.3  # loss per level that the units of a layer exceed their range by, on average
 NEAR_BOUND = 0.875  # of a bound: beyond, a parameter costs
 RESET_SIGMAS = 3.0  # standard deviations that a lower threshold keeps above 0, so that a reset turns the cell off
 

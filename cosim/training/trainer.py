@@ -46,7 +46,7 @@ from cosim.training.config import (
     seed_path,
     state_path,
 )
-from cosim.training.hardware import Chips, margin_penalty, range_excess
+from cosim.training.hardware import RANGE_COST, Chips, margin_penalty, range_excess
 from cosim.training.history import Passing, SeedSpread, history_of_seeds, is_point, spread_over
 from cosim.training.loop import (
     LoopProgress,
@@ -138,7 +138,6 @@ def _distance(layer: RecurrentLayer, trace: Trace, *, deciding: bool) -> np.ndar
 
 
 LABEL_SMOOTHING = 0.05
-RANGE_COST = 0.3  # loss per level that the units of a layer exceed their range by, on average
 BOUND_COST = 0.3  # loss per unit that the thresholds of a layer are near what no cell can have, on average
 VALIDATION_CHIPS, TEST_CHIPS = 16, 64  # with mismatch: to choose the checkpoint, and for the figures
 VALIDATION_SEED, TEST_SEED = 2**32, 2**33  # plus the run's own: chips that the training does not draw

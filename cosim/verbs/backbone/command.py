@@ -78,6 +78,10 @@ class BackboneOptions:
     shift: int = option(
         "Steps by which samples are moved at random.", Integer(_OF_TRAINING["shift"]), _T.shift, FittingOption
     )
+    range_max: float = option(
+        "Largest range of a state in steps of alpha, 0 for any.", Number(_OF_TRAINING["range_max"]), _T.range_max,
+        FittingOption,
+    )  # fmt: skip
     origin: Path | None = option(
         "Start from another backbone's weights, but the readout.", FILE, None, FittingOption, flags=("--from",)
     )
