@@ -69,7 +69,8 @@ def main(*technologies: str) -> None:
             print(f"{name:10}  {error}")
             continue
         for corner, celsius, share in CONDITIONS:
-            here = compiled.at(corner or None, celsius, share * compiled.condition.technology.supply)
+            nominal = compiled.condition.technology
+            here = compiled.at(corner or None, celsius, min(share * nominal.supply, nominal.supply_max))
             found = here.compare(steps, None, engine="batch", jobs=1).comparison
             states = found.engines["batch"].states
             there = here.condition.technology

@@ -171,15 +171,15 @@ def test_what_cannot_compile_is_said_before_the_work(
 @pytest.mark.parametrize(
     ("epsilon", "reason"),
     [
-        (1, r"layer1\[\d\]: a ladder may have 32 rungs at most, not \d+: .*; train with --range-max 16, "),
+        (1, r"layer1\[\d\]: a counter may have 8 bits at most, 256 states, not \d+: .*; train with --range-max 253, "),
         (-1, r"layer1\[\d\]: at epsilon -1 a toggle has two levels, which needs updates of one sign"),
     ],
 )
 def test_what_only_the_trained_network_shows_is_said_at_the_end(tmp_path: Path, epsilon: int, reason: str) -> None:
-    """copy-first has 100 steps of noise: three untrained ladders of unlimited range pass 32 rungs."""
+    """copy-first-400 has 400 steps of noise: three untrained units of unlimited range pass 256 states."""
     pytest.importorskip("torch")
     native = ("--unit", "signed", "--epsilon", epsilon, "--layers", 1, "--cells", 3, "--iterations", 2)
-    result = run(train_command, "copy-first", "-o", tmp_path / "model.pt", *native)
+    result = run(train_command, "copy-first-400", "-o", tmp_path / "model.pt", *native)
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     (found,) = (index for index, line in enumerate(lines) if line.startswith("warning:"))
