@@ -12,18 +12,19 @@
     as it begins     `closed` falls, `open` rises: slaves and decisions stand still, masters take over what is next
     a while later    `open` falls, `closed` rises: slaves show the new state; a capacitor on `pulsed` says when
 
-`closed` falls before `open` rises and rises after it has fallen, as each is the output of a gate as below, which falls
-at once and rises late: so no state is seen by what makes it. A decision that is still on its way when the pulse comes
-is caught by a latch, which has until `open` falls to make one or the other of it: so a step is whole or is none. At
-either end the counter stays: no step up leads on from all ones, and no step down from all zeros.
+`closed` falls before `open` rises, as each is the output of a gate as below, which falls at once and rises late; and
+while `open` is high `closed` cannot rise: so no state is seen by what makes it. A decision that is still on its way
+when the pulse comes is caught by a latch, which has until `open` falls to make one or the other of it: so a step is
+whole or is none. At either end the counter stays: no step up leads on from all ones, and no step down from all zeros.
+Where mismatch has crossed the two thresholds, up counts.
 
 Every gate is a network of n switches against a load, a copy of I_keep: it draws that while its output is low, and
 nothing more while it turns, however slowly. So the comparators may settle as slowly as they do, and gates scale with
 the unit current as everything else. A net rises in C V / I_keep: the latch of a decision and two such times must be
 over while `open` is high, and the carries within the rest of a frame.
 
-Where a ladder has a Schmitt trigger and a DPI a step, a counter has one bit for twice the steps; only the two
-thresholds and the currents of the bits depend on how its transistors match. `resetb` low puts it onto `start`.
+Where a ladder has a Schmitt trigger and a DPI a step, a counter has one bit more for twice the steps; its thresholds
+and the currents of its bits depend on how its transistors match. `resetb` low puts it onto `start`.
 Source: N. H. E. Weste and D. M. Harris, CMOS VLSI Design, 4th ed., 2011, ch. 9 (gates with loads, Manchester carries)
 and ch. 10 (two-phase latches); the circuit is of this project.
 """
@@ -40,7 +41,7 @@ from cosim.technology.types import Technology
 COUNTER, DECISION, COMPARED = "counter", "counter_decision", "compared"
 DECISION_PORTS = ("hold", "thresh", "above", "below", "closed", "open", "kp", "vdd")
 MOST_BITS = 8
-DELAY = 1 / 6  # of the hold capacitance, on the net that says for how long masters are open
+DELAY = 67e-15  # F; on the net that says for how long masters are open
 BITS_A_LINE = 4  # bits whose currents are multiples of one gain line; the next line carries 16 times as much
 _FRONT = ("cand", "upper", "lower", "keep")
 _BACK = ("out", "clk", "clkb", "pulse", "pulseb", "resetb", "reset", "vdd")
@@ -69,7 +70,7 @@ def counter(technology: Technology, units: int, bits: int, start: int) -> Subcir
         *gates.gate("not_full", tuple(f"q{k}" for k in range(bits))),
         *gates.gate("not_empty", tuple(f"qb{k}" for k in range(bits))),
         *gates.gate("cu0", ("up", "not_full")),
-        *gates.gate("cd0", ("down", "not_empty")),
+        *gates.gate("cd0", ("down", "up_b", "not_empty")),
     ]
     for k in range(bits):
         elements += _bit(gates, k, on=bool(start >> k & 1))
@@ -107,11 +108,11 @@ def decision(technology: Technology) -> Subcircuit:
 def _phases(gates: "Gates", bits: int) -> Iterator[Element]:
     """Yield the elements that make a counter's two phases at the beginning of a pulse; a capacitor times the first."""
     yield from gates.gate("pulsed", ("pulseb",))
-    yield Capacitor("pulsed", "pulsed", GROUND, DELAY * gates.technology.hold_capacitance)
+    yield Capacitor("pulsed", "pulsed", GROUND, DELAY)
     yield from gates.gate("early", ("pulsed",))
     yield from gates.gate("late", ("early",))
     yield from gates.gate("open", ("pulseb",), ("late",), m=bits)
-    yield from gates.gate("closed", ("pulse", "early"), m=bits)
+    yield from gates.gate("closed", ("pulse", "early"), ("open",), m=bits)
 
 
 def _bit(gates: "Gates", k: int, *, on: bool) -> Iterator[Mos]:
@@ -129,7 +130,6 @@ class Gates:
     """The gates of a counter: n switches that pull a net down against a load."""
 
     def __init__(self, technology: Technology) -> None:
-        self.technology = technology
         self.n = TransistorDesign("switch", "n", technology.sizing.sample_switch)
         self.load = TransistorDesign("inner", "p", technology.sizing.latch_switch)
 

@@ -225,7 +225,7 @@ class BackboneProblem(Problem[Backbone]):
 
         def heard(name: str, drive: Drive) -> Tensor:
             states = cells[name].decide(drive)
-            steps = states / drive.level.detach().abs().clamp(min=LEAST_LEVEL)
+            steps = states / drive.level.abs().clamp(min=LEAST_LEVEL)  # whole: alpha itself costs nothing
             valid = torch.arange(states.shape[1], device=states.device)[None, :] < lengths[:, None]
             found.append(range_excess(steps[valid], steps.new_zeros(states.shape[2]), self.training.range_max))
             return states

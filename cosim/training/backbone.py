@@ -241,7 +241,8 @@ def _drawn_lines(chips: Chips, layer: nn.Module, signal: Tensor) -> Lines:
     if not chips.compared:
         return chips.draw_state_lines(layer.start)
     lowest, highest = signal.detach().amin(dim=(0, 1)), signal.detach().amax(dim=(0, 1))
-    return chips.draw_state_lines(lowest, highest - lowest)
+    steps = 1.0 if layer.epsilon < 0 else (highest - lowest) / layer.increment  # a toggle has one source
+    return chips.draw_state_lines(lowest, steps)
 
 
 def _join(steps: list[dict[str, Tensor]]) -> dict[str, Tensor]:

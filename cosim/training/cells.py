@@ -79,6 +79,7 @@ class RecurrentCell(nn.Module, ABC):
     """
 
     epsilon: float = 0.0
+    increment: float = 1.0  # of h, by an update at epsilon 1
     devices: LayerDevices | None = None
 
     def excess(self, mismatch: MismatchModel | None = None) -> Tensor:
@@ -106,6 +107,8 @@ class FirstQuadrantCell(RecurrentCell):
     beta_lo >= 0.1 and beta_hi - beta_lo >= width_min hold by construction. x (n, time, inputs). The rectifier on u is
     left out here: no threshold is below 0, so it changes no decision and would only block the gradient.
     """
+
+    increment = 0.5
 
     def __init__(self, inputs: int, architecture: Architecture) -> None:
         super().__init__()

@@ -6,7 +6,7 @@ It does what a ladder does, with a bit for twice the states, so a unit of 200 st
 of the currents of its bits, 2^k I_gain each, four of them on one gain line; the next line carries 16 times as much.
 
 Its supply current is that of both comparators and of the gates, I_keep for each whose output is low: half of those of a
-bit, whatever it is, and those of the phases. The output's current is in its signal.
+bit, whatever it is, and those of decisions and phases. The output's current is in its signal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,6 @@ from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States
 from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, ComparatorFit
-from cosim.technology.types import HOLD_CAPACITANCE
 from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.comparator import (
     clock_pins,
@@ -52,7 +51,7 @@ from cosim.units.sizing import PULSE_BEGIN, PULSE_END, SizingInput
 KEEP = 0.12  # of i_unit: the load of a gate
 LEVEL, LEVEL_BITS = 0.5, 3  # of i_unit: a step, as a ladder's; halved for each bit more, so that weights round as there
 WEAKEST_LINE = 0.2  # of i_unit: a gain line of less has a strong diode, or the kick of a bit outlasts the frame
-_LOW_OF_BIT, _LOW_OF_PHASES = 5, 5  # gates whose output is low: of a bit, with its part of `open`; of all the rest
+_LOW_OF_BIT, _LOW_BESIDE = 5, 6  # gates whose output is low: of a bit, with its part of `open`; beside bits, kp's diode
 _TURN = 0.6  # volt at which the delay's net turns what follows it
 
 
@@ -179,12 +178,12 @@ def supply_current(cell: CounterCell, signals: CellSignals) -> Array:
     total = signals.output_current + sum(
         comparator_current(calibration, signals.candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
     )
-    return total + pins.i_keep * (_LOW_OF_BIT * cell.node.bits + _LOW_OF_PHASES)
+    return total + pins.i_keep * (_LOW_OF_BIT * cell.node.bits + _LOW_BESIDE)
 
 
 def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
     """Raise MappingError for a frame whose pulse is shorter than a counter unit needs to take a step."""
-    needed = DELAY * HOLD_CAPACITANCE * _TURN / (KEEP * i_unit)
+    needed = DELAY * _TURN / (KEEP * i_unit)
     available = (PULSE_END - PULSE_BEGIN) / 2 * t_step
     if needed > available:
         raise MappingError(

@@ -156,7 +156,7 @@ def accepts(layer: RecurrentLayer) -> bool:
 
 
 def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-    """Add a ladder unit for each software unit of a layer with epsilon 1, or a counter where it has too many states.
+    """Add a ladder unit for each software unit of a layer with epsilon 1; a counter where it has too many states.
 
     It has rungs for its states over the data and headroom.
     """

@@ -286,10 +286,10 @@ def test_too_many_states_for_a_counter_are_refused(ladders):
 
 
 def test_a_frame_too_short_for_a_counter_is_refused(ladders, technology, calibration):
-    """DELAY of 0.4 pF, 0.6 V at 0.12 nA: 0.33 ms, which half a pulse, 0.075 of a frame, must have."""
+    """67 fF and 0.6 V at 0.12 nA: 0.335 ms, which half a pulse, 0.075 of a frame, must have."""
     network = ladders(3, "signed", widths=(2,))[0]
     compile_network(network, technology, calibration, CompilerSettings(cell="counter", t_step=4.5e-3))
-    with pytest.raises(MappingError, match=r"a counter takes 0\.333 ms .* `t_step` of at least 4\.44 ms, or a larger"):
+    with pytest.raises(MappingError, match=r"a counter takes 0\.335 ms .* `t_step` of at least 4\.47 ms, or a larger"):
         compile_network(network, technology, calibration, CompilerSettings(cell="counter", t_step=4.4e-3))
 
 

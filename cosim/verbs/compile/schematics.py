@@ -407,11 +407,11 @@ def draw_counter(sizes: Sizes = NO_SIZES) -> bytes:
     sheet.port((-0.4, 0), "cand")
     for x, name, words in ((8.8, "next", "of bit k"), (12.2, "master", "latch"), (15.6, "slave", "latch")):
         sheet.box((x, 0), 2.4, 1.6, name, words)
-    for y, name, side in ((1.6, "up", "top"), (-1.6, "down", "bottom")):
+    for y, name in ((1.6, "up"), (-1.6, "down")):
         sheet.wire((6.3, y), (8.8, y))
         sheet.dot((8.8, y))
         sheet.arrow((8.8, y), (8.8, 0.8 if y > 0 else -0.8))
-        sheet.text((7.2, y), name, side, NET)
+        sheet.text((7.2, y), name, "top" if y > 0 else "bottom", NET)
         sheet.arrow((8.8, y), (11.0, y))
         sheet.text((11.1, y), "carry to bit k + 1", "right", NET)
     for start, end in ((10.0, 11.0), (13.4, 14.4), (16.8, 18.4)):

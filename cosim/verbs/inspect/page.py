@@ -57,12 +57,13 @@ def _describe_layer(layer: Layer | Readout, name: str, grid: float | None) -> di
 
 
 def _visited(network: Network) -> list[tuple[str, float, float, int]]:
-    """Return each unit at epsilon 1: its lowest and highest h over the training data, and the number of levels."""
+    """Return each unit at epsilon 1: lowest and highest h over the training data, with its start, and the levels."""
     found: list[tuple[str, float, float, int]] = []
     for layer in network.recurrent_layers:
         ranges = network.state_ranges.get(layer.name)
         if ranges is not None and isinstance(layer, FirstQuadrantLayer | SignedLayer) and layer.epsilon == 1:
             for k, (low, high) in enumerate(ranges.T.tolist()):
+                low, high = min(low, float(layer.start[k])), max(high, float(layer.start[k]))
                 if (step := float(layer.increment[k])) > 0:
                     found.append((f"{layer.name}[{k}]", low, high, round((high - low) / step) + 1))
     return found
