@@ -395,34 +395,34 @@ def draw_ladder(sizes: Sizes = NO_SIZES) -> bytes:
 
 
 def draw_counter(sizes: Sizes = NO_SIZES) -> bytes:
-    """Draw the schematic of a counter in blocks, as SVG: two decisions, and one of its bits with its carries."""
+    """Draw the schematic of a counter in blocks, as SVG: two decisions, and below them one of its bits."""
     sheet = Sheet(sizes)
-    sheet.box((1.4, 0), 2.2, 1.8, "sample", "gate", key="sampler")
-    sheet.text((2.9, 0), "hold", "top", NET)
+    sheet.box((1.4, 0), 2.4, 1.8, "sample", "gate", key="sampler")
+    sheet.text((3.2, 0), "hold", "top", NET)
     for y, name in ((1.6, "upper"), (-1.6, "lower")):
-        sheet.box((5.0, y), 2.6, 1.6, name, "and latch", key="counter_decision")
-        sheet.wire((2.5, 0), (3.35, 0), (3.35, y))
-        sheet.arrow((3.35, y), (3.7, y))
-    sheet.arrow((-0.4, 0), (0.3, 0))
-    sheet.port((-0.4, 0), "cand")
-    for x, name, words in ((8.8, "next", "of bit k"), (12.2, "master", "latch"), (15.6, "slave", "latch")):
-        sheet.box((x, 0), 2.4, 1.6, name, words)
-    for y, name in ((1.6, "up"), (-1.6, "down")):
-        sheet.wire((6.3, y), (8.8, y))
-        sheet.dot((8.8, y))
-        sheet.arrow((8.8, y), (8.8, 0.8 if y > 0 else -0.8))
-        sheet.text((7.2, y), name, "top" if y > 0 else "bottom", NET)
-        sheet.arrow((8.8, y), (11.0, y))
-        sheet.text((11.1, y), "carry to bit k + 1", "right", NET)
-    for start, end in ((10.0, 11.0), (13.4, 14.4), (16.8, 18.4)):
-        sheet.arrow((start, 0), (end, 0))
-    sheet.text((17.5, 0), "q", "top", NET)
-    sheet.box((19.5, 0), 2.2, 1.6, "2^k", "I_gain")
-    sheet.wire((20.6, 0), (21.2, 0))
-    sheet.port((21.2, 0), "out", "right")
-    sheet.dot((17.5, 0))
-    sheet.wire((17.5, 0), (17.5, -2.9), (8.1, -2.9))
-    sheet.arrow((8.1, -2.9), (8.1, -0.8))
+        sheet.box((5.6, y), 2.8, 1.8, name, "and latch", key="counter_decision")
+        sheet.wire((2.6, 0), (3.7, 0), (3.7, y))
+        sheet.arrow((3.7, y), (4.2, y))
+    sheet.arrow((-0.5, 0), (0.2, 0))
+    sheet.port((-0.5, 0), "cand")
+    for y, x, turn, end, name in ((1.6, 9.0, -3.4, 2.4, "up"), (-1.6, 8.0, -4.2, 1.2, "down")):
+        sheet.wire((7.0, y), (x, y), (x, turn), (end, turn))
+        sheet.arrow((end, turn), (end, -5.0))
+        sheet.text((7.5, y), name, "top", NET)
+        sheet.dot((x, turn))
+        sheet.arrow((x, turn), (10.0, turn))
+    sheet.text((10.1, -3.8), "carries to bit k + 1", "right", NET)
+    for x, name, words in ((1.8, "next", "of bit k"), (5.4, "master", "latch"), (9.0, "slave", "latch")):
+        sheet.box((x, -5.8), 2.6, 1.6, name, words)
+    sheet.box((12.6, -5.8), 2.0, 1.6, "2^k", "I_gain")
+    for start, stop in ((3.1, 4.1), (6.7, 7.7), (10.3, 11.6)):
+        sheet.arrow((start, -5.8), (stop, -5.8))
+    sheet.text((10.9, -5.8), "q", "top", NET)
+    sheet.dot((10.9, -5.8))
+    sheet.wire((10.9, -5.8), (10.9, -7.6), (1.8, -7.6))
+    sheet.arrow((1.8, -7.6), (1.8, -6.6))
+    sheet.wire((13.6, -5.8), (14.2, -5.8))
+    sheet.port((14.2, -5.8), "out", "right")
     return sheet.svg()
 
 
