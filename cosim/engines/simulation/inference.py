@@ -10,7 +10,6 @@ alone, so tiles are made of whatever has no result yet.
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from cosim.engines.simulation.workers import Lost, WorkerPool, run_tasks
 from cosim.engines.table import simulator_named
 
 Array = NDArray[np.float64]
+TILE_FRAMES = 6400  # of all benches of a tile: a frame of a large network has some 0.2 MB of waveforms
 _WORDS = 200  # bytes kept of what ran elsewhere, and why
 
 
@@ -62,12 +62,19 @@ class BenchGroup:
 
 
 def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int) -> Iterator[BenchGroup]:
-    """Yield all benches to simulate and their plans in order, `lanes` in a group, the rest in the last one."""
-    numbered = enumerate(zip(benches, plans, strict=True))
-    while tile := list(islice(numbered, lanes)):
-        yield BenchGroup(
-            tuple(k for k, _ in tile), tuple(one for _, (one, _) in tile), tuple(one for _, (_, one) in tile)
-        )
+    """Yield all benches to simulate and their plans in order, in groups of `lanes`, or fewer where they are long.
+
+    A group has at most TILE_FRAMES frames, or one bench, because the waveforms of all its benches are in memory.
+    """
+    frames, tile = 0, list[tuple[int, Bench, ReadPlan]]()
+    for number, (bench, plan) in enumerate(zip(benches, plans, strict=True)):
+        frames += len(plan.times)
+        if tile and (len(tile) == lanes or frames > TILE_FRAMES):
+            yield BenchGroup(*zip(*tile, strict=True))
+            frames, tile = len(plan.times), []
+        tile.append((number, bench, plan))
+    if tile:
+        yield BenchGroup(*zip(*tile, strict=True))
 
 
 def infer_tile(simulator: Simulator, tile: BenchGroup, timeout: float) -> list[Outcome]:
@@ -141,8 +148,8 @@ def _tiles(
 ) -> list[BenchGroup]:
     """Return full groups of benches, or smaller ones where full ones would leave a process without."""
     size = min(simulator.lanes, -(-len(todo) // max(run.jobs, 1)))
-    few = (todo[at : at + size] for at in range(0, len(todo), size))
-    return [BenchGroup(tuple(one), tuple(benches[k] for k in one), tuple(plans[k] for k in one)) for one in few]
+    tiles = split_tiles((benches[k] for k in todo), (plans[k] for k in todo), size)
+    return [replace(tile, numbers=tuple(todo[k] for k in tile.numbers)) for tile in tiles]
 
 
 def _run_pool(tiles: list[BenchGroup], run: Run, simulator: Simulator) -> Iterator[tuple[BenchGroup, list[Outcome]]]:

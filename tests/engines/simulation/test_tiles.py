@@ -131,6 +131,14 @@ def test_a_tile_has_numbers_and_the_last_one_is_shorter(benches, plans):
     assert list(split_tiles([], [], LANES)) == []
 
 
+def test_long_benches_share_a_tile_with_fewer_others(benches, plans, monkeypatch):
+    each = len(plans[0].times)
+    monkeypatch.setattr(inference, "TILE_FRAMES", 3 * each)
+    assert [tile.numbers for tile in split_tiles(benches[:7], plans[:7], LANES)] == [(0, 1, 2), (3, 4, 5), (6,)]
+    monkeypatch.setattr(inference, "TILE_FRAMES", each - 1)
+    assert [tile.numbers for tile in split_tiles(benches[:3], plans[:3], LANES)] == [(0,), (1,), (2,)]
+
+
 def test_workers_and_what_was_kept_change_no_bit(log, benches, plans, tmp_path):
     counts = []
     alone = run_inferences(benches, plans, Run(engine="fourfold", timeout=3.0))
