@@ -43,6 +43,7 @@ class _LayerMeta:
     sources: tuple[str, ...]
     epsilon: float | None = None
     levels: int | None = None
+    ends: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -195,12 +196,13 @@ def _layer(arrays: _Arrays, i: int, meta: _LayerMeta, where: str) -> Layer:
         if meta.epsilon is None:
             raise NetworkError(f"{where} must have the field epsilon; {_REPAIR}")
         values["epsilon"] = meta.epsilon
-    if issubclass(kind, SignedLayer):
-        values["levels"] = meta.levels
-    elif meta.levels is not None:
-        raise NetworkError(
-            f"{where}.levels is for layers of kind {SignedLayer.kind}, not {shown(meta.kind)}; leave it out"
-        )
+    for name, value in (("levels", meta.levels), ("ends", meta.ends)):
+        if issubclass(kind, SignedLayer):
+            values[name] = value
+        elif value is not None:
+            raise NetworkError(
+                f"{where}.{name} is for layers of kind {SignedLayer.kind}, not {shown(meta.kind)}; leave it out"
+            )
     return kind(meta.name, meta.sources, **values)
 
 

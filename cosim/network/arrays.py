@@ -11,7 +11,7 @@ from cosim.network.layers import EpsilonLayer, SignedLayer
 from cosim.network.types import Network
 
 FORMAT = "cosim-checkpoint"
-VERSION, LATE_VERSION, LEVELS_VERSION = 1, 2, 3  # plain, with late sources, with levels
+VERSION, LATE_VERSION, LEVELS_VERSION = 1, 2, 3  # plain, with late sources, with levels or ends of a count
 RANGES = "ranges."  # prefix of the arrays of Network.state_ranges, optional
 
 
@@ -26,7 +26,9 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
         arrays |= {f"layers.{i}.{name}": array for name, array in layer.arrays().items()}
         entry: dict[str, Any] = {"name": layer.name, "kind": layer.kind, "sources": list(layer.sources)}
         entry |= {"epsilon": layer.epsilon} if isinstance(layer, EpsilonLayer) else {}
-        entry |= {"levels": layer.levels} if isinstance(layer, SignedLayer) and layer.levels is not None else {}
+        if isinstance(layer, SignedLayer):
+            entry |= {"levels": layer.levels} if layer.levels is not None else {}
+            entry |= {"ends": list(layer.ends)} if layer.ends is not None else {}
         layers.append(entry)
     arrays |= {f"readout.{name}": array for name, array in network.readout.arrays().items()}
     arrays |= {f"{RANGES}{name}": array for name, array in network.state_ranges.items()}
@@ -60,6 +62,7 @@ def hash_network(network: Network) -> str:
 def format_version(layers: object, *, late: bool) -> int:
     """Return the version of a trained network as data that these layers need, as its JSON meta describes them."""
     described = layers if isinstance(layers, list | tuple) else ()
-    if any(isinstance(layer, dict) and layer.get("levels") is not None for layer in described):
+    newer = ("levels", "ends")
+    if any(isinstance(layer, dict) and layer.get(name) is not None for layer in described for name in newer):
         return LEVELS_VERSION
     return LATE_VERSION if late else VERSION

@@ -20,6 +20,7 @@ from cosim.network.late import FALL, RISE
 Array = NDArray[np.float64]
 MOST_BITS = 4  # of an AND: switches in series above a current source
 MOST_LEVELS = 32  # of a stored value
+MOST_STATES = 256  # of a unit that counts
 LEAST_RATE, MOST_RATE = 0.5, 16.0  # of a ratio gate: z of 0.39 and of 1 - 1e-7
 FULL_SCALE = 1.0  # of a stored value on a grid: it lies between -1 and 1
 
@@ -238,11 +239,13 @@ class SignedLayer(EpsilonLayer):
     """A network layer of the seed paper's recurrent units, eq. 2-5 and 7.
 
     h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta),
-    h_t = z (S(h_hat) a + epsilon h_{t-1}) + (1 - z) h_{t-1}, h_{-1} = -alpha,
+    h_t = z (S(h_hat) a + epsilon h_{t-1}) + (1 - z) h_{t-1}, h_{-1} = initial, or -alpha where that is None,
     with a = alpha, or a = W_alpha x + alpha for the alphaCMRU (eq. 10-11; `weight_alpha` not None, alpha is b_alpha).
     `weight_beta` None means a threshold constant in time, beta = |b_beta|.
     `levels` K of an alphaCMRU puts what an update stores on a grid: S(h_hat) a, and h_{-1}, to the nearest of the K + 1
     values -1, -1 + 2 / K ... 1, the upper one where it lies between two.
+    `ends` of a state that counts (epsilon 1): how many steps of alpha it goes below and above h_{-1} at most, such as
+    (-8, 7); it stays at an end, as a ladder or a counter of so many states does. None: it has no end.
     """
 
     kind = "signed"
@@ -254,14 +257,16 @@ class SignedLayer(EpsilonLayer):
     weight_alpha: Array | None = None
     epsilon: float = 0.0
     levels: int | None = None
+    ends: tuple[int, int] | None = None
+    initial: Array | None = None
 
     @classmethod
     def array_fields(cls) -> tuple[str, ...]:
-        return "weight", "bias", "weight_beta", "bias_beta", "weight_alpha", "alpha"
+        return "weight", "bias", "weight_beta", "bias_beta", "weight_alpha", "alpha", "initial"
 
     @property
     def start(self) -> Array:
-        return self.stored(-self.alpha)
+        return self.stored(-self.alpha if self.initial is None else self.initial)
 
     def run(self, x: Array, before: Array | None = None) -> LayerTrace:
         candidate = self.drive(x)
@@ -269,7 +274,15 @@ class SignedLayer(EpsilonLayer):
         beta = np.abs(x @ weight_beta.T + self.bias_beta)
         target = self.stored(np.where(candidate >= 0, 1.0, -1.0) * self.step(x))
         first = self.start if before is None else before
-        return LayerTrace(scan(np.abs(candidate) >= beta, target, self.epsilon, first), candidate, (-beta, beta))
+        h = scan(np.abs(candidate) >= beta, target, self.epsilon, first, self._limits())
+        return LayerTrace(h, candidate, (-beta, beta))
+
+    def _limits(self) -> tuple[Array, Array] | None:
+        """Return the layer's lowest and highest h, (width,) each; None where it has no ends."""
+        if self.ends is None:
+            return None
+        low, high = (self.start + steps * self.alpha for steps in self.ends)
+        return np.minimum(low, high), np.maximum(low, high)
 
     def step(self, x: Array) -> Array:
         """Return the layer's alpha as an update of h adds it, broadcastable to (n, time, width)."""
@@ -287,7 +300,27 @@ class SignedLayer(EpsilonLayer):
             )
         if self.levels is not None and not 1 <= self.levels <= MOST_LEVELS:
             raise NetworkError(f"{origin}: {self.name}.levels must lie in 1 to {MOST_LEVELS}, not {self.levels}")
+        if self.ends is not None:
+            self._check_ends(self.ends, origin)
+        if self.initial is not None and self.epsilon != 1 and self.levels is None:
+            raise NetworkError(
+                f"{origin}: {self.name}.initial is for a state that counts or has levels, and this one begins at "
+                "-alpha; leave it out"
+            )
         super().check(origin)
+
+    def _check_ends(self, ends: tuple[int, int], origin: str) -> None:
+        """Raise NetworkError where no state of the layer can have these ends."""
+        if self.epsilon != 1 or self.weight_alpha is not None:
+            raise NetworkError(
+                f"{origin}: {self.name}.ends are for a state that counts, with epsilon 1 and a constant alpha; leave "
+                "them out"
+            )
+        if not (ends[0] <= 0 <= ends[1] and 1 <= ends[1] - ends[0] < MOST_STATES):
+            raise NetworkError(
+                f"{origin}: {self.name}.ends must have 0 between them and be 1 to {MOST_STATES - 1} apart, not "
+                f"{list(ends)}"
+            )
 
     @property
     def increment(self) -> Array:
@@ -375,13 +408,23 @@ def format_range(array: Array) -> str:
     return f"{array.min():.3g} to {array.max():.3g}"
 
 
-def scan(update: NDArray[np.bool_], target: Array, epsilon: float, start: Array) -> Array:
+def scan(
+    update: NDArray[np.bool_],
+    target: Array,
+    epsilon: float,
+    start: Array,
+    limits: tuple[Array, Array] | None = None,
+) -> Array:
     """Compute in software h_t = target_t + epsilon h_{t-1} where update_t, else h_{t-1} (eq. 7 of the seed paper), for
-    a layer of a network, step by step."""
+    a layer of a network, step by step.
+
+    limits: lowest and highest h, within which every step ends; None for any.
+    """
     states = np.empty_like(target)
     state = np.broadcast_to(start, target[:, 0].shape)
     for t in range(target.shape[1]):
         state = np.where(update[:, t], target[:, t] + epsilon * state, state)
+        state = state if limits is None else np.clip(state, *limits)
         states[:, t] = state
     return states
 

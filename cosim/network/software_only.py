@@ -41,7 +41,7 @@ class Unmapped:
 
 _CELLS = {
     "alphacmru": Unmapped(
-        "the alphaCMRU's level", "it takes any value, and a cell keeps one level", "cmru, whose level is a bias current"
+        "the alphaCMRU's level", "it takes any value, and a register holds one of some", "--levels 6"
     ),
     "lru": Unmapped(
         "the LRU's complex state",

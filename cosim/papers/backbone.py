@@ -160,7 +160,8 @@ def _cell(kind: str, shape: BackboneShape, state: int) -> SoftwareCell:
         case "mingru":
             return SoftwareMinGru(shape.width, state)
         case _:
-            cell = HysteresisCell(shape.width, state, threshold=shape.threshold, scaled=kind == "alphacmru")
+            scaled, levels = kind == "alphacmru", None if kind == "bmru" else shape.levels
+            cell = HysteresisCell(shape.width, state, threshold=shape.threshold, scaled=scaled, levels=levels)
             cell.settled = kind == "bmru"
             cell.start = "zero" if cell.scale is not None else shape.start
             cell.epsilon = 0.0 if cell.settled else 1.0

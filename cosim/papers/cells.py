@@ -12,7 +12,8 @@ crosses a threshold.
     h_t = z (S(h^) alpha + epsilon h_{t-1}) + (1 - z) h_{t-1}                                               (7)
 
 epsilon 0 is the BMRU (5), 1 a selective integrator (9), -1 a reflection (12). alpha in R^state is learned from 1 on; of
-an alphaCMRU alpha_t = Wa x + ba (10), (11). A fixed threshold is |bb| alone: the 9T cell's bias current. The paper
+an alphaCMRU alpha_t = Wa x + ba (10), (11). With levels a CMRU's h / alpha stays within its ends, and an alphaCMRU
+stores S(h^) alpha on a grid, as circuits do. A fixed threshold is |bb| alone: the 9T cell's bias current. The paper
 begins at h_{-1} = 0, which no 9T cell holds: one that was reset begins low, at -alpha. H and S have the gradient of
 cosim.training.scan.
 
@@ -37,7 +38,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
-from cosim.training.scan import heaviside, linear_scan, sign
+from cosim.training.scan import clamped_count, heaviside, linear_scan, nearest_level, sign
 
 WORTH = 4  # times as many steps as different ones, at least: below, gathering costs what it saves
 
@@ -240,9 +241,17 @@ class HysteresisCell(SoftwareCell):
     sides, goes there.
     """
 
-    def __init__(self, inputs: int, state: int, *, threshold: Threshold = "input", scaled: bool = False) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        state: int,
+        *,
+        threshold: Threshold = "input",
+        scaled: bool = False,
+        levels: int | None = None,
+    ) -> None:
         super().__init__(inputs, state)
-        self.epsilon = 1.0
+        self.epsilon, self.levels = 1.0, levels
         self.settled = False  # whether epsilon stays as it is, as of a BMRU
         self.start: Start = "zero"
         self.memory: Callable[[Drive], Tensor] | None = None
@@ -252,6 +261,19 @@ class HysteresisCell(SoftwareCell):
         self.bias = nn.Parameter(torch.empty(state).uniform_(-least, least)) if threshold == "fixed" else None
         self.scale = nn.Linear(inputs, state) if scaled else None
         self.alpha = None if scaled else nn.Parameter(torch.ones(state))
+
+    @property
+    def ends(self) -> tuple[int, int] | None:
+        """Return the lowest and highest count of the backbone cell's states, in steps of alpha; None for one without
+        levels, or whose states are no counts."""
+        if self.levels is None or not self.counts:
+            return None
+        return -(self.levels // 2), self.levels - self.levels // 2
+
+    @property
+    def counts(self) -> bool:
+        """Tell whether the backbone cell's states are counts of steps of alpha: that is constant, and epsilon 1."""
+        return self.scale is None and self.epsilon == 1
 
     def drive(self, x: Steps) -> Drive:
         """Compute the backbone cell's candidate, threshold and level at each step, from x (n, time, inputs)."""
@@ -264,11 +286,16 @@ class HysteresisCell(SoftwareCell):
 
     def updates(self, drive: Drive) -> tuple[Tensor, Tensor]:
         """Return eq. (7) of the paper, the backbone cell's update, as the a and b of a linear recurrence."""
-        z = heaviside(drive.candidate.abs() - drive.threshold)
-        return 1.0 - (1.0 - self.epsilon) * z, z * sign(drive.candidate) * drive.level
+        z, value = heaviside(drive.candidate.abs() - drive.threshold), sign(drive.candidate) * drive.level
+        if self.scale is not None and self.levels is not None:
+            value = nearest_level(value, self.levels)
+        return 1.0 - (1.0 - self.epsilon) * z, z * value
 
     def decide(self, drive: Drive) -> Tensor:
         """Compute the backbone cell's states, (n, time, state)."""
+        if self.ends is not None:
+            steps = heaviside(drive.candidate.abs() - drive.threshold) * sign(drive.candidate)
+            return drive.level * clamped_count(steps, -1.0 if self.start == "low" else 0.0, *self.ends)
         a, b = self.updates(drive)
         start = -drive.level[:, 0] if self.start == "low" else b.new_zeros(self.state)
         return linear_scan(a, b, start)

@@ -1,6 +1,7 @@
-"""The converters at the cut, one for each unit, and the circuit's network behind them. Free of torch.
+"""The converters at the cut, and the circuit's network behind them. Free of torch.
 
-At epsilon 0 a unit's state is a bit, at epsilon 1 a count of steps of alpha, which a ladder or a counter keeps.
+The state of a CMRU is a bit at epsilon 0, which a 9T cell keeps, and at epsilon 1 a count of steps of alpha, which a
+ladder or a counter keeps. That of an alphaCMRU with levels is the number of one of them, which a register keeps.
 
 What crosses the cut is g = h^ / beta, the candidate over its threshold: software has both, so the circuit's thresholds
 are constants, whether beta is learned or made from the input, and a unit takes one converter. Its b bits are L + 1
@@ -11,23 +12,27 @@ codes, an odd number, so that 0 is one of them:
 R is calibrated: the smallest range of this form that has COVER of the candidates seen in training. In this form 1 and
 -1 lie half-way between two codes, so rounding and clipping change no decision, at any b; and a current in the circuit
 has half a step to either side of its threshold.
+
+A unit of an alphaCMRU takes a second converter, for the value alpha_t that its update stores. Both have L = K steps
+then, K those of its levels, so that a code is a level.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.bounds import CONVERTER_BITS
 from cosim.base.errors import InputError
-from cosim.network.layers import Array, SignedLayer
+from cosim.network.layers import FULL_SCALE, Array, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 
 BITS, FEWEST_BITS, MOST_BITS = 2, int(CONVERTER_BITS.low), int(CONVERTER_BITS.high)
 States = NDArray[np.int16]  # 0 low, 1 high, NEITHER; at epsilon 1 counts
 NEITHER = -1  # a bit before the first update, where software begins at 0
 COVER = 0.999  # of the candidates of a unit
-FULL_SCALE = 4.0  # units, of the current that carries a code, rounded down to an even number of steps
+CODES_SCALE = 4.0  # units, of the current that carries a code, rounded down to an even number of steps
 LEVEL = 1.0  # units, of a state that is high
 _GRID = 0.125  # of weights, at most: what the unit devices of a technology are by default
 _LARGEST = 1e9  # of g where beta is next to nothing
@@ -39,14 +44,13 @@ _BELOW = 1.0 - 2.0**-40
 @dataclass(frozen=True)
 class Partition:
     """A cell of a backbone that is a circuit. cell: its name there; network: what is compiled, whose encoding holds the
-    converters and reads g, and whose states are 0 for low and `LEVEL` for high, or steps of half of that; clipped: the
-    share of the candidates seen in training that is out of range; first: the count before the first step."""
+    converters and reads g, and behind that the values of an alphaCMRU; its h is 0 for low and `LEVEL` for high, a count
+    of half of that, or a level; clipped: the share of the candidates seen in training that is out of range."""
 
     cell: str
     network: Network
     bits: int
     clipped: float
-    first: int = 0
 
     @property
     def name(self) -> str:
@@ -66,21 +70,46 @@ class Partition:
         """Tell whether the states of a backbone's cell are counts: it has epsilon 1."""
         return self.layer.epsilon == 1
 
+    @property
+    def circuits(self) -> str:
+        """Return what keeps the states of a backbone's cell, in words."""
+        return "registers" if self.layer.levels else "ladders or counters" if self.counts else "9T cells"
+
+    @property
+    def first(self) -> int:
+        """Return the count of a backbone's cell before the first step."""
+        return int(np.rint(self.layer.start / self.layer.alpha)[0])
+
     def read_software(self, h: Array) -> States:
         """Return the states of a backbone's cell from h of its network, (n, time, units)."""
-        if not self.counts:
-            return (h > 0).astype(np.int16)
-        return (np.rint(h / self.layer.alpha) + 1 + self.first).astype(np.int16)
+        if self.layer.levels:
+            return level_numbers(h, self.layer.levels)
+        return (np.rint(h / self.layer.alpha) if self.counts else h > 0).astype(np.int16)
+
+    @property
+    def units(self) -> int:
+        """Return how many units a backbone's cell has."""
+        return self.layer.width
+
+    @property
+    def converters(self) -> int:
+        """Return how many converters are between a backbone and its cell: one for each unit, or two with levels."""
+        return self.network.encoding.features
 
     @property
     def ranges(self) -> Array:
         """Return the converter's range R of each unit of a backbone's cell, over its threshold."""
-        return self.network.encoding.scale / 2.0
+        return self.network.encoding.scale[: self.units] / 2.0
 
     @property
     def thresholds(self) -> Array:
         """Return j + 1/2 of each unit of a backbone's cell: its threshold in steps of its converter."""
         return self.layer.bias_beta / step_of(self.bits)
+
+
+def level_numbers(h: Array, levels: int) -> States:
+    """Return the number of each level, 0 to `levels`, that a backbone's alphaCMRU stores; h: -1 to 1, any shape."""
+    return np.rint((np.asarray(h) + FULL_SCALE) * levels / (2 * FULL_SCALE)).astype(np.int16)
 
 
 def steps_of(bits: int) -> int:
@@ -95,7 +124,7 @@ def steps_of(bits: int) -> int:
 
 def step_of(bits: int) -> float:
     """Return the size of one step of the converter between a backbone and its cell, in software units."""
-    return FULL_SCALE / 2**bits
+    return CODES_SCALE / 2**bits
 
 
 def compared(candidate: np.ndarray, threshold: np.ndarray) -> Array:
@@ -110,31 +139,72 @@ def compared(candidate: np.ndarray, threshold: np.ndarray) -> Array:
     return np.clip(ratio, -_LARGEST, _LARGEST)
 
 
-def calibrate(cell: str, g: Array, bits: int = BITS, counted: Array | None = None, first: int = 0) -> Partition:
+@dataclass(frozen=True)
+class KeptStates:
+    """States that a backbone's cell keeps. counts: they are counts, at epsilon 1, of which the `first` is before the
+    first step, `seen` (2, units) are the smallest and the largest, and `ends` those at which they stay; levels: of an
+    alphaCMRU; without either they are bits."""
+
+    counts: bool = False
+    first: int = 0
+    seen: Array | None = None
+    ends: tuple[int, int] | None = None
+    levels: int | None = None
+
+
+def calibrate(cell: str, g: Array, bits: int | None = None, kept: KeptStates = KeptStates()) -> Partition:
     """Return a backbone's cell as a circuit, with converters for the drives g (frames, units) that it has seen.
 
-    counted: smallest and largest count seen, (2, units), for a cell at epsilon 1; first: that before the first step.
+    bits: of the converters, None for BITS, or for as many as the levels need. Raises InputError for converters that
+    cannot be.
     """
-    half, step = steps_of(bits) // 2, step_of(bits)
+    if kept.levels is None:
+        bits = BITS if bits is None else bits
+        steps = steps_of(bits)
+    else:
+        bits, steps = _bits_of_levels(kept.levels, bits), kept.levels
+    half, step = steps // 2, step_of(bits)
     reach = np.maximum(np.quantile(np.abs(g), COVER, axis=0), 1e-9)
     j = np.clip(np.floor(half / reach - 0.5), 0, half - 1)
     ranges = _BELOW * half / (j + 0.5)
     width = len(ranges)
-    layer = SignedLayer(
-        "cell",
-        ("input",),
-        weight=2 * half * step * np.eye(width),
-        bias=np.full(width, -half * step),
-        bias_beta=(j + 0.5) * step,
-        alpha=np.full(width, LEVEL / 2),
-        epsilon=0.0 if counted is None else 1.0,
-    )
+    learned, reads = _learned(half, step, j, kept), ranges
+    if kept.levels is not None:
+        reads = np.concatenate([ranges, np.full(width, FULL_SCALE)])
     network = Network(
-        InputEncoding(-ranges, 2 * ranges, levels=2 * half),
-        (layer,),
+        InputEncoding(-reads, 2 * reads, levels=steps),
+        (SignedLayer("cell", ("input",), **learned),),
         # nothing reads the states as currents: what leaves the circuit are the latches
         Readout(("cell",), np.zeros((1, width)), np.zeros(1), "last"),
         weight_grid=min(_GRID, step),
-        state_ranges={} if counted is None else {"cell": LEVEL / 2 * (counted - first - 1)},
+        state_ranges={} if kept.seen is None else {"cell": LEVEL / 2 * kept.seen},
     )
-    return Partition(cell, check_network(network, cell), bits, float((np.abs(g) > ranges).mean()), first)
+    return Partition(cell, check_network(network, cell), bits, float((np.abs(g) > ranges).mean()))
+
+
+def _learned(half: int, step: float, j: Array, kept: KeptStates) -> dict[str, Any]:
+    """Return the fields of a backbone's cell as a layer; step: of a code in units, j + 1/2: its thresholds in steps."""
+    ones, unit = np.ones(len(j)), np.eye(len(j))
+    fields: dict[str, Any] = {
+        "weight": 2 * half * step * unit, "bias": -half * step * ones, "bias_beta": (j + 0.5) * step,
+        "alpha": LEVEL / 2 * ones,
+    }  # fmt: skip
+    if kept.counts:
+        ends = kept.ends and (kept.ends[0] - kept.first, kept.ends[1] - kept.first)
+        return fields | {"epsilon": 1.0, "ends": ends, "initial": LEVEL / 2 * kept.first * ones}
+    if kept.levels is None:
+        return fields
+    return fields | {
+        "weight": np.hstack([fields["weight"], 0 * unit]), "weight_alpha": np.hstack([0 * unit, 2 * FULL_SCALE * unit]),
+        "alpha": -FULL_SCALE * ones, "levels": kept.levels, "initial": 0 * ones,
+    }  # fmt: skip
+
+
+def _bits_of_levels(levels: int, bits: int | None) -> int:
+    """Return the bits of the converters of a backbone's alphaCMRU, a code for each level."""
+    needed = max(FEWEST_BITS, levels.bit_length())
+    if bits not in (None, needed):
+        raise InputError(
+            f"--bits is {needed} for an alphaCMRU with --levels {levels}, a code for each, not {bits}; leave it out"
+        )
+    return needed

@@ -4,7 +4,7 @@ The cut is at a cell's `memory`. Whole traces are handed over: software up to th
 all steps from whoever keeps them, software up to the next one. So a later block reads what the cells in front did.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,14 +17,15 @@ from cosim.network.layers import Array
 from cosim.network.software_only import why_software
 from cosim.papers.backbone import CHUNK, listening, record, to_tensors
 from cosim.papers.cells import Drive, HysteresisCell
-from cosim.papers.converter import BITS, NEITHER, Partition, States, calibrate, compared, steps_of
+from cosim.papers.converter import NEITHER, KeptStates, Partition, States, calibrate, compared, level_numbers, steps_of
 from cosim.papers.file import Model
+from cosim.papers.shape import HYSTERESIS
 from cosim.papers.sources import BackboneData, Samples
 
 SEEN = 256  # training samples that converters are calibrated with
 Memory = Callable[
     [Partition, Array, NDArray[np.int64]], States
-]  # g (n, time, units) and lengths (n,) to (n, time, units)
+]  # what crosses the cut, (n, time, converters), and lengths (n,) to (n, time, units)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class BackbonePart:
 
 @dataclass(frozen=True)
 class CutTrace:
-    """A cut backbone's run: scores (n, outputs); by cell its drive, g (n, time, units), and its states."""
+    """A cut backbone's run: scores (n, outputs); by cell what crosses the cut, (n, time, converters), and its states,
+    (n, time, units)."""
 
     scores: Array
     drives: dict[str, Array]
@@ -85,15 +87,14 @@ class PartitionedBackbone:
         cells = {name: backbone.hysteresis[name] for name in partitions}
 
         def heard(name: str, drive: Drive) -> Tensor:
-            g = compared(drive.candidate.cpu().numpy(), drive.threshold.cpu().numpy())
+            crossing = crossing_values(cells[name], drive)
             if memory is None:
                 values = cells[name].decide(drive)
-                kept = states_of(values, drive, counts=partitions[name].counts)
+                kept = states_of(cells[name], values, drive)
             else:
-                kept = memory(partitions[name], g, samples.lengths)
-                number = torch.from_numpy(kept).to(drive.level)
-                values = drive.level * (number if partitions[name].counts else 2.0 * number - 1.0)
-            drives[name], states[name] = g, kept
+                kept = memory(partitions[name], crossing, samples.lengths)
+                values = values_of(cells[name], torch.from_numpy(kept).to(drive.level), drive)
+            drives[name], states[name] = crossing, kept
             return values
 
         with listening(cells, heard):
@@ -111,16 +112,15 @@ class PartitionedBackbone:
         for i, block in enumerate(backbone.blocks):
             cells = {name: cell for name, cell in backbone.hysteresis.items() if name.startswith(f"blocks.{i}.")}
             reasons = ["LayerNorm, products of signals, and the weights of the drive"]
-            reasons += [why for kind in backbone.shape.cells_of(i) if (why := why_software(kind))]
-            reasons += [f"{name} {why}" for name in cells if name not in cut and (why := _epsilon(cells[name]))]
+            reasons += _why_kinds(backbone.shape.cells_of(i))
+            reasons += [f"{name} {why}" for name in cells if name not in cut and (why := _why_not(cells[name]))]
             found.append(BackbonePart(f"block {i + 1}", "software", _count(block), "; ".join(reasons)))
             found += [
                 BackbonePart(
                     partition.name,
                     "circuit",
                     0,
-                    f"states of {partition.cell}: {len(partition.ranges)} "
-                    f"{'ladders or counters' if partition.counts else '9T cells'}",
+                    f"states of {partition.cell}: {partition.units} {partition.circuits}",
                 )
                 for partition in self.partitions
                 if partition.cell in cells
@@ -129,12 +129,13 @@ class PartitionedBackbone:
         return [*found, BackbonePart("pooling and decoder", "software", rest, "its perceptron is gated")]
 
 
-def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "backbone") -> PartitionedBackbone:
-    """Cut a backbone at every cell that has a circuit, with converters for the samples `seen`.
+def cut_backbone(model: Model, seen: Samples, bits: int | None = None, origin: str = "backbone") -> PartitionedBackbone:
+    """Cut a backbone at every cell that has a circuit, with converters of `bits` for the samples `seen`.
 
-    Raises InputError for converters that cannot be, MappingError where no cell has a circuit.
+    bits: as in `calibrate`. Raises InputError for converters that cannot be, MappingError where no cell has a circuit.
     """
-    steps_of(bits)
+    if bits is not None:
+        steps_of(bits)
     backbone, cells = model.backbone, cells_to_cut(model, origin)
     batch = to_tensors(seen, backbone.output.weight.device)
     x, lengths = batch.x, batch.lengths
@@ -142,21 +143,43 @@ def cut_backbone(model: Model, seen: Samples, bits: int = BITS, origin: str = "b
     partitions = list[Partition]()
     for name, (drive, values) in record(backbone, x, lengths).items():
         if name in cells:
-            g = compared(drive.candidate.detach().numpy(), drive.threshold.detach().numpy())[valid]
-            counted, first = None, -1 if backbone.hysteresis[name].start == "low" else 0
-            if backbone.hysteresis[name].epsilon == 1:
-                kept = states_of(values, drive, counts=True)[valid]
-                counted = np.stack([kept.min(axis=0), kept.max(axis=0)]).astype(np.float64)
-            partitions.append(calibrate(name, g, bits, counted, first))
+            cell = backbone.hysteresis[name]
+            kept = KeptStates(levels=cell.levels if cell.scale is not None else None)
+            if cell.counts:
+                counts = states_of(cell, values, drive)[valid]
+                seen_ends = np.stack([counts.min(axis=0), counts.max(axis=0)]).astype(np.float64)
+                kept = KeptStates(counts=True, first=-1 if cell.start == "low" else 0, seen=seen_ends, ends=cell.ends)
+            g = crossing_values(cell, drive)[valid][:, : cell.state]
+            partitions.append(calibrate(name, g, bits, kept))
     return PartitionedBackbone(model, tuple(partitions))
 
 
-def states_of(values: Tensor, drive: Drive, *, counts: bool) -> States:
+def crossing_values(cell: HysteresisCell, drive: Drive) -> Array:
+    """Return what crosses the cut at a backbone's cell, (n, time, converters): its candidates over their thresholds,
+    and behind these the values that an alphaCMRU stores."""
+    g = compared(drive.candidate.detach().cpu().numpy(), drive.threshold.detach().cpu().numpy())
+    if cell.scale is None:
+        return g
+    return np.concatenate([g, drive.level.detach().cpu().numpy().astype(np.float64)], axis=2)
+
+
+def values_of(cell: HysteresisCell, states: Tensor, drive: Drive) -> Tensor:
+    """Return the values that a backbone's cell has in these states, (n, time, units), the inverse of `states_of`."""
+    if cell.scale is not None:
+        assert cell.levels is not None
+        return states * (2.0 / cell.levels) - 1.0
+    return drive.level * (states if cell.counts else 2.0 * states - 1.0)
+
+
+def states_of(cell: HysteresisCell, values: Tensor, drive: Drive) -> States:
     """Return the states of a backbone's cell, (n, time, units), that its values stand for.
 
-    counts: whole steps of its level, else bits.
+    They are the numbers of an alphaCMRU's levels, counts of steps of its level at epsilon 1, else bits.
     """
-    if counts:
+    if cell.scale is not None:
+        assert cell.levels is not None
+        return level_numbers(values.detach().cpu().numpy(), cell.levels)
+    if cell.counts:
         steps = torch.where(drive.level == 0, 0.0, values / drive.level)
         return steps.round().detach().cpu().numpy().astype(np.int16)
     bits = torch.where(values == 0, NEITHER, (values * drive.level.sign() > 0).int())
@@ -169,8 +192,8 @@ def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
     Raises MappingError where there is none, saying why.
     """
     backbone = model.backbone
-    kinds = [why for kind in backbone.shape.cells if (why := why_software(kind))]
-    ending = {name: _epsilon(cell) for name, cell in backbone.hysteresis.items() if cell.scale is None}
+    kinds = _why_kinds(backbone.shape.cells)
+    ending = {name: _why_not(cell) for name, cell in backbone.hysteresis.items()}
     cells = [name for name, why in ending.items() if why is None]
     if not cells:
         reasons = "; ".join([*kinds, *(f"{name} {why}" for name, why in ending.items())])
@@ -183,8 +206,17 @@ def training_samples(source: BackboneData, count: int = SEEN) -> Samples:
     return source.batch(np.random.default_rng([3, 0]), count)
 
 
-def _epsilon(cell: HysteresisCell) -> str | None:
-    """Return why the epsilon of a cell keeps it in software; None for 0 and 1."""
+def _why_kinds(kinds: Iterable[str]) -> list[str]:
+    """Return why the cells of these kinds that have no thresholds stay software."""
+    return [why for kind in kinds if kind not in HYSTERESIS and (why := why_software(kind))]
+
+
+def _why_not(cell: HysteresisCell) -> str | None:
+    """Return why a cell with thresholds stays software; None for one that has a circuit."""
+    if cell.scale is not None and cell.levels is None:
+        return "stores any value, and a register holds one of some levels (nearest: --levels 6)"
+    if cell.scale is not None and cell.epsilon != 0:
+        return f"has epsilon {cell.epsilon:g}, and a register replaces what it holds (nearest: --epsilon anneal)"
     if cell.epsilon in (0, 1):
         return None
     return (

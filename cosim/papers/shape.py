@@ -6,6 +6,7 @@ from typing import Literal
 from cosim.base.bounds import EPSILON, Bounds
 from cosim.base.errors import InputError
 from cosim.base.text import shown
+from cosim.network.layers import MOST_LEVELS, MOST_STATES
 from cosim.training.config import check_bounds
 
 CELLS = ("bmru", "cmru", "alphacmru", "lru", "mingru")
@@ -20,6 +21,7 @@ SHAPE_BOUNDS = {
     "state": Bounds(1, 1 << 14),
     "blocks": Bounds(1, 32),
     "dropout": Bounds(0, 1, open_high=True),
+    "levels": Bounds(1, MOST_STATES - 1, zero="any state"),
 }
 
 
@@ -30,7 +32,9 @@ class BackboneShape:
     cell: one of CELLS, or two joined by "+", which alternate from block to block or, with wiring parallel, share every
     block with state / 2 each. threshold: beta by the input as in eq. (3), or fixed, one for each unit. positions:
     sinusoidal ones, eq. (26). pooling: the readout of the last valid step, the mean over those, or none: one for every
-    step. start: states before the first update, 0 as published, or low, -alpha, as those of a circuit.
+    step. start: states before the first update, 0 as published, or low, -alpha, as those of a circuit. levels: the
+    states of a circuit less one. Those of a CMRU (epsilon 1) are that many steps of alpha apart at most, -levels / 2 to
+    levels / 2, and stay at these ends; what an alphaCMRU stores is one of -1, -1 + 2 / levels ... 1. None: any.
     """
 
     inputs: int
@@ -46,6 +50,7 @@ class BackboneShape:
     pooling: Literal["last", "mean", "none"] = "last"
     dropout: float = 0.0
     start: Literal["zero", "low"] = "zero"
+    levels: int | None = None
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -72,7 +77,7 @@ def check_shape(shape: BackboneShape, origin: str = "") -> BackboneShape:
         return InputError(f"{origin}: {name} {rest}" if origin else f"--{name} {rest}")
 
     for name, bounds in SHAPE_BOUNDS.items():
-        if (value := getattr(shape, name)) not in bounds:
+        if (value := getattr(shape, name)) is not None and value not in bounds:
             raise fail(name, bounds.refuse(value))
     if any(cell not in CELLS for cell in shape.cells):
         raise fail("cell", f"must be one of {', '.join(CELLS + HYBRIDS)}, not {shown(shape.cell)}")
@@ -88,6 +93,16 @@ def check_shape(shape: BackboneShape, origin: str = "") -> BackboneShape:
         raise fail("threshold", f"fixed needs a cell with thresholds, not {shape.cell}: {', '.join(HYSTERESIS)}")
     if shape.start == "low" and not any(cell in ("bmru", "cmru") for cell in shape.cells):
         raise fail("start", f"low needs a cell with one level, bmru or cmru, not {shape.cell}")
+    if shape.levels is not None:
+        if not shape.anneals:
+            raise fail("levels", f"is for a cell whose states they limit, cmru or alphacmru, not {shape.cell}")
+        if "alphacmru" in shape.cells and (shape.levels > MOST_LEVELS or shape.levels % 2):
+            raise fail(
+                "levels",
+                f"of an alphacmru must be even, so that 0 is one, and at most {MOST_LEVELS}, not {shape.levels}",
+            )
+        if "cmru" in shape.cells and shape.start == "low" and shape.levels < 2:
+            raise fail("levels", "must be at least 2 with --start low, which is a step below 0")
     return shape
 
 
@@ -138,7 +153,6 @@ TRAINING_BOUNDS = {
     "validations": Bounds(1, 10_000),
     "patience": Bounds(1, 10_000_000),
     "shift": Bounds(0, 65536),
-    "range_max": Bounds(2, 1000, zero="no limit"),
 }
 
 
@@ -146,8 +160,7 @@ TRAINING_BOUNDS = {
 class Training:
     """epsilon None anneals from 1 to 0, a number is constant. Every `validate_every` iterations `validations` batches
     of held-out samples are looked at; `patience` looks at 100 % in a row end the training. shift: samples are
-    moved by up to so many steps, either way. range_max: largest minus smallest state that a unit should keep to, in
-    steps of its alpha, as a counter has 256; 0 for any. mixed: bfloat16 where autocast takes it, never in a cell."""
+    moved by up to so many steps, either way. mixed: bfloat16 where autocast takes it, never in a cell."""
 
     iterations: int = MOST_ITERATIONS
     batch: int = 64
@@ -157,7 +170,6 @@ class Training:
     validations: int = 20
     patience: int = 100
     shift: int = 0
-    range_max: float = 0.0
     device: Literal["cpu", "cuda"] = "cpu"
     mixed: bool = False
 

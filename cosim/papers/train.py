@@ -5,8 +5,7 @@ seeded with both, so that nothing of the past but the state on disk decides what
 """
 
 import hashlib
-from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -19,13 +18,11 @@ from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, MissingToolError, naming_memory
 from cosim.base.text import typed
 from cosim.network.software_only import stays_software
-from cosim.papers.backbone import Backbone, listening, loss_of, measure, rank_of, to_tensors
-from cosim.papers.cells import Drive
+from cosim.papers.backbone import Backbone, loss_of, measure, rank_of, to_tensors
 from cosim.papers.file import Model, Plain, load_model, model_bytes, save_model
 from cosim.papers.shape import BackboneShape, Training, check_shape, check_training, count_parameters
 from cosim.papers.sources import BackboneData, Samples, shifted
 from cosim.training.config import seed_path, state_path
-from cosim.training.hardware import RANGE_COST, range_excess
 from cosim.training.history import Columns, Passing, Recorder, SeedSpread, history_of_seeds, is_point, spread_over
 from cosim.training.loop import (
     LoopProgress,
@@ -101,6 +98,10 @@ class Setup:
             raise MissingToolError("--device cuda needs a CUDA device and a torch built for it; take --device cpu")
         if self.start is not None:
             check_start(self.start, shape)
+        if shape.levels is not None and "cmru" in shape.cells and training.epsilon != 1:
+            raise InputError(
+                "--levels of a cmru are those of a count, and its states are counts with --epsilon 1; give it"
+            )
         return replace(self, shape=check_shape(shape))
 
     def described(self, seed: int) -> Plain:
@@ -171,9 +172,6 @@ def _train(problem: "BackboneProblem", path: Path, tell: LoopProgress) -> Model:
     return model
 
 
-LEAST_LEVEL = 1e-3  # of alpha, whose steps are counted: below it a state is as good as none
-
-
 class BackboneProblem(Problem[Backbone]):
     """The training of a backbone by one seed. Of two models on held-out samples the one of better accuracy or smaller
     error is the better one, then that of smaller loss; a CMRU is one once its epsilon has the final value."""
@@ -211,27 +209,9 @@ class BackboneProblem(Problem[Backbone]):
         with torch.random.fork_rng(devices=devices, enabled=self.model.shape.dropout > 0):
             if self.model.shape.dropout > 0:
                 torch.manual_seed(int(np.random.default_rng([self.seed, iteration, 1]).integers(2**62)))
-            with (
-                torch.autocast(self.device.type, torch.bfloat16, enabled=self.training.mixed),
-                self._ranges(batch.lengths) as excess,
-            ):
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.training.mixed):
                 scores = self.model.train()(batch.x, batch.lengths)
-        return loss_of(*batch.rows(scores), classes=self.classes) + RANGE_COST * sum(excess)
-
-    @contextmanager
-    def _ranges(self, lengths: Tensor) -> Generator[list[Tensor], None, None]:
-        """Collect by how much the states of each cell of the backbone exceed `range_max`, while it runs."""
-        found, cells = list[Tensor](), self.model.hysteresis if self.training.range_max else {}
-
-        def heard(name: str, drive: Drive) -> Tensor:
-            states = cells[name].decide(drive)
-            steps = states / drive.level.abs().clamp(min=LEAST_LEVEL)  # whole: alpha itself costs nothing
-            valid = torch.arange(states.shape[1], device=states.device)[None, :] < lengths[:, None]
-            found.append(range_excess(steps[valid], steps.new_zeros(states.shape[2]), self.training.range_max))
-            return states
-
-        with listening(cells, heard):
-            yield found
+        return loss_of(*batch.rows(scores), classes=self.classes)
 
     def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
         total, rank, validation = self.training.iterations, None, None
@@ -285,7 +265,7 @@ def _least_memory(shape: BackboneShape, training: Training, source: BackboneData
 
 
 _READOUT = "output."
-_FREE = ("outputs", "pooling", "dropout", "start")  # of the shape, which no other weight depends on
+_FREE = ("outputs", "pooling", "dropout", "start", "levels")  # of the shape, which no other weight depends on
 
 
 def check_start(start: Model, shape: BackboneShape) -> None:

@@ -36,7 +36,6 @@ from torch import Tensor, nn
 from cosim.base.errors import NetworkError
 from cosim.network.gamma import LEAST_RATE, MOST_RATE, GammaLayer
 from cosim.network.layers import (
-    FULL_SCALE,
     FirstQuadrantLayer,
     Layer,
     MinGruLayer,
@@ -56,7 +55,7 @@ from cosim.training.hardware import (
     perturb,
     reset_excess,
 )
-from cosim.training.scan import heaviside, linear_scan, sign
+from cosim.training.scan import heaviside, linear_scan, nearest_level, sign
 from cosim.variation.sigma import MismatchModel, WeightedRows
 
 EXTRA_GAIN = 3**-0.5  # initial standard deviation, times sqrt(inputs), of what moves thresholds and alpha
@@ -221,7 +220,7 @@ class SignedCell(RecurrentCell):
     def stored(self, value: Tensor) -> Tensor:
         """Return a torch cell's values, of any shape, as an update stores them: on the grid of levels where the cell
         has one."""
-        return value if self.levels is None else _on_levels(value, self.levels)
+        return value if self.levels is None else nearest_level(value, self.levels)
 
     def bias_beta(self) -> Tensor:
         """Return the trained b_beta, (width,)."""
@@ -343,12 +342,6 @@ def _start_on_chips(lower: Tensor) -> Tensor:
     of 0, which such a cell does not follow: it may have come up on.
     """
     return 2.0 * heaviside(-lower[:, 0]) - 1.0
-
-
-def _on_levels(value: Tensor, levels: int) -> Tensor:
-    """Return the nearest of the levels, as `cosim.network.layers.on_levels`; the gradient passes straight through."""
-    steps = torch.floor((value.detach() + FULL_SCALE) * levels / (2 * FULL_SCALE) + 0.5)
-    return value + (steps.clamp(0, levels) * (2 * FULL_SCALE / levels) - FULL_SCALE - value.detach())
 
 
 def _positive(free: Tensor) -> Tensor:

@@ -104,19 +104,28 @@ CounterCell = CellEquations[Counter, CounterPins, CounterFactors]
 def counter_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, offset: float) -> Counter:
     """Return the node of a counter unit that holds the states of the data and headroom, with the rest on either side.
 
-    Raises MappingError where it would need more bits than a counter may have.
+    Raises MappingError where it would need more bits than a counter may have, or where all of them would not end where
+    the unit does.
     """
-    states = unit.high - unit.low + 2 * placement.headroom + 1
+    low, high = unit.circuit_ends(placement.headroom)
+    states = high - low + 1
     bits = max(1, (states - 1).bit_length())
+    if unit.ended and states != 2**bits:
+        raise MappingError(
+            f"{unit.where}: a counter's states end at 2, 4, 8, ... {2**MOST_BITS}, and the unit has {states}, at the "
+            f"ends of which it stays; train with `levels={2**bits - 1}`",
+            where=unit.name, value=states, limit=2**bits,
+        )  # fmt: skip
     if bits > MOST_BITS:
         fit = 2**MOST_BITS - 1 - 2 * placement.headroom
         raise MappingError(
             f"{unit.where}: a counter may have {MOST_BITS} bits at most, {2**MOST_BITS} states, not {states}: over the "
             f"training data its state spans {unit.high - unit.low} steps of alpha; train with "
-            f"`range_max={fit * unit.step:g}`, on shorter sequences or with wider thresholds",
+            f"`range_max={fit * unit.step:g}` (a backbone with --levels {2**MOST_BITS - 1}), on shorter sequences or "
+            "with wider thresholds",
             where=unit.name, value=states, limit=2**MOST_BITS,
         )  # fmt: skip
-    start = placement.headroom - unit.low + (2**bits - states) // 2
+    start = -low + (2**bits - states) // 2
     level = LEVEL / 2 ** max(0, bits - LEVEL_BITS)
     return Counter(
         unit.name, layer.name, unit.index, placement.stage, level, unit.first - start * unit.step, unit.step,

@@ -77,7 +77,7 @@ class Lattice:
     """One recurrent unit whose state is a whole number of steps.
 
     It has its thresholds, the step of h, h at the start, and the lowest and the highest state over the data, in steps
-    from the start; where: for messages.
+    from the start, or those at which it ends; where: for messages.
     """
 
     name: str
@@ -89,6 +89,13 @@ class Lattice:
     low: int
     high: int
     where: str
+    ended: bool = False
+
+    def circuit_ends(self, headroom: int) -> tuple[int, int]:
+        """Return the lowest and the highest state that the recurrent unit's circuit must have, in steps from the start:
+        `headroom` beyond those over the data, or its own ends."""
+        more = 0 if self.ended else headroom
+        return self.low - more, self.high + more
 
 
 def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]:
@@ -96,7 +103,8 @@ def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]
 
     Raises MappingError where states are not known or not whole.
     """
-    if placement.ranges is None:
+    ends, ranges = layer.ends if isinstance(layer, SignedLayer) else None, placement.ranges
+    if ends is None and ranges is None:
         raise MappingError(
             f"{placement.origin}: the range of the states of {layer.name} is not known, which decides how many rungs "
             "its ladders need; train it with `train()`, or give samples with `ranges_from=FILE.npz` (x_test, y_test)"
@@ -107,7 +115,7 @@ def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]
             rise, fall, first = float(layer.beta_hi[i]), float(layer.beta_lo[i]), 0.0
         else:
             rise = abs(float(layer.bias_beta[i]))
-            fall, first = -rise, -float(layer.alpha[i])
+            fall, first = -rise, float(layer.start[i])
         if isinstance(layer, FirstQuadrantLayer) and fall < 0:
             raise MappingError(
                 f"{where}: beta_lo must not be negative, not {fall:g}: a rectified candidate never falls below it; "
@@ -115,9 +123,10 @@ def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]
             )
         if not step > 1 / LARGEST:
             raise MappingError(f"{where}: alpha must be positive, not {step:g}; flip the sign of what reads it instead")
-        steps = [round((float(end) - first) / step) for end in placement.ranges[:, i]]
+        seen = [] if ranges is None else [round((float(end) - first) / step) for end in ranges[:, i]]
+        steps = ends or seen
         low, high = min(*steps, 0), max(*steps, 0)  # the state before the first step counts
-        yield Lattice(f"{layer.name}.{i}", i, rise, fall, step, first, low, high, where)
+        yield Lattice(f"{layer.name}.{i}", i, rise, fall, step, first, low, high, where, ended=ends is not None)
 
 
 def lifting_offset(least: float) -> float:

@@ -163,23 +163,25 @@ def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for unit in lattices(layer, placement):
         offset = lifting_offset(-unit.fall)
-        rungs = max(unit.high - unit.low + 2 * placement.headroom, 1)
+        low, high = unit.circuit_ends(placement.headroom)
+        rungs = max(high - low, 1)
         if placement.cell == "counter" or (rungs > MAX_RUNGS and placement.cell == "auto"):
             node: ThresholdUnit = counter_node(unit, layer, placement, offset)
         else:
-            node = _ladder_node(unit, layer, placement, offset, rungs)
+            node = _ladder_node(unit, layer, placement, offset, rungs, -low)
         placement.graph.add(node)
         placement.add_row(node.name, weight[unit.index], bias[unit.index] + offset, Parameter(layer.name, unit.index))
 
 
-def _ladder_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, offset: float, rungs: int) -> Ladder:
+def _ladder_node(
+    unit: Lattice, layer: EitherLayer, placement: LayerPlacement, offset: float, rungs: int, start: int
+) -> Ladder:
     if rungs > MAX_RUNGS:
         raise MappingError(
             f"{unit.where}: a ladder may have {MAX_RUNGS} rungs at most, not {rungs}: over the training data its "
             f"state spans {unit.high - unit.low} steps of alpha; compile with `cell=counter`",
             where=unit.name, value=rungs, limit=MAX_RUNGS,
         )  # fmt: skip
-    start = placement.headroom - unit.low
     return Ladder(
         unit.name, layer.name, unit.index, placement.stage, ALPHA, unit.first - start * unit.step, unit.step,
         unit.rise + offset, unit.fall + offset, offset, rungs, start,

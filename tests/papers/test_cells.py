@@ -7,10 +7,12 @@ torch = pytest.importorskip("torch")
 from cosim.papers.backbone import _cell  # noqa: E402
 from cosim.papers.cells import (  # noqa: E402
     Drive,
+    HysteresisCell,
     Lru,
     Parallel,
 )
 from cosim.papers.shape import CELLS, BackboneShape  # noqa: E402
+from cosim.training.scan import clamped_count  # noqa: E402
 
 N, M, D = 3, 6, 4
 STEPS = (1, 2, 33, 100)  # a loop up to 32, above it the merging
@@ -102,6 +104,34 @@ def test_memory_can_be_cut_out_and_put_back():
     drive = seen[0]
     assert drive.candidate.shape == drive.threshold.shape == drive.level.shape == (N, 60, D)
     assert (drive.threshold >= 0).all()
+
+
+@pytest.mark.parametrize("start", ["zero", "low"])
+def test_a_count_stays_at_its_ends(start):
+    """Step by step, with the gradient of the steps that reach no end."""
+    torch.manual_seed(3)
+    cell, x = HysteresisCell(M, D, levels=5).double(), torch.randn(N, 60, M, dtype=torch.float64)
+    cell.start = start
+    drive = cell.drive(x)
+    steps = (drive.candidate.abs() >= drive.threshold) * drive.candidate.sign()
+    state, found = torch.full((N, D), -1.0 if start == "low" else 0.0), []
+    for t in range(60):
+        state = (state + steps[:, t]).clamp(-2, 3)
+        found.append(state)
+    assert torch.equal(cell(x), torch.stack(found, 1).double())
+    assert {state.min().item(), state.max().item()} <= set(range(-2, 4)) and torch.stack(found).max() == 3
+
+
+def test_the_gradient_of_a_count_ends_where_it_does():
+    steps = torch.randn(3, 50, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    weight = torch.randn(3, 50, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    (found,) = torch.autograd.grad((clamped_count(steps, 0.5, -1.0, 2.0) * weight).sum(), steps)
+    state, total = torch.full((3, 4), 0.5, dtype=torch.float64), torch.zeros(())
+    for t in range(50):
+        state = (state + steps[:, t]).clamp(-1.0, 2.0)
+        total = total + (state * weight[:, t]).sum()
+    (expected,) = torch.autograd.grad(total, steps)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_parallel_cells_stand_side_by_side():

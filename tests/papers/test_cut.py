@@ -8,7 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import cosim.papers.cut as cutting  # noqa: E402
-from cosim.base.errors import MappingError  # noqa: E402
+from cosim.base.errors import InputError, MappingError  # noqa: E402
+from cosim.compiler.lower import lower  # noqa: E402
 from cosim.exchange.checkpoint import checkpoint_bytes  # noqa: E402
 from cosim.papers.backbone import Backbone  # noqa: E402
 from cosim.papers.cut import NEITHER, cut_backbone  # noqa: E402
@@ -65,6 +66,53 @@ def test_counts_at_epsilon_one(start):
         assert np.array_equal(states[valid], converted.states[cell][valid])
         assert np.ptp(states) > 10
     np.testing.assert_allclose(converted.scores, trained.scores, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("start", ["zero", "low"])
+@pytest.mark.parametrize("levels", [3, 7, 8])
+def test_counts_that_stay_at_their_ends(start, levels):
+    cut = cut_backbone(make(replace(SHAPE, start=start, levels=levels), epsilon=1.0), samples())
+    x = samples(30, seed=2)
+    trained, converted = cut.run(x), cut.run(x, circuit)
+    valid = np.arange(40)[None, :] < x.lengths[:, None]
+    for partition in cut.partitions:
+        states = trained.states[partition.cell][valid]
+        assert np.array_equal(states, converted.states[partition.cell][valid])
+        assert (states.min(), states.max()) == (-(levels // 2), levels - levels // 2)
+        graph = lower(partition.network)
+        assert all(
+            node.most == levels and node.first == levels // 2 + (-1 if start == "low" else 0) for node in graph.memories
+        )
+    np.testing.assert_allclose(converted.scores, trained.scores, rtol=1e-4, atol=1e-4)
+
+
+def test_a_counter_cannot_stay_at_other_ends_than_its_own():
+    cut = cut_backbone(make(replace(SHAPE, levels=40), epsilon=1.0), samples())
+    with pytest.raises(
+        MappingError, match=r"a counter's states end at 2, 4, 8, .* 256, and the unit has 41, .*`levels=63`"
+    ):
+        lower(cut.partitions[0].network)
+
+
+@pytest.mark.parametrize("levels", [2, 6, 8])
+def test_values_of_an_alphacmru_on_levels(levels):
+    """A value that lies half-way between two levels may go either way; of random ones none does."""
+    cut = cut_backbone(make(replace(SHAPE, cell="alphacmru", start="zero", levels=levels)), samples())
+    x = samples(30, seed=2)
+    trained, converted = cut.run(x), cut.run(x, circuit)
+    for partition in cut.partitions:
+        states = trained.states[partition.cell]
+        assert np.array_equal(states, converted.states[partition.cell])
+        assert len(np.unique(states)) > levels // 2 and (np.diff(states, axis=1) != 0).mean() > 0.02
+        assert partition.converters == 2 * partition.units == trained.drives[partition.cell].shape[2]
+    assert np.array_equal(trained.scores, converted.scores)
+
+
+def test_converters_of_an_alphacmru_have_a_code_for_each_level():
+    model = make(replace(SHAPE, cell="alphacmru", start="zero", levels=6))
+    assert {partition.bits for partition in cut_backbone(model, samples(), 3).partitions} == {3}
+    with pytest.raises(InputError, match="--bits is 3 for an alphaCMRU with --levels 6, a code for each, not 2; leave"):
+        cut_backbone(model, samples(), 2)
 
 
 def test_from_zero_only_what_is_before_the_first_update_differs():
@@ -132,10 +180,11 @@ def test_cells_are_themselves_again_even_after_an_error():
     [
         (replace(SHAPE, cell="lru", start="zero"), 0.0, "the LRU's complex state"),
         (replace(SHAPE, cell="mingru", start="zero"), 0.0, "the minGRU's logistic gate"),
-        (replace(SHAPE, cell="alphacmru", start="zero"), 0.0, "the alphaCMRU's level"),
+        (replace(SHAPE, cell="alphacmru", start="zero"), 0.0, "stores any value, and a register holds one of some"),
+        (replace(SHAPE, cell="alphacmru", start="zero", levels=6), 0.5, "epsilon 0.5, and a register replaces what it"),
         (SHAPE, 0.5, "blocks.1.cell has epsilon 0.5, and its state is neither a bit nor a count"),
     ],
-    ids=["lru", "mingru", "alphacmru", "epsilon"],
+    ids=["lru", "mingru", "alphacmru", "adding", "epsilon"],
 )
 def test_a_backbone_without_a_cell_that_compiles(shape, epsilon, words):
     with pytest.raises(MappingError, match="b.pt: no cell of it has a circuit: ") as caught:

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.base.errors import InputError, MissingToolError  # noqa: E402
-from cosim.papers.backbone import Backbone, measure, record, to_tensors  # noqa: E402
+from cosim.papers.backbone import Backbone, measure  # noqa: E402
 from cosim.papers.file import load_model  # noqa: E402
 from cosim.papers.shape import BackboneShape, Training  # noqa: E402
 from cosim.papers.sources import ParitySource, load_source, step_source, task_source  # noqa: E402
@@ -194,26 +194,10 @@ def test_cuda(tmp_path, mixed):
     assert train_backbone(replace(SETUP, training=training), tmp_path / "model.pt").spread().mean > 0.9
 
 
-def test_states_beyond_their_range_add_to_the_loss():
-    """0.3 for each step of alpha that the units of a cell span beyond 2 on average, over the valid steps of a batch."""
-    task = make_task()
-    source = task_source(replace(task, len_train=np.random.default_rng(4).integers(3, 8, len(task.len_train))))
-    free, bounded = (
-        BackboneProblem(Setup(SHAPE, replace(TRAINING, range_max=limit), source).checked(), 0) for limit in (0.0, 2.0)
-    )
-    samples = source.batch(np.random.default_rng([0, 5]), TRAINING.batch)
-    batch = to_tensors(samples, free.device)
-    for problem in (free, bounded):
-        problem.prepare(5, 1.0)
-    ((drive, states),) = record(free.model, batch.x, batch.lengths).values()
-    steps = (states / drive.level.abs()).detach().numpy()
-    valid = np.arange(steps.shape[1])[None, :] < samples.lengths[:, None]
-    highest, lowest = np.maximum(steps[valid].max(axis=0), 0), np.minimum(steps[valid].min(axis=0), 0)
-    excess = np.maximum(highest - lowest - 2, 0).mean()
-    assert excess > 0.5
-    assert (bounded.loss(5) - free.loss(5)).item() == pytest.approx(0.3 * excess, rel=1e-5)
-    bounded.loss(5).backward()
-    assert all(cell.memory is None for cell in bounded.model.hysteresis.values())
+def test_levels_of_a_count_need_its_epsilon():
+    setup = Setup(replace(SHAPE, levels=7), replace(TRAINING, epsilon=None), task_source(make_task()))
+    with pytest.raises(InputError, match="--levels of a cmru are those of a count, .* with --epsilon 1; give it"):
+        setup.checked()
 
 
 def test_batches_drawn_on_the_fly(tmp_path):

@@ -68,6 +68,10 @@ class BackboneOptions:
     wiring: Literal["alternate", "parallel"] = one_of(
         ("alternate", "parallel"), "Two cells: by block, or both in every block.", ShapeOption
     )
+    levels: int | None = option(
+        "Steps between a state's ends, as of a circuit, 0 for any.  [default: 0]", Integer(_OF_SHAPE["levels"]), None,
+        ShapeOption,
+    )  # fmt: skip
     positions: bool = option(
         "Sinusoidal positions.", None, _S.positions, ShapeOption, flags=("--positions/--no-positions",)
     )
@@ -78,10 +82,6 @@ class BackboneOptions:
     shift: int = option(
         "Steps by which samples are moved at random.", Integer(_OF_TRAINING["shift"]), _T.shift, FittingOption
     )
-    range_max: float = option(
-        "Largest range of a state in steps of alpha, 0 for any.", Number(_OF_TRAINING["range_max"]), _T.range_max,
-        FittingOption,
-    )  # fmt: skip
     origin: Path | None = option(
         "Start from another backbone's weights, but the readout.", FILE, None, FittingOption, flags=("--from",)
     )
@@ -126,6 +126,7 @@ def run(options: BackboneOptions, session: VerbSession) -> Result:
             from cosim.papers.train import Setup, train_backbone
             from cosim.training.history import writing_board
         parts = values_for(BackboneShape, options)
+        parts["levels"] = options.levels or None
         parts["pooling"] = options.pooling or ("none" if source.stepwise else _S.pooling)
         shape = BackboneShape(1, 1, **parts)
         start = options.origin and load_model(options.origin)

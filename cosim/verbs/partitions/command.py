@@ -46,12 +46,6 @@ def refuse_converters(bits: int | None, conversion: float | None = None) -> None
             )
 
 
-def _width(bits: int | None) -> int:
-    from cosim.papers.converter import BITS
-
-    return BITS if bits is None else bits
-
-
 def compile_backbone(options: "CompileOptions", session: VerbSession) -> Result:
     """Run `cosim compile` on a backbone."""
     from cosim.circuit.waveforms import Timing
@@ -62,7 +56,7 @@ def compile_backbone(options: "CompileOptions", session: VerbSession) -> Result:
     folder, compiling = options.output, options.compiling
     _refuse(compiling)
     check_outputs("compile", folder)
-    backbone = open_cut(options.network_file, options.data, _width(options.bits))
+    backbone = open_cut(options.network_file, options.data, options.bits)
     backbone = backbone.compile(compiling.place, compiling.settings, say)
     session.take_folder("compile", folder)
     exercise = Exercise(Timing(t_step=compiling.t_step))
@@ -84,7 +78,7 @@ def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
     _refuse(compiling)
     audit = audit_count(options.audit, engine)
     check_outputs("compare", output, options.json_file)
-    backbone = open_cut(options.network_file, running.data, _width(options.bits))
+    backbone = open_cut(options.network_file, running.data, options.bits)
     count = running.samples or (None if engine_entry(engine).quick else SAMPLES)
     samples = backbone.tests(count, running.seed, say)
     backbone = backbone.compile(compiling.place, compiling.settings, say)

@@ -146,7 +146,7 @@ def _partitions(partitions: Sequence[Mapping[str, Any]]) -> Table:
             str(one["cells"]),
             str(one["transistors"]),
             format_quantity(one["power_behavioral_w"], "W", 4),
-            f"{one['cells']} converters of {one['bits']} bits",
+            f"{one['conversions_per_frame']} converters of {one['bits']} bits",
             f"{one['conversions_per_s']:.4g}",
         )
         for one in partitions
@@ -236,7 +236,7 @@ def _facts(one: PartitionSummary, simulator: str) -> tuple[tuple[str, str], ...]
         ("cells", str(one.cells)),
         ("transistors", str(one.transistors)),
         ("power", format_quantity(one.power_w[simulator], "W")),
-        ("converters", f"{one.cells} of {one.bits} bits, {one.codes} codes"),
+        ("converters", f"{one.converters} of {one.bits} bits, {one.codes} codes"),
         ("their ranges", f"{min(one.ranges):.3g} to {max(one.ranges):.3g} thresholds"),
         ("candidates beyond them", percent(one.out_of_range, 2)),
         ("wrong states", f"{wrong}, of {one.states}"),
@@ -262,7 +262,7 @@ def _conversions(summary: DeployedSummary) -> str:
 _EXTRA = install_command("train")
 
 
-def open_cut(path: Path, data: Path | None, bits: int) -> CutBackbone:
+def open_cut(path: Path, data: Path | None, bits: int | None) -> CutBackbone:
     """Read a backbone and cut it, with converters calibrated from its task's training samples.
 
     Raises InputError where the file or the data cannot be used, MappingError where no cell has a circuit,
@@ -306,7 +306,7 @@ def write_partitions(
         write_page(place, design_page(placed.design, condition))
         save_checkpoint(place / "network.npz", partition.network)
         power = mean_power(placed, trace.drives[partition.cell], backbone.seen.lengths)
-        cells = len(partition.ranges)
+        cells, converters = partition.units, partition.converters
         rows.append({
             "name": partition.name,
             "cell": partition.cell,
@@ -317,8 +317,8 @@ def write_partitions(
             "ranges": partition.ranges.tolist(),
             "thresholds": partition.thresholds.tolist(),
             "out_of_range": partition.clipped,
-            "conversions_per_frame": cells,
-            "conversions_per_s": cells / exercise.timing.t_step,
+            "conversions_per_frame": converters,
+            "conversions_per_s": converters / exercise.timing.t_step,
             "power_behavioral_w": float(power.mean()),
         })  # fmt: skip
     parts = [asdict(part) for part in backbone.cut.parts()]

@@ -68,8 +68,9 @@ class Ledger:
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """Figures of one partition. cells: that are in the circuit, a converter each; thresholds: of each in steps of its
-    converter; ranges: of the converters, in thresholds; out_of_range: share of these samples' candidates beyond them.
+    """Figures of one partition. cells: that are in the circuit; converters: in front of it; thresholds: of each cell in
+    steps of its converter; ranges: of these converters, in thresholds; out_of_range: share of these samples' candidates
+    beyond them.
 
     states: that were compared; wrong: of them differ between software and converters, converters and behavioral,
     converters and the simulator, along the whole chain; wrong_here: between the simulator and the equations on its own
@@ -80,6 +81,7 @@ class PartitionSummary:
 
     name: str
     cells: int
+    converters: int
     transistors: int
     bits: int
     codes: int
@@ -266,7 +268,7 @@ def summarize_deployed(deployed: Deployed, conversion: float | None = None, audi
 def _summarize(deployed: Deployed, ledger: Ledger, conversion: float | None, audit: int) -> PartitionSummary:
     placed, simulator, valid = ledger.placed, deployed.simulator, deployed.valid
     partition = placed.partition
-    cell, cells = partition.cell, len(partition.ranges)
+    cell, cells = partition.cell, partition.units
     ran, states = ledger.ran(deployed.samples.lengths), int(valid.sum()) * cells
     here = deployed.levels[simulator].states[cell] != equations(partition, ran.test_set.x)
     found = [one for one in ledger.outcomes if isinstance(one, Inference)]
@@ -280,12 +282,13 @@ def _summarize(deployed: Deployed, ledger: Ledger, conversion: float | None, aud
         BEHAVIORAL: deployed.wrong(cell, CONVERTERS, BEHAVIORAL),
         simulator: deployed.wrong(cell, CONVERTERS, simulator),
     }
-    per_s = cells / placed.run.timing.t_step
-    beyond = np.abs(ran.test_set.x) > partition.ranges
+    per_s = partition.converters / placed.run.timing.t_step
+    beyond = np.abs(ran.test_set.x[..., :cells]) > partition.ranges
     quick = engine_entry(simulator).quick
     return PartitionSummary(
         name=partition.name,
         cells=cells,
+        converters=partition.converters,
         transistors=placed.design.assembly.transistors,
         bits=partition.bits,
         codes=1 + (partition.network.encoding.levels or 0),

@@ -12,7 +12,7 @@ from cosim.base.resources import trained_network_path  # noqa: E402
 from cosim.compiler.passes import compile_network  # noqa: E402
 from cosim.compiler.settings import CompilerSettings  # noqa: E402
 from cosim.engines.engine import Failure, FailureKind, Inference, Run  # noqa: E402
-from cosim.papers.converter import calibrate  # noqa: E402
+from cosim.papers.converter import KeptStates, calibrate  # noqa: E402
 from cosim.results.kept_page import read_page  # noqa: E402
 from cosim.results.text import WIDTH  # noqa: E402
 from cosim.units.counter import Counter  # noqa: E402
@@ -85,7 +85,7 @@ def test_counts_come_back_from_ladders_and_counters(technology, calibration, ste
     g = 2.0 * rng.choice([-1, 0, 1], (3, steps, 2), p=[0.2, 0.2, 0.6])
     counts = first + np.cumsum(np.sign(g), axis=1)
     ends = np.stack([counts.min(axis=(0, 1)), counts.max(axis=(0, 1))])
-    partition = calibrate("blocks.0.cell", g.reshape(-1, 2), counted=ends, first=first)
+    partition = calibrate("blocks.0.cell", g.reshape(-1, 2), kept=KeptStates(counts=True, first=first, seen=ends))
     placed = CompiledPartition(partition, compile_network(partition.network, technology, calibration), Run())
     assert {type(node) for node in placed.design.graph.memories} == {Ladder if steps == 10 else Counter}
     np.testing.assert_array_equal(equations(partition, g), counts)
