@@ -13,8 +13,8 @@ R is calibrated: the smallest range of this form that has COVER of the candidate
 -1 lie half-way between two codes, so rounding and clipping change no decision, at any b; and a current in the circuit
 has half a step to either side of its threshold.
 
-A unit of an alphaCMRU takes a second converter, for the value alpha_t that its update stores. Both have L = K steps
-then, K those of its levels, so that a code is a level.
+A unit of an alphaCMRU takes a second converter, for the value alpha_t that its update stores, with a code for each of
+its K + 1 levels. Its first one has 2 bits: 0 and the two ends, which are codes of K steps as well.
 """
 
 from dataclasses import dataclass
@@ -92,6 +92,16 @@ class Partition:
         return self.layer.width
 
     @property
+    def codes(self) -> int:
+        """Return how many codes the candidates' converters of a backbone's cell have."""
+        return steps_of(self.bits) + 1
+
+    @property
+    def value_bits(self) -> int:
+        """Return how many bits the converters of the values that an alphaCMRU stores have, 0 for another cell."""
+        return self.layer.levels.bit_length() if self.layer.levels else 0
+
+    @property
     def converters(self) -> int:
         """Return how many converters are between a backbone and its cell: one for each unit, or two with levels."""
         return self.network.encoding.features
@@ -155,15 +165,12 @@ class KeptStates:
 def calibrate(cell: str, g: Array, bits: int | None = None, kept: KeptStates = KeptStates()) -> Partition:
     """Return a backbone's cell as a circuit, with converters for the drives g (frames, units) that it has seen.
 
-    bits: of the converters, None for BITS, or for as many as the levels need. Raises InputError for converters that
-    cannot be.
+    bits: of the candidates' converters, None for BITS. Raises InputError for converters that cannot be.
     """
-    if kept.levels is None:
-        bits = BITS if bits is None else bits
-        steps = steps_of(bits)
-    else:
-        bits, steps = _bits_of_levels(kept.levels, bits), kept.levels
-    half, step = steps // 2, step_of(bits)
+    bits = BITS if bits is None else bits
+    if kept.levels is not None and bits != BITS:
+        raise InputError(f"--bits of an alphaCMRU's candidates is {BITS}, not {bits}; leave it out")
+    half, step = steps_of(bits) // 2, step_of(bits)
     reach = np.maximum(np.quantile(np.abs(g), COVER, axis=0), 1e-9)
     j = np.clip(np.floor(half / reach - 0.5), 0, half - 1)
     ranges = _BELOW * half / (j + 0.5)
@@ -172,7 +179,7 @@ def calibrate(cell: str, g: Array, bits: int | None = None, kept: KeptStates = K
     if kept.levels is not None:
         reads = np.concatenate([ranges, np.full(width, FULL_SCALE)])
     network = Network(
-        InputEncoding(-reads, 2 * reads, levels=steps),
+        InputEncoding(-reads, 2 * reads, levels=kept.levels or 2 * half),
         (SignedLayer("cell", ("input",), **learned),),
         # nothing reads the states as currents: what leaves the circuit are the latches
         Readout(("cell",), np.zeros((1, width)), np.zeros(1), "last"),
@@ -198,13 +205,3 @@ def _learned(half: int, step: float, j: Array, kept: KeptStates) -> dict[str, An
         "weight": np.hstack([fields["weight"], 0 * unit]), "weight_alpha": np.hstack([0 * unit, 2 * FULL_SCALE * unit]),
         "alpha": -FULL_SCALE * ones, "levels": kept.levels, "initial": 0 * ones,
     }  # fmt: skip
-
-
-def _bits_of_levels(levels: int, bits: int | None) -> int:
-    """Return the bits of the converters of a backbone's alphaCMRU, a code for each level."""
-    needed = max(FEWEST_BITS, levels.bit_length())
-    if bits not in (None, needed):
-        raise InputError(
-            f"--bits is {needed} for an alphaCMRU with --levels {levels}, a code for each, not {bits}; leave it out"
-        )
-    return needed

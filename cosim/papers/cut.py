@@ -155,11 +155,15 @@ def cut_backbone(model: Model, seen: Samples, bits: int | None = None, origin: s
 
 
 def crossing_values(cell: HysteresisCell, drive: Drive) -> Array:
-    """Return what crosses the cut at a backbone's cell, (n, time, converters): its candidates over their thresholds,
-    and behind these the values that an alphaCMRU stores."""
+    """Return what crosses the cut at a backbone's cell, (n, time, converters): its candidates over their thresholds.
+
+    Of an alphaCMRU these are rounded to 2, 0 and -2, beyond both thresholds and between them, and the values that it
+    stores are behind them.
+    """
     g = compared(drive.candidate.detach().cpu().numpy(), drive.threshold.detach().cpu().numpy())
     if cell.scale is None:
         return g
+    g = np.where(np.abs(g) >= 1, 2.0 * np.sign(g), 0.0)
     return np.concatenate([g, drive.level.detach().cpu().numpy().astype(np.float64)], axis=2)
 
 

@@ -108,11 +108,12 @@ def test_values_of_an_alphacmru_on_levels(levels):
     assert np.array_equal(trained.scores, converted.scores)
 
 
-def test_converters_of_an_alphacmru_have_a_code_for_each_level():
+def test_converters_of_an_alphacmru():
     model = make(replace(SHAPE, cell="alphacmru", start="zero", levels=6))
-    assert {partition.bits for partition in cut_backbone(model, samples(), 3).partitions} == {3}
-    with pytest.raises(InputError, match="--bits is 3 for an alphaCMRU with --levels 6, a code for each, not 2; leave"):
-        cut_backbone(model, samples(), 2)
+    partitions = cut_backbone(model, samples(), 2).partitions
+    assert {(one.bits, one.codes, one.value_bits) for one in partitions} == {(2, 3, 3)}
+    with pytest.raises(InputError, match="--bits of an alphaCMRU's candidates is 2, not 3; leave it out"):
+        cut_backbone(model, samples(), 3)
 
 
 def test_from_zero_only_what_is_before_the_first_update_differs():

@@ -146,7 +146,7 @@ def _partitions(partitions: Sequence[Mapping[str, Any]]) -> Table:
             str(one["cells"]),
             str(one["transistors"]),
             format_quantity(one["power_behavioral_w"], "W", 4),
-            f"{one['conversions_per_frame']} converters of {one['bits']} bits",
+            _converters(one["cells"], one["bits"], one["value_bits"]),
             f"{one['conversions_per_s']:.4g}",
         )
         for one in partitions
@@ -154,6 +154,11 @@ def _partitions(partitions: Sequence[Mapping[str, Any]]) -> Table:
     return Table(
         ("partition", "cells", "transistors", "power", "converters", "conversions a second"), rows, (1, 2, 3, 5)
     )
+
+
+def _converters(cells: int, bits: int, value_bits: int) -> str:
+    values = f" of candidates and {cells} of {value_bits} bits of values" if value_bits else ""
+    return f"{cells} of {bits} bits, {2**bits - 1} codes{values}"
 
 
 def partitions_page(backbone: CutBackbone, summary: DeployedSummary) -> Page:
@@ -236,7 +241,7 @@ def _facts(one: PartitionSummary, simulator: str) -> tuple[tuple[str, str], ...]
         ("cells", str(one.cells)),
         ("transistors", str(one.transistors)),
         ("power", format_quantity(one.power_w[simulator], "W")),
-        ("converters", f"{one.converters} of {one.bits} bits, {one.codes} codes"),
+        ("converters", _converters(one.cells, one.bits, one.value_bits)),
         ("their ranges", f"{min(one.ranges):.3g} to {max(one.ranges):.3g} thresholds"),
         ("candidates beyond them", percent(one.out_of_range, 2)),
         ("wrong states", f"{wrong}, of {one.states}"),
@@ -313,7 +318,8 @@ def write_partitions(
             "cells": cells,
             "transistors": placed.design.assembly.transistors,
             "bits": partition.bits,
-            "codes": 1 + (partition.network.encoding.levels or 0),
+            "codes": partition.codes,
+            "value_bits": partition.value_bits,
             "ranges": partition.ranges.tolist(),
             "thresholds": partition.thresholds.tolist(),
             "out_of_range": partition.clipped,

@@ -68,9 +68,9 @@ class Ledger:
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """Figures of one partition. cells: that are in the circuit; converters: in front of it; thresholds: of each cell in
-    steps of its converter; ranges: of these converters, in thresholds; out_of_range: share of these samples' candidates
-    beyond them.
+    """Figures of one partition. cells: that are in the circuit; converters: in front of it; bits, codes: of those of
+    candidates; value_bits: of those of an alphaCMRU's values, 0 without; thresholds: of each cell in steps of its
+    converter; ranges: of these converters, in thresholds; out_of_range: share of these samples' candidates beyond them.
 
     states: that were compared; wrong: of them differ between software and converters, converters and behavioral,
     converters and the simulator, along the whole chain; wrong_here: between the simulator and the equations on its own
@@ -85,6 +85,7 @@ class PartitionSummary:
     transistors: int
     bits: int
     codes: int
+    value_bits: int
     thresholds: tuple[float, ...]
     ranges: tuple[float, ...]
     out_of_range: float
@@ -291,7 +292,8 @@ def _summarize(deployed: Deployed, ledger: Ledger, conversion: float | None, aud
         converters=partition.converters,
         transistors=placed.design.assembly.transistors,
         bits=partition.bits,
-        codes=1 + (partition.network.encoding.levels or 0),
+        codes=partition.codes,
+        value_bits=partition.value_bits,
         thresholds=tuple(partition.thresholds.tolist()),
         ranges=tuple(partition.ranges.tolist()),
         out_of_range=float(beyond[valid].mean()),
