@@ -494,7 +494,7 @@ LADDER_SOURCES = {block: rail.removeprefix("v") for block, rail in LADDER_RAILS.
 class LadderDrive:
     """Inputs of a ladder cell's bench: its rungs and first level, `start`, and what it gets, in A and F; times in s.
 
-    It is reset until `release`, and run to `end` in steps of at most `step`.
+    backward: as of the `ladder`. It is reset until `release`, and run to `end` in steps of at most `step`.
     """
 
     rungs: int
@@ -505,6 +505,7 @@ class LadderDrive:
     release: float
     end: float
     step: float = 2e-4
+    backward: bool = True
 
 
 def rung_nets(rungs: int) -> tuple[str, ...]:
@@ -540,7 +541,7 @@ def ladder_bench(technology: Technology, units: int, drive: LadderDrive, v_node:
         bias_diode(technology),
         strong_diode(technology),
         *ladder_blocks(technology, units, drive.capacitance),
-        ladder(technology, units, drive.rungs, drive.start),
+        ladder(technology, units, drive.rungs, drive.start, backward=drive.backward),
     )
     circuit = Circuit("ladder bench", blocks, elements)
     probes = (*map(Voltage, rung_nets(drive.rungs)), Current("out"), Current("dd"))

@@ -46,15 +46,18 @@ class LadderBias:
     i_tau: float
 
 
-def ladder(technology: Technology, units: int, rungs: int, start: int) -> Subcircuit:
-    """Build a ladder cell of `rungs` rungs that starts on level `start`. It needs the blocks of `ladder_blocks`."""
+def ladder(technology: Technology, units: int, rungs: int, start: int, *, backward: bool = True) -> Subcircuit:
+    """Build a ladder cell of `rungs` rungs that starts on level `start`. It needs the blocks of `ladder_blocks`.
+
+    backward: a rung's DPI shifts the window of the rung below it, too; without that it is the published chain.
+    """
     elements: list[Element] = []
     unit = technology.sizing.mirror_p
     for k in range(1, rungs + 1):
         first = "_1" if k == 1 else ""
         nets = ("in", f"u{k}", f"thresh{first}", f"width{first}", "gain", f"s{k}", "out", "resetb", "vdd")
         elements.append(Instance(f"rung{k}", nets, RUNG_ON if k <= start else RUNG_OFF))
-        neighbours = [j for j in (k - 1, k + 1) if 1 <= j <= rungs]
+        neighbours = [j for j in ((k - 1, k + 1) if backward else (k + 1,)) if 1 <= j <= rungs]
         if neighbours:
             nets = (f"s{k}", "vg", "tau", *(f"u{j}" for j in neighbours), "vdd")
             elements.append(Instance(f"{DPI}{k}", nets, f"{DPI}_{len(neighbours)}"))

@@ -167,6 +167,51 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
 command.add_command(verb(LadderOptions, run_ladder, KeepingVerb, words="characterize ladder"))
 
 
+@dataclass(frozen=True, kw_only=True)
+class CascadeOptions:
+    """Options of the published chain beside the ladder: where its runs are made, and in which conditions."""
+
+    output: Path = output_option("runs/characterize/cascade")
+    jobs: int = jobs_option()
+    timeout: float = timeout_option()
+    where: CharacterizeConditions = group_of(CharacterizeConditions)
+
+
+def run_cascade(options: CascadeOptions, session: VerbSession) -> Result:
+    """The seed paper's Figure 4: its chain of cells and DPIs, and a ladder.
+
+    Four chains at its set-points get the same updates: with DPIs forward only
+    or both ways, each with the paper's timing and with the ladder's.
+    """
+    from cosim.engines.engine import Run
+    from cosim.results.figures import save_figure
+    from cosim.results.kept_page import read_page, write_page
+    from cosim.verbs.characterize import cascade
+
+    output, where = options.output, options.where
+    check_outputs("characterize", output, where.json_file)
+    technologies, calibration = _conditions(where)
+    session.take_folder("characterize", output)
+    run = Run(output, options.jobs, options.timeout, engine=where.engine)
+    with progress_bar(where.engine) as progress:
+        found = cascade.run_cascades(technologies, calibration, run, progress)
+    pictures: list[Path] = []
+    for technology, traces in zip(technologies, found, strict=True):
+        pictures.append(output / f"cascade_{_stem(technology)}.png")
+        save_figure(cascade.draw_cascades(traces), pictures[-1])
+    pairs = list(zip(technologies, found, strict=True))
+    write_page(output, cascade.cascade_page(pairs, calibration, _made_with(where.engine, technologies[0])))
+    conditions = [
+        {"corner": one.corner, "celsius": one.celsius, "supply_v": one.supply, "chains": cascade.summarize_cascades(of)}
+        for one, of in pairs
+    ]
+    figures = {"cell": "cascade", "technology": technologies[0].name, "conditions": conditions}
+    return Result(figures, read_page(output), report=_written(pictures, output))
+
+
+command.add_command(verb(CascadeOptions, run_cascade, KeepingVerb, words="characterize cascade"))
+
+
 def _conditions(where: CharacterizeConditions) -> "tuple[tuple[Technology, ...], Calibration]":
     """Return (technology at every condition, nominal calibration)."""
     from cosim.technology.catalog import load_technology

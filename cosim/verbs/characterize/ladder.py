@@ -36,7 +36,10 @@ SOLVER_STEPS, RETAIN_STEPS = 50, 4  # at least, in a step of a run with pulses a
 
 @dataclass(frozen=True)
 class LadderStudy:
-    """The plan of a ladder's study: `sequences` random sequences of `steps` updates drawn by `seed`."""
+    """The plan of a ladder's study: `sequences` random sequences of `steps` updates drawn by `seed`.
+
+    backward: as of the cell; False is the published chain.
+    """
 
     rungs: int
     sequences: int
@@ -44,6 +47,7 @@ class LadderStudy:
     seed: int
     currents: LadderCurrents
     timing: LadderTiming
+    backward: bool = True
 
 
 def check_study(study: LadderStudy, technologies: Sequence[Technology], calibration: Calibration) -> None:
@@ -142,10 +146,15 @@ def ladder_runs(study: LadderStudy, calibration: Calibration) -> tuple[LadderRun
 
 def pulse_train(updates: Levels, currents: LadderCurrents, timing: LadderTiming, start: float) -> Waveform:
     """Return the I_in that `cosim characterize ladder` tries steps with, (s, A): retain, with a pulse of set or reset
-    at the beginning of a step; edges take 1 % of a step."""
+    at the beginning of a step; edges take 1 % of a step. A pulse as long as the step does not return to retain."""
     levels = {1: currents.i_set, 0: currents.i_retain, -1: currents.i_reset}
     rest, edge = currents.i_retain, 0.01 * timing.step
     points = [(0.0, rest)]
+    if timing.pulse >= timing.step:
+        for k, update in enumerate(updates.tolist()):
+            begin, before = start + k * timing.step, points[-1][1]
+            points += [(begin, before), (begin + edge, levels[update])]
+        return tuple(points)
     for k, update in enumerate(updates.tolist()):
         if update:
             begin = start + k * timing.step
@@ -169,6 +178,7 @@ def ladder_plan(
         0.9 * begin,
         end,
         step / (SOLVER_STEPS if run.updates.any() else RETAIN_STEPS),
+        study.backward,
     )
     bench = meter_ladder(ladder_bench(technology, calibration.units, drive, calibration.v_node))
     rails = tuple(LADDER_SOURCES.values())
@@ -197,12 +207,26 @@ def run_ladder(
     Raises MappingError for a timing that cannot count, SimulationError for a failed run, whose deck is kept.
     """
     check_study(study, technologies, calibration)
-    runs, folder = ladder_runs(study, calibration), run.place
-    asked = [ladder_plan(study, one, technology, calibration) for technology in technologies for one in runs]
-    benches, plans = zip(*asked, strict=True)
-    outcomes = run_inferences(benches, plans, run, progress)
-    found = []
-    for outcome in outcomes:
+    runs = ladder_runs(study, calibration)
+    asked = [(study, one, technology) for technology in technologies for one in runs]
+    found = simulate_runs(asked, calibration, run, progress)
+    return [found[first : first + len(runs)] for first in range(0, len(found), len(runs))]
+
+
+def simulate_runs(
+    asked: Sequence[tuple[LadderStudy, LadderRun, Technology]],
+    calibration: Calibration,
+    run: Run,
+    progress: Progress = lambda done, total: None,
+) -> list[LadderTrace]:
+    """Simulate runs of a characterised ladder, each of its study and in its condition; return them in their order.
+
+    Raises SimulationError for a failed run, whose deck is kept.
+    """
+    folder = run.place
+    benches, plans = zip(*(ladder_plan(*one, calibration) for one in asked), strict=True)
+    found = list[LadderTrace]()
+    for (study, one, technology), outcome in zip(asked, run_inferences(benches, plans, run, progress), strict=True):
         if isinstance(outcome, Failure):
             name = f"ladder_{deck_hash(outcome.deck)}.sp"
             write_texts(folder / "failed", {name: outcome.deck})
@@ -210,11 +234,8 @@ def run_ladder(
                 f"ladder of {study.rungs} rungs: {outcome.kind.value}: {outcome.detail}; its deck is "
                 f"{folder / 'failed' / name}"
             )
-        found.append(outcome)
-    return [
-        [_trace(run, outcome, technology) for run, outcome in zip(runs, found[k * len(runs) :], strict=False)]
-        for k, technology in enumerate(technologies)
-    ]
+        found.append(_trace(one, outcome, technology))
+    return found
 
 
 def _trace(run: LadderRun, inference: Inference, technology: Technology) -> LadderTrace:

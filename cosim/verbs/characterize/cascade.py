@@ -1,0 +1,169 @@
+"""Figure 4 of the seed paper: its chain of 9T cells and DPIs, which has a DPI forward only, beside the ladder.
+
+The paper gives thresholds of 0.35 and 0.15 nA, alpha of 0.5 nA, a retain level of 0.25 nA, DPIs of 10 ms and an update
+every 10 ms, and no wiring between the stages. Four chains get the same updates: with DPIs forward only or both ways,
+each with the paper's timing (the input at its level for the whole step) and with the ladder's (pulses, shorter DPIs).
+Source: arXiv 2605.11855, Fig. 4 and section 7 (39.86 nW).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from cosim.base.quantities import format_quantity
+from cosim.engines.engine import Progress, Run
+from cosim.results.figures import BLUE, DOUBLE, GREY, picture_of, plain, styled
+from cosim.results.html import Picture
+from cosim.results.page import Page, PageSubject, Section, Table
+from cosim.technology.calibration import Calibration
+from cosim.technology.types import Technology
+from cosim.units.ladder import LadderTiming, ladder_currents, ladder_timing, solve_ladder
+from cosim.verbs.characterize.figures import sample_times
+from cosim.verbs.characterize.ladder import LadderRun, LadderStudy, LadderTrace, simulate_runs
+from cosim.verbs.provenance import calibration_origins
+from cosim.verbs.words import say_conditions
+
+I_UNIT = 1e-9  # A, at which a ladder has the paper's set-points
+STEP, TAU = 10e-3, 10e-3  # s, of the paper
+RUNGS, START = 5, 1
+UPDATES = (1, 1, 0, 0, -1, 1, 1, 0, -1, -1, 0, -1)
+PUBLISHED_W = 39.86e-9
+_CAPTION = (
+    "Output of the four chains. Grey: the levels asked for. Forward only, the first reset empties the chain: nothing "
+    "holds a lower cell while the one above it is on."
+)
+_NANO, _MILLI = 1e9, 1e3
+
+
+@dataclass(frozen=True)
+class CascadeCase:
+    """A chain of Figure 4: its name, and how it is built and driven."""
+
+    name: str
+    study: LadderStudy
+
+
+@dataclass(frozen=True)
+class CascadeSummary:
+    """What a chain of Figure 4 did. levels: of each step; expected: by software; power_w: mean."""
+
+    name: str
+    backward: bool
+    tau_s: float
+    pulse_s: float
+    levels: tuple[int, ...]
+    expected: tuple[int, ...]
+    wrong: int
+    power_w: float
+
+
+def cascade_cases() -> tuple[CascadeCase, ...]:
+    """Return the four chains of Figure 4: the paper's timing and the ladder's, forward only and both ways."""
+    currents = ladder_currents(I_UNIT)
+    timings = (("10 ms", LadderTiming(STEP, STEP, TAU)), ("2.5 ms", ladder_timing(STEP)))
+    return tuple(
+        CascadeCase(
+            f"{'both ways' if backward else 'forward only'}, tau {words}",
+            LadderStudy(RUNGS, 0, len(UPDATES), 0, currents, timing, backward=backward),
+        )
+        for words, timing in timings
+        for backward in (False, True)
+    )
+
+
+def run_cascades(
+    technologies: Sequence[Technology],
+    calibration: Calibration,
+    run: Run,
+    progress: Progress = lambda done, total: None,
+) -> list[list[LadderTrace]]:
+    """Simulate the four chains of Figure 4 at every condition, in the order of `cascade_cases`.
+
+    Raises SimulationError for a failed run, whose deck is kept.
+    """
+    cases = cascade_cases()
+    bias = solve_ladder(cases[0].study.currents, calibration)
+    one = LadderRun("stairs", bias, START, np.array(UPDATES, dtype=np.int64))
+    asked = [(case.study, one, technology) for technology in technologies for case in cases]
+    found = simulate_runs(asked, calibration, run, progress)
+    return [found[first : first + len(cases)] for first in range(0, len(found), len(cases))]
+
+
+def summarize_cascades(traces: Sequence[LadderTrace]) -> tuple[CascadeSummary, ...]:
+    """Summarize the four chains of Figure 4 in one condition."""
+    return tuple(
+        CascadeSummary(
+            case.name,
+            case.study.backward,
+            case.study.timing.tau,
+            case.study.timing.pulse,
+            tuple(trace.levels.tolist()),
+            tuple(trace.expected.tolist()),
+            int((trace.levels != trace.expected).sum()),
+            trace.power_w,
+        )
+        for case, trace in zip(cascade_cases(), traces, strict=True)
+    )
+
+
+@styled
+def draw_cascades(traces: Sequence[LadderTrace]) -> Figure:
+    """Draw output and supply power of the four chains of Figure 4 over time."""
+    figure = Figure(figsize=(DOUBLE, 4.2), layout="constrained")
+    axes = figure.subplots(2, len(traces), sharex=True, sharey="row", height_ratios=(2, 1))
+    alpha = ladder_currents(I_UNIT).alpha
+    for case, trace, above, below in zip(cascade_cases(), traces, *axes, strict=True):
+        edges = _MILLI * STEP * np.arange(len(UPDATES) + 1)
+        above.stairs(_NANO * alpha * trace.expected, edges, baseline=None, color=GREY, lw=2.0)
+        times = _MILLI * sample_times(trace, STEP)
+        above.plot(times, _NANO * trace.output, color=BLUE, lw=1.0)
+        above.set_title(case.name.replace(", ", ",\n"), fontsize=8)
+        below.plot(times, _NANO * trace.power, color=BLUE, lw=1.0)
+        below.set_xlabel("time (ms)")
+        for axis in (above, below):
+            plain(axis)
+    axes[1][0].set_ylim(bottom=0)
+    axes[0][0].set_ylabel("output (nA)")
+    axes[1][0].set_ylabel("power (nW)")
+    return figure
+
+
+def cascade_page(
+    found: Sequence[tuple[Technology, Sequence[LadderTrace]]], calibration: Calibration, made_with: dict[str, str]
+) -> Page:
+    """Return the page of Figure 4, a section for each condition; made_with: name of the simulator -> its version."""
+    published, *_, ladder = summarize_cascades(found[0][1])
+    count, name = len(UPDATES), found[0][0].name
+    return Page(
+        verb="characterize cascade",
+        subject=PageSubject("Figure 4 of the seed paper"),
+        title=f"Figure 4 on {name}: {published.wrong} of {count} levels wrong as published, {ladder.wrong} as a ladder",
+        lead=f"Chains of {RUNGS} cells at the paper's set-points: thresholds 0.35 and 0.15 nA, alpha 0.5 nA, retain "
+        f"0.25 nA, a step of {format_quantity(STEP, 's')}. From level {START} on they get the updates "
+        f"{' '.join(f'{update:+d}' if update else '0' for update in UPDATES)}.",
+        cards=(
+            (f"{published.wrong} of {count}", "levels wrong, forward only with the paper's timing"),
+            (f"{ladder.wrong} of {count}", "levels wrong, both ways with pulses and shorter DPIs"),
+            (format_quantity(ladder.power_w, "W"), f"mean power of that; the paper: {_NANO * PUBLISHED_W:g} nW"),
+        ),
+        sections=tuple(
+            Section(say_conditions(technology), (_picture(traces), _table(traces))) for technology, traces in found
+        ),
+        provenance=calibration_origins(calibration, made_with),
+    )
+
+
+def _picture(traces: Sequence[LadderTrace]) -> Picture:
+    return picture_of(draw_cascades(traces), _CAPTION, _CAPTION, 600, "png")
+
+
+def _table(traces: Sequence[LadderTrace]) -> Table:
+    summaries = summarize_cascades(traces)
+    asked = ("asked for", " ".join(map(str, summaries[0].expected)), "", "")
+    rows = [
+        (one.name, " ".join(map(str, one.levels)), str(one.wrong), format_quantity(one.power_w, "W"))
+        for one in summaries
+    ]
+    return Table(("chain", "level after each step", "wrong", "mean power"), (asked, *rows), (2, 3))
