@@ -76,6 +76,7 @@ CELSIUS = Bounds(-55, 150, "C")  # what BSIM cards are extracted for
 I_UNIT = Bounds(1e-15, 1e-3, "A")  # what a technology's devices carry is checked by the compiler
 UNITS = Bounds(1, 64)  # unit devices per weight 1.0
 HEADROOM = Bounds(0, 64)  # rungs
+COMPARATOR_DEVICES = Bounds(1, 16)  # in parallel
 
 
 def _shown(value: float) -> str:

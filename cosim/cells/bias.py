@@ -15,16 +15,16 @@ STRENGTH = 32
 PEDESTAL_SINK = "pedestal_sink"
 
 
-def bias_diode(technology: Technology, stretch: float = 1.0, name: str = BIAS_DIODE) -> Subcircuit:
+def bias_diode(technology: Technology, stretch: float = 1.0, name: str = BIAS_DIODE, m: int = 1) -> Subcircuit:
     """Build the cell of an nMOS bias diode, whose pin current becomes a gate line.
 
-    Port line. `stretch`: drawn length over nominal.
+    Port line. `stretch`: drawn length over nominal; m: devices in parallel, as the gates on the line have.
     """
     n = technology.sizing.cell_n
     return Subcircuit(
         name,
         ("line",),
-        transistor("diode", TransistorDesign("bias", "n", n, length=technology.snap(n.l * stretch)), "line", "line"),
+        transistor("diode", TransistorDesign("bias", "n", n, m, technology.snap(n.l * stretch)), "line", "line"),
         "bias diode: current into line -> nMOS gate line",
     )
 

@@ -41,9 +41,9 @@ def quantiser() -> Subcircuit:
     )
 
 
-def quantiser_blocks(technology: Technology) -> tuple[Subcircuit, ...]:
-    """Build the subcircuits that a quantiser cell instantiates: sampler, comparator and driver."""
-    return sampler(technology), comparator(technology), driver(technology)
+def quantiser_blocks(technology: Technology, m: int = 1) -> tuple[Subcircuit, ...]:
+    """Build the subcircuits that a quantiser cell instantiates: sampler, comparator of `m` devices, and driver."""
+    return sampler(technology), comparator(technology, m), driver(technology)
 
 
 def sampler(technology: Technology) -> Subcircuit:
@@ -59,8 +59,8 @@ def sampler(technology: Technology) -> Subcircuit:
     )
 
 
-def comparator(technology: Technology) -> Subcircuit:
-    """Build the comparator cell: M1 against M2 and a decision gate.
+def comparator(technology: Technology, m: int = 1) -> Subcircuit:
+    """Build the comparator cell: M1 against M2, each `m` devices in parallel, and a decision gate.
 
     Its latch is high where the held candidate exceeds the current of `thresh`.
     """
@@ -69,8 +69,8 @@ def comparator(technology: Technology) -> Subcircuit:
         COMPARATOR,
         ("hold", "thresh", LATCH_NODE, "clk", "clkb", "vdd"),
         (
-            *transistor("1", TransistorDesign("compare", "p", p), DECISION_NODE, "hold"),
-            *transistor("2", TransistorDesign("threshold", "n", n), DECISION_NODE, "thresh"),
+            *transistor("1", TransistorDesign("compare", "p", p, m), DECISION_NODE, "hold"),
+            *transistor("2", TransistorDesign("threshold", "n", n, m), DECISION_NODE, "thresh"),
             *decision_gate(technology),
         ),
         "comparator: latch takes the decision while clk is low and keeps it while clk is high",

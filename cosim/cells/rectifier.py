@@ -30,12 +30,13 @@ def relu_diode(technology: Technology, units: int) -> Subcircuit:
     return Subcircuit(RELU, ("node", "vdd"), p_diode("diode", "node", technology, units), f"rectifier, {units} units")
 
 
-def candidate_diode(technology: Technology) -> Subcircuit:
-    """Build the rectifier cell (pMOS diode) in front of a 9T cell: the same device as its M1. Ports node vdd."""
+def candidate_diode(technology: Technology, m: int = 1) -> Subcircuit:
+    """Build the rectifier cell (pMOS diode) in front of a 9T cell: the same device as its M1, or `m` of them in
+    parallel in front of a comparator of as many. Ports node vdd."""
     p = technology.sizing.cell_p
     return Subcircuit(
-        CANDIDATE,
+        CANDIDATE if m == 1 else f"{CANDIDATE}_{m}",
         ("node", "vdd"),
-        transistor("diode", TransistorDesign("candidate", "p", p), "node", "node"),
+        transistor("diode", TransistorDesign("candidate", "p", p, m), "node", "node"),
         "rectifier of a candidate current, matched to M1 of the 9T cell",
     )

@@ -89,20 +89,21 @@ def register(technology: Technology, units: int, levels: int, start: int) -> Sub
     return Subcircuit(f"{REGISTER}_{levels}_{start}", register_ports(levels), tuple(elements), title)
 
 
-def register_blocks(technology: Technology, units: int) -> tuple[Subcircuit, ...]:
-    """Build the subcircuits of a thermometer register cell: the comparator of the window, and both kinds of level."""
-    return window(technology), level(technology, units, on=False), level(technology, units, on=True)
+def register_blocks(technology: Technology, units: int, m: int = 1) -> tuple[Subcircuit, ...]:
+    """Build the subcircuits of a thermometer register cell: the comparator of the window, of `m` devices, and both
+    kinds of level."""
+    return window(technology, m), level(technology, units, on=False), level(technology, units, on=True)
 
 
-def window(technology: Technology) -> Subcircuit:
+def window(technology: Technology, m: int = 1) -> Subcircuit:
     """Build a register's comparator cell, M1 against M2: out is high where the held candidate exceeds `thresh`.
 
-    That is a current.
+    That is a current. m: devices in parallel.
     """
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     devices = (
-        *transistor("1", TransistorDesign("compare", "p", p), "out", "hold"),
-        *transistor("2", TransistorDesign("threshold", "n", n), "out", "thresh"),
+        *transistor("1", TransistorDesign("compare", "p", p, m), "out", "hold"),
+        *transistor("2", TransistorDesign("threshold", "n", n, m), "out", "thresh"),
     )
     return Subcircuit(WINDOW, ("hold", "thresh", "out", "vdd"), devices, "comparator of a register's window")
 

@@ -11,7 +11,9 @@ FLAGS = {
     name: f"--{flag or name.replace('_', '-')}"
     for name, flag in {
         "around": "with",
-        **dict.fromkeys(("i_unit", "headroom", "t_step", "tau", "cell", "saturate", "ranges_from")),  # compile
+        **dict.fromkeys(
+            ("i_unit", "headroom", "t_step", "tau", "cell", "saturate", "ranges_from", "comparator_devices")
+        ),  # compile
         **dict.fromkeys(("epsilon", "beta", "levels", "range_max", "feedback", "input_levels", "pooling")),  # train
         "technology": None,
     }.items()

@@ -55,7 +55,7 @@ PASSES: tuple[Pass, ...] = (
     ("size", lambda graph, job: size(graph, job.calibration, origin=job.origin, pedestal=job.settings.pedestal), ()),
     ("assemble", lambda graph, job: Design(
         job.network, job.technology, job.calibration, graph,
-        surround(assemble(graph, job.technology, job.calibration, job.settings.slow), graph, job),
+        surround(assemble(graph, job.technology, job.calibration, job.settings), graph, job),
     ), ()),
 )  # fmt: skip
 FOR_TECHNOLOGY = "scale"  # the first pass that needs one
@@ -146,9 +146,11 @@ def _run(passes: tuple[Pass, ...], job: CompilationJob, found: object) -> object
     return found
 
 
-def assemble(graph: Sized, technology: Technology, calibration: Calibration, tau: float) -> Assembly:
-    """Assemble a sized graph into one circuit, the compiler's last pass; tau: time constant of slow units, second."""
-    builder = Builder(graph, technology, calibration, tau)
+def assemble(
+    graph: Sized, technology: Technology, calibration: Calibration, settings: CompilerSettings = CompilerSettings()
+) -> Assembly:
+    """Assemble a sized graph into one circuit, the compiler's last pass."""
+    builder = Builder(graph, technology, calibration, settings.slow, settings.comparator_devices)
     _add_sources(builder)
     for node in graph.of(Rectifier, Memory, Output):
         match node:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from cosim.base.bounds import COMPARATOR_DEVICES as DEVICES
 from cosim.base.bounds import HEADROOM as HEADROOM_BOUNDS
 from cosim.base.bounds import I_UNIT as I_UNIT_BOUNDS
 from cosim.base.bounds import T_STEP, TAU
@@ -26,9 +27,10 @@ class CompilerSettings:
     """Settings of the compiler.
 
     i_unit: ampere per software 1.0; saturate: weights beyond the largest mirror are cut, not refused; pedestal: what a
-    signal of 0 carries, in units; cell, headroom: as in `lower`; t_step: of a frame, s; tau: of the ladders' DPIs, s,
-    None for TAU_FRAMES of a frame; around: which of AROUND stand around the network, and fit: what was measured of
-    them, which `compile_for` finds.
+    signal of 0 carries, in units; cell, headroom: as in `lower`; comparator_devices: in parallel in each comparator of
+    a unit that counts or stores levels; t_step: of a frame, s; tau: of the ladders' DPIs, s, None for TAU_FRAMES of a
+    frame; around: which of AROUND stand around the network, and fit: what was measured of them, which `compile_for`
+    finds.
     """
 
     i_unit: float = I_UNIT
@@ -36,6 +38,7 @@ class CompilerSettings:
     pedestal: float = PEDESTAL_UNITS
     cell: Circuit = "auto"
     headroom: int = HEADROOM
+    comparator_devices: int = 1
     t_step: float = Timing().t_step
     tau: float | None = None
     around: tuple[str, ...] = ()
@@ -45,6 +48,7 @@ class CompilerSettings:
         """Raise InputError for a number that no circuit could be compiled with."""
         I_UNIT_BOUNDS.check("i_unit", self.i_unit, "choose another `i_unit`")
         HEADROOM_BOUNDS.check("headroom", self.headroom, "choose another `headroom`")
+        DEVICES.check("comparator_devices", self.comparator_devices, "choose another `comparator_devices`")
         T_STEP.check("t_step", self.t_step, "choose another `t_step`")
         if self.tau is not None:
             TAU.check("tau", self.tau, "choose another `tau`")

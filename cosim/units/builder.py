@@ -3,7 +3,7 @@
 from collections import Counter
 
 from cosim.cells.assembly import Carried, Shown
-from cosim.cells.bias import STRENGTH, bias_diode, pedestal_sink, strong_diode
+from cosim.cells.bias import BIAS_DIODE, STRENGTH, bias_diode, pedestal_sink, strong_diode
 from cosim.cells.blocks import BIAS_DIODES, CANDIDATES, CELLS, COMPARATORS, LINE_COPIES, PEDESTALS
 from cosim.cells.clocked import RESET_INVERTER, reset_inverter
 from cosim.cells.linear import Term, linear_row
@@ -50,15 +50,17 @@ def symbol_instance(name: str) -> str:
 class Builder:
     """A builder that collects the cells of a network's subcircuit; blocks are deduplicated by name.
 
-    tau: of slow units, second.
+    tau: of slow units, second; comparator_devices: in parallel in each comparator.
     """
 
-    def __init__(self, graph: Sized, technology: Technology, calibration: Calibration, tau: float) -> None:
+    def __init__(
+        self, graph: Sized, technology: Technology, calibration: Calibration, tau: float, comparator_devices: int
+    ) -> None:
         self.graph, self.technology, self.calibration, self.tau = graph, technology, calibration, tau
-        self.units = calibration.units
+        self.units, self.comparator_devices = calibration.units, comparator_devices
         self.blocks: dict[str, Subcircuit] = {}
         self.elements: list[Element] = []
-        self.bias_lines: dict[tuple[str, int], str] = {}
+        self.bias_lines: dict[tuple[str, str, int], str] = {}
         self.counted = Counter[str]()
         self.bias_pins: dict[str, float] = {}
         self.weights: dict[tuple[str, str], str] = {}
@@ -137,11 +139,12 @@ class Builder:
         """Return how many unit devices the diodes of a signal have in the network's subcircuit."""
         return self.units * (PEDESTAL_STRENGTH if isinstance(self.graph.nodes[name], Pedestal) else 1)
 
-    def add_candidate(self, node: Memory) -> str:
-        """Add the transistors of a memory's row and its rectifier cell; return the candidate's net."""
+    def add_candidate(self, node: Memory, devices: int = 1) -> str:
+        """Add the transistors of a memory's row and its rectifier cell, of so many devices in parallel; return the
+        candidate's net."""
         stem = net(node.name)
         self.add_row(node.name, f"{stem}_cand")
-        self.add(candidate_diode(self.technology), f"cand_{stem}", (f"{stem}_cand", "vdd"), CANDIDATES)
+        self.add(candidate_diode(self.technology, devices), f"cand_{stem}", (f"{stem}_cand", "vdd"), CANDIDATES)
         return f"{stem}_cand"
 
     def add_state_line(self, node: Memory) -> None:
@@ -160,12 +163,18 @@ class Builder:
         """
         return self._line(purpose, current, bias_diode(self.technology), 1)
 
+    def comparator_line(self, current: float) -> str:
+        """Return the gate line of a comparator's threshold, ampere: its diode has as many devices as the comparator."""
+        m = self.comparator_devices
+        diode = bias_diode(self.technology) if m == 1 else bias_diode(self.technology, name=f"{BIAS_DIODE}_{m}", m=m)
+        return self._line("thresh", current, diode, 1)
+
     def strong_line(self, purpose: str, current: float) -> str:
         """Return the shared gate line of a set-point on a strong diode: its pin carries STRENGTH times the current."""
         return self._line(purpose, current, strong_diode(self.technology), STRENGTH)
 
     def _line(self, purpose: str, current: float, diode: Subcircuit, strength: int) -> str:
-        key = (purpose, round(current / _SAME_CURRENT))
+        key = (purpose, diode.name, round(current / _SAME_CURRENT))
         if key not in self.bias_lines:
             pin = f"bias_{purpose}_{self.counted[purpose]}"
             self.counted[purpose] += 1

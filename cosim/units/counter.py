@@ -218,9 +218,9 @@ def solve_bias(node: Counter, sizing: SizingInput) -> CounterPins:
 def build_circuit(builder: Builder, node: Counter, pins: CounterPins) -> None:
     """Add a counter unit's circuit: the candidate, the counter, and the lines of its state."""
     technology, stem = builder.technology, net(node.name)
-    candidate = builder.add_candidate(node)
-    builder.define(sampler(technology), window(technology), decision(technology))
-    upper, lower = (builder.bias_line("thresh", current) for current in (pins.i_upper, pins.i_lower))
+    candidate = builder.add_candidate(node, builder.comparator_devices)
+    builder.define(sampler(technology), window(technology, builder.comparator_devices), decision(technology))
+    upper, lower = map(builder.comparator_line, (pins.i_upper, pins.i_lower))
     keep, weakest = builder.bias_line("keep", pins.i_keep), WEAKEST_LINE * builder.graph.i_unit
     gains = tuple(
         builder.strong_line("gain", current) if current < weakest else builder.bias_line("gain", current)

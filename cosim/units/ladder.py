@@ -23,6 +23,7 @@ from cosim.cells.blocks import CELLS, QUANTISERS
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.ladder import LadderBias, ladder, ladder_blocks
 from cosim.cells.quantiser import QUANTISER, quantiser, quantiser_blocks
+from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States
@@ -305,9 +306,9 @@ def solve_bias(node: Ladder, sizing: SizingInput) -> LadderPins:
 def build_circuit(builder: Builder, node: Ladder, pins: LadderPins) -> None:
     """Add a ladder unit's circuit: the candidate, the quantiser, the ladder, and the lines of its state."""
     technology, stem, units = builder.technology, net(node.name), builder.units
-    candidate = builder.add_candidate(node)
-    builder.define(*quantiser_blocks(technology))
-    upper, lower = (builder.bias_line("thresh", current) for current in (pins.i_upper, pins.i_lower))
+    candidate = builder.add_candidate(node, builder.comparator_devices)
+    builder.define(*quantiser_blocks(technology, builder.comparator_devices))
+    upper, lower = map(builder.comparator_line, (pins.i_upper, pins.i_lower))
     base, delta = driver_lines(builder, pins.i_base, pins.i_delta)
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g}"
     nets = (candidate, upper, lower, base, delta, f"{stem}_in", *clock_pins(node), "resetb", "vdd")
@@ -315,7 +316,10 @@ def build_circuit(builder: Builder, node: Ladder, pins: LadderPins) -> None:
     builder.drives[node.name] = Carried(f"{NETWORK}.{QUANTISER}_{stem}.driver.diode_n", pins.i_base, pins.i_delta)
 
     bias = pins.ladder
-    builder.define(*ladder_blocks(technology, units, dpi_capacitance(technology, builder.tau, bias.i_tau)))
+    builder.define(
+        candidate_diode(technology),
+        *ladder_blocks(technology, units, dpi_capacitance(technology, builder.tau, bias.i_tau)),
+    )
     lines = (
         builder.bias_line("thresh", bias.i_thresh_1), builder.bias_line("width", bias.i_width_1),
         builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width),

@@ -263,9 +263,9 @@ def build_circuit(builder: Builder, node: Register, pins: RegisterPins) -> None:
     Its values are the lines p of two rectifiers.
     """
     technology, stem, units = builder.technology, net(node.name), builder.units
-    candidate = builder.add_candidate(node)
-    builder.define(sampler(technology), *register_blocks(technology, units))
-    upper, lower = (builder.bias_line("thresh", current) for current in (pins.i_upper, pins.i_lower))
+    candidate = builder.add_candidate(node, builder.comparator_devices)
+    builder.define(sampler(technology), *register_blocks(technology, units, builder.comparator_devices))
+    upper, lower = map(builder.comparator_line, (pins.i_upper, pins.i_lower))
     keep, gain = builder.bias_line("keep", pins.i_keep), builder.bias_line("gain", pins.i_gain)
     release = builder.bias_line("release", pins.i_release)
     turns = tuple(builder.bias_line("turn", current) for current in pins.i_turns)

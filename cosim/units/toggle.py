@@ -175,9 +175,9 @@ def solve_bias(node: Toggle, sizing: SizingInput) -> TogglePins:
 def build_circuit(builder: Builder, node: Toggle, pins: TogglePins) -> None:
     """Add a toggle unit's circuit: the candidate, the toggle, and the lines of its state."""
     technology, stem = builder.technology, net(node.name)
-    candidate = builder.add_candidate(node)
-    builder.define(*quantiser_blocks(technology)[:2], clocked_schmitt(technology, builder.units, tap=True))
-    upper = builder.bias_line("thresh", pins.i_upper)
+    candidate, m = builder.add_candidate(node, builder.comparator_devices), builder.comparator_devices
+    builder.define(*quantiser_blocks(technology, m)[:2], clocked_schmitt(technology, builder.units, tap=True))
+    upper = builder.comparator_line(pins.i_upper)
     lines = (
         upper, *driver_lines(builder, pins.i_base, pins.i_delta), builder.bias_line("thresh", pins.i_thresh),
         builder.bias_line("width", pins.i_width), builder.bias_line("gain", pins.i_gain),

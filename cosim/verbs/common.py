@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cosim.base.bounds import AUDIT, HEADROOM, I_UNIT, JOBS, SEED, SUPPLY, T_STEP, TAU, TIMEOUT, TOLERANCE, UNITS
+from cosim.base.bounds import (
+    AUDIT,
+    COMPARATOR_DEVICES,
+    HEADROOM,
+    I_UNIT,
+    JOBS,
+    SEED,
+    SUPPLY,
+    T_STEP,
+    TAU,
+    TIMEOUT,
+    TOLERANCE,
+    UNITS,
+)
 from cosim.base.bounds import SAMPLES as MOST_SAMPLES
 from cosim.base.errors import InputError, MissingToolError
 from cosim.cli.help import GroupedOption
@@ -161,6 +174,9 @@ class Compiling:
         CompilingOption,
     )
     headroom: int = option("Rungs beyond the states seen, either end.", Integer(HEADROOM), 1, CompilingOption)
+    comparator_devices: int = option(
+        "Devices in parallel in each comparator of a unit that counts.", Integer(COMPARATOR_DEVICES), 1, CompilingOption
+    )
     ranges_from: Path | None = option(
         "Samples (.npz) that show which states a ladder must hold.", FILE, None, CompilingOption
     )
@@ -184,7 +200,8 @@ class Compiling:
         from cosim.compiler.settings import CompilerSettings, parse_around
 
         return CompilerSettings(
-            self.i_unit, self.saturate, cell=self.cell, headroom=self.headroom, t_step=self.t_step, tau=self.tau,
+            self.i_unit, self.saturate, cell=self.cell, headroom=self.headroom,
+            comparator_devices=self.comparator_devices, t_step=self.t_step, tau=self.tau,
             around=parse_around(self.around),
         )  # fmt: skip
 

@@ -74,6 +74,7 @@ WORDS = {
     "chgtol": Word("tolerance of charges", _in("C")),
     "chips": Word("chips"),
     "coefficients": Word("devices"),
+    "comparator_devices": Word("devices in parallel in a comparator"),
     "compile": Word("compiled"),
     "corner": Word("corner"),
     "cosim": Word("cosim"),

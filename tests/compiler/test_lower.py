@@ -181,7 +181,7 @@ def test_graphs_and_decks_are_deterministic(make_network, technology, calibratio
     def deck():
         network = make_network(6, "signed_input", hidden=2)
         sized = size(scale(lower(network), I_UNIT), calibration)
-        return format_circuit(assemble(sized, technology, calibration, tau=2.5e-3).circuit, technology)
+        return format_circuit(assemble(sized, technology, calibration).circuit, technology)
 
     assert deck() == deck()
 

@@ -29,7 +29,18 @@ from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.sweep.study import Value, find_figures
 
 MAX_BITS = 12
-OPTIONS = ("technology", "supply", "i-unit", "units", "t-step", "cell", "headroom", "tau", "saturate")
+OPTIONS = (
+    "technology",
+    "supply",
+    "i-unit",
+    "units",
+    "t-step",
+    "cell",
+    "headroom",
+    "tau",
+    "saturate",
+    "comparator-devices",
+)
 _OWN = {
     **{name: click.Option([f"--{name}"], type=Number(AREA), default=1.0) for name in DRAWN},
     HOLD: click.Option([f"--{HOLD}"], type=Quantity(Bounds(1e-18, 1e-6, "F")), default=HOLD_CAPACITANCE),

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cosim.base.arrays import read_arrays
-from cosim.base.bounds import AREA, I_UNIT, TAU
+from cosim.base.bounds import AREA, COMPARATOR_DEVICES, I_UNIT, TAU
 from cosim.base.errors import InputError
 from cosim.base.seal import checksum, seal_json
 from cosim.base.store import check_settings, find_difference
@@ -55,7 +55,7 @@ CALIBRATION_FILE = "calibration.json"
 FORMAT = 2
 _MOST_UNITS = 1000  # of a pedestal, and rungs of headroom: far beyond what any cell holds
 _REPAIR = "the command that made the run writes it again"
-COMPILE_OPTIONS = ("saturate", "cell", "headroom", "tau")
+COMPILE_OPTIONS = ("saturate", "cell", "headroom", "tau", "comparator_devices")
 _ARRAYS = ("x", "y", "lengths", "indices")
 _TOLERANCE = "tolerance"  # of real-valued targets
 _FREE = ("cosim", "made_with", "engine", "simulator")  # of run.json: what may differ, or what the trial is given
@@ -76,6 +76,7 @@ class _Compile:
     cell: Cell
     headroom: int
     tau: float | None
+    comparator_devices: int = 1
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ class KeptTrial:
 def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
     """Write what `load_trial` needs into a store; the same trial gives the same bytes.
 
-    options: how the network was compiled, as the command line has them: technology, pdk_root, saturate, cell, headroom,
-    tau. Raises InputError when the folder cannot be written.
+    options: how the network was compiled, as the command line has them: technology, pdk_root, and COMPILE_OPTIONS.
+    Raises InputError when the folder cannot be written.
     """
     design = trial.design
     name, root = str(options["technology"]), options["pdk_root"]
@@ -217,6 +218,7 @@ def _check_values(kept: KeptTrial, where: str) -> None:
         "compile.pedestal must be 0 or more": 0 <= made.pedestal < _MOST_UNITS,
         f"compile.tau must lie in {TAU}": made.tau is None or made.tau in TAU,
         "compile.headroom must be 0 or more": 0 <= made.headroom < _MOST_UNITS,
+        f"compile.comparator_devices must lie in {COMPARATOR_DEVICES}": made.comparator_devices in COMPARATOR_DEVICES,
     }
     if fault := next((text for text, holds in rules.items() if not holds), None):
         raise InputError(f"{where}: {fault}; {_REPAIR}")
