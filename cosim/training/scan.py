@@ -36,16 +36,15 @@ def linear_scan(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
 def clamped_count(steps: Tensor, start: float, low: float, high: float) -> Tensor:
     """Compute c_t = min(max(c_{t-1} + s_t, low), high) of a counting state in training, with c_{-1} = start.
 
-    steps: (n, time, width); returns (n, time, width). A step that goes beyond an end has no gradient, nor has what was
-    before it.
+    steps: (n, time, width); returns (n, time, width). The gradient is that of a count without ends: that of one which
+    stays at an end is 0, and a unit that does so from the beginning on would never learn to leave it.
     """
+    free = linear_scan(torch.ones_like(steps), steps, steps.new_full((1,), start))
     with torch.no_grad():
         counts, state = torch.empty_like(steps), torch.full_like(steps[:, 0], start)
         for t in range(steps.shape[1]):
             state = counts[:, t] = torch.clamp(state + steps[:, t], low, high)
-        reached = torch.cat([torch.full_like(counts[:, :1], start), counts[:, :-1]], dim=1) + steps
-        free = (reached >= low) & (reached <= high)
-    return linear_scan(free.to(steps), torch.where(free, steps, counts), counts.new_full((1,), start))
+    return free + (counts - free.detach())
 
 
 class _Scan(torch.autograd.Function):
