@@ -20,6 +20,7 @@ from cosim.circuit.elements import Circuit, Instance, Subcircuit
 from cosim.compiler.around import surround
 from cosim.compiler.centre import centre
 from cosim.compiler.checks import (
+    check_comparators,
     check_feedback,
     check_pulls,
     check_set_points,
@@ -47,7 +48,7 @@ Pass = tuple[str, Callable[[Any, Any], Any], tuple[Callable[[Any, Any], None], .
 
 PASSES: tuple[Pass, ...] = (
     ("lower", lambda network, job: lower(network, job.origin, job.settings.cell, job.settings.headroom),
-     (check_weights, check_pulls, check_stages, check_feedback)),
+     (check_weights, check_pulls, check_stages, check_feedback, check_comparators)),
     ("constant", lambda graph, job: leave_out_constants(graph, job.units), (check_weights, check_stages)),
     ("centre", lambda graph, job: centre(graph), ()),
     ("scale", lambda graph, job: scale(graph, job.settings.i_unit),

@@ -17,6 +17,7 @@ from cosim.base.errors import MappingError
 from cosim.cells.blocks import CELLS
 from cosim.cells.clocked import clocked_schmitt
 from cosim.cells.quantiser import quantiser_blocks
+from cosim.cells.rectifier import candidate_diode
 from cosim.cells.toggle import toggle
 from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.network.ir.states import States
@@ -176,7 +177,11 @@ def build_circuit(builder: Builder, node: Toggle, pins: TogglePins) -> None:
     """Add a toggle unit's circuit: the candidate, the toggle, and the lines of its state."""
     technology, stem = builder.technology, net(node.name)
     candidate, m = builder.add_candidate(node, builder.comparator_devices), builder.comparator_devices
-    builder.define(*quantiser_blocks(technology, m)[:2], clocked_schmitt(technology, builder.units, tap=True))
+    builder.define(
+        candidate_diode(technology),
+        *quantiser_blocks(technology, m)[:2],
+        clocked_schmitt(technology, builder.units, tap=True),
+    )
     upper = builder.comparator_line(pins.i_upper)
     lines = (
         upper, *driver_lines(builder, pins.i_base, pins.i_delta), builder.bias_line("thresh", pins.i_thresh),

@@ -16,8 +16,11 @@ from cosim.compiler.lower import lower
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings, Target
 from cosim.compiler.size import scale, size
+from cosim.engines.behavioral.effects import effects_of
 from cosim.engines.behavioral.evaluate import evaluate
-from cosim.engines.engine import Inference
+from cosim.engines.behavioral.model import run_behavioral
+from cosim.engines.engine import Inference, Run
+from cosim.engines.simulation.simulated import simulate_samples
 from cosim.network.ir.nodes import UNIT_CURRENT
 from cosim.network.ir.states import software_states
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
@@ -37,6 +40,7 @@ from cosim.units.ladder import (
 )
 from cosim.units.schmitt import Schmitt
 from cosim.units.toggle import Toggle
+from cosim.variation.draws import VariationPlan, varying_devices
 from cosim.verbs.compare.agreement import compare_engines
 
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
@@ -291,6 +295,46 @@ def test_a_frame_too_short_for_a_counter_is_refused(ladders, technology, calibra
     compile_network(network, technology, calibration, CompilerSettings(cell="counter", t_step=4.5e-3))
     with pytest.raises(MappingError, match=r"a counter takes 0\.335 ms .* `t_step` of at least 4\.47 ms, or a larger"):
         compile_network(network, technology, calibration, CompilerSettings(cell="counter", t_step=4.4e-3))
+
+
+@pytest.mark.parametrize(("epsilon", "cell"), [(1, "ladder"), (1, "counter"), (-1, "auto")])
+def test_comparators_of_four_devices(ladders, toggles, technology, calibration, epsilon, cell):
+    """What a comparator compares has four times the devices, and so half the mismatch; all else is as it was."""
+    network = (ladders(3, "signed", widths=(2,)) if epsilon == 1 else toggles(3, "first"))[0]
+    one, four = (
+        compile_network(network, technology, calibration, CompilerSettings(cell=cell, comparator_devices=m))
+        for m in (1, 4)
+    )
+    before, after = ({mos.name: mos for mos in design.assembly.circuit.flatten()} for design in (one, four))
+    assert before.keys() == after.keys()
+    larger = {name for name, mos in after.items() if mos.m != before[name].m}
+    assert all(after[name].m == 4 * before[name].m for name in larger)
+    effects = [effect for effect in effects_of(four) if effect.field in ("upper", "lower")]
+    assert larger == {device for effect in effects for device, _ in effect.devices}
+    assert all(replace(after[name], m=before[name].m) == before[name] for name in before)
+    plan = VariationPlan("local", 0, 1)
+    sigmas = [{one.name: one.sigma_vt for one in varying_devices(d.flat, technology, plan)} for d in (one, four)]
+    assert all(sigmas[1][name] == pytest.approx(sigmas[0][name] / (2 if name in larger else 1)) for name in before)
+    assert four.assembly.bias_pins == one.assembly.bias_pins
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("cell", ["ladder", "counter"])
+def test_comparators_of_four_devices_decide_as_one_does(ladders, technology, calibration, cell):
+    pytest.importorskip("numba")
+    network, x = ladders(3, "signed", widths=(2,))
+    design = compile_network(network, technology, calibration, CompilerSettings(cell=cell, comparator_devices=4))
+    samples = TestSet(x[:2], np.zeros(2, np.int64), np.full(2, STEPS), np.arange(2))
+    found = simulate_samples(design, samples, Run(engine="batch"))
+    trace = run_behavioral(design, samples.x)
+    expected = np.stack(list(trace.states.values()), axis=2)
+    assert np.array_equal(np.stack([one.states for one in found]), expected) and np.ptp(expected) > 1
+
+
+def test_a_network_without_comparators_has_none_of_several_devices(make_network, technology, calibration):
+    words = r"`comparator_devices` is for units that count or store levels, and there is none; leave it out, or draw"
+    with pytest.raises(MappingError, match=words):
+        compile_network(make_network(3), technology, calibration, CompilerSettings(comparator_devices=2))
 
 
 def test_toggle_with_both_signs_is_refused(toggles):

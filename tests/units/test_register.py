@@ -11,7 +11,8 @@ from cosim.circuit.elements import Mos
 from cosim.compiler.lower import lower
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
-from cosim.engines.behavioral.effects import Deviations
+from cosim.compiler.settings import CompilerSettings
+from cosim.engines.behavioral.effects import Deviations, effects_of
 from cosim.engines.behavioral.evaluate import cell_of, evaluate
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.chip import deviations_of
@@ -93,6 +94,13 @@ def test_behavioral_states_are_the_softwares(levels, technology, calibration):
     power = sum(behavioral_power(design, trace).values())
     assert (power > 1e-9).all()
     assert (power < 1e-6).all()
+
+
+def test_comparators_of_the_window_may_have_several_devices(technology, calibration):
+    design = compile_network(registers(), technology, calibration, CompilerSettings(comparator_devices=4))
+    devices = {one.name: one.m for one in design.assembly.circuit.flatten()}
+    effects = [effect for effect in effects_of(design) if effect.field in ("upper", "lower")]
+    assert effects and all(devices[name] == 4 for effect in effects for name, _ in effect.devices)
 
 
 def test_turns_stand_between_the_values():
