@@ -17,8 +17,7 @@ A unit of an alphaCMRU takes a second converter, for the value alpha_t that its 
 its K + 1 levels. Its first one has 2 bits: 0 and the two ends, which are codes of K steps as well.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,12 +174,12 @@ def calibrate(cell: str, g: Array, bits: int | None = None, kept: KeptStates = K
     j = np.clip(np.floor(half / reach - 0.5), 0, half - 1)
     ranges = _BELOW * half / (j + 0.5)
     width = len(ranges)
-    learned, reads = _learned(half, step, j, kept), ranges
+    reads = ranges
     if kept.levels is not None:
         reads = np.concatenate([ranges, np.full(width, FULL_SCALE)])
     network = Network(
         InputEncoding(-reads, 2 * reads, levels=kept.levels or 2 * half),
-        (SignedLayer("cell", ("input",), **learned),),
+        (_layer(half, step, j, kept),),
         # nothing reads the states as currents: what leaves the circuit are the latches
         Readout(("cell",), np.zeros((1, width)), np.zeros(1), "last"),
         weight_grid=min(_GRID, step),
@@ -189,19 +188,18 @@ def calibrate(cell: str, g: Array, bits: int | None = None, kept: KeptStates = K
     return Partition(cell, check_network(network, cell), bits, float((np.abs(g) > ranges).mean()))
 
 
-def _learned(half: int, step: float, j: Array, kept: KeptStates) -> dict[str, Any]:
-    """Return the fields of a backbone's cell as a layer; step: of a code in units, j + 1/2: its thresholds in steps."""
+def _layer(half: int, step: float, j: Array, kept: KeptStates) -> SignedLayer:
+    """Return a backbone's cell as a layer; step: of a code in units, j + 1/2: its thresholds in steps."""
     ones, unit = np.ones(len(j)), np.eye(len(j))
-    fields: dict[str, Any] = {
-        "weight": 2 * half * step * unit, "bias": -half * step * ones, "bias_beta": (j + 0.5) * step,
-        "alpha": LEVEL / 2 * ones,
-    }  # fmt: skip
+    layer = SignedLayer(
+        "cell", ("input",), 2 * half * step * unit, -half * step * ones, (j + 0.5) * step, LEVEL / 2 * ones
+    )
     if kept.counts:
         ends = kept.ends and (kept.ends[0] - kept.first, kept.ends[1] - kept.first)
-        return fields | {"epsilon": 1.0, "ends": ends, "initial": LEVEL / 2 * kept.first * ones}
+        return replace(layer, epsilon=1.0, ends=ends, initial=LEVEL / 2 * kept.first * ones)
     if kept.levels is None:
-        return fields
-    return fields | {
-        "weight": np.hstack([fields["weight"], 0 * unit]), "weight_alpha": np.hstack([0 * unit, 2 * FULL_SCALE * unit]),
-        "alpha": -FULL_SCALE * ones, "levels": kept.levels, "initial": 0 * ones,
-    }  # fmt: skip
+        return layer
+    return replace(
+        layer, weight=np.hstack([layer.weight, 0 * unit]), weight_alpha=np.hstack([0 * unit, 2 * FULL_SCALE * unit]),
+        alpha=-FULL_SCALE * ones, levels=kept.levels, initial=0 * ones,
+    )  # fmt: skip

@@ -240,7 +240,7 @@ def _runs(folder: Path, design: Design) -> list[File]:
     options = {"technology": "generic180", "pdk_root": None, "saturate": False, "cell": "auto", "headroom": 1}
     for a in places["montecarlo"]:
         with open_store(a, run_settings(trial)) as store:
-            keep_trial(a, trial, {**options, "tau": None})
+            keep_trial(a, trial, {**options, "tau": None, "comparator_devices": 1})
             run_montecarlo(
                 trial,
                 store,

@@ -294,6 +294,7 @@ def _stores(folder: Path) -> list[File]:
         "cell": "auto",
         "headroom": 1,
         "tau": None,
+        "comparator_devices": 1,
     }
     with open_store(run, settings := run_settings(trial)) as store:
         keep_trial(run, trial, options)

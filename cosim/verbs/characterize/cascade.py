@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from cosim.base.quantities import format_quantity
 from cosim.engines.engine import Progress, Run
-from cosim.results.figures import BLUE, DOUBLE, GREY, picture_of, plain, styled
+from cosim.results.figures import BLUE, DOUBLE, GREY, Figure, picture_of, plain, styled
 from cosim.results.html import Picture
 from cosim.results.page import Page, PageSubject, Section, Table
 from cosim.technology.calibration import Calibration
@@ -47,7 +46,8 @@ class CascadeCase:
 
 @dataclass(frozen=True)
 class CascadeSummary:
-    """What a chain of Figure 4 did. levels: of each step; expected: by software; power_w: mean."""
+    """Figures of a chain of Figure 4. levels: after each step; expected: these by software; wrong: how many differ;
+    tau_s, pulse_s: of its DPIs and of an update; power_w: mean."""
 
     name: str
     backward: bool

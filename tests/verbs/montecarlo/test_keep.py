@@ -24,7 +24,10 @@ from cosim.verbs.montecarlo.run import run_settings
 from cosim.verbs.montecarlo.trial import Trial, run_chip, trial_samples_hash
 
 FILES = {"trial.json", "network.npz", "samples.npz", "calibration.json"}
-OPTIONS = {"technology": "generic180", "pdk_root": None, "saturate": False, "cell": "auto", "headroom": 1, "tau": None}
+OPTIONS = {
+    "technology": "generic180", "pdk_root": None, "saturate": False, "cell": "auto", "headroom": 1, "tau": None,
+    "comparator_devices": 1,
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -94,7 +97,7 @@ def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind
     options = {
         "technology": "generic180", "pdk_root": None, "corner": None, "celsius": None, "supply": None, "units": None,
         "ranges_from": None, "i_unit": 1e-9, "saturate": True, "cell": "auto", "headroom": 1, "t_step": 10e-3,
-        "tau": None,
+        "tau": None, "comparator_devices": 1,
     } | settings  # fmt: skip
     design, condition = load_design(tmp_path / "net.npz", Compiling(**options))
     x = np.random.default_rng(1).uniform(size=(4, 3, 3))
