@@ -59,10 +59,10 @@ def check_stages(graph: Lowered, job: CompilationJob) -> None:
 
 def check_comparators(graph: Lowered, job: CompilationJob) -> None:
     """Raise MappingError where comparators to compile are to have several devices, and no unit has a comparator."""
-    if job.settings.comparator_devices > 1 and not any(unit_of(node).updates_in_pulse for node in graph.memories):
+    if job.settings.comparator_devices > 1 and not any(unit_of(node).has_comparators for node in graph.memories):
         raise MappingError(
-            f"{job.origin}: `comparator_devices` is for units that count or store levels, and there is none; leave it "
-            "out, or draw larger cells in the technology's file"
+            f"{job.origin}: `comparator_devices` is for units behind comparators, which ladders, counters, toggles and "
+            "registers are, and there is none; leave it out, or draw larger cells in the technology's file"
         )
 
 

@@ -28,7 +28,7 @@ class CompilerSettings:
 
     i_unit: ampere per software 1.0; saturate: weights beyond the largest mirror are cut, not refused; pedestal: what a
     signal of 0 carries, in units; cell, headroom: as in `lower`; comparator_devices: in parallel in each comparator of
-    a unit that counts or stores levels; t_step: of a frame, s; tau: of the ladders' DPIs, s, None for TAU_FRAMES of a
+    a ladder, counter, toggle or register; t_step: of a frame, s; tau: of the ladders' DPIs, s, None for TAU_FRAMES of a
     frame; around: which of AROUND stand around the network, and fit: what was measured of them, which `compile_for`
     finds.
     """

@@ -121,7 +121,7 @@ def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any
 
     Raises InputError for meta of a wrong form, NetworkError for an unsound network, naming the key.
     """
-    version = format_version(meta.get("layers"), late=bool(meta.get("late")))
+    version = format_version(meta.get("layers"), arrays, late=bool(meta.get("late")))
     for key, wanted, repair in (("format", FORMAT, "train it with cosim train"), ("version", version, "use its cosim")):
         if meta.get(key) != wanted:
             raise NetworkError(f"{origin}: meta.{key} must be {wanted!r}, not {shown(meta.get(key))}; {repair}")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -34,7 +35,7 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
     arrays |= {f"{RANGES}{name}": array for name, array in network.state_ranges.items()}
     meta = {
         "format": FORMAT,
-        "version": format_version(layers, late=bool(network.late)),
+        "version": format_version(layers, arrays, late=bool(network.late)),
         "task": network.task,
         "labels": list(network.labels),
         "weight_grid": network.weight_grid,
@@ -59,9 +60,19 @@ def hash_network(network: Network) -> str:
     return digest.hexdigest()[:16]
 
 
-def format_version(layers: object, *, late: bool) -> int:
-    """Return the version of a trained network as data that these layers need, as its JSON meta describes them."""
+def format_version(layers: object, arrays: Iterable[str], *, late: bool) -> int:
+    """Return the version of a trained network as data that these layers need, as its JSON meta describes them.
+
+    arrays: the names of its arrays.
+    """
     described = layers if isinstance(layers, list | tuple) else ()
+    begun = {
+        f"layers.{i}.initial"
+        for i, one in enumerate(described)
+        if isinstance(one, dict) and one.get("kind") == SignedLayer.kind
+    }
+    if begun & set(arrays):
+        return LEVELS_VERSION
     newer = ("levels", "ends")
     if any(isinstance(layer, dict) and layer.get(name) is not None for layer in described for name in newer):
         return LEVELS_VERSION

@@ -20,6 +20,7 @@ class _Shape:
     cell: str
     width: int
     positions: bool
+    levels: int | None = None
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,11 @@ _CELLS = {
 }
 
 
-def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
-    """Return the parts for which a trained network has no graph of currents for the compiler, the largest first."""
+def unmapped_parts(cell: str, width: int, *, positions: bool, levels: int | None = None) -> list[Unmapped]:
+    """Return the parts for which a trained network has no graph of currents for the compiler, the largest first.
+
+    levels: of what an alphaCMRU stores, None for any value, which has no circuit.
+    """
     parts = [
         Unmapped(
             f"LayerNorm over {width} features",
@@ -67,7 +71,8 @@ def unmapped_parts(cell: str, width: int, *, positions: bool) -> list[Unmapped]:
     ]
     if positions:
         parts.append(Unmapped("sinusoidal positions", "they need exact oscillators", "a chain of toggles that counts"))
-    return parts + [_CELLS[one] for one in _CELLS if one in cell.split("+")]
+    kinds = [one for one in cell.split("+") if one != "alphacmru" or levels is None]
+    return parts + [_CELLS[one] for one in _CELLS if one in kinds]
 
 
 def why_software(cell: str) -> str | None:
@@ -81,7 +86,7 @@ def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
     meta: the file's JSON. Raises InputError where it lacks a field.
     """
     shape = typed(dict(meta), _Meta, origin, _REPAIR, "meta").shape
-    parts = "; ".join(map(str, unmapped_parts(shape.cell, shape.width, positions=shape.positions)))
+    parts = "; ".join(map(str, unmapped_parts(shape.cell, shape.width, positions=shape.positions, levels=shape.levels)))
     return MappingError(
         f"{origin}: a model that stays software (cell {shown(shape.cell)}), without a circuit for {parts}. Train a "
         "network of parts that have one with cosim train, or have cosim compile and cosim compare cut this one at its "

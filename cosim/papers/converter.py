@@ -38,6 +38,7 @@ _LARGEST = 1e9  # of g where beta is next to nothing
 # 1 itself must be on the upper side of its boundary: by less than single precision has between 1 and what is before it,
 # and more than double precision loses in the sum above
 _BELOW = 1.0 - 2.0**-40
+DECIDED = 2.0 * _BELOW  # the range of a converter of 2 bits, and what an alphaCMRU's candidates beyond a threshold are
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ class Partition:
     def counts(self) -> bool:
         """Tell whether the states of a backbone's cell are counts: it has epsilon 1."""
         return self.layer.epsilon == 1
+
+    @property
+    def has_comparators(self) -> bool:
+        """Tell whether comparators decide in the circuit of a backbone's cell: it counts or stores levels."""
+        return self.counts or self.layer.levels is not None
 
     @property
     def circuits(self) -> str:

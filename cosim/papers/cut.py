@@ -17,7 +17,17 @@ from cosim.network.layers import Array
 from cosim.network.software_only import why_software
 from cosim.papers.backbone import CHUNK, listening, record, to_tensors
 from cosim.papers.cells import Drive, HysteresisCell
-from cosim.papers.converter import NEITHER, KeptStates, Partition, States, calibrate, compared, level_numbers, steps_of
+from cosim.papers.converter import (
+    DECIDED,
+    NEITHER,
+    KeptStates,
+    Partition,
+    States,
+    calibrate,
+    compared,
+    level_numbers,
+    steps_of,
+)
 from cosim.papers.file import Model
 from cosim.papers.shape import HYSTERESIS
 from cosim.papers.sources import BackboneData, Samples
@@ -157,13 +167,13 @@ def cut_backbone(model: Model, seen: Samples, bits: int | None = None, origin: s
 def crossing_values(cell: HysteresisCell, drive: Drive) -> Array:
     """Return what crosses the cut at a backbone's cell, (n, time, converters): its candidates over their thresholds.
 
-    Of an alphaCMRU these are rounded to 2, 0 and -2, beyond both thresholds and between them, and the values that it
-    stores are behind them.
+    Of an alphaCMRU these are rounded to DECIDED, 0 and -DECIDED, beyond either threshold and between them, and the
+    values that it stores are behind them.
     """
     g = compared(drive.candidate.detach().cpu().numpy(), drive.threshold.detach().cpu().numpy())
     if cell.scale is None:
         return g
-    g = np.where(np.abs(g) >= 1, 2.0 * np.sign(g), 0.0)
+    g = np.where(np.abs(g) >= 1, DECIDED * np.sign(g), 0.0)
     return np.concatenate([g, drive.level.detach().cpu().numpy().astype(np.float64)], axis=2)
 
 

@@ -18,7 +18,7 @@ from cosim.network.software_only import SOFTWARE_FORMAT
 from cosim.papers.backbone import Backbone
 from cosim.papers.shape import BackboneShape, check_shape, count_parameters
 
-VERSION = 1
+VERSION, LEVELS_VERSION = 1, 2  # plain, with levels, which an earlier cosim would not see
 _REPAIR = "train it again with cosim backbone"
 Plain = dict[str, object]  # JSON
 _BYTES = 4  # of a number, at least
@@ -51,7 +51,7 @@ def model_bytes(model: Model) -> bytes:
     """Return the content of a trained backbone's file."""
     meta = {
         "format": SOFTWARE_FORMAT,
-        "version": VERSION,
+        "version": VERSION if model.backbone.shape.levels is None else LEVELS_VERSION,
         "shape": asdict(model.backbone.shape),
         "task": model.task,
         "labels": list(model.labels),
@@ -93,7 +93,9 @@ def load_model(path: Path) -> Model:
 def _read_meta(meta: object, where: str) -> _Meta:
     if not isinstance(meta, dict):
         raise InputError(f"{where}: meta must be a table, not {shown(meta)}; {_REPAIR}")
-    for key, wanted, repair in (("format", SOFTWARE_FORMAT, _REPAIR), ("version", VERSION, "use its cosim")):
+    shape = meta.get("shape")
+    version = LEVELS_VERSION if isinstance(shape, dict) and shape.get("levels") is not None else VERSION
+    for key, wanted, repair in (("format", SOFTWARE_FORMAT, _REPAIR), ("version", version, "use its cosim")):
         if meta.get(key) != wanted:
             raise InputError(f"{where}: meta.{key} must be {wanted!r}, not {shown(meta.get(key))}; {repair}")
     plain = check_plain(dict(meta), f"{where}: meta", _REPAIR, finite=False)

@@ -21,7 +21,7 @@ SHAPE_BOUNDS = {
     "state": Bounds(1, 1 << 14),
     "blocks": Bounds(1, 32),
     "dropout": Bounds(0, 1, open_high=True),
-    "levels": Bounds(1, MOST_STATES - 1, zero="any state"),
+    "levels": Bounds(1, MOST_STATES - 1),
 }
 
 
@@ -101,6 +101,8 @@ def check_shape(shape: BackboneShape, origin: str = "") -> BackboneShape:
                 "levels",
                 f"of an alphacmru must be even, so that 0 is one, and at most {MOST_LEVELS}, not {shape.levels}",
             )
+        if "cmru" in shape.cells and "alphacmru" in shape.cells:
+            raise fail("levels", "is for cmru or alphacmru, not both: those of one are a count, of the other values")
         if "cmru" in shape.cells and shape.start == "low" and shape.levels < 2:
             raise fail("levels", "must be at least 2 with --start low, which is a step below 0")
     return shape

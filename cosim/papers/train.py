@@ -102,6 +102,11 @@ class Setup:
             raise InputError(
                 "--levels of a cmru are those of a count, and its states are counts with --epsilon 1; give it"
             )
+        if shape.levels is not None and "alphacmru" in shape.cells and training.epsilon not in (None, 0):
+            raise InputError(
+                "--levels of an alphacmru are those of a register, which replaces what it holds; give --epsilon anneal "
+                f"or 0, not {training.epsilon:g}"
+            )
         return replace(self, shape=check_shape(shape))
 
     def described(self, seed: int) -> Plain:

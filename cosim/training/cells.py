@@ -305,6 +305,10 @@ class SignedCell(RecurrentCell):
         """
         if layer.weight_beta is not None or layer.weight_alpha is not None or self.beta_free is None:
             raise NetworkError(f"{layer.name} has thresholds or an alpha that depend on the input, this module has not")
+        if layer.ends is not None or layer.initial is not None:
+            raise NetworkError(
+                f"{layer.name} has ends or a start of its own, and this module begins at -1 and has no ends"
+            )
         _check_learned(layer, "alpha", layer.alpha, 1.0, 1.0)
         _check_learned(layer, "bias_beta", np.abs(layer.bias_beta), self.width_min / 2)
         load_linear_(self.linear, layer)

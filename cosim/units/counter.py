@@ -113,7 +113,7 @@ def counter_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, o
     if unit.ended and states != 2**bits:
         raise MappingError(
             f"{unit.where}: a counter's states end at 2, 4, 8, ... {2**MOST_BITS}, and the unit has {states}, at the "
-            f"ends of which it stays; train with `levels={2**bits - 1}`",
+            f"ends of which it stays; train with `levels={2**bits - 1}`, or take a ladder, for at most 33 of them",
             where=unit.name, value=states, limit=2**bits,
         )  # fmt: skip
     if bits > MOST_BITS:
@@ -290,4 +290,5 @@ COUNTER = UnitKind[Counter, CounterPins, CounterFactors](
     updates_in_pulse=True,
     check_timing=check_timing,
     samples_candidate=True,
+    has_comparators=True,
 )

@@ -208,6 +208,7 @@ class UnitKind(Generic[N, B, F]):
     resumes_from_state: whether `compute_states` begins with `CellEquations.initial_states`, which feedback needs.
     updates_in_pulse: whether its state changes in a pulse after the decision; has_time_constant: whether it is a slow
     one, with `tau`; samples_candidate: whether a sample gate freezes its candidate, whose noise is then known.
+    has_comparators: whether comparators decide about its candidate, which may have several devices in parallel.
     """
 
     node_type: type[N]
@@ -232,6 +233,7 @@ class UnitKind(Generic[N, B, F]):
     updates_in_pulse: bool = False
     has_time_constant: bool = False
     samples_candidate: bool = False
+    has_comparators: bool = False
     check_timing: Callable[[float, float, float, Calibration, str], None] = _accept_any_timing
 
 

@@ -178,9 +178,12 @@ def _ladder_node(
     unit: Lattice, layer: EitherLayer, placement: LayerPlacement, offset: float, rungs: int, start: int
 ) -> Ladder:
     if rungs > MAX_RUNGS:
+        why = "its ends are so far apart" if unit.ended else (
+            f"over the training data its state spans {unit.high - unit.low} steps of alpha"
+        )  # fmt: skip
         raise MappingError(
-            f"{unit.where}: a ladder may have {MAX_RUNGS} rungs at most, not {rungs}: over the training data its "
-            f"state spans {unit.high - unit.low} steps of alpha; compile with `cell=counter`",
+            f"{unit.where}: a ladder may have {MAX_RUNGS} rungs at most, not {rungs}: {why}; compile with "
+            "`cell=counter`",
             where=unit.name, value=rungs, limit=MAX_RUNGS,
         )  # fmt: skip
     return Ladder(
@@ -381,4 +384,5 @@ LADDER = UnitKind[Ladder, LadderPins, LadderFactors](
     has_time_constant=True,
     check_timing=check_timing,
     samples_candidate=True,
+    has_comparators=True,
 )

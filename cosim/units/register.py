@@ -347,4 +347,5 @@ REGISTER = UnitKind[Register, RegisterPins, RegisterFactors](
     schematics=lambda node: ("register", "level"),
     updates_in_pulse=True,
     samples_candidate=True,
+    has_comparators=True,
 )

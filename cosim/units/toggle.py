@@ -231,4 +231,5 @@ TOGGLE = UnitKind[Toggle, TogglePins, ToggleFactors](
     schematics=lambda node: ("9T cell", "clocked", "toggle"),
     updates_in_pulse=True,
     samples_candidate=True,
+    has_comparators=True,
 )

@@ -175,7 +175,10 @@ class Compiling:
     )
     headroom: int = option("Rungs beyond the states seen, either end.", Integer(HEADROOM), 1, CompilingOption)
     comparator_devices: int = option(
-        "Devices in parallel in each comparator of a unit that counts.", Integer(COMPARATOR_DEVICES), 1, CompilingOption
+        "Devices in parallel in comparators of units that count or store.",
+        Integer(COMPARATOR_DEVICES),
+        1,
+        CompilingOption,
     )
     ranges_from: Path | None = option(
         "Samples (.npz) that show which states a ladder must hold.", FILE, None, CompilingOption

@@ -332,9 +332,12 @@ def test_comparators_of_four_devices_decide_as_one_does(ladders, technology, cal
 
 
 def test_a_network_without_comparators_has_none_of_several_devices(make_network, technology, calibration):
-    words = r"`comparator_devices` is for units that count or store levels, and there is none; leave it out, or draw"
-    with pytest.raises(MappingError, match=words):
-        compile_network(make_network(3), technology, calibration, CompilerSettings(comparator_devices=2))
+    words = (
+        r"`comparator_devices` is for units behind comparators, .* registers are, and there is none; leave it out, or"
+    )
+    for kind in ("first", "mingru"):
+        with pytest.raises(MappingError, match=words):
+            compile_network(make_network(3, kind), technology, calibration, CompilerSettings(comparator_devices=2))
 
 
 def test_toggle_with_both_signs_is_refused(toggles):

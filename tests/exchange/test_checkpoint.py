@@ -16,9 +16,9 @@ import pytest
 from cosim.base.errors import InputError, MissingToolError, NetworkError
 from cosim.exchange.checkpoint import load_network, network_from_arrays, save_checkpoint
 from cosim.exchange.state_dict import network_from_state_dict
-from cosim.network.arrays import network_to_arrays
+from cosim.network.arrays import hash_network, network_to_arrays
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
-from cosim.network.types import InputEncoding, Network, Readout
+from cosim.network.types import InputEncoding, Network, Readout, check_network
 
 torch = pytest.importorskip("torch")
 
@@ -335,3 +335,42 @@ def test_npz_meta_is_readable_text(tmp_path: Path, network: Network) -> None:
         meta = json.loads(str(file["meta"]))
     assert meta["format"] == "cosim-checkpoint"
     assert zipfile.ZipFile(io.BytesIO((tmp_path / "model.npz").read_bytes())).testzip() is None
+
+
+def counting(**fields):
+    """A network of two units at epsilon 1 that stay at their ends and begin at 0."""
+    half = np.full(2, 0.5)
+    layer = SignedLayer("cell", ("input",), np.eye(2), np.zeros(2), half, half, epsilon=1.0, **fields)
+    readout = Readout(("cell",), np.eye(2), np.zeros(2), "last")
+    return Network(InputEncoding(np.zeros(2), np.ones(2)), (layer,), readout)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"ends": (-3, 4)}, {"initial": np.zeros(2)}, {"ends": (0, 1), "initial": np.ones(2)}]
+)
+def test_ends_and_starts_of_counts_come_back(tmp_path, fields):
+    save_checkpoint(tmp_path / "net.npz", counting(**fields))
+    found, expected = load_network(tmp_path / "net.npz"), counting(**fields)
+    assert found.layers[0].ends == expected.layers[0].ends
+    assert np.array_equal(found.layers[0].start, expected.layers[0].start)
+    assert hash_network(found) == hash_network(expected) != hash_network(counting())
+    assert network_to_arrays(found)[1]["version"] == 3 > network_to_arrays(counting())[1]["version"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"ends": (1, 4)}, r"cell\.ends must have 0 between them and be 1 to 255 apart, not \[1, 4\]"),
+        ({"ends": (-200, 56)}, r"cell\.ends must have 0 between them and be 1 to 255 apart"),
+        ({"ends": (-3, 4), "epsilon": 0.0}, r"cell\.ends are for a state that counts, with epsilon 1"),
+        ({"initial": np.zeros(2), "epsilon": 0.0}, r"cell\.initial is for a state that counts or has levels"),
+        ({"initial": np.zeros(3)}, r"cell\.initial must have shape \(2,\), not \(3,\)"),
+        ({"initial": np.array([np.nan, 0.0])}, r"cell\.initial\[0\] must be finite, not nan"),
+    ],
+    ids=["beside", "far", "bits", "begun", "shape", "nan"],
+)
+def test_ends_and_starts_that_no_count_has(fields, text):
+    network = counting()
+    wrong = replace(network, layers=(replace(network.layers[0], **fields),))
+    with pytest.raises(NetworkError, match=text):
+        check_network(wrong, "net")

@@ -111,7 +111,7 @@ def test_values_of_an_alphacmru_on_levels(levels):
 def test_converters_of_an_alphacmru():
     model = make(replace(SHAPE, cell="alphacmru", start="zero", levels=6))
     partitions = cut_backbone(model, samples(), 2).partitions
-    assert {(one.bits, one.codes, one.value_bits) for one in partitions} == {(2, 3, 3)}
+    assert {(one.bits, one.codes, one.value_bits, one.clipped) for one in partitions} == {(2, 3, 3, 0.0)}
     with pytest.raises(InputError, match="--bits of an alphaCMRU's candidates is 2, not 3; leave it out"):
         cut_backbone(model, samples(), 3)
 

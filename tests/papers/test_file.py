@@ -7,12 +7,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from cosim.base.arrays import read_torch  # noqa: E402
 from cosim.base.errors import InputError, MappingError  # noqa: E402
 from cosim.exchange.checkpoint import load_network  # noqa: E402
 from cosim.network.software_only import SOFTWARE_FORMAT, unmapped_parts  # noqa: E402
 from cosim.papers.backbone import Backbone  # noqa: E402
 from cosim.papers.file import Model, load_model, model_bytes, save_model  # noqa: E402
-from cosim.papers.shape import CELLS, BackboneShape  # noqa: E402
+from cosim.papers.shape import CELLS, BackboneShape, check_shape  # noqa: E402
 
 SHAPE = BackboneShape(2, 3, cell="cmru", width=8, state=4, blocks=2)
 
@@ -126,3 +127,35 @@ def test_loading_leaves_the_random_numbers_alone(tmp_path):
     before = torch.random.get_rng_state()
     load_model(tmp_path / "m.pt")
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_an_earlier_cosim_refuses_a_backbone_with_levels(tmp_path):
+    torch.manual_seed(0)
+    for levels, version in ((None, 1), (7, 2)):
+        backbone = Backbone(check_shape(BackboneShape(2, 3, width=8, levels=levels)))
+        save_model(tmp_path / "b.pt", Model(backbone, "task", tuple("abc"), 1.0))
+        assert read_torch(tmp_path / "b.pt", "")["meta"]["version"] == version
+        assert load_model(tmp_path / "b.pt").backbone.shape.levels == levels
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"levels": 0}, "levels must lie in 1 to 255, not 0"),
+        ({"cell": "bmru", "levels": 7}, "levels is for a cell whose states they limit, cmru or alphacmru, not bmru"),
+        ({"cell": "alphacmru", "levels": 7}, "levels of an alphacmru must be even, so that 0 is one, and at most 32"),
+        ({"cell": "alphacmru", "levels": 34}, "at most 32, not 34"),
+        ({"cell": "cmru+alphacmru", "levels": 6, "blocks": 2}, "levels is for cmru or alphacmru, not both"),
+        ({"start": "low", "levels": 1}, "levels must be at least 2 with --start low"),
+    ],
+    ids=str,
+)
+def test_levels_that_no_cell_has(changed, text):
+    with pytest.raises(InputError, match=text):
+        check_shape(replace(BackboneShape(2, 3, width=8), **changed))
+
+
+def test_an_alphacmru_on_levels_has_a_circuit():
+    cell = "the alphaCMRU's level"
+    assert cell in [part.part for part in unmapped_parts("alphacmru", 8, positions=False)]
+    assert cell not in [part.part for part in unmapped_parts("alphacmru", 8, positions=False, levels=6)]

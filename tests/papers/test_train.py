@@ -200,6 +200,12 @@ def test_levels_of_a_count_need_its_epsilon():
         setup.checked()
 
 
+def test_levels_of_values_need_an_epsilon_that_ends_at_0():
+    shape = replace(SHAPE, cell="alphacmru", levels=6)
+    with pytest.raises(InputError, match="--levels of an alphacmru are those of a register, .* anneal or 0, not 1"):
+        Setup(shape, TRAINING, task_source(make_task())).checked()
+
+
 def test_batches_drawn_on_the_fly(tmp_path):
     source = ParitySource(shortest=1, longest=9, test_longest=20, tests=100)
     trained = train_backbone(Setup(SHAPE, TRAINING, source), tmp_path / "model.pt")

@@ -116,6 +116,15 @@ def test_a_network_that_modules_cannot_take_over(network, message):
         load_(Own(signed=False, grid=0.125).parts, network())
 
 
+@pytest.mark.parametrize("fields", [{"ends": (-1, 2)}, {"initial": np.zeros(4)}], ids=["ends", "start"])
+def test_a_cell_without_ends_does_not_take_over_a_layer_that_has_them(fields):
+    own = Own(signed=True, grid=0.125)
+    network = own.network()
+    layers = [replace(layer, epsilon=1.0, **fields) if layer.name == "layer1" else layer for layer in network.layers]
+    with pytest.raises(NetworkError, match="layer1 has ends or a start of its own, and this module begins at -1"):
+        load_(own.parts, replace(network, layers=tuple(layers)))
+
+
 def test_encoding_is_that_of_the_reference():
     x = raw(1).astype(np.float32).astype(np.float64)
     found = Encode(ENCODING)(torch.from_numpy(x)).numpy()

@@ -38,7 +38,7 @@ from cosim.engines.simulation.workers import Lost, WorkerPool, run_tasks
 from cosim.engines.table import simulator_named
 
 Array = NDArray[np.float64]
-TILE_FRAMES = 6400  # of all benches of a tile: a frame of a large network has some 0.2 MB of waveforms
+TILE_STEPS = 320_000  # of the longest kind, of all benches of a tile: 6,400 frames, 0.2 MB each of a large network
 _WORDS = 200  # bytes kept of what ran elsewhere, and why
 
 
@@ -64,14 +64,15 @@ class BenchGroup:
 def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int) -> Iterator[BenchGroup]:
     """Yield all benches to simulate and their plans in order, in groups of `lanes`, or fewer where they are long.
 
-    A group has at most TILE_FRAMES frames, or one bench, because the waveforms of all its benches are in memory.
+    A group has at most TILE_STEPS steps, or one bench, because the waveforms of all its benches are in memory.
     """
-    frames, tile = 0, list[tuple[int, Bench, ReadPlan]]()
+    steps, tile = 0.0, list[tuple[int, Bench, ReadPlan]]()
     for number, (bench, plan) in enumerate(zip(benches, plans, strict=True)):
-        frames += len(plan.times)
-        if tile and (len(tile) == lanes or frames > TILE_FRAMES):
+        own = bench.transient.end / bench.transient.step
+        if tile and (len(tile) == lanes or steps + own > TILE_STEPS):
             yield BenchGroup(*zip(*tile, strict=True))
-            frames, tile = len(plan.times), []
+            steps, tile = 0.0, []
+        steps += own
         tile.append((number, bench, plan))
     if tile:
         yield BenchGroup(*zip(*tile, strict=True))

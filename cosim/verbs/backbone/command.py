@@ -1,6 +1,6 @@
 """`cosim backbone`: the seed paper's full backbone, which stays software."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -69,8 +69,8 @@ class BackboneOptions:
         ("alternate", "parallel"), "Two cells: by block, or both in every block.", ShapeOption
     )
     levels: int | None = option(
-        "Steps between a state's ends, as of a circuit, 0 for any.  [default: 0]", Integer(_OF_SHAPE["levels"]), None,
-        ShapeOption,
+        "Steps between a state's ends, as of a circuit, 0 for any.  [default: 0]",
+        Integer(replace(_OF_SHAPE["levels"], zero="any state")), None, ShapeOption,
     )  # fmt: skip
     positions: bool = option(
         "Sinusoidal positions.", None, _S.positions, ShapeOption, flags=("--positions/--no-positions",)

@@ -134,7 +134,8 @@ def cascade_page(
     found: Sequence[tuple[Technology, Sequence[LadderTrace]]], calibration: Calibration, made_with: dict[str, str]
 ) -> Page:
     """Return the page of Figure 4, a section for each condition; made_with: name of the simulator -> its version."""
-    published, *_, ladder = summarize_cascades(found[0][1])
+    summaries = [summarize_cascades(traces) for _, traces in found]
+    published, *_, ladder = (max(ones, key=lambda one: one.wrong) for ones in zip(*summaries, strict=True))
     count, name = len(UPDATES), found[0][0].name
     return Page(
         verb="characterize cascade",

@@ -69,11 +69,11 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     """Search for the circuits of NETWORK that no other beats in yield, power and area.
 
     A trial is cosim montecarlo on one circuit, by the behavioral model; --vary takes i-unit, units, t-step, supply,
-    technology, cell, headroom, tau, saturate; of what is drawn, over the technology's, mirror-area, cell-area,
-    switch-area; hold, a capacitance; bits of trim converters. Optuna proposes the next (extra explore). After each
-    round the front goes through the batched engine without mismatch, and what misses a spec there is no choice.
-    Sampling is montecarlo's: --chips, --seed, --data, --noise, --dask. The folder receives explore.json, .csv, .png,
-    .svg, and report.html. The same command continues a search, also with more --trials.
+    technology, cell, headroom, comparator-devices, tau, saturate; of what is drawn, over the technology's,
+    mirror-area, cell-area, switch-area; hold, a capacitance; bits of trim converters. Optuna proposes the next (extra
+    explore). After each round the front goes through the batched engine without mismatch, and what misses a spec
+    there is no choice. Sampling is montecarlo's: --chips, --seed, --data, --noise, --dask. The folder receives
+    explore.json, .csv, .png, .svg, and report.html. The same command continues a search, also with more --trials.
     """
     from cosim.results.kept_page import read_page
     from cosim.verbs.explore.circuits import check_base, read_knobs

@@ -45,7 +45,7 @@ def describe_software(path: Path) -> dict[str, object]:
 
     model = load_model(path)
     shape = model.backbone.shape
-    parts = unmapped_parts(shape.cell, shape.width, positions=shape.positions)
+    parts = unmapped_parts(shape.cell, shape.width, positions=shape.positions, levels=shape.levels)
     return {
         "file": shown_path(path),
         "task": model.task,

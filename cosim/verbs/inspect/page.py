@@ -83,7 +83,8 @@ def _kind(layer: Layer | Readout) -> str:
     if isinstance(layer, SignedLayer):
         beta = ", beta by input" if layer.weight_beta is not None else ""
         alpha = ", alpha by input" if layer.weight_alpha is not None else ""
-        return "signed" + beta + alpha + (f" on {layer.levels} levels" if layer.levels is not None else "")
+        ends = "" if layer.ends is None else f", {layer.ends[0]} to {layer.ends[1]:+d} steps from its start at most"
+        return "signed" + beta + alpha + (f" on {layer.levels} levels" if layer.levels is not None else "") + ends
     return "linear" if isinstance(layer, Readout) else layer.kind
 
 

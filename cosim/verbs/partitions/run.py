@@ -88,11 +88,14 @@ class CutBackbone:
     def compile(self, place: TargetTechnology, settings: CompilerSettings, say: Say) -> "CutBackbone":
         """Compile each partition, in order, for `cosim compile` and `cosim compare` of a backbone.
 
+        Several devices in a comparator are for those that have comparators, where some do.
         Raises the errors of `compile_at`, naming the partition.
         """
         compiled: list[CompiledPartition] = []
+        several = any(one.has_comparators for one in self.cut.partitions)
         for one in self.cut.partitions:
-            design, condition = compile_at(one.network, f"{self.origin}: {one.name}", place, settings, say)
+            mine = settings if one.has_comparators or not several else replace(settings, comparator_devices=1)
+            design, condition = compile_at(one.network, f"{self.origin}: {one.name}", place, mine, say)
             compiled.append(CompiledPartition(one, design, Run(condition=condition)))
         return replace(self, compiled=tuple(compiled))
 

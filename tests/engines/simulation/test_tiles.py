@@ -132,10 +132,10 @@ def test_a_tile_has_numbers_and_the_last_one_is_shorter(benches, plans):
 
 
 def test_long_benches_share_a_tile_with_fewer_others(benches, plans, monkeypatch):
-    each = len(plans[0].times)
-    monkeypatch.setattr(inference, "TILE_FRAMES", 3 * each)
+    each = benches[0].transient.end / benches[0].transient.step
+    monkeypatch.setattr(inference, "TILE_STEPS", 3 * each)
     assert [tile.numbers for tile in split_tiles(benches[:7], plans[:7], LANES)] == [(0, 1, 2), (3, 4, 5), (6,)]
-    monkeypatch.setattr(inference, "TILE_FRAMES", each - 1)
+    monkeypatch.setattr(inference, "TILE_STEPS", each - 1)
     assert [tile.numbers for tile in split_tiles(benches[:3], plans[:3], LANES)] == [(0,), (1,), (2,)]
 
 
