@@ -156,7 +156,9 @@ def test_words_of_python_that_are_keywords_and_options_of_an_inner_verb(files, t
 
 
 def test_a_group_of_verbs_from_python_wants_one_of_them():
-    with pytest.raises(InputError, match="cosim characterize needs one of schmitt, .*, ladder first, not 'x'; choose"):
+    with pytest.raises(
+        InputError, match="cosim characterize needs one of schmitt, .*, ladder, cascade first, not 'x'; choose"
+    ):
         cosim.characterize("x")
 
 

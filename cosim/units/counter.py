@@ -121,7 +121,7 @@ def counter_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, o
         raise MappingError(
             f"{unit.where}: a counter may have {MOST_BITS} bits at most, {2**MOST_BITS} states, not {states}: over the "
             f"training data its state spans {unit.high - unit.low} steps of alpha; train with "
-            f"`range_max={fit * unit.step:g}` (a backbone with --levels {2**MOST_BITS - 1}), on shorter sequences or "
+            f"`range_max={fit * unit.step:g}` (a backbone with `levels={2**MOST_BITS - 1}`), on shorter sequences or "
             "with wider thresholds",
             where=unit.name, value=states, limit=2**MOST_BITS,
         )  # fmt: skip

@@ -84,7 +84,7 @@ def _trace(run, study):
 
 def partitions(design):
     one = PartitionSummary(
-        "block1", 3, 57, 2, 3, (1.0, 0.5, 0.7), (1.5, 2.0, 2.5), 0.02, 900,
+        "block1", 3, 6, 57, 2, 3, 3, (1.0, 0.5, 0.7), (1.5, 2.0, 2.5), 0.02, 900,
         {"converters": 4, "behavioral": 1, "ngspice": 1}, 0, 0.9989, {"behavioral": 1e-8, "ngspice": 1.1e-8}, 300.0,
         None, 3.7e-11, 2e-12, None, None,
     )  # fmt: skip
