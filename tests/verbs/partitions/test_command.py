@@ -38,7 +38,7 @@ def test_compile_writes_a_folder_for_each_partition(cosim_main, tmp_path):
     assert code == 0 and out.startswith("digits backbone on generic180: 3 cells on ")
     said = " ".join(out.split())
     assert "the minGRU's logistic gate" in said and "transistors in 1 partition" in said
-    assert "3 converters of 4 bits" in said and "300 conversions a second" in said
+    assert "3 of 4 bits, 15 codes" in said and "300 conversions a second" in said
     assert out.splitlines() == [
         *str(read_page(tmp_path / "net")).splitlines(),
         "",
