@@ -171,7 +171,7 @@ def test_what_cannot_compile_is_said_before_the_work(
 @pytest.mark.parametrize(
     ("epsilon", "reason"),
     [
-        (1, r"layer1\[\d\]: a counter may have 8 bits at most, 256 states, .*; train with --range-max 253 \(a backbone"),
+        (1, r"layer1\[\d\]: a counter may have 8 bits at most, 256 states, .*; train with --range-max 253 \(a back"),
         (-1, r"layer1\[\d\]: at epsilon -1 a toggle has two levels, which needs updates of one sign"),
     ],
 )
