@@ -37,14 +37,6 @@ _NANO, _MILLI = 1e9, 1e3
 
 
 @dataclass(frozen=True)
-class CascadeCase:
-    """A chain of Figure 4: its name, and how it is built and driven."""
-
-    name: str
-    study: LadderStudy
-
-
-@dataclass(frozen=True)
 class CascadeSummary:
     """Figures of a chain of Figure 4. levels: after each step; expected: these by software; wrong: how many differ;
     tau_s, pulse_s: of its DPIs and of an update; power_w: mean."""
@@ -59,18 +51,17 @@ class CascadeSummary:
     power_w: float
 
 
-def cascade_cases() -> tuple[CascadeCase, ...]:
-    """Return the four chains of Figure 4: the paper's timing and the ladder's, forward only and both ways."""
+def cascade_studies() -> dict[str, LadderStudy]:
+    """Return the four chains of Figure 4 by name: the paper's timing and the ladder's, forward only and both ways."""
     currents = ladder_currents(I_UNIT)
     timings = (("10 ms", LadderTiming(STEP, STEP, TAU)), ("2.5 ms", ladder_timing(STEP)))
-    return tuple(
-        CascadeCase(
-            f"{'both ways' if backward else 'forward only'}, tau {words}",
-            LadderStudy(RUNGS, 0, len(UPDATES), 0, currents, timing, backward=backward),
+    return {
+        f"{'both ways' if backward else 'forward only'}, tau {words}": LadderStudy(
+            RUNGS, 0, len(UPDATES), 0, currents, timing, backward=backward
         )
         for words, timing in timings
         for backward in (False, True)
-    )
+    }
 
 
 def run_cascades(
@@ -79,32 +70,32 @@ def run_cascades(
     run: Run,
     progress: Progress = lambda done, total: None,
 ) -> list[list[LadderTrace]]:
-    """Simulate the four chains of Figure 4 at every condition, in the order of `cascade_cases`.
+    """Simulate the four chains of Figure 4 at every condition, in the order of `cascade_studies`.
 
     Raises SimulationError for a failed run, whose deck is kept.
     """
-    cases = cascade_cases()
-    bias = solve_ladder(cases[0].study.currents, calibration)
+    studies = cascade_studies().values()
+    bias = solve_ladder(ladder_currents(I_UNIT), calibration)
     one = LadderRun("stairs", bias, START, np.array(UPDATES, dtype=np.int64))
-    asked = [(case.study, one, technology) for technology in technologies for case in cases]
+    asked = [(study, one, technology) for technology in technologies for study in studies]
     found = simulate_runs(asked, calibration, run, progress)
-    return [found[first : first + len(cases)] for first in range(0, len(found), len(cases))]
+    return [found[first : first + len(studies)] for first in range(0, len(found), len(studies))]
 
 
 def summarize_cascades(traces: Sequence[LadderTrace]) -> tuple[CascadeSummary, ...]:
     """Summarize the four chains of Figure 4 in one condition."""
     return tuple(
         CascadeSummary(
-            case.name,
-            case.study.backward,
-            case.study.timing.tau,
-            case.study.timing.pulse,
+            name,
+            study.backward,
+            study.timing.tau,
+            study.timing.pulse,
             tuple(trace.levels.tolist()),
             tuple(trace.expected.tolist()),
             int((trace.levels != trace.expected).sum()),
             trace.power_w,
         )
-        for case, trace in zip(cascade_cases(), traces, strict=True)
+        for (name, study), trace in zip(cascade_studies().items(), traces, strict=True)
     )
 
 
@@ -114,12 +105,12 @@ def draw_cascades(traces: Sequence[LadderTrace]) -> Figure:
     figure = Figure(figsize=(DOUBLE, 4.2), layout="constrained")
     axes = figure.subplots(2, len(traces), sharex=True, sharey="row", height_ratios=(2, 1))
     alpha = ladder_currents(I_UNIT).alpha
-    for case, trace, above, below in zip(cascade_cases(), traces, *axes, strict=True):
+    for name, trace, above, below in zip(cascade_studies(), traces, *axes, strict=True):
         edges = _MILLI * STEP * np.arange(len(UPDATES) + 1)
         above.stairs(_NANO * alpha * trace.expected, edges, baseline=None, color=GREY, lw=2.0)
         times = _MILLI * sample_times(trace, STEP)
         above.plot(times, _NANO * trace.output, color=BLUE, lw=1.0)
-        above.set_title(case.name.replace(", ", ",\n"), fontsize=8)
+        above.set_title(name.replace(", ", ",\n"), fontsize=8)
         below.plot(times, _NANO * trace.power, color=BLUE, lw=1.0)
         below.set_xlabel("time (ms)")
         for axis in (above, below):
@@ -137,13 +128,14 @@ def cascade_page(
     summaries = [summarize_cascades(traces) for _, traces in found]
     published, *_, ladder = (max(ones, key=lambda one: one.wrong) for ones in zip(*summaries, strict=True))
     count, name = len(UPDATES), found[0][0].name
+    worst = f" The counts are those of the worst of {len(found)} conditions." if len(found) > 1 else ""
     return Page(
         verb="characterize cascade",
         subject=PageSubject("Figure 4 of the seed paper"),
         title=f"Figure 4 on {name}: {published.wrong} of {count} levels wrong as published, {ladder.wrong} as a ladder",
         lead=f"Chains of {RUNGS} cells at the paper's set-points: thresholds 0.35 and 0.15 nA, alpha 0.5 nA, retain "
         f"0.25 nA, a step of {format_quantity(STEP, 's')}. From level {START} on they get the updates "
-        f"{' '.join(f'{update:+d}' if update else '0' for update in UPDATES)}.",
+        f"{' '.join(f'{update:+d}' if update else '0' for update in UPDATES)}.{worst}",
         cards=(
             (f"{published.wrong} of {count}", "levels wrong, forward only with the paper's timing"),
             (f"{ladder.wrong} of {count}", "levels wrong, both ways with pulses and shorter DPIs"),

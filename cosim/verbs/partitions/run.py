@@ -160,7 +160,7 @@ def _partitions(partitions: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _converters(cells: int, bits: int, value_bits: int) -> str:
-    values = f" of candidates and {cells} of {value_bits} bits of values" if value_bits else ""
+    values = f", for candidates; {cells} of {value_bits} bits for values" if value_bits else ""
     return f"{cells} of {bits} bits, {2**bits - 1} codes{values}"
 
 

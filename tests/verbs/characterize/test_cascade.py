@@ -7,7 +7,7 @@ import pytest
 
 from cosim.cells.ladder import ladder
 from cosim.circuit.elements import Instance
-from cosim.verbs.characterize.cascade import RUNGS, START, UPDATES, cascade_cases
+from cosim.verbs.characterize.cascade import RUNGS, START, UPDATES, cascade_studies
 from cosim.verbs.characterize.ladder import pulse_train, software_levels
 
 ASKED = [2, 3, 3, 3, 2, 3, 4, 4, 3, 2, 2, 1]
@@ -34,7 +34,7 @@ def test_the_published_chain_has_no_dpi_backward(technology):
 
 
 def test_the_input_is_held_for_the_whole_step_as_published():
-    published, _, pulsed, _ = (case.study for case in cascade_cases())
+    published, _, pulsed, _ = cascade_studies().values()
     c, step = published.currents, published.timing.step
     times, amperes = np.array(pulse_train(np.array(UPDATES), c, published.timing, 0.0)).T
     asked = [{1: c.i_set, 0: c.i_retain, -1: c.i_reset}[update] for update in UPDATES]
