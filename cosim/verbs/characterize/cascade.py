@@ -1,4 +1,4 @@
-"""Figure 4 of the seed paper: its chain of 9T cells and DPIs, which has a DPI forward only, beside the ladder.
+"""Figure 4 of the seed paper: its chain of 9T cells, whose DPIs run forward only, beside the ladder's in both ways.
 
 The paper gives thresholds of 0.35 and 0.15 nA, alpha of 0.5 nA, a retain level of 0.25 nA, DPIs of 10 ms and an update
 every 10 ms, and no wiring between the stages. Four chains get the same updates: with DPIs forward only or both ways,
@@ -24,7 +24,7 @@ from cosim.verbs.characterize.ladder import LadderRun, LadderStudy, LadderTrace,
 from cosim.verbs.provenance import calibration_origins
 from cosim.verbs.words import say_conditions
 
-I_UNIT = 1e-9  # A, at which a ladder has the paper's set-points
+I_UNIT = 1e-9  # A: the unit current at which a ladder has the paper's set-points
 STEP, TAU = 10e-3, 10e-3  # s, of the paper
 RUNGS, START = 5, 1
 UPDATES = (1, 1, 0, 0, -1, 1, 1, 0, -1, -1, 0, -1)
@@ -56,10 +56,10 @@ def cascade_studies() -> dict[str, LadderStudy]:
     currents = ladder_currents(I_UNIT)
     timings = (("10 ms", LadderTiming(STEP, STEP, TAU)), ("2.5 ms", ladder_timing(STEP)))
     return {
-        f"{'both ways' if backward else 'forward only'}, tau {words}": LadderStudy(
-            RUNGS, 0, len(UPDATES), 0, currents, timing, backward=backward
+        f"{'both ways' if backward else 'forward only'}, tau {tau}": LadderStudy(
+            RUNGS, sequences=0, steps=len(UPDATES), seed=0, currents=currents, timing=timing, backward=backward
         )
-        for words, timing in timings
+        for tau, timing in timings
         for backward in (False, True)
     }
 
@@ -139,7 +139,10 @@ def cascade_page(
         cards=(
             (f"{published.wrong} of {count}", "levels wrong, forward only with the paper's timing"),
             (f"{ladder.wrong} of {count}", "levels wrong, both ways with pulses and shorter DPIs"),
-            (format_quantity(ladder.power_w, "W"), f"mean power of that; the paper: {_NANO * PUBLISHED_W:g} nW"),
+            (
+                format_quantity(ladder.power_w, "W"),
+                f"mean power of that chain; the paper's: {_NANO * PUBLISHED_W:g} nW",
+            ),
         ),
         sections=tuple(
             Section(say_conditions(technology), (_picture(traces), _table(traces))) for technology, traces in found
