@@ -13,6 +13,7 @@ BIAS_DIODE = "bias_diode"
 STRONG_DIODE = "strong_diode"
 STRENGTH = 32
 PEDESTAL_SINK = "pedestal_sink"
+BETA_SINK = "beta_sink"
 
 
 def bias_diode(technology: Technology, stretch: float = 1.0, name: str = BIAS_DIODE, m: int = 1) -> Subcircuit:
@@ -41,6 +42,20 @@ def strong_diode(technology: Technology) -> Subcircuit:
         ("line",),
         transistor("diode", TransistorDesign("bias", "n", n, STRENGTH), "line", "line"),
         f"bias diode of {STRENGTH} devices: {STRENGTH} times the set-point into line -> nMOS gate line",
+    )
+
+
+def beta_sink(technology: Technology) -> Subcircuit:
+    """Build the cell that pulls the current of a bias line out of another line.
+
+    Ports out line.
+    """
+    n = technology.sizing.cell_n
+    return Subcircuit(
+        BETA_SINK,
+        ("out", "line"),
+        transistor("sink", TransistorDesign("sink", "n", n), "out", "line"),
+        "beta, pulled out of the line of a lower threshold",
     )
 
 

@@ -30,7 +30,12 @@ Which value is written, and whether, both comparators of the window decide. They
 candidate is frozen in the pulse, and before it the value is switched through as soon as the candidate is there, so that
 the comparators of the levels have most of a frame; one whose value exceeds its turn by dI needs C V / dI.
 
-No gate here draws current while it switches: current sources pull `write` down, and `upb` and `writeb` up.
+Both comparators of the window turn an nMOS, as those of a ladder's quantiser do, on which calibration measures where
+they decide: `stays` is `keeps` behind two gates. A pMOS on `keeps` itself would turn a volt higher, where a comparator
+stands only for a candidate some percent larger.
+
+No gate here draws current while it switches: current sources pull `write` down, and `upb`, `keepsb`, `stays` and
+`writeb` up.
 """
 
 from dataclasses import replace
@@ -42,7 +47,7 @@ from cosim.technology.types import Technology
 
 REGISTER, WINDOW = "register", "window"
 LEVEL_OFF, LEVEL_ON = "level_off", "level_on"
-GATES = 4  # keep currents that pull up `upb` and `writeb`
+GATES = 4  # keep currents that pull up each of `upb`, `keepsb`, `stays` and `writeb`
 _FRONT = ("cand", "pos", "neg", "upper", "lower", "keep", "release", "gain")
 _BACK = ("out", "clk", "clkb", "pulseb", "resetb", "reset", "vdd")
 
@@ -73,8 +78,12 @@ def register(technology: Technology, units: int, levels: int, start: int) -> Sub
         *transistor("invert", steer, "upb", "up", "0"),
         *transistor("pulse", gate, "w", "pulseb"),
         *transistor("write_up", gate, "write", "upb", "w"),
-        *transistor("write_down", gate, "write", "keeps", "w"),
+        *transistor("write_down", gate, "write", "stays", "w"),
         *transistor("release", n, "write", "release"),
+        *transistor("load_k", p, "keepsb", "kp"),
+        *transistor("invert_k", steer, "keepsb", "keeps", "0"),
+        *transistor("load_s", p, "stays", "kp"),
+        *transistor("invert_s", steer, "stays", "keepsb", "0"),
         *transistor("load_b", p, "writeb", "kp"),
         *transistor("invert_b", steer, "writeb", "write", "0"),
         *transistor("pos", gate, "val", "upb", "pos"),

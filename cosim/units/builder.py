@@ -190,14 +190,14 @@ class Builder:
             self.add(tau_line(self.technology, rest=rest), f"push_{line}", (line, f"{line}_p", "vdd"), BIAS_DIODES)
         return f"{line}_p"
 
-    def own_line(self, name: str, purpose: str, current: float, trim: float) -> str:
+    def own_line(self, name: str, purpose: str, current: float, trim: float, *, m: int = 1) -> str:
         """Return the gate line that one cell alone has, because an input-dependent beta flows into it too.
 
-        trim: what its diode carries over what its gates take.
+        trim: what its diode carries over what its gates take; m: devices of the diode in parallel.
         """
         pin = f"bias_{purpose}_{net(name)}"
         self.bias_pins[pin] = current
         stretch = self.calibration.mirror.stretch(1 / trim)
-        block = bias_diode(self.technology, stretch, f"bias_diode_{purpose}_{net(name)}")
+        block = bias_diode(self.technology, stretch, f"bias_diode_{purpose}_{net(name)}", m)
         self.add(block, pin, (pin,), BIAS_DIODES)
         return pin

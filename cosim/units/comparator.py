@@ -1,26 +1,154 @@
 """The parts that units behind comparators share: windows, set-points, clocks, driver lines and supply currents."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.cells.bias import beta_sink
+from cosim.cells.blocks import BETAS
 from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.network.ir.states import States
-from cosim.technology.calibration import Calibration
-from cosim.units.builder import Builder
-from cosim.units.kind import Array, CellEquations, iterate_states
+from cosim.technology.calibration import Calibration, ComparatorFit, MirrorFit
+from cosim.units.beta import add_moving_line, fit_line, moving_currents
+from cosim.units.builder import Builder, instance, net
+from cosim.units.kind import Array, CellDevices, CellEquations, CellSignals, Effect, effect, iterate_states
 from cosim.units.sizing import CLEARANCE, SetPoint, SizingInput, threshold_set_points
 
+REST = 0.25  # of i_unit; what the mirror that pulls beta out of a lower line carries when beta is 0
+_LEAST = 1e-15  # A; what is left on a line out of which beta pulls all that its pin carries
 
-def window_thresholds(cell: CellEquations[Any, Any, Any]) -> tuple[Array, Array]:
-    """Return the upper and lower threshold, ampere, of a recurrent unit whose bias and factors have one for either."""
+
+@dataclass(frozen=True)
+class WindowPins:
+    """Bias-pin currents of both comparators of a recurrent unit, ampere.
+
+    With an input-dependent threshold the pins carry the constant part, and the diodes of the two lines are of other
+    lengths: they carry `trim_upper` and `trim_lower` times what the comparators take, so that beta arrives with the
+    right slope. i_rest is then what the mirror that pulls beta out of the lower line pulls more, 0 without such a beta.
+    """
+
+    i_upper: float
+    i_lower: float
+    trim_upper: float = field(default=1.0, kw_only=True)
+    trim_lower: float = field(default=1.0, kw_only=True)
+    i_rest: float = field(default=0.0, kw_only=True)
+
+
+@dataclass(frozen=True)
+class WindowFactors:
+    """A chip's factors of a recurrent unit behind two comparators.
+
+    upper, lower: the comparators' currents; pulled: what is pulled out of the lower one's line, where beta moves it;
+    levels: of each rung, level or bit from the first on, none for all nominal.
+    """
+
+    upper: float = 1.0
+    lower: float = 1.0
+    pulled: float = 1.0
+    levels: tuple[float, ...] = ()
+
+
+Fits = tuple[ComparatorFit, ComparatorFit]  # of the upper and the lower comparator
+WindowCell = CellEquations[Any, Any, Any]
+
+
+def quantiser_fits(calibration: Calibration) -> Fits:
+    """Return the fits of a calibration to the comparators of a recurrent unit's quantiser."""
+    return calibration.upper, calibration.lower
+
+
+def window_bias(sizing: SizingInput, node: ThresholdUnit, fits: Fits) -> WindowPins:
+    """Return the bias currents of a recurrent unit's comparators for its thresholds as they arrive.
+
+    Where beta depends on the input, they are those of the lines on which it arrives with the slope of the thresholds.
+    """
+    (upper, lower), currents = fits, sizing.set_points(node)
+    if not sizing.graph.into(node.name, "beta"):
+        around = sizing.total_weight_current(node.name)
+        rise, fall = (sizing.arriving_current(current, around) for current in (currents.i_rise, currents.i_fall))
+        return WindowPins(upper.solve(rise), lower.solve(fall))
+    betas, rises, falls = moving_currents(sizing, node)
+    pushed, rest = sizing.calibration.mirror.pushed(betas), REST * sizing.graph.i_unit
+    start_upper, slope_upper = fit_line(pushed, np.array([upper.solve(rise) for rise in rises]))
+    start_lower, slope_lower = fit_line(pushed, np.array([lower.solve(fall) for fall in falls]))
+    trim_upper, trim_lower = 1 / slope_upper, -1 / slope_lower
+    return WindowPins(
+        start_upper * trim_upper, start_lower * trim_lower + rest, trim_upper=trim_upper, trim_lower=trim_lower,
+        i_rest=rest,
+    )  # fmt: skip
+
+
+def window_currents(
+    bias: WindowPins, mirror: MirrorFit, beta: tuple[Array, Array], pulled: float = 1.0
+) -> tuple[Array, Array]:
+    """Return the currents of the lines of a recurrent unit's two comparators, ampere.
+
+    beta: what is pushed into the upper line and into the mirror that pulls it out of the lower one, ampere; pulled: the
+    chip's factor of that mirror.
+    """
+    return (
+        np.asarray(bias.i_upper + mirror.pushed(beta[0])),
+        np.asarray(np.maximum(bias.i_lower - pulled * (bias.i_rest + mirror.pushed(beta[1])), _LEAST)),
+    )
+
+
+def window_lines(builder: Builder, node: ThresholdUnit, pins: WindowPins) -> tuple[str, str]:
+    """Add the lines of a recurrent unit's two comparators, of its own where beta moves them; return their nets."""
+    if not builder.graph.into(node.name, "beta"):
+        return builder.comparator_line(pins.i_upper), builder.comparator_line(pins.i_lower)
+    m = builder.comparator_devices
+    upper = add_moving_line(builder, node, "upper", (pins.i_upper, pins.trim_upper), m=m)
+    lower = builder.own_line(node.name, "lower", pins.i_lower, pins.trim_lower, m=m)
+    mirror = add_moving_line(builder, node, "beta", (pins.i_rest, 1.0))
+    builder.add(beta_sink(builder.technology), _sink(node), (lower, mirror), BETAS)
+    return upper, lower
+
+
+def _sink(node: ThresholdUnit) -> str:
+    """Return the name of the instance that pulls a recurrent unit's beta out of its lower line."""
+    return f"beta_sink_{net(node.name)}"
+
+
+def window_effects(node: ThresholdUnit, pins: WindowPins, circuit: CellDevices, cell: str) -> Iterator[Effect]:
+    """Yield the mismatch effects of a recurrent unit's two comparators, `upper` and `lower` of an instance `cell`.
+
+    upper, lower: the comparators; pulled: the mirror that pulls beta out of the lower one's line, where there is one.
+    """
+    for side, pin, current in zip(("upper", "lower"), circuit.pins, (pins.i_upper, pins.i_lower), strict=False):
+        yield circuit.comparator_effect(side, current, instance(f"{cell}.{side}"), pin)
+    if pins.i_rest:
+        sink = circuit.roles[instance(_sink(node)), "sink"]
+        diode = circuit.bias_diode(f"bias_beta_{net(node.name)}")
+        yield effect("pulled", node.name, pins.i_rest, (sink, 1), (diode, -1))
+
+
+def window_thresholds(cell: WindowCell, fits: Fits, lines: Sequence[Array] = ()) -> tuple[Array, Array]:
+    """Return the upper and lower threshold, ampere, of a recurrent unit behind two comparators.
+
+    lines: currents of their lines, ampere; none for those of its pins and of its beta.
+    """
     upper, lower = cell.factors.upper, cell.factors.lower
     if cell.ideal:
         i_rise, i_fall, _ = cell.set_points
-        return np.asarray(upper * i_rise), np.asarray(lower * i_fall)
-    found = cell.calibration
-    return upper * found.upper.decides_at(cell.bias.i_upper), lower * found.lower.decides_at(cell.bias.i_lower)
+        return np.asarray(upper * (i_rise + cell.beta[0])), np.asarray(lower * (i_fall - cell.beta[1]))
+    bias = cell.bias
+    i_upper, i_lower = lines or window_currents(bias, cell.calibration.mirror, cell.beta, cell.factors.pulled)
+    return (
+        upper * fits[0].decides_at(i_upper / bias.trim_upper),
+        lower * fits[1].decides_at(i_lower / bias.trim_lower),
+    )
+
+
+def window_supply(cell: WindowCell, signals: CellSignals) -> Array:
+    """Return the supply current of a recurrent unit's two comparators, ampere, (n, time), with what beta pushes."""
+    mirror, beta = cell.calibration.mirror, np.asarray(signals.beta)
+    i_upper, i_lower = window_currents(cell.bias, mirror, (beta, beta))
+    compared = (i_upper / cell.bias.trim_upper, i_lower / cell.bias.trim_lower)
+    total = sum(comparator_current(cell.calibration, signals.candidate, i_thresh) for i_thresh in compared)
+    return np.asarray(total + 2 * mirror.pushed(beta))
 
 
 def count_states(cell: CellEquations[Any, Any, Any], window: tuple[Array, Array], candidate: Array) -> States:
@@ -47,12 +175,6 @@ def settled_in_window(node: ThresholdUnit, candidate: float) -> int | None:
     return node.start if above else None
 
 
-def comparator_bias(sizing: SizingInput, node: ThresholdUnit, threshold: float, *, upper: bool = True) -> float:
-    """Return the bias current of a recurrent unit's comparator for a threshold as it arrives, ampere."""
-    fit = sizing.calibration.upper if upper else sizing.calibration.lower
-    return fit.solve(sizing.arriving_current(threshold, sizing.total_weight_current(node.name)))
-
-
 def clock_pins(node: ThresholdUnit) -> tuple[str, str, str, str]:
     """Return the clocks and pulses that any kind of recurrent unit has in its stage: clk, clkb, pulse, pulseb."""
     clk, clkb, pulse, pulseb = (f"{name}{node.stage}" for name in ("clk", "clkb", "pulse", "pulseb"))
@@ -73,7 +195,7 @@ def memory_current(
     return np.minimum(mirror.push * (candidate + feedback), sunk) + feedback
 
 
-def comparator_current(calibration: Calibration, candidate: Array, i_thresh: float) -> Array:
+def comparator_current(calibration: Calibration, candidate: Array, i_thresh: Array | float) -> Array:
     """Return the supply current of a unit's decision branch, of a 9T cell without feedback, ampere, (n, time)."""
     return memory_current(calibration, candidate, np.zeros(candidate.shape, dtype=bool), i_thresh, 0.0)
 

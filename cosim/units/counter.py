@@ -10,7 +10,7 @@ bit, whatever it is, and those of decisions and phases. The output's current is 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -25,11 +25,19 @@ from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, ComparatorFit
 from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.comparator import (
+    Fits,
+    WindowFactors,
+    WindowPins,
     clock_pins,
-    comparator_current,
     count_states,
     settled_in_window,
+    window_bias,
+    window_currents,
+    window_effects,
+    window_lines,
     window_set_points,
+    window_supply,
+    window_thresholds,
 )
 from cosim.units.epsilon import EitherLayer, Lattice
 from cosim.units.kind import (
@@ -77,28 +85,14 @@ class Counter(ThresholdUnit):
 
 
 @dataclass(frozen=True)
-class CounterPins:
+class CounterPins(WindowPins):
     """Bias currents in ampere of a counter unit; i_gains: the lowest bit of each gain line."""
 
-    i_upper: float
-    i_lower: float
     i_keep: float
     i_gains: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class CounterFactors:
-    """A chip's factors of a counter unit.
-
-    upper, lower: the comparators' currents; levels: of each bit from the lowest on, none for all nominal.
-    """
-
-    upper: float = 1.0
-    lower: float = 1.0
-    levels: tuple[float, ...] = ()
-
-
-CounterCell = CellEquations[Counter, CounterPins, CounterFactors]
+CounterCell = CellEquations[Counter, CounterPins, WindowFactors]
 
 
 def counter_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, offset: float) -> Counter:
@@ -143,29 +137,21 @@ def _lower(layer: RecurrentLayer, placement: LayerPlacement) -> None:
     raise AssertionError(f"{layer.name} is lowered by the ladder")
 
 
-def decision_fit(calibration: Calibration) -> ComparatorFit:
-    """Return the fit of a calibration to a counter unit's decisions, which are caught as the pulse begins."""
+def decision_fits(calibration: Calibration) -> Fits:
+    """Return the fits of a calibration to a counter unit's decisions, which are caught as the pulse begins."""
     own = calibration.own[Counter.__name__]
-    return ComparatorFit(own["currents"], own["ratios"])
-
-
-def _window(cell: CounterCell) -> tuple[Array, Array]:
-    """Return the upper and lower threshold of a counter unit, ampere."""
-    if cell.ideal:
-        i_rise, i_fall = np.asarray(cell.set_points[0]), np.asarray(cell.set_points[1])
-    else:
-        i_rise, i_fall = map(decision_fit(cell.calibration).decides_at, (cell.bias.i_upper, cell.bias.i_lower))
-    return cell.factors.upper * i_rise, cell.factors.lower * i_fall
+    fit = ComparatorFit(own["currents"], own["ratios"])
+    return fit, fit
 
 
 def compute_states(cell: CounterCell, candidate: Array) -> States:
     """Return the states of a counter unit (n, time), whole numbers; candidate: (n, time), ampere."""
-    return count_states(cell, _window(cell), candidate)
+    return count_states(cell, window_thresholds(cell, decision_fits(cell.calibration)), candidate)
 
 
 def switching_thresholds(cell: CounterCell, lines: Sequence[Array]) -> SwitchingThresholds:
     """Return both thresholds of a counter unit, but on state 0 the upper one alone."""
-    rise, fall = _window(cell)
+    rise, fall = window_thresholds(cell, decision_fits(cell.calibration), lines)
     return SwitchingThresholds((rise,), (rise, fall), own_devices=True)
 
 
@@ -183,11 +169,8 @@ def output_current(cell: CounterCell, states: States) -> Array:
 
 def supply_current(cell: CounterCell, signals: CellSignals) -> Array:
     """Return the supply current of a counter unit with output and pedestal, ampere, (n, time)."""
-    pins, calibration = cell.bias, cell.calibration
-    total = signals.output_current + sum(
-        comparator_current(calibration, signals.candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
-    )
-    return total + pins.i_keep * (_LOW_OF_BIT * cell.node.bits + _LOW_BESIDE)
+    total = signals.output_current + window_supply(cell, signals)
+    return total + cell.bias.i_keep * (_LOW_OF_BIT * cell.node.bits + _LOW_BESIDE)
 
 
 def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
@@ -206,13 +189,9 @@ def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibrat
 def solve_bias(node: Counter, sizing: SizingInput) -> CounterPins:
     """Return a counter unit's comparator thresholds as they arrive, its gates' load, and the currents of its bits."""
     currents, fit = sizing.set_points(node), sizing.calibration.schmitt
-    total_current, decisions = sizing.total_weight_current(node.name), decision_fit(sizing.calibration)
-    upper, lower = (
-        decisions.solve(sizing.arriving_current(threshold, total_current))
-        for threshold in (currents.i_rise, currents.i_fall)
-    )
-    gains = (fit.solve_gain(currents.i_high * 16.0**line) for line in range(gain_lines(node.bits)))
-    return CounterPins(upper, lower, KEEP * sizing.graph.i_unit, tuple(gains))
+    window = window_bias(sizing, node, decision_fits(sizing.calibration))
+    gains = tuple(fit.solve_gain(currents.i_high * 16.0**line) for line in range(gain_lines(node.bits)))
+    return CounterPins(**asdict(window), i_keep=KEEP * sizing.graph.i_unit, i_gains=gains)
 
 
 def build_circuit(builder: Builder, node: Counter, pins: CounterPins) -> None:
@@ -220,7 +199,7 @@ def build_circuit(builder: Builder, node: Counter, pins: CounterPins) -> None:
     technology, stem = builder.technology, net(node.name)
     candidate = builder.add_candidate(node, builder.comparator_devices)
     builder.define(sampler(technology), window(technology, builder.comparator_devices), decision(technology))
-    upper, lower = map(builder.comparator_line, (pins.i_upper, pins.i_lower))
+    upper, lower = window_lines(builder, node, pins)
     keep, weakest = builder.bias_line("keep", pins.i_keep), WEAKEST_LINE * builder.graph.i_unit
     gains = tuple(
         builder.strong_line("gain", current) if current < weakest else builder.bias_line("gain", current)
@@ -257,21 +236,20 @@ def report_pins(node: Counter, pins: CounterPins, learned: LearnedParameters) ->
 def mismatch_effects(node: Counter, pins: CounterPins, circuit: CellDevices) -> Iterator[Effect]:
     """Yield the mismatch effects of a counter unit.
 
-    upper, lower: the comparators; levels: the current source of each bit - bias diode. Gates decide between rails.
+    Those of its window, and levels: the current source of each bit - bias diode. Gates decide between rails.
     """
-    upper, lower, _, *gains = circuit.pins
+    _, _, _, *gains = circuit.pins
     cell = f"cell_{net(node.name)}"
-    for side, pin, current in (("upper", upper, pins.i_upper), ("lower", lower, pins.i_lower)):
-        yield circuit.comparator_effect(side, current, instance(f"{cell}.{side}"), pin)
+    yield from window_effects(node, pins, circuit, cell)
     for k in range(node.bits):
         line = k // BITS_A_LINE
         devices = (f"{instance(cell)}.level{k}", 1), (circuit.bias_diode(gains[line]), -1)
         yield effect("levels", node.name, pins.i_gains[line], *devices, place=k)
 
 
-COUNTER = UnitKind[Counter, CounterPins, CounterFactors](
+COUNTER = UnitKind[Counter, CounterPins, WindowFactors](
     node_type=Counter,
-    factors_type=CounterFactors,
+    factors_type=WindowFactors,
     layer_types=(),
     accepts=_never,
     lower_layer=_lower,
@@ -291,4 +269,5 @@ COUNTER = UnitKind[Counter, CounterPins, CounterFactors](
     check_timing=check_timing,
     samples_candidate=True,
     has_comparators=True,
+    line_currents=window_currents,
 )

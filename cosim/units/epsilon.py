@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from cosim.base.errors import MappingError
 from cosim.network.layers import OFFSET_MARGIN, EpsilonLayer, FirstQuadrantLayer, SignedLayer, common_mode_offset
 from cosim.network.types import LARGEST
+from cosim.units.beta import offset_on_comparators
 from cosim.units.placement import Circuit, LayerPlacement
 
 EPSILON_LAYERS = (FirstQuadrantLayer, SignedLayer)
@@ -44,11 +45,6 @@ def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
             f"{where}.epsilon must be 1 for a {cell}, which adds to its state, not {epsilon:g}; train with "
             "`epsilon=1`, or compile with `cell=auto`"
         )
-    if isinstance(layer, SignedLayer) and layer.weight_beta is not None and epsilon != 0:
-        raise MappingError(
-            f"{where} has thresholds that depend on the input, which a quantiser's two fixed thresholds cannot follow; "
-            "train with `beta=fixed`, or anneal epsilon to 0"
-        )
 
 
 def _check_stored(layer: SignedLayer, where: str, cell: Circuit) -> None:
@@ -65,11 +61,6 @@ def _check_stored(layer: SignedLayer, where: str, cell: Circuit) -> None:
         )
     if cell != "auto":
         raise MappingError(f"{where} is an alphaCMRU, which becomes a register, not a {cell}; compile with `cell=auto`")
-    if layer.weight_beta is not None:
-        raise MappingError(
-            f"{where} has thresholds that depend on the input, which a register's two comparators cannot follow; train "
-            "with `beta=fixed`"
-        )
 
 
 @dataclass(frozen=True)
@@ -114,7 +105,7 @@ def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]
         if isinstance(layer, FirstQuadrantLayer):
             rise, fall, first = float(layer.beta_hi[i]), float(layer.beta_lo[i]), 0.0
         else:
-            rise = abs(float(layer.bias_beta[i]))
+            rise = 0.0 if layer.weight_beta is not None else abs(float(layer.bias_beta[i]))
             fall, first = -rise, float(layer.start[i])
         if isinstance(layer, FirstQuadrantLayer) and fall < 0:
             raise MappingError(
@@ -127,6 +118,13 @@ def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]
         steps = ends or seen
         low, high = min(*steps, 0), max(*steps, 0)  # the state before the first step counts
         yield Lattice(f"{layer.name}.{i}", i, rise, fall, step, first, low, high, where, ended=ends is not None)
+
+
+def lattice_offset(unit: Lattice, layer: EitherLayer, placement: LayerPlacement) -> float:
+    """Return the common-mode offset of a recurrent unit that counts, in units: 0 for one that needs none."""
+    if isinstance(layer, SignedLayer) and layer.weight_beta is not None:
+        return offset_on_comparators(layer, unit.index, placement)
+    return lifting_offset(-unit.fall)
 
 
 def lifting_offset(least: float) -> float:

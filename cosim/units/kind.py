@@ -21,7 +21,7 @@ from cosim.circuit.elements import Role
 from cosim.network.ir.nodes import Memory, MemoryCurrents
 from cosim.network.ir.states import States
 from cosim.network.layers import RecurrentLayer
-from cosim.technology.calibration import Calibration, Own
+from cosim.technology.calibration import Calibration, MirrorFit, Own
 from cosim.technology.types import Technology
 from cosim.units.builder import Builder, instance, net
 from cosim.units.placement import LayerPlacement
@@ -199,6 +199,7 @@ class UnitKind(Generic[N, B, F]):
     set_points: (node, currents in ampere, moving: whether its thresholds move with the input) -> those currents, and
     between which limits each can be built.
     switching_thresholds: (cell, currents of its threshold lines where it has lines of its own, ampere (frames,)).
+    line_currents: (bias, mirror, what beta adds to either) -> currents of those two lines, ampere.
     stays_on_through_reset: whether a cell that was on stays on at a candidate of 0.
     settled_state: (node, candidate in units) -> the state that it is in from the first frame on, where that candidate
     never changes; None where the state goes on changing, or a threshold is too near to say.
@@ -225,6 +226,7 @@ class UnitKind(Generic[N, B, F]):
     mismatch_effects: Callable[[N, B, CellDevices], Iterator[Effect]]
     set_points: Callable[..., tuple[SetPoint, ...]] = _no_set_points
     switching_thresholds: Callable[[CellEquations[N, B, F], Sequence[Array]], SwitchingThresholds] = _no_thresholds
+    line_currents: Callable[[B, MirrorFit, tuple[Array, Array]], tuple[Array, Array]] | None = None
     stays_on_through_reset: Callable[[CellEquations[N, B, F]], bool] = lambda cell: False
     schematics: Callable[[N], tuple[str, ...]] = lambda node: ()
     measure_fit: Callable[[Technology, Calibration, str], Own] | None = None
@@ -235,6 +237,11 @@ class UnitKind(Generic[N, B, F]):
     samples_candidate: bool = False
     has_comparators: bool = False
     check_timing: Callable[[float, float, float, Calibration, str], None] = _accept_any_timing
+
+    @property
+    def moving_lines(self) -> tuple[str, str]:
+        """Return what a unit's lines are called into which an input-dependent beta flows, as in their rows' names."""
+        return ("upper", "beta") if self.has_comparators else ("thresh", "width")
 
 
 AnyUnit = UnitKind[Any, Any, Any]

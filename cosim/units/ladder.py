@@ -12,7 +12,7 @@ DPI), with u_k = g_sink I_in + alpha (s_{k-1} + s_{k+1}). The output's alpha is 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -27,22 +27,29 @@ from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States
-from cosim.network.layers import EpsilonLayer, RecurrentLayer
+from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer
 from cosim.technology.calibration import Calibration
-from cosim.units.builder import NETWORK, Builder, instance, net
+from cosim.units.beta import add_beta
+from cosim.units.builder import NETWORK, Builder, net
 from cosim.units.comparator import (
+    WindowFactors,
+    WindowPins,
     clock_pins,
-    comparator_bias,
-    comparator_current,
     count_states,
     driver_lines,
     memory_current,
+    quantiser_fits,
     settled_in_window,
+    window_bias,
+    window_currents,
+    window_effects,
+    window_lines,
     window_set_points,
+    window_supply,
     window_thresholds,
 )
 from cosim.units.counter import counter_node
-from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer, Lattice, lattices, lifting_offset
+from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer, Lattice, lattice_offset, lattices
 from cosim.units.kind import (
     Array,
     CellDevices,
@@ -89,39 +96,25 @@ class Ladder(ThresholdUnit):
 
 
 @dataclass(frozen=True)
-class LadderPins:
+class LadderPins(WindowPins):
     """Bias-pin currents in ampere of a ladder unit with its quantiser."""
 
-    i_upper: float
-    i_lower: float
     i_base: float
     i_delta: float
     ladder: LadderBias
 
 
-@dataclass(frozen=True)
-class LadderFactors:
-    """A chip's factors of a ladder unit.
-
-    upper, lower: the comparators' currents; levels: of each rung from the first on, none for all nominal.
-    """
-
-    upper: float = 1.0
-    lower: float = 1.0
-    levels: tuple[float, ...] = ()
-
-
-LadderCell = CellEquations[Ladder, LadderPins, LadderFactors]
+LadderCell = CellEquations[Ladder, LadderPins, WindowFactors]
 
 
 def compute_states(cell: LadderCell, candidate: Array) -> States:
     """Return the states of a ladder unit (n, time), whole numbers; candidate: (n, time), ampere."""
-    return count_states(cell, window_thresholds(cell), candidate)
+    return count_states(cell, window_thresholds(cell, quantiser_fits(cell.calibration)), candidate)
 
 
 def switching_thresholds(cell: LadderCell, lines: Sequence[Array]) -> SwitchingThresholds:
     """Return both thresholds of a ladder unit, but on level 0 the upper one alone."""
-    rise, fall = window_thresholds(cell)
+    rise, fall = window_thresholds(cell, quantiser_fits(cell.calibration), lines)
     return SwitchingThresholds((rise,), (rise, fall), own_devices=True)
 
 
@@ -136,9 +129,7 @@ def supply_current(cell: LadderCell, signals: CellSignals) -> Array:
     """Return the supply current of a ladder unit with quantiser, output and pedestal, ampere, (n, time)."""
     pins, calibration = cell.bias, cell.calibration
     mirror, bias, state = calibration.mirror, pins.ladder, signals.states
-    total = signals.output_current + sum(
-        comparator_current(calibration, signals.candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
-    )
+    total = signals.output_current + window_supply(cell, signals)
     tails = mirror.sink * (pins.i_base + pins.i_delta)
     total = total + (1 + mirror.push) * tails
     alpha = float(calibration.schmitt.i_high(np.float64(bias.i_gain)))
@@ -163,7 +154,7 @@ def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
     """
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for unit in lattices(layer, placement):
-        offset = lifting_offset(-unit.fall)
+        offset = lattice_offset(unit, layer, placement)
         low, high = unit.circuit_ends(placement.headroom)
         rungs = max(high - low, 1)
         if placement.cell == "counter" or (rungs > MAX_RUNGS and placement.cell == "auto"):
@@ -172,6 +163,8 @@ def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
             node = _ladder_node(unit, layer, placement, offset, rungs, -low)
         placement.graph.add(node)
         placement.add_row(node.name, weight[unit.index], bias[unit.index] + offset, Parameter(layer.name, unit.index))
+        if isinstance(layer, SignedLayer) and layer.weight_beta is not None:
+            add_beta(node, layer, placement)
 
 
 def _ladder_node(
@@ -298,12 +291,10 @@ def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibrat
 
 def solve_bias(node: Ladder, sizing: SizingInput) -> LadderPins:
     """Return a ladder unit's comparator thresholds as they arrive, and the set-points that all ladders share."""
-    currents = sizing.set_points(node)
     shared = ladder_currents(sizing.graph.i_unit)
-    upper = comparator_bias(sizing, node, currents.i_rise)
-    lower = comparator_bias(sizing, node, currents.i_fall, upper=False)
+    window = window_bias(sizing, node, quantiser_fits(sizing.calibration))
     bias = solve_ladder(shared, sizing.calibration)
-    return LadderPins(upper, lower, shared.i_reset, shared.i_retain - shared.i_reset, bias)
+    return LadderPins(**asdict(window), i_base=shared.i_reset, i_delta=shared.i_retain - shared.i_reset, ladder=bias)
 
 
 def build_circuit(builder: Builder, node: Ladder, pins: LadderPins) -> None:
@@ -311,7 +302,7 @@ def build_circuit(builder: Builder, node: Ladder, pins: LadderPins) -> None:
     technology, stem, units = builder.technology, net(node.name), builder.units
     candidate = builder.add_candidate(node, builder.comparator_devices)
     builder.define(*quantiser_blocks(technology, builder.comparator_devices))
-    upper, lower = map(builder.comparator_line, (pins.i_upper, pins.i_lower))
+    upper, lower = window_lines(builder, node, pins)
     base, delta = driver_lines(builder, pins.i_base, pins.i_delta)
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g}"
     nets = (candidate, upper, lower, base, delta, f"{stem}_in", *clock_pins(node), "resetb", "vdd")
@@ -353,18 +344,17 @@ def report_pins(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> l
 def mismatch_effects(node: Ladder, pins: LadderPins, circuit: CellDevices) -> Iterator[Effect]:
     """Yield the mismatch effects of a ladder unit.
 
-    upper, lower: the comparators; levels: M11 of each rung - bias diode.
+    Those of its window, and levels: M11 of each rung - bias diode.
     """
-    for side, pin, current in zip(("upper", "lower"), circuit.pins, (pins.i_upper, pins.i_lower), strict=False):
-        yield circuit.comparator_effect(side, current, instance(f"{QUANTISER}_{net(node.name)}.{side}"), pin)
+    yield from window_effects(node, pins, circuit, f"{QUANTISER}_{net(node.name)}")
     for k in range(1, node.rungs + 1):
         devices = (circuit.device("level", f"rung{k}"), 1), (circuit.bias_diode(circuit.pins[-1]), -1)
         yield effect("levels", node.name, pins.ladder.i_gain, *devices, place=k - 1)
 
 
-LADDER = UnitKind[Ladder, LadderPins, LadderFactors](
+LADDER = UnitKind[Ladder, LadderPins, WindowFactors](
     node_type=Ladder,
-    factors_type=LadderFactors,
+    factors_type=WindowFactors,
     layer_types=EPSILON_LAYERS,
     accepts=accepts,
     lower_layer=lower_layer,
@@ -385,4 +375,5 @@ LADDER = UnitKind[Ladder, LadderPins, LadderFactors](
     check_timing=check_timing,
     samples_candidate=True,
     has_comparators=True,
+    line_currents=window_currents,
 )

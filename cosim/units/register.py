@@ -12,7 +12,7 @@ through, 3 I_keep for each level that is on, and the gates'. The output is in it
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,20 @@ from cosim.network.ir.states import States
 from cosim.network.layers import FULL_SCALE, RecurrentLayer, SignedLayer, common_mode_offset
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import MIN_FALL
-from cosim.units.builder import NETWORK, Builder, instance, net
+from cosim.units.beta import add_beta, offset_on_comparators
+from cosim.units.builder import NETWORK, Builder, net
 from cosim.units.comparator import (
+    WindowFactors,
+    WindowPins,
     clock_pins,
-    comparator_bias,
-    comparator_current,
+    quantiser_fits,
     settled_in_window,
+    window_bias,
+    window_currents,
+    window_effects,
+    window_lines,
     window_set_points,
+    window_supply,
     window_thresholds,
 )
 from cosim.units.kind import (
@@ -74,11 +81,9 @@ class Register(Storing):
 
 
 @dataclass(frozen=True)
-class RegisterPins:
+class RegisterPins(WindowPins):
     """Bias-pin currents of a register unit in ampere; i_turns: of each level."""
 
-    i_upper: float
-    i_lower: float
     i_gain: float
     i_keep: float
     i_release: float
@@ -86,16 +91,10 @@ class RegisterPins:
 
 
 @dataclass(frozen=True)
-class RegisterFactors:
-    """A chip's factors of a register unit.
+class RegisterFactors(WindowFactors):
+    """A chip's factors of a register unit; turns: the threshold of each level, none for all nominal."""
 
-    upper, lower: the comparators' currents; turns, levels: threshold and output of each level, none for all nominal.
-    """
-
-    upper: float = 1.0
-    lower: float = 1.0
     turns: tuple[float, ...] = ()
-    levels: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ RegisterCell = CellEquations[Register, RegisterPins, RegisterFactors]
 
 def compute_states(cell: RegisterCell, candidate: Array) -> States:
     """Return the states of a register unit (n, time), whole numbers; candidate: (n, time), ampere."""
-    rise, fall = window_thresholds(cell)
+    rise, fall = window_thresholds(cell, quantiser_fits(cell.calibration))
     ups, downs = candidate >= rise, candidate <= fall
     positive, negative = (_count_exceeded(cell, value) for value in cell.values)
 
@@ -165,7 +164,8 @@ def _turns(cell: RegisterCell) -> tuple[float, ...]:
 
 def switching_thresholds(cell: RegisterCell, lines: Sequence[Array]) -> SwitchingThresholds:
     """Return both thresholds of a register unit, whatever the state, and the turns of its levels."""
-    return SwitchingThresholds(window_thresholds(cell), window_thresholds(cell), own_devices=True, turns=_turns(cell))
+    window = window_thresholds(cell, quantiser_fits(cell.calibration), lines)
+    return SwitchingThresholds(window, window, own_devices=True, turns=_turns(cell))
 
 
 def output_current(cell: RegisterCell, states: States) -> Array:
@@ -178,13 +178,12 @@ def output_current(cell: RegisterCell, states: States) -> Array:
 def supply_current(cell: RegisterCell, signals: CellSignals) -> Array:
     """Return the supply current of a register unit with output and pedestal, ampere, (n, time)."""
     pins, calibration, candidate = cell.bias, cell.calibration, signals.candidate
-    up = candidate >= window_thresholds(cell)[0]
-    total = signals.output_current + sum(
-        comparator_current(calibration, candidate, i_thresh) for i_thresh in (pins.i_upper, pins.i_lower)
-    )
+    beta = np.asarray(signals.beta)
+    up = candidate >= window_thresholds(replace(cell, beta=(beta, beta)), quantiser_fits(calibration))[0]
+    total = signals.output_current + window_supply(cell, signals)
     value = calibration.mirror.push * np.where(up, *cell.values)
     total = total + sum(np.minimum(value, i_turn) for i_turn in pins.i_turns)
-    return total + pins.i_keep * (3 * signals.states + GATES * (2 + up))
+    return total + pins.i_keep * (3 * signals.states + GATES * (3 + up))
 
 
 def accepts(layer: RecurrentLayer) -> bool:
@@ -202,8 +201,10 @@ def lower_layer(layer: SignedLayer, placement: LayerPlacement) -> None:
     step = 2 * FULL_SCALE / layer.levels
     turns = tuple((k + 0.5) * step for k in range(layer.levels))
     for i in range(layer.width):
-        beta = abs(float(layer.bias_beta[i]))
-        offset, first = float(common_mode_offset(beta)), round((float(layer.start[i]) + FULL_SCALE) / step)
+        moving = layer.weight_beta is not None
+        beta = 0.0 if moving else abs(float(layer.bias_beta[i]))
+        offset = offset_on_comparators(layer, i, placement) if moving else float(common_mode_offset(beta))
+        first = round((float(layer.start[i]) + FULL_SCALE) / step)
         node = Register(
             f"{layer.name}.{i}", layer.name, i, placement.stage, step, -FULL_SCALE, step, offset + beta, offset - beta,
             offset, turns, first,
@@ -211,6 +212,8 @@ def lower_layer(layer: SignedLayer, placement: LayerPlacement) -> None:
         placement.graph.add(node)
         placement.add_row(node.name, weight[i], bias[i] + offset, Parameter(layer.name, i))
         _add_values(node, weight_alpha[i], float(alpha[i]), placement)
+        if moving:
+            add_beta(node, layer, placement)
 
 
 def _add_values(node: Register, weight: Array, alpha: float, placement: LayerPlacement) -> None:
@@ -242,9 +245,7 @@ def solve_bias(node: Register, sizing: SizingInput) -> RegisterPins:
     Raises MappingError for what cannot be built.
     """
     currents, i_unit = sizing.set_points(node), sizing.graph.i_unit
-    upper = comparator_bias(sizing, node, currents.i_rise)
-    lower = comparator_bias(sizing, node, currents.i_fall, upper=False)
-    keep = KEEP * i_unit
+    window = window_bias(sizing, node, quantiser_fits(sizing.calibration))
     source = sizing.graph.into(node.name, "value")[0][0]
     total_current = sizing.total_weight_current(source)
     fit = level_fit(sizing.calibration)
@@ -253,8 +254,9 @@ def solve_bias(node: Register, sizing: SizingInput) -> RegisterPins:
         lowest = SetPoint("lowest turn", turns[0], least=MIN_FALL)
         raise UnitCurrentError(str(lowest), where=node.name, value=lowest.current, limit=lowest.limit, unit="A")
     return RegisterPins(
-        upper, lower, sizing.calibration.schmitt.solve_gain(currents.i_high), keep, RELEASE * i_unit, turns
-    )
+        **asdict(window), i_gain=sizing.calibration.schmitt.solve_gain(currents.i_high), i_keep=KEEP * i_unit,
+        i_release=RELEASE * i_unit, i_turns=turns,
+    )  # fmt: skip
 
 
 def build_circuit(builder: Builder, node: Register, pins: RegisterPins) -> None:
@@ -265,7 +267,7 @@ def build_circuit(builder: Builder, node: Register, pins: RegisterPins) -> None:
     technology, stem, units = builder.technology, net(node.name), builder.units
     candidate = builder.add_candidate(node, builder.comparator_devices)
     builder.define(sampler(technology), *register_blocks(technology, units, builder.comparator_devices))
-    upper, lower = map(builder.comparator_line, (pins.i_upper, pins.i_lower))
+    upper, lower = window_lines(builder, node, pins)
     keep, gain = builder.bias_line("keep", pins.i_keep), builder.bias_line("gain", pins.i_gain)
     release = builder.bias_line("release", pins.i_release)
     turns = tuple(builder.bias_line("turn", current) for current in pins.i_turns)
@@ -306,12 +308,11 @@ def report_pins(node: Register, pins: RegisterPins, learned: LearnedParameters) 
 def mismatch_effects(node: Register, pins: RegisterPins, circuit: CellDevices) -> Iterator[Effect]:
     """Yield the mismatch effects of a register unit.
 
-    upper, lower: the comparators; turns: M2 of each level - bias diode - M1; levels: M5 - bias diode.
+    Those of its window; turns: M2 of each level - bias diode - M1; levels: M5 - bias diode.
     """
     cell = f"cell_{net(node.name)}"
-    upper, lower, gain, _, _, *turns = circuit.pins
-    yield circuit.comparator_effect("upper", pins.i_upper, instance(f"{cell}.upper"), upper)
-    yield circuit.comparator_effect("lower", pins.i_lower, instance(f"{cell}.lower"), lower)
+    _, _, gain, _, _, *turns = circuit.pins
+    yield from window_effects(node, pins, circuit, cell)
     for k, (pin, current) in enumerate(zip(turns, pins.i_turns, strict=True), start=1):
         block = f"level{k}"
         threshold, compare = circuit.device("threshold", block), circuit.device("compare", block)
@@ -348,4 +349,5 @@ REGISTER = UnitKind[Register, RegisterPins, RegisterFactors](
     updates_in_pulse=True,
     samples_candidate=True,
     has_comparators=True,
+    line_currents=window_currents,
 )

@@ -7,28 +7,26 @@ First-quadrant unit (arXiv 2605.15216): u = max(W x + b, 0), thresholds beta_hi 
 Signed unit of the seed paper (arXiv 2605.11855, eq. 2-5) on one cell: add a common-mode offset c to the candidate and
 to both thresholds, rise = c + beta, fall = c - beta. With c above every beta at which the unit may reset, fall is
 positive there, and rectifying c + h_hat changes no decision: where it is negative, it is below fall.
-beta = |W_b x + b_b| = max(v, 0) + max(-v, 0): two rectifiers per unit.
+A beta that depends on the input: cosim.units.beta.
 
 Its supply current is min(g_push (u + I_w s), g_n I_thresh) + I_w s + I_high s with I_w = i_high(I_width): decision
 branch, feedback and output, see cosim.engines.behavioral.model.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
 
-from cosim.base.errors import MappingError
-from cosim.cells.blocks import BETAS, CELLS
+from cosim.cells.blocks import CELLS
 from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
-from cosim.cells.linear import Term, linear_row
 from cosim.cells.schmitt import DECISION_NODE
-from cosim.network.ir.nodes import MemoryCurrents, Rectifier, ThresholdUnit, Weight
+from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.network.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer, common_mode_offset
+from cosim.technology.calibration import MirrorFit
 from cosim.technology.scale import MIN_WIDTH
+from cosim.units.beta import add_beta, add_moving_line, fit_line, moving_currents, offset_on_cell
 from cosim.units.builder import NETWORK, Builder, net
 from cosim.units.comparator import memory_current
 from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer
@@ -114,26 +112,28 @@ def compute_states(cell: SchmittCell, candidate: Array) -> States:
 def _thresholds(cell: SchmittCell) -> tuple[Array, Array]:
     """Return the upper and lower threshold, (n, time) or scalar, ampere."""
     thresh, width = cell.factors.thresh, cell.factors.width
-    into_thresh, into_width = cell.beta
+    (into_thresh, into_width), mirror = cell.beta, cell.calibration.mirror
     if cell.ideal:
         # Written so that without deviations both are exact: software decides ties as these numbers do.
         i_rise, i_fall, _ = cell.set_points
         rise, fall = i_rise + into_thresh, i_fall - (2 * into_width - into_thresh)
         moved = (thresh - 1) * rise - (width - 1) * (i_rise - i_fall + 2 * into_width)
         return thresh * rise, fall + moved
-    return _measured_thresholds(cell, *_line_currents(cell, cell.beta, (thresh, width)))
+    return _measured_thresholds(cell, *_compared_currents(cell, line_currents(cell.bias, mirror, cell.beta)))
 
 
-def _line_currents(
-    cell: SchmittCell, beta: tuple[Array | np.float64, Array | np.float64], factors: tuple[float, float]
-) -> tuple[Array, Array]:
-    """Return the currents of the threshold and the width line with beta on them: factors times currents, over the
-    trims."""
-    bias, pushed, (thresh, width) = cell.bias, cell.calibration.mirror.pushed, factors
+def line_currents(bias: SchmittBias, mirror: MirrorFit, beta: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the currents of the threshold and the width line of a Schmitt trigger unit, ampere, with beta on them."""
     return (
-        np.asarray(thresh * (bias.i_thresh + pushed(beta[0])) / bias.trim_thresh),
-        np.asarray(width * (bias.i_width + 2 * pushed(beta[1])) / bias.trim_width),
+        np.asarray(bias.i_thresh + mirror.pushed(beta[0])),
+        np.asarray(bias.i_width + 2 * mirror.pushed(beta[1])),
     )
+
+
+def _compared_currents(cell: SchmittCell, lines: Sequence[Array]) -> tuple[Array, Array]:
+    """Return what the cell compares of the currents of its two lines, ampere, with its chip's factors."""
+    bias, factors = cell.bias, cell.factors
+    return factors.thresh * lines[0] / bias.trim_thresh, factors.width * lines[1] / bias.trim_width
 
 
 def _measured_thresholds(cell: SchmittCell, i_thresh: Array, i_width: Array) -> tuple[Array, Array]:
@@ -147,11 +147,11 @@ def switching_thresholds(cell: SchmittCell, lines: Sequence[Array]) -> Switching
 
     lines: threshold and width line of a cell whose thresholds move.
     """
-    bias, factors = cell.bias, cell.factors
-    thresh, width = lines or (np.asarray(bias.i_thresh), np.asarray(bias.i_width))
-    i_thresh, i_width = factors.thresh / bias.trim_thresh * thresh, factors.width / bias.trim_width * width
-    rise, fall = _measured_thresholds(cell, np.asarray(i_thresh), np.asarray(i_width))
-    return SwitchingThresholds((rise / factors.compared,), (fall / factors.compared,))
+    bias, compared = cell.bias, cell.factors.compared
+    rise, fall = _measured_thresholds(
+        cell, *_compared_currents(cell, lines or (np.asarray(bias.i_thresh), np.asarray(bias.i_width)))
+    )
+    return SwitchingThresholds((rise / compared,), (fall / compared,))
 
 
 def stays_on_through_reset(cell: SchmittCell) -> bool:
@@ -181,7 +181,10 @@ def supply_current(cell: SchmittCell, signals: CellSignals) -> Array:
 
     Copies of beta go into the cell's lines.
     """
-    i_thresh, i_width = _line_currents(cell, (signals.beta, signals.beta), (1.0, 1.0))
+    beta = np.asarray(signals.beta)
+    i_thresh, i_width = _compared_currents(
+        replace(cell, factors=SchmittFactors()), line_currents(cell.bias, cell.calibration.mirror, (beta, beta))
+    )
     lines = 3 * cell.calibration.mirror.push * signals.beta  # beta into the threshold (1) and width (2) lines
     state = signals.states > 0
     return (
@@ -210,63 +213,21 @@ def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
 
 def _lower_signed(layer: SignedLayer, placement: LayerPlacement) -> None:
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
-    weight_beta, bias_beta = np.zeros_like(weight), layer.bias_beta
-    if layer.weight_beta is not None:
-        weight_beta, bias_beta = placement.sources.weights_on_currents(layer.weight_beta, layer.bias_beta)
-    tops = placement.largest_signals()
     for i in range(layer.width):
-        name = f"{layer.name}.{i}"
+        name, alpha = f"{layer.name}.{i}", float(layer.alpha[i])
         if layer.weight_beta is None:
-            beta = largest = abs(float(layer.bias_beta[i]))
+            beta = abs(float(layer.bias_beta[i]))
+            offset = float(common_mode_offset(beta))
         else:
             beta = 0.0
-            largest = _largest_beta_at_reset((weight[i], bias[i]), (weight_beta[i], bias_beta[i]), tops)
-        offset, alpha = float(common_mode_offset(largest)), float(layer.alpha[i])
+            offset = offset_on_cell(layer, i, placement)
         node = Schmitt(
             name, layer.name, i, placement.stage, 2 * alpha, -alpha, 2 * alpha, offset + beta, offset - beta, offset
         )
         placement.graph.add(node)
         placement.add_row(name, weight[i], bias[i] + offset, Parameter(layer.name, i))
         if layer.weight_beta is not None:
-            _add_beta(node, weight_beta[i], bias_beta[i], placement)
-
-
-def _add_beta(node: Schmitt, weight: Array, bias: float, placement: LayerPlacement) -> None:
-    """Add both halves of an input-dependent beta, and their edges into the cell."""
-    moved = next((tap.name for tap, w in zip(placement.sources.taps, weight, strict=True) if tap.late and w), None)
-    if moved is not None:
-        raise MappingError(
-            f"{placement.origin}: {node.layer}.weight_beta[{node.index},*] reads {moved} late, which turns while the "
-            "unit decides, and a threshold must not change then; let the threshold read what is not late, or train "
-            "with `beta=fixed`"
-        )
-    for sign, label in ((1.0, "pos"), (-1.0, "neg")):
-        part = f"{node.name}.beta_{label}"
-        placement.graph.add(Rectifier(part, node.layer, node.index))
-        placement.add_row(part, sign * weight, sign * bias, Parameter(node.layer, node.index, "_beta", f" ({label})"))
-        placement.graph.connect(part, node.name, Weight(1.0, f"{node.layer}.beta[{node.index}] ({label})", "beta"))
-
-
-def _largest_beta_at_reset(candidate: tuple[Array, float], beta: tuple[Array, float], tops: Array) -> float:
-    """Return the largest beta at which h_hat <= -beta can happen, over signals in [0, top]: the offset must reach that
-    far.
-
-    candidate, beta: weights and bias of h_hat and of v. beta = |v| with v = W_beta x + b_beta; for each sign of v:
-    maximise |v| subject to |v| + h_hat <= 0. Also beta at x = 0, where the reset in front of frame 0 holds the inputs.
-    """
-    (weight, bias), (weight_beta, bias_beta) = candidate, beta
-    largest = abs(bias_beta)
-    for sign in (1.0, -1.0):
-        v, v_0 = sign * weight_beta, sign * bias_beta
-        found: Any = linprog(
-            -v,
-            A_ub=np.stack([v + weight, -v]),
-            b_ub=[-(v_0 + bias), v_0],
-            bounds=list(zip(np.zeros_like(tops), tops, strict=True)),
-        )
-        if found.status == 0:
-            largest = max(largest, float(v @ found.x + v_0))
-    return largest
+            add_beta(node, layer, placement)
 
 
 def set_points(node: Schmitt, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
@@ -276,9 +237,6 @@ def set_points(node: Schmitt, currents: MemoryCurrents, *, moving: bool) -> tupl
         "hysteresis width", currents.i_rise - currents.i_fall, least=MIN_WIDTH, repair="swap the thresholds"
     )
     return points if moving else (width, *points)
-
-
-_BETAS = np.linspace(0.1, 0.75, 5)  # of the offset: there hysteresis is 18 to 86 % of the rise, as it is calibrated
 
 
 def solve_bias(node: Schmitt, sizing: SizingInput) -> SchmittBias:
@@ -295,29 +253,15 @@ def solve_bias(node: Schmitt, sizing: SizingInput) -> SchmittBias:
         rise, fall = (sizing.arriving_current(current, total_current) for current in (currents.i_rise, currents.i_fall))
         i_thresh, i_width = fit.solve_clocked(rise, fall)
         return SchmittBias(i_thresh, i_width, i_gain)
-    betas = _BETAS * currents.i_fall
-    rises, falls = (
-        np.array([sizing.arriving_current(current, total_current) for current in line])
-        for line in (currents.i_rise + betas, currents.i_fall - betas)
-    )
+    betas, rises, falls = moving_currents(sizing, node)
     threshes, widths = np.array([fit.solve_clocked(*pair) for pair in zip(rises, falls, strict=True)]).T
-    around = max(sizing.total_weight_current(source) for source, _ in sizing.graph.into(node.name, "beta"))
-    pushed = calibration.mirror.pushed([sizing.arriving_current(beta, around, relu=True) for beta in betas])
-    start_width, slope_width = _fit_line(pushed, widths)
+    pushed = calibration.mirror.pushed(betas)
+    start_width, slope_width = fit_line(pushed, widths)
     # The upper threshold moves a little with the width, too: what is left of it where the width is on its line.
     threshes += rises - fit.set_in_frame(fit.i_rise(threshes, start_width + slope_width * pushed))
-    start_thresh, slope_thresh = _fit_line(pushed, threshes)
+    start_thresh, slope_thresh = fit_line(pushed, threshes)
     trim_thresh, trim_width = 1 / slope_thresh, 2 / slope_width
     return SchmittBias(start_thresh * trim_thresh, start_width * trim_width, i_gain, trim_thresh, trim_width)
-
-
-def _fit_line(x: Array, y: Array) -> tuple[float, float]:
-    """Fit by least squares the bias line of the Schmitt trigger, a kind of recurrent unit: start and slope.
-
-    No pin can make the start negative.
-    """
-    slope, start = np.polyfit(x, y, 1)
-    return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
 
 
 WIDTH_PIN = "pin carries the width, upper - lower"
@@ -327,9 +271,9 @@ def build_circuit(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
     """Add a Schmitt trigger unit's circuit: the candidate, the bias lines, the cell, and the lines of its state."""
     stem = net(node.name)
     candidate = builder.add_candidate(node)
-    betas = [source for source, _ in builder.graph.into(node.name, "beta")]
-    if betas:
-        thresh, width = _add_beta_lines(builder, node, bias, betas)
+    if builder.graph.into(node.name, "beta"):
+        thresh = add_moving_line(builder, node, "thresh", (bias.i_thresh, bias.trim_thresh), 1)
+        width = add_moving_line(builder, node, "width", (bias.i_width, bias.trim_width), 2)
     else:
         thresh, width = builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width)
     gain = builder.bias_line("gain", bias.i_gain)
@@ -346,27 +290,6 @@ def build_circuit(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
     if not node.on:
         builder.held[node.name] = (latch, f"x{NETWORK}.xcell_{stem}.{DECISION_NODE}")
     builder.add_state_line(node)
-
-
-def _add_beta_lines(builder: Builder, node: Schmitt, bias: SchmittBias, betas: list[str]) -> tuple[str, str]:
-    """Add threshold and width lines of a unit whose beta moves: pin current plus beta. Both hold in a decision."""
-    stem, lines = net(node.name), list[str]()
-    for purpose, current, trim, copies in (
-        ("thresh", bias.i_thresh, bias.trim_thresh, 1),
-        ("width", bias.i_width, bias.trim_width, 2),
-    ):
-        line = builder.own_line(node.name, purpose, current, trim)
-        origin = f"{node.layer}.beta[{node.index}] x {copies}"
-        terms = [Term(net(source), -copies * builder.units, origin) for source in betas]
-        summary = f"beta into the {purpose} line of {node.name}"
-        row = linear_row(f"{purpose}_row_{stem}", terms, builder.technology, summary)
-        builder.add(row, row.name, (line, "vdd", *row.ports[2:]), BETAS)
-        for index, source in enumerate(betas):
-            device = f"x{NETWORK}.x{row.name}.mw{index}"
-            earlier = builder.weights.get((source, node.name))
-            builder.weights[source, node.name] = f"{earlier} and {device}" if earlier else device
-        lines.append(line)
-    return lines[0], lines[1]
 
 
 def report_pins(node: Schmitt, bias: SchmittBias, learned: LearnedParameters) -> list[PinRow]:
@@ -415,4 +338,5 @@ SCHMITT = UnitKind[Schmitt, SchmittBias, SchmittFactors](
     schematics=lambda node: ("9T cell", "clocked"),
     stays_on_through_reset=stays_on_through_reset,
     samples_candidate=True,
+    line_currents=line_currents,
 )

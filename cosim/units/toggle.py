@@ -21,11 +21,11 @@ from cosim.cells.rectifier import candidate_diode
 from cosim.cells.toggle import toggle
 from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.network.ir.states import States
-from cosim.network.layers import EpsilonLayer, RecurrentLayer
+from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer
+from cosim.units.beta import add_beta
 from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.comparator import (
     clock_pins,
-    comparator_bias,
     comparator_current,
     driver_lines,
     memory_current,
@@ -143,6 +143,8 @@ def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
         )
         placement.graph.add(node)
         placement.add_row(node.name, sign * weight[i], sign * bias[i] + offset, Parameter(layer.name, i))
+        if isinstance(layer, SignedLayer) and layer.weight_beta is not None:
+            add_beta(node, layer, placement, "drive")
 
 
 def _sign_and_steps(low: int, high: int, where: str) -> tuple[int, int]:
@@ -167,7 +169,8 @@ def solve_bias(node: Toggle, sizing: SizingInput) -> TogglePins:
     """Return a toggle unit's comparator threshold as it arrives, and set-points that all ladders and toggles share."""
     currents, fit = sizing.set_points(node), sizing.calibration.schmitt
     shared = ladder_currents(sizing.graph.i_unit)
-    upper = comparator_bias(sizing, node, currents.i_rise)
+    arriving = sizing.arriving_current(currents.i_rise, sizing.total_weight_current(node.name))
+    upper = sizing.calibration.upper.solve(arriving)
     thresholds = fit.solve_clocked(shared.i_rise, shared.i_fall)
     delta = shared.i_retain - shared.i_reset
     return TogglePins(upper, shared.i_reset, delta, *thresholds, fit.solve_gain(currents.i_high))

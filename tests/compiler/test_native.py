@@ -46,7 +46,7 @@ from cosim.verbs.compare.agreement import compare_engines
 I_UNIT = 0.25e-9  # so that every threshold of a random network lies in the calibrated range
 SAMPLES, STEPS = 13, 6
 # Levels on which W step / level and W zero round exactly: weights are on 1/4, a step is alpha / 2 or alpha.
-ALPHAS = {"first": (1.0, 2.0), "signed": (0.5, 1.0)}
+ALPHAS = {"first": (1.0, 2.0), "signed": (0.5, 1.0), "signed_input": (0.5, 1.0)}
 
 
 def with_layers(network, change):
@@ -81,6 +81,8 @@ def one_signed(layer, rng):
     weight, bias = np.abs(layer.weight) + 0.25, np.abs(layer.bias) + 0.125
     top = bias + weight.sum(axis=1)
     between = bias + rng.uniform(0.3, 0.6, layer.width) * (top - bias)
+    if isinstance(layer, SignedLayer) and layer.weight_beta is not None:
+        return replace(layer, weight=sign[:, None] * weight, bias=sign * bias, epsilon=-1.0)
     if isinstance(layer, SignedLayer):
         weight, bias = sign[:, None] * weight, sign * bias
         return replace(layer, weight=weight, bias=bias, bias_beta=between, epsilon=-1.0)
@@ -117,7 +119,7 @@ def ideal(technology, calibration):
 
 
 @pytest.mark.parametrize("hidden", [0, 5])
-@pytest.mark.parametrize("kind", ["first", "signed"])
+@pytest.mark.parametrize("kind", ["first", "signed", "signed_input"])
 @pytest.mark.parametrize("seed", range(4))
 def test_ideal_ladders_equal_the_network(ladders, ideal, kind, seed, hidden):
     """Weights round exactly, so levels and readouts are the reference's, but for float64 sums of 20 terms of 10."""
@@ -142,7 +144,7 @@ def evaluate_ideal(graph, reference, calibration):
     return np.stack(list(trace.states.values()), axis=2)
 
 
-@pytest.mark.parametrize("kind", ["first", "signed"])
+@pytest.mark.parametrize("kind", ["first", "signed", "signed_input"])
 @pytest.mark.parametrize("seed", range(4))
 def test_ideal_toggles_equal_the_network(toggles, ideal, kind, seed):
     network, x = toggles(seed, kind)
@@ -152,12 +154,12 @@ def test_ideal_toggles_equal_the_network(toggles, ideal, kind, seed):
     np.testing.assert_array_equal(states, expected)
     np.testing.assert_allclose(readout, reference.readout, atol=1e-12, rtol=0)
     assert 0.1 < expected.mean() < 0.9
-    unit = network.layers[0].alpha / (1 if kind == "signed" else 2)
+    unit = network.layers[0].alpha / (2 if kind == "first" else 1)
     for node in graph.of(Toggle):
         h = reference.signals[node.layer][:, :, node.index]
         assert len(np.unique(h)) == 2
         assert node.step == pytest.approx(unit[node.index] * (3 if node.index % 2 == 0 else 1))  # 2 alpha, 0 to -alpha
-        assert node.zero == pytest.approx(-network.layers[0].alpha[node.index] if kind == "signed" else 0.0)
+        assert node.zero == pytest.approx(0.0 if kind == "first" else -network.layers[0].alpha[node.index])
 
 
 @pytest.mark.parametrize("headroom", [0, 1, 3])
@@ -225,13 +227,6 @@ def test_level_by_input_is_refused(ladders):
     refused(network, r"model\.pt: layer0 is an alphaCMRU without a grid: .*; train with `levels=8`")
     gridded = with_layers(network, lambda layer: replace(layer, levels=8))
     refused(gridded, r"model\.pt: layer0\.epsilon must be 0 for an alphaCMRU, not 1: a register replaces what it holds")
-
-
-def test_threshold_by_input_is_refused(ladders):
-    network = with_layers(
-        ladders(3, "signed")[0], lambda layer: replace(layer, weight_beta=np.full_like(layer.weight, 0.25))
-    )
-    refused(network, r"model\.pt: layer0 has thresholds that depend on the input, .*; train with `beta=fixed`")
 
 
 @pytest.mark.parametrize("epsilon", [1.0, -1.0])

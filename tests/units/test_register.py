@@ -141,7 +141,6 @@ def test_feedback_goes_on_from_a_state(technology, calibration):
     [
         ({"levels": None}, "layer0 is an alphaCMRU without a grid: .* train with `levels=8`"),
         ({"epsilon": 0.5}, "layer0.epsilon must be 0 for an alphaCMRU, not 0.5"),
-        ({"weight_beta": np.ones((2, 2))}, "layer0 has thresholds that depend on the input, .* `beta=fixed`"),
     ],
 )
 def test_what_no_register_follows_is_refused(change, text):

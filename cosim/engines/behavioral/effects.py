@@ -59,7 +59,7 @@ class Deviations:
     lines_p, lines_n: signal -> what its gate line p or n delivers
     weights: (source, target) -> that weight
     cells: memory -> the factors of its kind of unit
-    betas: (source, memory) -> (into the threshold line, into the width line)
+    betas: (source, memory) -> (into the one line that beta moves, into the other)
     pedestals: memory -> what its state of 0 carries
     symbols: input or memory -> what its line p delivers in its symbol comparator, over the threshold
     """
@@ -187,6 +187,6 @@ def _pedestal(node: Memory, design: Design, roles: Roles) -> Iterator[Effect]:
 def _betas(design: Design, node: Memory) -> Iterator[Effect]:
     stem = net(node.name)
     for index, (source, _) in enumerate(design.graph.into(node.name, "beta")):
-        for place, purpose in enumerate(("thresh", "width")):
+        for place, purpose in enumerate(unit_of(node).moving_lines):
             device = (weight_device(f"{purpose}_row_{stem}", index), 1)
             yield effect("betas", (source, node.name), design.i_unit, device, place=place)

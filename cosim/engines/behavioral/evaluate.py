@@ -139,6 +139,21 @@ def cell_of(
     return CellEquations(node, currents, graph.biases[node.name], factors, calibration, ideal, beta)
 
 
+def threshold_lines(
+    graph: Sized, node: Memory, trace: BehavioralTrace, calibration: Calibration
+) -> tuple[Array, Array] | tuple[()]:
+    """Return the currents of a memory's two threshold lines in a behavioral run, ampere, where beta flows into them.
+
+    It is empty where none does.
+    """
+    betas = [trace.currents[source] for source, _ in graph.into(node.name, "beta")]
+    if not betas:
+        return ()
+    total, currents = sum(betas, np.zeros(betas[0].shape)), unit_of(node).line_currents
+    assert currents is not None, f"beta flows into {node.name}, which has no lines for it"
+    return currents(graph.biases[node.name], calibration.mirror, (total, total))
+
+
 def unreset_cells(graph: Sized, calibration: Calibration, deviations: Deviations) -> tuple[str, ...]:
     """Return the 9T cells that by the behavioral equations stay on at a candidate of 0.
 
@@ -322,17 +337,16 @@ class _Engine:
         )
 
     def betas(self, node: Memory) -> tuple[Array, Array]:
-        """Return the sum of a behavioral memory's beta edges as it arrives in the threshold line, and in the width
-        line, ampere.
+        """Return the sum of a behavioral memory's beta edges as it arrives in either line that it moves, ampere.
 
         A memory with rate edges has their sum in place of the first.
         """
-        thresh: Array = np.zeros(())
-        width: Array = np.zeros(())
+        first: Array = np.zeros(())
+        second: Array = np.zeros(())
         for source, _ in self.graph.into(node.name, "beta"):
-            into_thresh, into_width = self.deviations.betas.get((source, node.name), (1.0, 1.0))
+            into_first, into_second = self.deviations.betas.get((source, node.name), (1.0, 1.0))
             arriving = self.currents[source] * self.deviations.lines_p.get(source, 1.0)
-            thresh, width = thresh + arriving * into_thresh, width + arriving * into_width
+            first, second = first + arriving * into_first, second + arriving * into_second
         for source, _ in self.graph.into(node.name, "rate"):
-            thresh = thresh + self.currents[source]
-        return thresh, width
+            first = first + self.currents[source]
+        return first, second

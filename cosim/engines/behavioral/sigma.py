@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
-from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of
+from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of, threshold_lines
 from cosim.engines.behavioral.noise import Candidates, Cells, apertures, gate_lag, noise_model
 from cosim.network.ir.nodes import Memory, Rectifier, ThresholdUnit
 from cosim.network.late import later
@@ -20,7 +20,6 @@ from cosim.technology.noise import NoiseFit
 from cosim.technology.scale import I_UNIT
 from cosim.technology.types import Technology
 from cosim.units.kind import SwitchingThresholds
-from cosim.units.schmitt import SchmittBias
 from cosim.units.table import unit_of
 from cosim.variation.noise import NoiseSimulation
 from cosim.variation.sigma import (
@@ -124,7 +123,8 @@ class _Study:
         noise = self.noisy.decided(node, candidate, frozen)
         row, u = self.row(node.name), candidate / unit
         cell = cell_of(self.graph, node, self.design.calibration)
-        thresholds = unit_of(node).switching_thresholds(cell, self.lines(node))
+        lines = threshold_lines(self.graph, node, self.trace, self.design.calibration)
+        thresholds = unit_of(node).switching_thresholds(cell, lines)
         distance, edge, rise = (one / unit for one in self.nearest(node, candidate, thresholds))
         left = SigmaParts(self.graph.units, left_by(self.design.technology.name, remembers=not thresholds.own_devices))
         parts = [
@@ -144,18 +144,6 @@ class _Study:
         every = (edge,) if thresholds.own_devices else (*thresholds.while_off, *thresholds.while_on)
         rise = np.max([np.broadcast_to(one, candidate.shape) for one in every], axis=0)
         return np.where(was_on, on, off), edge, rise
-
-    def lines(self, node: ThresholdUnit) -> tuple[Array, ...]:
-        """Return the threshold and width currents of a cell in a behavioral run, ampere, where beta flows into them.
-
-        It is empty where none does.
-        """
-        betas = [self.trace.currents[source] for source, _ in self.graph.into(node.name, "beta")]
-        if not betas:
-            return ()
-        bias, push = self.graph.bias(node.name, SchmittBias), self.design.calibration.mirror.push
-        total = push * sum(betas, np.zeros(betas[0].shape))
-        return bias.i_thresh + total, bias.i_width + 2 * total
 
     def row(self, name: str) -> WeightedRows:
         """Return the row that a node adds up in a behavioral trace: weights, inputs and the states among them, over the

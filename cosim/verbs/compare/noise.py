@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Design
-from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of
+from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of, threshold_lines
 from cosim.engines.behavioral.model import run_behavioral, run_noisy
 from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Inference, Outcome, Run
@@ -180,22 +180,11 @@ def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[A
             distances.append(np.full(candidate.shape, np.inf))
             continue
         cell = cell_of(graph, node, design.calibration, fixed.cells.get(name))
-        thresholds = unit_of(node).switching_thresholds(cell, _threshold_lines(design, node, trace))
+        thresholds = unit_of(node).switching_thresholds(cell, threshold_lines(graph, node, trace, design.calibration))
         off, on = (_nearest(candidate, few) for few in (thresholds.while_off, thresholds.while_on))
         distances.append(np.where(later(trace.states[name], 1, node.start) > 0, on, off) / trace.sigmas[name])
     sigmas = [trace.sigmas[name] for name in design.assembly.decisions]
     return np.stack(distances, axis=2), np.stack(sigmas, axis=2)
-
-
-def _threshold_lines(design: Design, node: ThresholdUnit, trace: BehavioralTrace) -> Sequence[Array]:
-    """Return for `cosim compare --noise` the currents of the threshold and the width line, where beta flows into them,
-    ampere."""
-    betas = [trace.currents[source] for source, _ in design.graph.into(node.name, "beta")]
-    if not betas:
-        return ()
-    bias, push = design.graph.biases[node.name], design.calibration.mirror.push
-    total = push * sum(betas, np.zeros(betas[0].shape))
-    return getattr(bias, "i_thresh") + total, getattr(bias, "i_width") + 2 * total  # noqa: B009 - of its kind of unit
 
 
 def _nearest(candidate: Array, thresholds: Sequence[Array]) -> Array:

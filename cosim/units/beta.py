@@ -1,0 +1,154 @@
+"""Thresholds that depend on the input: beta = |W_beta x + b_beta| of signed units (arXiv 2605.11855, eq. 3).
+
+beta = max(v, 0) + max(-v, 0) with v = W_beta x + b_beta: two rectifiers a unit, whose currents arrive where the unit
+compares. Candidate and thresholds ride on a common-mode offset c: set at c + h_hat >= c + beta, reset at
+c + h_hat <= c - beta.
+
+    9T cell       a line each for I_thresh and I_width: beta is pushed into the first once, into the second twice
+    comparators   a line each: beta is pushed into the upper one's, and pulled out of the lower one's by a mirror, which
+                  has a current of its own as well: what falls to 0 returns late
+    toggle        it has an upper threshold alone, so beta is a part of its candidate, with weights of -1
+
+A line's diode is drawn longer or shorter, so that beta arrives with the slope that the compared current has.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
+
+from cosim.base.errors import MappingError
+from cosim.cells.blocks import BETAS
+from cosim.cells.linear import Term, linear_row
+from cosim.network.ir.nodes import Memory, Rectifier, ThresholdUnit, Weight
+from cosim.network.layers import SignedLayer, common_mode_offset
+from cosim.network.types import Array
+from cosim.units.builder import NETWORK, Builder, net
+from cosim.units.placement import LayerPlacement, Parameter
+from cosim.units.sizing import SizingInput
+
+BETAS_OF_OFFSET = np.linspace(0.1, 0.75, 5)  # where hysteresis of a 9T cell is 18 to 86 % of the rise, as calibrated
+
+
+def offset_on_cell(layer: SignedLayer, index: int, placement: LayerPlacement) -> float:
+    """Return the common-mode offset of a 9T cell whose beta depends on the input, in units.
+
+    It reaches the largest beta at which h_hat <= -beta can happen. For each sign of v: maximise |v| subject to
+    |v| + h_hat <= 0. Also beta at x = 0, where the reset in front of frame 0 holds the inputs. Where beta is larger,
+    the lower threshold is below 0, and no candidate is.
+    """
+    (weight, bias), (weight_beta, bias_beta), tops = _drives(layer, index, placement)
+    largest = abs(bias_beta)
+    for sign in (1.0, -1.0):
+        v, v_0 = sign * weight_beta, sign * bias_beta
+        constraints = np.stack([v + weight, -v]), [-(v_0 + bias), v_0]
+        found = _largest(v, constraints, [(0.0, float(top)) for top in tops])
+        largest = max(largest, -np.inf if found is None else found + v_0)
+    return float(common_mode_offset(largest))
+
+
+def offset_on_comparators(layer: SignedLayer, index: int, placement: LayerPlacement) -> float:
+    """Return the common-mode offset of a unit behind comparators whose beta depends on the input, in units.
+
+    A lower threshold of 0 or less is a line without current, which a candidate without one must not meet. So the offset
+    exceeds the lesser of beta and -h_hat for every input: maximise t subject to t <= |v| and t <= -h_hat.
+    """
+    (weight, bias), (weight_beta, bias_beta), tops = _drives(layer, index, placement)
+    largest = 0.0
+    for sign in (1.0, -1.0):
+        v, v_0 = sign * weight_beta, sign * bias_beta
+        constraints = np.stack([np.append(-v, 1.0), np.append(weight, 1.0)]), [v_0, -bias]
+        ends = [*((0.0, float(top)) for top in tops), (0.0, None)]
+        largest = max(largest, _largest(np.append(np.zeros_like(v), 1.0), constraints, ends) or 0.0)
+    return float(common_mode_offset(largest))
+
+
+def _drives(
+    layer: SignedLayer, index: int, placement: LayerPlacement
+) -> tuple[tuple[Array, float], tuple[Array, float], Array]:
+    """Return weights and bias of a unit's h_hat and of its v, and the largest value of each signal that they read.
+
+    The least value of a signal is 0.
+    """
+    assert layer.weight_beta is not None
+    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+    weight_beta, bias_beta = placement.sources.weights_on_currents(layer.weight_beta, layer.bias_beta)
+    tops = placement.largest_signals()
+    return (weight[index], float(bias[index])), (weight_beta[index], float(bias_beta[index])), tops
+
+
+def _largest(
+    gain: Array, constraints: tuple[Array, list[float]], ends: Sequence[tuple[float, float | None]]
+) -> float | None:
+    """Return the largest gain x within the ends of x at which A x <= b, of a unit's signals; None where there is none.
+
+    constraints: A and b.
+    """
+    found: Any = linprog(-gain, A_ub=constraints[0], b_ub=constraints[1], bounds=ends)
+    return float(gain @ found.x) if found.status == 0 else None
+
+
+def add_beta(
+    node: Memory, layer: SignedLayer, placement: LayerPlacement, role: Literal["beta", "drive"] = "beta"
+) -> None:
+    """Add both halves of a unit's input-dependent beta, and their edges into it; `drive`: into its candidate, by -1."""
+    _, (weight, bias), _ = _drives(layer, node.index, placement)
+    moved = next((tap.name for tap, w in zip(placement.sources.taps, weight, strict=True) if tap.late and w), None)
+    if moved is not None:
+        raise MappingError(
+            f"{placement.origin}: {node.layer}.weight_beta[{node.index},*] reads {moved} late, which turns while the "
+            "unit decides, and a threshold must not change then; let the threshold read what is not late, or train "
+            "with `beta=fixed`"
+        )
+    for sign, label in ((1.0, "pos"), (-1.0, "neg")):
+        part = f"{node.name}.beta_{label}"
+        placement.graph.add(Rectifier(part, node.layer, node.index))
+        placement.add_row(part, sign * weight, sign * bias, Parameter(node.layer, node.index, "_beta", f" ({label})"))
+        target, origin = 1.0 if role == "beta" else -1.0, f"{node.layer}.beta[{node.index}] ({label})"
+        placement.graph.connect(part, node.name, Weight(target, origin, role))
+
+
+def moving_currents(sizing: SizingInput, node: ThresholdUnit) -> tuple[Array, Array, Array]:
+    """Return betas over the range of a unit, as its rectifiers carry them, and both thresholds there as candidates.
+
+    All in ampere, (5,) each.
+    """
+    currents, around = sizing.set_points(node), sizing.total_weight_current(node.name)
+    betas = BETAS_OF_OFFSET * currents.i_fall
+    rises, falls = (
+        np.array([sizing.arriving_current(current, around) for current in line])
+        for line in (currents.i_rise + betas, currents.i_fall - betas)
+    )
+    most = max(sizing.total_weight_current(source) for source, _ in sizing.graph.into(node.name, "beta"))
+    arriving = np.array([sizing.arriving_current(beta, most, relu=True) for beta in betas])
+    return arriving, rises, falls
+
+
+def fit_line(x: Array, y: Array) -> tuple[float, float]:
+    """Fit by least squares the current of a line against that of a unit's beta: start and slope; start is not
+    negative."""
+    slope, start = np.polyfit(x, y, 1)
+    return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
+
+
+def add_moving_line(
+    builder: Builder, node: Memory, purpose: str, bias: tuple[float, float], copies: int = 1, m: int = 1
+) -> str:
+    """Add a line of a unit into which beta is pushed, and return its net.
+
+    bias: current of its pin, ampere, and what its diode carries over what its gates take; copies: of beta; m: devices
+    of its diode in parallel.
+    """
+    stem, betas = net(node.name), [source for source, _ in builder.graph.into(node.name, "beta")]
+    line = builder.own_line(node.name, purpose, *bias, m=m)
+    origin = f"{node.layer}.beta[{node.index}] x {copies}"
+    terms = [Term(net(source), -copies * builder.units, origin) for source in betas]
+    summary = f"beta into the {purpose} line of {node.name}"
+    row = linear_row(f"{purpose}_row_{stem}", terms, builder.technology, summary)
+    builder.add(row, row.name, (line, "vdd", *row.ports[2:]), BETAS)
+    for index, source in enumerate(betas):
+        device = f"x{NETWORK}.x{row.name}.mw{index}"
+        earlier = builder.weights.get((source, node.name))
+        builder.weights[source, node.name] = f"{earlier} and {device}" if earlier else device
+    return line
