@@ -28,11 +28,11 @@ KINDS = ("ladder", "counter", "toggle", "register")
 def moving(kind, **fields):
     """Two units of inputs x, y, w with beta = |x - y + 1/8| and |x/2 + y/4|, and candidates that cross both sides.
 
-    A toggle's candidates are never below -beta: it turns by updates of one sign.
+    A toggle's candidates are never negative: it turns by updates of one sign.
     """
     weight, bias = np.array([[0.5, -0.25, 2.0], [-1.0, 0.25, 2.25]]), np.array([-1.0, -0.625])
     if kind == "toggle":
-        weight, bias = np.abs(weight), np.array([-0.125, 0.125])
+        weight, bias = np.abs(weight), np.array([0.0, 0.125])
     layer = SignedLayer(
         "layer0", ("input",), weight, bias, np.array([0.125, 0.0]), np.ones(2),
         weight_beta=np.array([[1.0, -1.0, 0.0], [0.5, 0.25, 0.0]]), epsilon=-1.0 if kind == "toggle" else 1.0,
@@ -159,7 +159,7 @@ def test_a_threshold_that_reads_late_is_refused(kind):
 @pytest.mark.parametrize("devices", [1, 4])
 @pytest.mark.parametrize("kind", KINDS)
 def test_transistors_decide_as_the_software_does(batch, kind, devices, technology, calibration):
-    """Every state of 6 samples; and the margins are those of the equations within 3 % of a threshold."""
+    """Every state of 6 samples, with one device in each comparator and with four in parallel."""
     design, x = compiled(kind, technology, calibration, comparator_devices=devices), inputs(6, seed=2)
     test_set = TestSet(x, np.zeros(6, dtype=np.int64), np.full(6, FRAMES), np.arange(6))
     outcomes = simulate_samples(design, test_set, Run(engine="batch"))

@@ -268,12 +268,12 @@ def test_a_chip_has_factors_of_all_levels(design, technology):
 
 
 def test_transistors(technology):
-    """A level 14; in front 3 of the sampler, 4 of the window, 3 of the local line and `upb`, 6 of `write` and `writeb`,
-    2 that switch the value, 1 output diode."""
+    """A level 14; in front 3 of the sampler, 4 of the window, 4 of the local line and `upb`, 4 of `keepsb` and `stays`,
+    6 of `write` and `writeb`, 2 that switch the value, 1 output diode."""
     assert sum(isinstance(element, Mos) for element in level(technology, 8, on=False).elements) == 14
     top = register(technology, 8, LEVELS, 2)
     own = [element for element in top.elements if isinstance(element, Mos)]
-    assert len(own) == 3 + 1 + 4 + 2 + 2 + 1
+    assert len(own) == 4 + 4 + 6 + 2 + 1
     kinds = [element.subcircuit for element in top.elements if not isinstance(element, Mos)]
     assert kinds.count(LEVEL_ON) == 2
     assert kinds.count(LEVEL_OFF) == LEVELS - 2
@@ -314,6 +314,29 @@ def test_transistors_store_what_the_software_stores(batch, design):
         sum(behavioral_power(design, run_behavioral(design, x)).values()).mean(),
         rtol=0.01,
     )
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("side", [1, -1])
+def test_both_comparators_decide_where_they_are_calibrated(batch, side, technology, calibration):
+    """Candidates 4 pA inside and outside of either threshold of the window, 0.75 and 0.25 nA. The fits are read to 1 pA
+    (`comparator_steps` of the calibration). A pMOS on the lower comparator turned at 3 % more, 8 pA."""
+    layer = SignedLayer(
+        "layer0", ("input",), np.array([[2.0, 0.0]]), np.array([-1.0]), np.array([0.25]), np.array([-1.0]),
+        weight_alpha=np.array([[0.0, 2.0]]), levels=LEVELS,
+    )  # fmt: skip
+    readout = Readout(("layer0",), np.eye(1), np.zeros(1), "last")
+    network = check_network(Network(InputEncoding(np.zeros(2), np.ones(2)), (layer,), readout, weight_grid=1 / 8))
+    design = compile_network(network, technology, calibration)
+    inside, outside = (0.25 + step for step in (-0.004, 0.004))
+    h = np.array([[1.0, 0.0, side * inside], [1.0, 0.0, side * outside]])
+    x = np.stack([(h + 1) / 2, np.where(h == 1.0, 0.9, 0.5)], axis=2)
+    wanted = software_states(design.graph, run_reference(network, x))[:, :, 0]
+    np.testing.assert_array_equal(wanted, [[7, 7, 7], [7, 7, 4]])
+    outcomes = simulate_samples(
+        design, TestSet(x, np.zeros(2, np.int64), np.full(2, 3), np.arange(2)), Run(engine="batch")
+    )
+    np.testing.assert_array_equal(np.stack([outcome.states for outcome in outcomes])[:, :, 0], wanted)
 
 
 @pytest.mark.ngspice

@@ -145,7 +145,6 @@ def test_refusals_come_before_the_work(tmp_path: Path) -> None:
     [
         (("--epsilon", 0.5), r"layer1\.epsilon must be 0 .* not 0\.5: .* \(cosim train --epsilon anneal\)"),
         (("--unit", "signed", "--cell", "alphacmru"), r"layer1 is an alphaCMRU without a grid: .* --cell cmru or bmru"),
-        (("--unit", "signed", "--epsilon", 1, "--beta", "input"), "layer1 has thresholds .* train with --beta fixed"),
         (("--epsilon", 1, "--layers", 4, "--range-max", 2), "layer1 has epsilon 1 .* use at most 3 layers in a row"),
     ],
 )
