@@ -249,7 +249,7 @@ def solve_bias(node: Register, sizing: SizingInput) -> RegisterPins:
     source = sizing.graph.into(node.name, "value")[0][0]
     total_current = sizing.total_weight_current(source)
     fit = level_fit(sizing.calibration)
-    turns = tuple(fit.solve(sizing.arriving_current(turn * i_unit, total_current)) for turn in node.turns)
+    turns = tuple(fit.solve(sizing.arriving_current(turn * i_unit, total_current, relu=True)) for turn in node.turns)
     if turns[0] < MIN_FALL:
         lowest = SetPoint("lowest turn", turns[0], least=MIN_FALL)
         raise UnitCurrentError(str(lowest), where=node.name, value=lowest.current, limit=lowest.limit, unit="A")
