@@ -7,8 +7,9 @@ from functools import lru_cache
 from cosim.circuit.elements import Circuit, Element, Mos
 from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.effects import Deviations, chip_deviations, effects_of
+from cosim.network.ir.nodes import Memory
 from cosim.technology.conditions import at
-from cosim.units.schmitt import SchmittFactors
+from cosim.units.table import unit_of
 from cosim.variation.draws import Chip
 
 Drawn = Mapping[str, tuple[float, float]]  # transistor -> its threshold shift in V and its current factor
@@ -31,10 +32,11 @@ def deviations_of(design: Design, condition: Condition, chip: Chip | None) -> De
     drawn = Deviations() if chip is None else _drawn(design, chip, condition.technology.celsius)
     if not condition.pins:
         return drawn
-    cells = {
-        cell: _trimmed(drawn.cells.get(cell, SchmittFactors()), [condition.pins.get(pin, 1.0) for pin in pins])
-        for cell, pins in design.assembly.cell_bias.items()
-    }
+    cells = dict(drawn.cells)
+    for node in design.graph.memories:
+        cell, pins = node.name, design.assembly.cell_bias[node.name]
+        factors = cells.get(cell, unit_of(node).factors_type())
+        cells[cell] = _trimmed(node, factors, [condition.pins.get(pin, 1.0) for pin in pins])
     return replace(drawn, cells=cells)
 
 
@@ -43,10 +45,18 @@ def _drawn(design: Design, chip: Chip, celsius: float) -> Deviations:
     return chip_deviations(effects_of(design), chip, at(design.technology, celsius=celsius))
 
 
-def _trimmed(factors: object, pins: list[float]) -> SchmittFactors:
-    assert isinstance(factors, SchmittFactors), "trimming is for 9T cells"
-    thresh, width, gain = pins
-    return replace(factors, thresh=factors.thresh * thresh, width=factors.width * width, level=gain * factors.level)
+def _trimmed(node: Memory, factors: object, pins: list[float]) -> object:
+    """Return a unit's factors, those of levels one by one, with its bias pins at `pins` times their currents."""
+    found: dict[str, float | tuple[float, ...]] = {}
+    for place, name in unit_of(node).trimmed:
+        value: float | tuple[float, ...] = getattr(factors, name)
+        factor = pins[place]
+        if isinstance(value, tuple):
+            value = value or (1.0,) * node.most
+            found[name] = tuple(one * factor for one in value)
+        else:
+            found[name] = value * factor
+    return replace(factors, **found)  # pyright: ignore[reportArgumentType, reportUnknownVariableType] - a kind's record
 
 
 def drawn_values(chip: Chip) -> Drawn:

@@ -268,6 +268,7 @@ COUNTER = UnitKind[Counter, CounterPins, WindowFactors](
     updates_in_pulse=True,
     check_timing=check_timing,
     samples_candidate=True,
+    trimmed=((0, "upper"), (1, "lower")),
     has_comparators=True,
     line_currents=window_currents,
 )

@@ -210,6 +210,8 @@ class UnitKind(Generic[N, B, F]):
     updates_in_pulse: whether its state changes in a pulse after the decision; has_time_constant: whether it is a slow
     one, with `tau`; samples_candidate: whether a sample gate freezes its candidate, whose noise is then known.
     has_comparators: whether comparators decide about its candidate, which may have several devices in parallel.
+    trimmed: (place of a bias pin among those of its cell, field of a chip's factors that scales with its current), in
+    the order upper threshold, lower threshold or width, level; empty for a unit that is not trimmed.
     """
 
     node_type: type[N]
@@ -236,6 +238,7 @@ class UnitKind(Generic[N, B, F]):
     has_time_constant: bool = False
     samples_candidate: bool = False
     has_comparators: bool = False
+    trimmed: tuple[tuple[int, str], ...] = ()
     check_timing: Callable[[float, float, float, Calibration, str], None] = _accept_any_timing
 
     @property

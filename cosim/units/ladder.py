@@ -374,6 +374,7 @@ LADDER = UnitKind[Ladder, LadderPins, WindowFactors](
     has_time_constant=True,
     check_timing=check_timing,
     samples_candidate=True,
+    trimmed=((0, "upper"), (1, "lower"), (2, "levels")),
     has_comparators=True,
     line_currents=window_currents,
 )

@@ -348,6 +348,7 @@ REGISTER = UnitKind[Register, RegisterPins, RegisterFactors](
     schematics=lambda node: ("register", "level"),
     updates_in_pulse=True,
     samples_candidate=True,
+    trimmed=((0, "upper"), (1, "lower"), (2, "levels")),
     has_comparators=True,
     line_currents=window_currents,
 )

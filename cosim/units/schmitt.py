@@ -142,6 +142,14 @@ def _measured_thresholds(cell: SchmittCell, i_thresh: Array, i_width: Array) -> 
     return fit.set_in_frame(fit.i_rise(i_thresh, i_width)), fit.reset_in_frame(fit.i_fall(i_thresh, i_width))
 
 
+def static_thresholds(cell: SchmittCell) -> tuple[float, float]:
+    """Return the thresholds of a Schmitt trigger unit for slow ramps of its candidate, ampere."""
+    fit, bias = cell.calibration.schmitt, cell.bias
+    i_thresh, i_width = _compared_currents(cell, (np.asarray(bias.i_thresh), np.asarray(bias.i_width)))
+    rise, fall = fit.i_rise(i_thresh, i_width), fit.i_fall(i_thresh, i_width)
+    return float(rise) / cell.factors.compared, float(fall) / cell.factors.compared
+
+
 def switching_thresholds(cell: SchmittCell, lines: Sequence[Array]) -> SwitchingThresholds:
     """Return upper and lower threshold of a Schmitt trigger unit.
 
@@ -338,5 +346,6 @@ SCHMITT = UnitKind[Schmitt, SchmittBias, SchmittFactors](
     schematics=lambda node: ("9T cell", "clocked"),
     stays_on_through_reset=stays_on_through_reset,
     samples_candidate=True,
+    trimmed=((0, "thresh"), (1, "width"), (2, "level")),
     line_currents=line_currents,
 )

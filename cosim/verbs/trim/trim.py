@@ -1,12 +1,13 @@
 """Trimming: what a converter of B bits at each bias pin can take back of a chip's mismatch.
 
-A cell's thresholds and level are measured on the chip, not known from its draws: a slow candidate ramp up and down, and
+A unit's thresholds and level are measured on the chip, not known from its draws: a slow candidate ramp up and down, and
 the level beside it. Each pin then carries (1 + R c / 2^(B-1)) times its current, with the code c in -2^(B-1) ...
 2^(B-1) - 1 that brings what was measured nearest to what the compiler asked for:
 
-    threshold pin    rise (1 + d) -> rise asked                      rise, fall: measured, in candidate current
-    width pin        rise (1 + d_thresh) - (rise - fall) (1 + d) -> fall asked
-    gain pin         level (1 + d) -> level asked
+    threshold pin            rise (1 + d) -> rise asked              rise, fall: measured, in candidate current
+    width pin, 9T cell       rise (1 + d_thresh) - (rise - fall) (1 + d) -> fall asked
+    pin of the lower one     fall (1 + d) -> fall asked              of two comparators
+    gain pin                 level (1 + d) -> level asked            of a ladder or register: the sum of its levels
 
 R is three standard deviations of what is measured. A pin that several cells share takes the code of the smallest sum
 of squared relative errors over them.
@@ -22,16 +23,20 @@ from cosim.base.errors import InputError, SimulationError
 from cosim.circuit.elements import Circuit
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.effects import Key, effects_of
+from cosim.engines.behavioral.evaluate import cell_of
 from cosim.engines.chip import deviations_of, drawn_values, standing, vary
 from cosim.engines.table import simulator_beside
+from cosim.network.ir.nodes import Memory, ThresholdUnit
 from cosim.units.builder import instance, net
 from cosim.units.kind import Array
-from cosim.units.schmitt import Schmitt, SchmittBias, SchmittFactors
+from cosim.units.schmitt import Schmitt, SchmittBias, static_thresholds
+from cosim.units.table import unit_of
 from cosim.variation.draws import Chip
 from cosim.verbs.calibrate.measure import measure_schmitt
 from cosim.verbs.montecarlo.trial import Trial
 
 SIGMAS = 3.0
+_BESIDE = ("compared", "compared", "lines_p")  # what is measured with what a pin's current makes
 
 
 @dataclass(frozen=True)
@@ -43,44 +48,46 @@ class CellPoints:
     level: float
 
 
-def check_trimmable(design: Design, origin: str) -> None:
-    """Raise InputError for a network whose cells are not all 9T cells of constant thresholds."""
-    cells = list(design.graph.of(Schmitt))
-    if other := next((name for name in design.assembly.decisions if name not in {cell.name for cell in cells}), None):
-        raise InputError(
-            f"{origin}: trim is for networks of 9T cells alone, and {other} is none; `cosim montecarlo` says "
-            "how many chips work as they are"
-        )
+def check_trimmable(design: Design, engine: str, origin: str) -> None:
+    """Raise InputError for a network of which a unit is not trimmed, or not with this engine."""
+    for node in design.graph.memories:
+        if not unit_of(node).trimmed:
+            raise InputError(
+                f"{origin}: trim is for 9T cells, ladders, counters and registers, and {node.name} is none; "
+                "`cosim montecarlo` says how many chips work as they are"
+            )
+        if design.graph.into(node.name, "beta"):
+            raise InputError(f"{origin}: trim is for constant thresholds; those of {node.name} depend on its input")
+        if engine != "behavioral" and not isinstance(node, Schmitt):
+            raise InputError(
+                f"{origin}: trim measures 9T cells in a simulator, and {node.name} is none; use --engine behavioral, "
+                "whose equations measure each unit"
+            )
     if design.assembly.around.feeds:
         raise InputError(f"{origin}: trim sets sources at the bias pins; leave bias out of --with")
-    for cell in cells:
-        if design.graph.into(cell.name, "beta"):
-            raise InputError(f"{origin}: trim is for constant thresholds; those of {cell.name} depend on its input")
 
 
 def measure_behavioral(trial: Trial, chip: Chip, *, in_frame: bool = False) -> dict[str, CellPoints]:
-    """Compute for `cosim trim` the thresholds and level of every cell of a chip by the behavioral model.
+    """Compute for `cosim trim` the thresholds and level of every unit of a chip by the behavioral model.
 
-    Returns cell -> ampere.
+    Returns unit -> ampere.
 
-    Thresholds are those of slow ramps or, with `in_frame`, those of the clocked cell within a frame, which the compiler
-    was asked for.
+    Thresholds of a 9T cell are those of slow ramps or, with `in_frame`, those of the clocked cell within a frame, which
+    the compiler was asked for; those of comparators are always within a frame.
     """
     design = trial.design
-    fit, deviations = design.calibration.schmitt, deviations_of(design, standing(design, trial.condition, chip), chip)
-    points = {}
-    for cell in design.graph.of(Schmitt):
-        bias, factors = design.graph.bias(cell.name, SchmittBias), deviations.cells.get(cell.name, SchmittFactors())
-        assert isinstance(factors, SchmittFactors)
-        i_thresh, i_width = np.float64(bias.i_thresh * factors.thresh), np.float64(bias.i_width * factors.width)
-        rise, fall = fit.i_rise(i_thresh, i_width), fit.i_fall(i_thresh, i_width)
-        if in_frame:
-            rise, fall = fit.set_in_frame(rise), fit.reset_in_frame(fall)
-        points[cell.name] = CellPoints(
-            float(rise) / factors.compared,
-            float(fall) / factors.compared,
-            float(fit.i_high(np.float64(bias.i_gain))) * factors.level * deviations.lines_p.get(cell.name, 1.0),
-        )
+    deviations = deviations_of(design, standing(design, trial.condition, chip), chip)
+    points: dict[str, CellPoints] = {}
+    for node in design.graph.of(ThresholdUnit):
+        cell = cell_of(design.graph, node, design.calibration, deviations.cells.get(node.name))
+        if isinstance(node, Schmitt) and not in_frame:
+            rise, fall = static_thresholds(cell)
+        else:
+            found = unit_of(node).switching_thresholds(cell, ())
+            rise, fall = (found.while_off[0], found.while_on[-1])
+        level = unit_of(node).output_current(cell, np.array([[node.most]], dtype=np.int16))
+        line = deviations.lines_p.get(node.name, 1.0)
+        points[node.name] = CellPoints(float(rise), float(fall), float(level[0, 0]) * line)
     return points
 
 
@@ -135,8 +142,8 @@ def _places(circuit: Circuit, cell: str) -> dict[str, str]:
 
 
 def trim_ranges(trial: Trial) -> tuple[float, float, float]:
-    """Compute for `cosim trim` the relative ranges R of threshold, width and gain pins: SIGMAS standard deviations of
-    what is measured there."""
+    """Compute for `cosim trim` the relative ranges R of upper threshold pins, of lower threshold or width pins, and of
+    gain pins: SIGMAS standard deviations of what is measured there, for a level of several that of one."""
     sigmas = {device.name: (device.sigma_vt, device.sigma_beta) for device in trial.devices}
     thermal = trial.technology.thermal_voltage
     totals: dict[str, dict[Key, float]] = defaultdict(dict)
@@ -145,12 +152,13 @@ def trim_ranges(trial: Trial) -> tuple[float, float, float]:
             (sigmas[device][0] / (slope * thermal)) ** 2 + sigmas[device][1] ** 2
             for (device, _), slope in zip(effect.devices, effect.slopes, strict=True)
         )
-    cells = list(totals["thresh"])
-    thresh, width, gain = (
-        max(sum(totals[field][cell] for field in fields) for cell in cells)
-        for fields in (("thresh", "compared"), ("width", "compared"), ("level", "lines_p"))
-    )
-    return SIGMAS * thresh**0.5, SIGMAS * width**0.5, SIGMAS * gain**0.5
+    found = np.zeros(3)
+    for node in trial.design.graph.memories:
+        for which, ((_, field), beside) in enumerate(zip(unit_of(node).trimmed, _BESIDE, strict=False)):
+            total = totals[field][node.name] + totals[beside].get(node.name, 0.0)
+            found[which] = max(found[which], total)
+    thresh, width, gain = (SIGMAS * np.sqrt(found)).tolist()
+    return thresh, width, gain
 
 
 def trim_codes(
@@ -162,32 +170,42 @@ def trim_codes(
 ) -> dict[str, float]:
     """Return for `cosim trim` the factor of every bias pin of the measured cells: those of the best codes of converters
     of `bits` bits."""
-    thresh_pins, width_pins, gain_pins = (_cells_of(design, place) for place in range(3))
     steps = np.arange(-(2 ** (bits - 1)), 2 ** (bits - 1)) / 2 ** (bits - 1)
-    thresh, width, gain = (1 + span * steps for span in ranges)
-    factors = {}
-    for pin, cells in thresh_pins.items():
-        factors[pin] = _best(thresh, [(measured[cell].rise, wanted[cell].rise) for cell in cells])
-    pin_of = {cell: pin for pin, cells in thresh_pins.items() for cell in cells}
-    for pin, cells in width_pins.items():
-        pairs = [
-            (
-                measured[cell].rise - measured[cell].fall,
-                measured[cell].rise * factors[pin_of[cell]] - wanted[cell].fall,
-            )
-            for cell in cells
-        ]
-        factors[pin] = _best(width, pairs)
-    for pin, cells in gain_pins.items():
-        factors[pin] = _best(gain, [(measured[cell].level, wanted[cell].level) for cell in cells])
+    factors: dict[str, float] = {}
+    for which, span in enumerate(ranges):
+        for pin, nodes in _units_of(design, which).items():
+            pairs = [_pair(node, which, measured, wanted, factors, design) for node in nodes]
+            factors[pin] = _best(1 + span * steps, pairs)
     return factors
 
 
-def _cells_of(design: Design, place: int) -> dict[str, list[str]]:
-    """Return bias pin -> the cells on it; place 0: threshold pins, 1: width pins, 2: gain pins."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for cell, pins in design.assembly.cell_bias.items():
-        found[pins[place]].append(cell)
+def _pair(
+    node: Memory,
+    which: int,
+    measured: Mapping[str, CellPoints],
+    wanted: Mapping[str, CellPoints],
+    factors: Mapping[str, float],
+    design: Design,
+) -> tuple[float, float]:
+    """Return what a unit's pin makes as measured, and what it is to make; which: 0 upper, 1 lower or width, 2 level."""
+    found, asked = measured[node.name], wanted[node.name]
+    if which == 0:
+        return found.rise, asked.rise
+    if which == 2:
+        return found.level, asked.level
+    if unit_of(node).has_comparators:
+        return found.fall, asked.fall
+    upper = design.assembly.cell_bias[node.name][0]
+    return found.rise - found.fall, found.rise * factors[upper] - asked.fall
+
+
+def _units_of(design: Design, which: int) -> dict[str, list[Memory]]:
+    """Return bias pin -> the units on it; which: 0 upper thresholds, 1 lower ones or widths, 2 levels."""
+    found: dict[str, list[Memory]] = defaultdict(list)
+    for node in design.graph.memories:
+        places = [place for place, _ in unit_of(node).trimmed]
+        if which < len(places):
+            found[design.assembly.cell_bias[node.name][places[which]]].append(node)
     return found
 
 
