@@ -7,17 +7,25 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import InputError, SimulationError
+from cosim.base.resources import trained_network_path
 from cosim.compiler.design import Condition
 from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.chip import deviations_of, standing
 from cosim.engines.simulation.simulated import engine_named
 from cosim.engines.simulation.testbench import control_elements
+from cosim.exchange.checkpoint import load_network
+from cosim.network.layers import SignedLayer
+from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.results.text import format_text
+from cosim.tasks.testset import TestSet
 from cosim.units.schmitt import Schmitt
+from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo import execute
 from cosim.verbs.montecarlo.chips import Figures
 from cosim.verbs.montecarlo.run import nominal_chip
 from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.trim import run as trim_run
 from cosim.verbs.trim.page import trim_page
 from cosim.verbs.trim.run import TrimRecord, summarize_trim, trim_chip
@@ -148,11 +156,63 @@ def point(accuracy):
 
 
 @pytest.mark.parametrize(
-    ("kind", "text"), [("signed_input", "trim is for constant thresholds; those of layer0.0 depend on its input")]
+    ("kind", "engine", "text"),
+    [
+        ("signed_input", "behavioral", "trim is for constant thresholds; those of layer0.0 depend on its input"),
+        ("parity_d2", "behavioral", "trim is for 9T cells, ladders, counters and registers, and layer1.0 is none"),
+        (
+            "digits_native_d8",
+            "batch",
+            "trim measures 9T cells in a simulator, and layer1.0 is none; use --engine behavioral",
+        ),
+    ],
 )
-def test_what_cannot_be_trimmed(make_network, technology, calibration, kind, text):
+def test_what_cannot_be_trimmed(make_network, technology, calibration, kind, engine, text):
+    network = make_network(11, kind) if kind == "signed_input" else load_network(trained_network_path(kind))
     with pytest.raises(InputError, match=f"net.npz: {text}"):
-        check_trimmable(compile_network(make_network(11, kind), technology, calibration), "net.npz")
+        check_trimmable(compile_network(network, technology, calibration), engine, "net.npz")
+
+
+@pytest.mark.parametrize("cell", ["ladder", "counter"])
+def test_comparators_are_trimmed_each_by_its_own_pin(technology, calibration, cell):
+    """8 bits over +-R bring both thresholds to half a step, R / 2^8, of what was asked, and a correction of d leaves at
+    most 0.02 d more, because a comparator's ratio hardly depends on its current; what is beyond R, three sigma, stays.
+    A counter's levels have pins that trimming leaves alone."""
+    design = compile_network(
+        load_network(trained_network_path("digits_native_d8")), technology, calibration, CompilerSettings(cell=cell)
+    )
+    blank = TestSet(np.zeros((1, 1, 8)), np.zeros(1, np.int64), np.ones(1, np.int64), np.arange(1))
+    trial = Trial(design, blank, VariationPlan("local", 2, 20))
+    wanted, ranges = measure_behavioral(trial, nominal_chip(trial)), trim_ranges(trial)
+    for number in range(5):
+        chip = trial.chip(number)
+        before = measure_behavioral(trial, chip)
+        pins = trim_codes(design, before, wanted, 8, ranges)
+        condition = replace(standing(design, trial.condition, chip), pins=pins)
+        after = measure_behavioral(replace(trial, condition=condition), chip)
+        for name, asked in wanted.items():
+            for field, span in zip(("rise", "fall"), ranges, strict=False):
+                was, left = (getattr(one[name], field) / getattr(asked, field) - 1 for one in (before, after))
+                beyond = max(abs(was) - span * (1 - 1 / 128), 0.0)
+                assert beyond < span * 2 / 3  # five sigma
+                assert abs(left) <= span * (1 / 256 + 0.02) + 1.3 * beyond
+    assert (cell == "ladder") == any("gain" in pin for pin in pins)
+
+
+def test_pins_of_registers_move_their_levels(technology, calibration):
+    """A factor of a pin is that of the thresholds on it, and of each level on the shared pin, of a chip and of none."""
+    layer = SignedLayer(
+        "layer0", ("input",), np.array([[2.0]]), np.array([-1.0]), np.array([0.25]), np.array([-1.0]),
+        weight_alpha=np.array([[2.0]]), levels=4,
+    )  # fmt: skip
+    readout = Readout(("layer0",), np.eye(1), np.zeros(1), "last")
+    design = compile_network(
+        check_network(Network(InputEncoding(np.zeros(1), np.ones(1)), (layer,), readout)), technology, calibration
+    )
+    upper, lower, gain = design.assembly.cell_bias["layer0.0"][:3]
+    pins = {upper: 1.1, lower: 0.9, gain: 1.05}
+    found = deviations_of(design, replace(design.nominal, pins=pins), None).cells["layer0.0"]
+    assert (found.upper, found.lower, found.levels) == (1.1, 0.9, (1.05,) * 4)
 
 
 def test_a_cell_that_cannot_be_measured_costs_its_chip_alone(trial, monkeypatch):
