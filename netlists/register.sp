@@ -62,8 +62,12 @@ mload upb kp vdd vdd generic180_p w=5e-06 l=5e-06 m=1
 minvert upb up 0 0 generic180_n w=1e-06 l=1e-06 m=1
 mpulse w pulseb vdd vdd generic180_p w=4e-07 l=4e-07 m=1
 mwrite_up write upb w vdd generic180_p w=4e-07 l=4e-07 m=1
-mwrite_down write keeps w vdd generic180_p w=4e-07 l=4e-07 m=1
+mwrite_down write stays w vdd generic180_p w=4e-07 l=4e-07 m=1
 mrelease write release 0 0 generic180_n w=5e-06 l=5e-06 m=1
+mload_k keepsb kp vdd vdd generic180_p w=5e-06 l=5e-06 m=1
+minvert_k keepsb keeps 0 0 generic180_n w=1e-06 l=1e-06 m=1
+mload_s stays kp vdd vdd generic180_p w=5e-06 l=5e-06 m=1
+minvert_s stays keepsb 0 0 generic180_n w=1e-06 l=1e-06 m=1
 mload_b writeb kp vdd vdd generic180_p w=5e-06 l=5e-06 m=1
 minvert_b writeb write 0 0 generic180_n w=1e-06 l=1e-06 m=1
 mpos val upb pos vdd generic180_p w=4e-07 l=4e-07 m=1

@@ -132,16 +132,12 @@ def fit_line(x: Array, y: Array) -> tuple[float, float]:
     return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
 
 
-def add_moving_line(
-    builder: Builder, node: Memory, purpose: str, bias: tuple[float, float], copies: int = 1, m: int = 1
-) -> str:
-    """Add a line of a unit into which beta is pushed, and return its net.
+def push_beta(builder: Builder, node: Memory, line: str, purpose: str, copies: int = 1) -> str:
+    """Add the row that pushes a unit's beta into a line of its own, so many copies of it; return the line.
 
-    bias: current of its pin, ampere, and what its diode carries over what its gates take; copies: of beta; m: devices
-    of its diode in parallel.
+    purpose: what the line is for, part of the row's name.
     """
     stem, betas = net(node.name), [source for source, _ in builder.graph.into(node.name, "beta")]
-    line = builder.own_line(node.name, purpose, *bias, m=m)
     origin = f"{node.layer}.beta[{node.index}] x {copies}"
     terms = [Term(net(source), -copies * builder.units, origin) for source in betas]
     summary = f"beta into the {purpose} line of {node.name}"

@@ -12,7 +12,7 @@ from cosim.cells.blocks import BETAS
 from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.network.ir.states import States
 from cosim.technology.calibration import Calibration, ComparatorFit, MirrorFit
-from cosim.units.beta import add_moving_line, fit_line, moving_currents
+from cosim.units.beta import fit_line, moving_currents, push_beta
 from cosim.units.builder import Builder, instance, net
 from cosim.units.kind import Array, CellDevices, CellEquations, CellSignals, Effect, effect, iterate_states
 from cosim.units.sizing import CLEARANCE, SetPoint, SizingInput, threshold_set_points
@@ -100,9 +100,9 @@ def window_lines(builder: Builder, node: ThresholdUnit, pins: WindowPins) -> tup
     if not builder.graph.into(node.name, "beta"):
         return builder.comparator_line(pins.i_upper), builder.comparator_line(pins.i_lower)
     m = builder.comparator_devices
-    upper = add_moving_line(builder, node, "upper", (pins.i_upper, pins.trim_upper), m=m)
+    upper = push_beta(builder, node, builder.own_line(node.name, "upper", pins.i_upper, pins.trim_upper, m=m), "upper")
     lower = builder.own_line(node.name, "lower", pins.i_lower, pins.trim_lower, m=m)
-    mirror = add_moving_line(builder, node, "beta", (pins.i_rest, 1.0))
+    mirror = push_beta(builder, node, builder.own_line(node.name, "beta", pins.i_rest, 1.0), "beta")
     builder.add(beta_sink(builder.technology), _sink(node), (lower, mirror), BETAS)
     return upper, lower
 

@@ -26,7 +26,7 @@ from cosim.network.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer, common_mode_offset
 from cosim.technology.calibration import MirrorFit
 from cosim.technology.scale import MIN_WIDTH
-from cosim.units.beta import add_beta, add_moving_line, fit_line, moving_currents, offset_on_cell
+from cosim.units.beta import add_beta, fit_line, moving_currents, offset_on_cell, push_beta
 from cosim.units.builder import NETWORK, Builder, net
 from cosim.units.comparator import memory_current
 from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer
@@ -280,8 +280,10 @@ def build_circuit(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
     stem = net(node.name)
     candidate = builder.add_candidate(node)
     if builder.graph.into(node.name, "beta"):
-        thresh = add_moving_line(builder, node, "thresh", (bias.i_thresh, bias.trim_thresh), 1)
-        width = add_moving_line(builder, node, "width", (bias.i_width, bias.trim_width), 2)
+        thresh = builder.own_line(node.name, "thresh", bias.i_thresh, bias.trim_thresh)
+        push_beta(builder, node, thresh, "thresh")
+        width = builder.own_line(node.name, "width", bias.i_width, bias.trim_width)
+        push_beta(builder, node, width, "width", copies=2)
     else:
         thresh, width = builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width)
     gain = builder.bias_line("gain", bias.i_gain)

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cosim.base.arrays import read_arrays
+from cosim.base.arrays import memory_limit, memory_of, read_arrays
 from cosim.base.bounds import AREA, COMPARATOR_DEVICES, I_UNIT, TAU
 from cosim.base.errors import InputError
 from cosim.base.seal import checksum, seal_json
@@ -98,6 +99,17 @@ class KeptTrial:
     name: str = ""  # of the network, on pages
 
 
+def pack_samples(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return the bytes of an .npz file of a trial's samples: compressed, but where they pack so well that no reader
+    would take the file for what it asks of the memory."""
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)  # pyright: ignore[reportArgumentType] - its stub knows keywords of its own
+    if sum(memory_of(one.itemsize, one.size) for one in arrays.values()) > memory_limit(content.tell()):
+        content = io.BytesIO()
+        np.savez(content, **arrays)  # pyright: ignore[reportArgumentType]
+    return content.getvalue()
+
+
 def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
     """Write what `load_trial` needs into a store; the same trial gives the same bytes.
 
@@ -106,12 +118,11 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
     """
     design = trial.design
     name, root = str(options["technology"]), options["pdk_root"]
-    samples = io.BytesIO()
     found = {name: getattr(trial.test_set, name) for name in (*_ARRAYS, _TOLERANCE)}
-    np.savez_compressed(samples, **{name: value for name, value in found.items() if value is not None})
+    samples = pack_samples({name: np.asarray(value) for name, value in found.items() if value is not None})
     files = {
         NETWORK_FILE: checkpoint_bytes(design.network, ".npz", str(folder / NETWORK_FILE)),
-        SAMPLES_FILE: samples.getvalue(),
+        SAMPLES_FILE: samples,
         CALIBRATION_FILE: format_calibration(design.calibration).encode(),
     }
     sums = {name: checksum(file) for name, file in files.items()}

@@ -174,21 +174,19 @@ def trim_codes(
     factors: dict[str, float] = {}
     for which, span in enumerate(ranges):
         for pin, nodes in _units_of(design, which).items():
-            pairs = [_pair(node, which, measured, wanted, factors, design) for node in nodes]
+            pairs = [_pair(design, node, which, (measured[node.name], wanted[node.name]), factors) for node in nodes]
             factors[pin] = _best(1 + span * steps, pairs)
     return factors
 
 
 def _pair(
-    node: Memory,
-    which: int,
-    measured: Mapping[str, CellPoints],
-    wanted: Mapping[str, CellPoints],
-    factors: Mapping[str, float],
-    design: Design,
+    design: Design, node: Memory, which: int, points: tuple[CellPoints, CellPoints], factors: Mapping[str, float]
 ) -> tuple[float, float]:
-    """Return what a unit's pin makes as measured, and what it is to make; which: 0 upper, 1 lower or width, 2 level."""
-    found, asked = measured[node.name], wanted[node.name]
+    """Return what a unit's pin makes as measured, and what it is to make.
+
+    which: 0 upper threshold, 1 lower one or width, 2 level; points: of the unit, measured and asked for.
+    """
+    found, asked = points
     if which == 0:
         return found.rise, asked.rise
     if which == 2:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cosim.base.arrays import read_arrays
 from cosim.base.errors import InputError
 from cosim.base.resources import device_model_path
 from cosim.base.seal import checksum, seal_json, unseal_json
@@ -19,7 +20,7 @@ from cosim.technology.calibration import format_calibration, load_calibration
 from cosim.variation.draws import Gradient, VariationPlan
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.common import Compiling, load_design
-from cosim.verbs.montecarlo.keep import Places, keep_trial, load_trial
+from cosim.verbs.montecarlo.keep import Places, keep_trial, load_trial, pack_samples
 from cosim.verbs.montecarlo.run import run_settings
 from cosim.verbs.montecarlo.trial import Trial, run_chip, trial_samples_hash
 
@@ -246,3 +247,12 @@ def test_the_shipped_calibration_is_what_is_kept(store):
     """Its checksum is in trial.json, as those of all files of a store."""
     shipped = unseal_json(shipped_path("generic180", 8).read_bytes())
     assert (store / "calibration.json").read_bytes() == shipped.removesuffix(b"}") + b"\n}\n"
+
+
+def test_samples_that_pack_well_can_be_read_again(tmp_path):
+    """1,024 strings of 497 bits, as those of `flip_flop_d2`, pack to a hundredth: whole they are read, and alike."""
+    bits = np.random.default_rng(3).random((1024, 497, 5)) < 0.01
+    for x in (bits.astype(np.float64), np.random.default_rng(4).random((20, 5, 3))):
+        (tmp_path / "samples.npz").write_bytes(pack_samples({"x": x}))
+        np.testing.assert_array_equal(read_arrays(tmp_path / "samples.npz", "make it anew")["x"], x)
+    assert len(pack_samples({"x": x})) < x.nbytes + 300  # noise is compressed as ever
