@@ -14,7 +14,7 @@ from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos, Source
 from cosim.circuit.waveforms import Timing, clock_waveforms, reset_waveform, staircase
 from cosim.engines.simulation.testbench import pulse_waveforms
-from cosim.units.counter import KEEP, decision_fit
+from cosim.units.counter import KEEP, decision_fits
 
 UNITS = 8
 TIMING = Timing()
@@ -38,7 +38,7 @@ def count(run_bench, supply, signal_blocks, technology, calibration):
         clk, clkb = clock_waveforms(volts, CLOSE, frames, TIMING)
         pulse, pulseb = pulse_waveforms(volts, CLOSE, frames, TIMING)
         logic = {"clk": clk, "clkb": clkb, "pulse": pulse, "pulseb": pulseb, "resetb": reset_waveform(volts, TIMING)}
-        fit, gain = decision_fit(calibration), calibration.schmitt.solve_gain
+        (fit, _), gain = decision_fits(calibration), calibration.schmitt.solve_gain
         pins = {"upper": fit.solve(UPPER), "lower": fit.solve(LOWER), "keep": KEEP * 1e-9}
         pins |= {f"gain{line}": gain(LEVEL * 16**line) for line in range(gain_lines(bits))}
         elements = (
