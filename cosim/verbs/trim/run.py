@@ -15,6 +15,7 @@ from cosim.cells.blocks import outside_of
 from cosim.engines.engine import Engine, Failure, FailureKind, Progress, count_elsewhere
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
 from cosim.tasks.clipping import Clipping, find_clipping
+from cosim.units.table import unit_of
 from cosim.verbs.montecarlo.chips import Figures, Statistic, Yield
 from cosim.verbs.montecarlo.execute import map_chips
 from cosim.verbs.montecarlo.run import nominal_chip
@@ -168,7 +169,13 @@ def summarize_trim(
         samples=len(trial.test_set.y),
         power_outside=outside_of(trial.design.assembly.blocks),
         clipped=find_clipping(trial.design.network.encoding, trial.test_set),
-        ranges=dict(zip(("thresh", "width", "gain"), trim_ranges(trial), strict=True)),
+        ranges=dict(zip(_pins(trial), trim_ranges(trial), strict=True)),
         rows=tuple(rows),
         elsewhere=dict(sum((Counter(record.elsewhere) for record in records), Counter[str]())),
     )
+
+
+def _pins(trial: Trial) -> tuple[str, str, str]:
+    """Return what the trimmed bias pins of a network's units are called: those of comparators or those of 9T cells."""
+    compared = all(unit_of(node).has_comparators for node in trial.design.graph.memories)
+    return ("upper", "lower", "gain") if compared else ("thresh", "width", "gain")

@@ -197,6 +197,9 @@ def test_comparators_are_trimmed_each_by_its_own_pin(technology, calibration, ce
                 assert beyond < span * 2 / 3  # five sigma
                 assert abs(left) <= span * (1 / 256 + 0.02) + 1.3 * beyond
     assert (cell == "ladder") == any("gain" in pin for pin in pins)
+    assert set(summarize_trim(trial, (4,), [ran(5, 0.5, 1.0)], [parse_spec("accuracy>=0.9")]).ranges) == {
+        "upper", "lower", "gain",
+    }  # fmt: skip
 
 
 def test_pins_of_registers_move_their_levels(technology, calibration):
