@@ -136,6 +136,7 @@ def window_thresholds(cell: WindowCell, fits: Fits, lines: Sequence[Array] = ())
         return np.asarray(upper * (i_rise + cell.beta[0])), np.asarray(lower * (i_fall - cell.beta[1]))
     bias = cell.bias
     i_upper, i_lower = lines or window_currents(bias, cell.calibration.mirror, cell.beta, cell.factors.pulled)
+    i_lower = np.maximum(i_lower, _LEAST)  # as a simulation has it, the line may have none
     return (
         upper * fits[0].decides_at(i_upper / bias.trim_upper),
         lower * fits[1].decides_at(i_lower / bias.trim_lower),

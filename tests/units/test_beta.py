@@ -74,7 +74,13 @@ def test_behavioral_states_are_the_softwares(kind, technology, calibration):
     for ideal in (True, False):
         trace = run_behavioral(design, x, ideal=ideal)
         np.testing.assert_array_equal(states_of(design, trace), wanted)
-    if kind != "toggle":
+    if kind == "toggle":
+        (layer,) = design.network.layers
+        still = replace(layer, weight_beta=None, bias_beta=np.zeros(2)).run(
+            encode_inputs(design.network.encoding, x).units
+        )
+        assert (still.h != layer.run(encode_inputs(design.network.encoding, x).units).h).any()
+    else:
         for node in design.graph.memories:
             betas = sum(trace.currents[source] for source, _ in design.graph.into(node.name, "beta"))
             up, down = np.diff(wanted[:, :, node.index]).max(), np.diff(wanted[:, :, node.index]).min()
@@ -118,6 +124,7 @@ def test_margins_read_the_lines(kind, technology, calibration):
         for one, same, asked in zip(found, inside, wanted, strict=True):
             np.testing.assert_array_equal(one, same)
             clear = (asked > 0.25e-9) & (asked < 3e-9)
+            assert clear.any()
             np.testing.assert_allclose(one[clear], asked[clear], rtol=0.012)  # mirrors: gains of 1 within 1 %
 
 
@@ -164,6 +171,7 @@ def test_transistors_decide_as_the_software_does(batch, kind, devices, technolog
     test_set = TestSet(x, np.zeros(6, dtype=np.int64), np.full(6, FRAMES), np.arange(6))
     outcomes = simulate_samples(design, test_set, Run(engine="batch"))
     assert all(isinstance(outcome, Inference) for outcome in outcomes)
+    assert np.isfinite(np.stack([outcome.margins for outcome in outcomes])).all()
     wanted = software_states(design.graph, run_reference(design.network, x))
     np.testing.assert_array_equal(np.stack([outcome.states for outcome in outcomes]), wanted)
     assert np.ptp(wanted) >= 1

@@ -88,11 +88,17 @@ def units_of(trial: Trial) -> Mapping[str, NDArray[np.int64]]:
     owners = _owners(trial.design)
     found: dict[str, list[int]] = defaultdict(list)
     for place, device in enumerate(trial.devices):
-        name = device.name.split(".")[1]
-        found[owners.get(name, owners.get(name.partition("_")[2], name))].append(place)
+        found[_owner(device.name.split(".")[1], owners)].append(place)
     order = {name: k for k, name in enumerate(trial.design.graph.nodes)}
     names = sorted(found, key=lambda name: (order.get(name, len(order)), name))
     return {name: np.array(found[name]) for name in names}
+
+
+def _owner(name: str, owners: Mapping[str, str]) -> str:
+    """Return the unit of an instance: of `beta_row_layer0_1` that of `layer0_1`; the instance itself without one."""
+    words = name.split("_")
+    ends = ("_".join(words[first:]) for first in range(len(words)))
+    return next((owners[end] for end in ends if end in owners), name)
 
 
 def _owners(design: Design) -> dict[str, str]:

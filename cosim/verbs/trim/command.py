@@ -64,7 +64,8 @@ class TrimOptions:
 
 
 def run(options: TrimOptions, session: VerbSession) -> Result:
-    """Measure the cells of drawn chips of NETWORK, set each bias pin's converter, and count the chips again.
+    """Measure the cells of drawn chips of NETWORK, set the converters at the pins of
+    thresholds and levels, and count again.
 
     The chips are those of `cosim montecarlo --variation local` with the same seed. The folder receives trim.json,
     trim.png and report.html. Every finished chip is kept: the same command continues an interrupted run.

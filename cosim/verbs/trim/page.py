@@ -28,8 +28,9 @@ def trim_page(design: Design, summary: TrimSummary, run: dict[str, str]) -> Page
         subject=subject,
         title=f"{subject.name} on {technology}: {verdict} {bounds}",
         lead=f"{summary.chips} chips with mismatch of each transistor, {summary.failed} of them failed, each on "
-        f"{summary.samples} test samples by the {summary.engine} engine. Their cells were measured, and the converter "
-        f"at each bias pin set; the same chips count before and after. A chip counts that has {spec}.",
+        f"{summary.samples} test samples by the {summary.engine} engine. Their cells were measured, and the converters "
+        f"at the pins of thresholds and levels set; the same chips count before and after. A chip counts that has "
+        f"{spec}.",
         cards=(
             (percent(before.yield_.value), f"yield as fabricated {within(before.yield_.interval)}"),
             (percent(best.yield_.value), f"yield with {best.bits} bits {bounds}"),

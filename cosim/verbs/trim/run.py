@@ -169,7 +169,7 @@ def summarize_trim(
         samples=len(trial.test_set.y),
         power_outside=outside_of(trial.design.assembly.blocks),
         clipped=find_clipping(trial.design.network.encoding, trial.test_set),
-        ranges=dict(zip(_pins(trial), trim_ranges(trial), strict=True)),
+        ranges={name: span for name, span in zip(_pins(trial), trim_ranges(trial), strict=True) if span},
         rows=tuple(rows),
         elsewhere=dict(sum((Counter(record.elsewhere) for record in records), Counter[str]())),
     )

@@ -63,8 +63,23 @@ def check_trimmable(design: Design, engine: str, origin: str) -> None:
                 f"{origin}: trim measures 9T cells in a simulator, and {node.name} is none; use --engine behavioral, "
                 "whose equations measure each unit"
             )
+    _check_shared(design, origin)
     if design.assembly.around.feeds:
         raise InputError(f"{origin}: trim sets sources at the bias pins; leave bias out of --with")
+
+
+def _check_shared(design: Design, origin: str) -> None:
+    """Raise InputError where a pin that is trimmed for a unit is also one of another unit that is not trimmed there."""
+    for pin, nodes in _units_of(design, 2).items():
+        other = next(
+            (node.name for node in design.graph.memories
+             if pin in design.assembly.cell_bias[node.name] and node not in nodes), None,
+        )  # fmt: skip
+        if other is not None:
+            raise InputError(
+                f"{origin}: {pin} makes the level of {nodes[0].name}, which trim sets, and that of {other}, which it "
+                "leaves alone; compile all units alike with --cell counter or --cell ladder"
+            )
 
 
 def measure_behavioral(trial: Trial, chip: Chip, *, in_frame: bool = False) -> dict[str, CellPoints]:
@@ -172,10 +187,12 @@ def trim_codes(
     of `bits` bits."""
     steps = np.arange(-(2 ** (bits - 1)), 2 ** (bits - 1)) / 2 ** (bits - 1)
     factors: dict[str, float] = {}
+    pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)  # a pin may be one's upper and another's lower one
     for which, span in enumerate(ranges):
         for pin, nodes in _units_of(design, which).items():
-            pairs = [_pair(design, node, which, (measured[node.name], wanted[node.name]), factors) for node in nodes]
-            factors[pin] = _best(1 + span * steps, pairs)
+            points = [(node, (measured[node.name], wanted[node.name])) for node in nodes]
+            pairs[pin] += [_pair(design, node, which, both, factors) for node, both in points]
+            factors[pin] = _best(1 + span * steps, pairs[pin])
     return factors
 
 

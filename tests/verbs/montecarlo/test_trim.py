@@ -15,7 +15,7 @@ from cosim.engines.chip import deviations_of, standing
 from cosim.engines.simulation.simulated import engine_named
 from cosim.engines.simulation.testbench import control_elements
 from cosim.exchange.checkpoint import load_network
-from cosim.network.layers import SignedLayer
+from cosim.network.layers import FirstQuadrantLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.results.text import format_text
 from cosim.tasks.testset import TestSet
@@ -30,6 +30,7 @@ from cosim.verbs.trim import run as trim_run
 from cosim.verbs.trim.page import trim_page
 from cosim.verbs.trim.run import TrimRecord, summarize_trim, trim_chip
 from cosim.verbs.trim.trim import (
+    CellPoints,
     check_trimmable,
     measure_behavioral,
     measure_cell,
@@ -197,9 +198,42 @@ def test_comparators_are_trimmed_each_by_its_own_pin(technology, calibration, ce
                 assert beyond < span * 2 / 3  # five sigma
                 assert abs(left) <= span * (1 / 256 + 0.02) + 1.3 * beyond
     assert (cell == "ladder") == any("gain" in pin for pin in pins)
-    assert set(summarize_trim(trial, (4,), [ran(5, 0.5, 1.0)], [parse_spec("accuracy>=0.9")]).ranges) == {
-        "upper", "lower", "gain",
-    }  # fmt: skip
+    found = summarize_trim(trial, (4,), [ran(5, 0.5, 1.0)], [parse_spec("accuracy>=0.9")]).ranges
+    assert list(found) == ["upper", "lower", *(["gain"] if cell == "ladder" else [])]
+
+
+def counting(beta_lo, beta_hi, ranges):
+    """Units at epsilon 1 that count an input each, with states in `ranges`."""
+    width = len(beta_lo)
+    layer = FirstQuadrantLayer(
+        "layer0", ("input",), np.eye(width), np.zeros(width), np.array(beta_lo), np.array(beta_hi), np.ones(width),
+        epsilon=1.0,
+    )  # fmt: skip
+    encoding = InputEncoding(np.zeros(width), np.ones(width))
+    readout = Readout(("layer0",), np.eye(width) / 8, np.zeros(width), "last")
+    network = Network(encoding, (layer,), readout, state_ranges={"layer0": np.array(ranges)})
+    return check_network(network)
+
+
+def test_a_pin_of_an_upper_and_a_lower_threshold_serves_both(technology, calibration):
+    """Unit 0 turns up where unit 1 turns down: one pin, the code of the smallest sum of squares over both."""
+    network = counting([0.5, 1.0], [1.0, 1.5], [[0.0, 0.0], [3.0, 3.0]])
+    design = compile_network(network, technology, calibration, CompilerSettings(cell="counter"))
+    pins = design.assembly.cell_bias
+    assert pins["layer0.0"][0] == pins["layer0.1"][1]
+    wanted = {name: CellPoints(1.0, 1.0, 1.0) for name in pins}
+    measured = {"layer0.0": CellPoints(1.05, 1.0, 1.0), "layer0.1": CellPoints(1.0, 0.90, 1.0)}
+    found = trim_codes(design, measured, wanted, 10, (0.2, 0.2, 0.2))
+    assert found[pins["layer0.0"][0]] == pytest.approx((1 / 1.05 + 1 / 0.90) / 2, abs=0.2 / 2**9)
+
+
+def test_a_level_pin_of_two_kinds_is_refused(technology, calibration):
+    """A ladder's rung and the upper bits of a counter may have one current, 0.5 i_unit, and so one pin."""
+    network = counting([0.5, 0.25], [1.0, 1.5], [[0.0, 0.0], [3.0, 40.0]])
+    design = compile_network(network, technology, calibration)
+    assert design.assembly.cell_bias["layer0.0"][2] in design.assembly.cell_bias["layer0.1"]
+    with pytest.raises(InputError, match=r"net: bias_gain_\d makes the level of layer0\.0, .* and that of layer0\.1"):
+        check_trimmable(design, "behavioral", "net")
 
 
 def test_pins_of_registers_move_their_levels(technology, calibration):
