@@ -50,13 +50,7 @@ def beta_sink(technology: Technology) -> Subcircuit:
 
     Ports out line.
     """
-    n = technology.sizing.cell_n
-    return Subcircuit(
-        BETA_SINK,
-        ("out", "line"),
-        transistor("sink", TransistorDesign("sink", "n", n), "out", "line"),
-        "beta, pulled out of the line of a lower threshold",
-    )
+    return _sink(technology, BETA_SINK, "beta, pulled out of the line of a lower threshold")
 
 
 def pedestal_sink(technology: Technology) -> Subcircuit:
@@ -64,10 +58,9 @@ def pedestal_sink(technology: Technology) -> Subcircuit:
 
     Ports out line.
     """
-    n = technology.sizing.cell_n
-    return Subcircuit(
-        PEDESTAL_SINK,
-        ("out", "line"),
-        transistor("sink", TransistorDesign("sink", "n", n), "out", "line"),
-        "pedestal: what a state of 0 still carries, so that its gate lines settle",
-    )
+    return _sink(technology, PEDESTAL_SINK, "pedestal: what a state of 0 still carries, so that its gate lines settle")
+
+
+def _sink(technology: Technology, name: str, summary: str) -> Subcircuit:
+    sink = TransistorDesign("sink", "n", technology.sizing.cell_n)
+    return Subcircuit(name, ("out", "line"), transistor("sink", sink, "out", "line"), summary)

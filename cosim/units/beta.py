@@ -94,8 +94,7 @@ def add_beta(
 ) -> None:
     """Add both halves of a unit's input-dependent beta, and their edges into it; `drive`: into its candidate, by -1."""
     _, (weight, bias), _ = _drives(layer, node.index, placement)
-    moved = next((tap.name for tap, w in zip(placement.sources.taps, weight, strict=True) if tap.late and w), None)
-    if moved is not None:
+    if (moved := placement.sources.read_late(weight)) is not None:
         raise MappingError(
             f"{placement.origin}: {node.layer}.weight_beta[{node.index},*] reads {moved} late, which turns while the "
             "unit decides, and a threshold must not change then; let the threshold read what is not late, or train "

@@ -39,6 +39,10 @@ class Sources:
         """Return weight (rows, sources) and bias (rows,) as every kind of unit lowers them: on currents, not values."""
         return weight * self.gains, bias + weight @ self.zeros
 
+    def read_late(self, weights: Array) -> str | None:
+        """Return the first signal that a row of these weights reads late; None for a unit's row without one."""
+        return next((tap.name for tap, w in zip(self.taps, weights, strict=True) if tap.late and w), None)
+
 
 def read_sources(nodes: Mapping[str, Node], taps: Sequence[Tap]) -> Sources:
     """Return the sources of a recurrent unit's taps, which are among the nodes."""

@@ -230,8 +230,7 @@ def _check_values_hold(layer: SignedLayer, placement: LayerPlacement) -> None:
     """Raise MappingError for a value that turns while it is written."""
     assert layer.weight_alpha is not None
     for i, row in enumerate(layer.weight_alpha):
-        moved = next((tap.name for tap, w in zip(placement.sources.taps, row, strict=True) if tap.late and w), None)
-        if moved is not None:
+        if (moved := placement.sources.read_late(row)) is not None:
             raise MappingError(
                 f"{placement.origin}: {layer.name}.weight_alpha[{i},*] reads {moved} late, which turns while the value "
                 "is written, and its value must not change then; let it read what is not late, or train "
