@@ -54,7 +54,8 @@ _NOTE = (
 
 
 def _ranges(summary: TrimSummary) -> tuple[tuple[str, str], ...]:
-    return tuple((f"{name} currents", f"± {percent(value)}") for name, value in summary.ranges.items())
+    words = {"upper": "upper threshold", "lower": "lower threshold"}
+    return tuple((f"{words.get(name, name)} currents", f"± {percent(span)}") for name, span in summary.ranges.items())
 
 
 def _picture(summary: TrimSummary) -> Picture:
