@@ -5,8 +5,8 @@ compares. Candidate and thresholds ride on a common-mode offset c: set at c + h_
 c + h_hat <= c - beta.
 
     9T cell       a line each for I_thresh and I_width: beta is pushed into the first once, into the second twice
-    comparators   a line each: beta is pushed into the upper one's, and pulled out of the lower one's by a mirror, which
-                  has a current of its own as well: what falls to 0 returns late
+    comparators   a line each: beta is pushed into the upper one's, and pulled out of the lower one's by a mirror with a
+                  constant current beside beta, because a line without current settles late
     toggle        it has an upper threshold alone, so beta is a part of its candidate, with weights of -1
 
 A line's diode is drawn longer or shorter, so that beta arrives with the slope that the compared current has.
