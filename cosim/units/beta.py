@@ -36,7 +36,7 @@ def offset_on_cell(layer: SignedLayer, index: int, placement: LayerPlacement) ->
 
     It reaches the largest beta at which h_hat <= -beta can happen. For each sign of v: maximise |v| subject to
     |v| + h_hat <= 0. Also beta at x = 0, where the reset in front of frame 0 holds the inputs. Where beta is larger,
-    the lower threshold is below 0, and no candidate is.
+    the lower threshold is below 0, where no candidate can be, and the unit rightly does not reset.
     """
     (weight, bias), (weight_beta, bias_beta), tops = _drives(layer, index, placement)
     largest = abs(bias_beta)
@@ -51,8 +51,9 @@ def offset_on_cell(layer: SignedLayer, index: int, placement: LayerPlacement) ->
 def offset_on_comparators(layer: SignedLayer, index: int, placement: LayerPlacement) -> float:
     """Return the common-mode offset of a unit behind comparators whose beta depends on the input, in units.
 
-    A lower threshold of 0 or less is a line without current, which a candidate without one must not meet. So the offset
-    exceeds the lesser of beta and -h_hat for every input: maximise t subject to t <= |v| and t <= -h_hat.
+    A lower threshold of 0 or less leaves its line without current, and a candidate without current must not be compared
+    with it. So the offset exceeds the lesser of beta and -h_hat for every input: maximise t subject to t <= |v| and
+    t <= -h_hat.
     """
     (weight, bias), (weight_beta, bias_beta), tops = _drives(layer, index, placement)
     largest = 0.0
@@ -92,7 +93,10 @@ def _largest(
 def add_beta(
     node: Memory, layer: SignedLayer, placement: LayerPlacement, role: Literal["beta", "drive"] = "beta"
 ) -> None:
-    """Add both halves of a unit's input-dependent beta, and their edges into it; `drive`: into its candidate, by -1."""
+    """Add both rectifiers of a unit's beta and connect them to the unit.
+
+    role: `beta` to its thresholds, `drive` to its candidate with weight -1.
+    """
     _, (weight, bias), _ = _drives(layer, node.index, placement)
     if (moved := placement.sources.read_late(weight)) is not None:
         raise MappingError(
@@ -109,9 +113,9 @@ def add_beta(
 
 
 def moving_currents(sizing: SizingInput, node: ThresholdUnit) -> tuple[Array, Array, Array]:
-    """Return betas over the range of a unit, as its rectifiers carry them, and both thresholds there as candidates.
+    """Return five betas as a unit's rectifiers deliver them, and the candidates that equal its thresholds there.
 
-    All in ampere, (5,) each.
+    The upper threshold's, then the lower one's; all in ampere, (5,) each.
     """
     currents, around = sizing.set_points(node), sizing.total_weight_current(node.name)
     betas = BETAS_OF_OFFSET * currents.i_fall
