@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK, STRENGTH, STRONG_DIODE, bias_diode, pedestal_sink, strong_diode
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, RESET_INVERTER, clocked_schmitt, reset_inverter
-from cosim.cells.counter import COMPARED, DECISION, DECISION_PORTS, Gates, decision
 from cosim.cells.dpi import DPI, INTEGRATION_NODE, dpi
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON, LadderBias, ladder, ladder_blocks
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS, input_diode, signal_rails, weight
 from cosim.cells.quantiser import COMPARATOR, DRIVER, SAMPLER, comparator, driver, sampler
 from cosim.cells.ratio_gate import RATIO_GATE, ratio_gate
 from cosim.cells.rectifier import CANDIDATE, RELU, candidate_diode, relu_diode
-from cosim.cells.register import REGISTER, register, register_blocks, window
+from cosim.cells.register import REGISTER, register, register_blocks
 from cosim.cells.schmitt import DECISION_NODE, SCHMITT, schmitt
 from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR, steering_and, symbol_comparator
 from cosim.cells.tau_cell import TAU_CELL_GATED, TAU_LINE, tau_cell_gated, tau_line
 from cosim.cells.transistor import TransistorDesign, transistor
+from cosim.cells.window import COMPARED, DECISION, DECISION_PORTS, Gates, decision, window
 from cosim.cells.winner import winner
 from cosim.circuit.bench import PRECISE, Bench, Current, Dc, DrainCurrent, Op, Tolerances, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Mos, Source, Subcircuit
@@ -404,7 +404,7 @@ def level_bench(technology: Technology, units: int, drive: LevelDrive) -> Bench:
     """
     timing, frames = Timing(), len(drive.values)
     high, low = clock_waveforms(technology.supply, LAST_CLOSE, frames, timing)
-    _, pulseb = square(technology.supply, 1.0, [0.4 * timing.start, *timing.moments(frames, *drive.pulse)], timing)
+    pulse, pulseb = square(technology.supply, 1.0, [0.4 * timing.start, *timing.moments(frames, *drive.pulse)], timing)
     pins = {"upper": _UPPER, "lower": _LOWER, "keep": drive.i_keep, "release": drive.i_release}
     pins |= {"gain": _OTHER, "turn": drive.i_turn}
     elements: tuple[Element, ...] = (
@@ -418,12 +418,13 @@ def level_bench(technology: Technology, units: int, drive: LevelDrive) -> Bench:
         *bias_lines(pins),
         Source("clk", "v", "clk", GROUND, high),
         Source("clkb", "v", "clkb", GROUND, low),
+        Source("pulse", "v", "pulse", GROUND, pulse),
         Source("pulseb", "v", "pulseb", GROUND, pulseb),
         Source("resetb", "v", "resetb", GROUND, reset_waveform(technology.supply, timing)),
         Instance("reset", ("resetb", "reset", "vdd"), RESET_INVERTER),
         Instance(
             "register",
-            ("cand", "pos", "neg", *pins, "out", "clk", "clkb", "pulseb", "resetb", "reset", "vdd"),
+            ("cand", "pos", "neg", *pins, "out", "clk", "clkb", "pulse", "pulseb", "resetb", "reset", "vdd"),
             f"{REGISTER}_1_0",
         ),
     )

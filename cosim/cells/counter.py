@@ -18,10 +18,8 @@ when the pulse comes is caught by a latch, which has until `open` falls to make 
 whole or is none. At either end the counter stays: no step up leads on from all ones, and no step down from all zeros.
 Where mismatch has crossed the two thresholds, up counts.
 
-Every gate is a network of n switches against a load, a copy of I_keep: it draws that while its output is low, and
-nothing more while it turns, however slowly. So the comparators may settle as slowly as they do, and gates scale with
-the unit current as everything else. A net rises in C V / I_keep: the latch of a decision and two such times must be
-over while `open` is high, and the carries within the rest of a frame.
+Gates and decisions are those of `window.py`. A net rises in C V / I_keep: the latch of a decision and two such times
+must be over while `open` is high, and the carries within the rest of a frame.
 
 Where a ladder has a Schmitt trigger and a DPI a step, a counter has one bit more for twice the steps; its thresholds
 and the currents of its bits depend on how its transistors match. `resetb` low puts it onto `start`.
@@ -30,16 +28,14 @@ and ch. 10 (two-phase latches); the circuit is of this project.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from cosim.cells.quantiser import HELD, SAMPLER
-from cosim.cells.register import WINDOW
 from cosim.cells.transistor import TransistorDesign, transistor
+from cosim.cells.window import DECISION, Gates
 from cosim.circuit.elements import GROUND, Capacitor, Element, Instance, Mos, Subcircuit
 from cosim.technology.types import Technology
 
-COUNTER, DECISION, COMPARED = "counter", "counter_decision", "compared"
-DECISION_PORTS = ("hold", "thresh", "above", "below", "closed", "open", "kp", "vdd")
+COUNTER = "counter"
 MOST_BITS = 8
 DELAY = 67e-15  # F; on the net that says for how long masters are open
 BITS_A_LINE = 4  # bits whose currents are multiples of one gain line; the next line carries 16 times as much
@@ -86,26 +82,7 @@ def counter(technology: Technology, units: int, bits: int, start: int) -> Subcir
     return Subcircuit(f"{COUNTER}_{bits}_{start}", counter_ports(bits), tuple(elements), title)
 
 
-def decision(technology: Technology) -> Subcircuit:
-    """Build the cell of a counter's decision, a comparator and a latch.
-
-    Its `above` is high where the held candidate exceeded the current of `thresh` when `closed` fell, `below` is not
-    `above`; kp: gate line of the loads. It needs window.
-    """
-    gates = Gates(technology)
-    return Subcircuit(
-        DECISION,
-        DECISION_PORTS,
-        (
-            Instance("compare", ("hold", "thresh", COMPARED, "vdd"), WINDOW),
-            *gates.gate("lower", (COMPARED,)),  # its gain: what a closing switch does to a net is little of a candidate
-            *gates.latch("lower", "above", "below", "closed", "open"),
-        ),
-        "decision of a counter: a comparator, and a latch that stands still in a step",
-    )
-
-
-def _phases(gates: "Gates", bits: int) -> Iterator[Element]:
+def _phases(gates: Gates, bits: int) -> Iterator[Element]:
     """Yield the elements that make a counter's two phases at the beginning of a pulse; a capacitor times the first."""
     yield from gates.gate("pulsed", ("pulseb",))
     yield Capacitor("pulsed", "pulsed", GROUND, DELAY)
@@ -115,7 +92,7 @@ def _phases(gates: "Gates", bits: int) -> Iterator[Element]:
     yield from gates.gate("closed", ("pulse", "early"), ("open",), m=bits)
 
 
-def _bit(gates: "Gates", k: int, *, on: bool) -> Iterator[Mos]:
+def _bit(gates: Gates, k: int, *, on: bool) -> Iterator[Mos]:
     """Yield the transistors of one bit of a counter: what is next, master and slave, and its reset to on or off."""
     yield from gates.gate(f"turn{k}", (f"cu{k}", f"cd{k}"))
     yield from gates.gate(f"keep{k}", (f"turn{k}",))
@@ -124,32 +101,3 @@ def _bit(gates: "Gates", k: int, *, on: bool) -> Iterator[Mos]:
     yield from gates.gate(f"shown{k}", (f"in_mb{k}",))  # not from the latch itself: what a slave held would turn it
     yield from gates.latch(f"shown{k}", f"q{k}", f"qb{k}", "closed", "open")
     yield from transistor(f"reset{k}", gates.n, f"mb{k}" if on else f"in_mb{k}", "reset")
-
-
-class Gates:
-    """The gates of a counter: n switches that pull a net down against a load."""
-
-    def __init__(self, technology: Technology) -> None:
-        self.n = TransistorDesign("switch", "n", technology.sizing.sample_switch)
-        self.load = TransistorDesign("inner", "p", technology.sizing.latch_switch)
-
-    def gate(self, out: str, *paths: tuple[str, ...], m: int = 1) -> Iterator[Mos]:
-        """Yield the transistors of a gate: its load, and the nets of each path, which pull `out` low where all are
-        high."""
-        yield from transistor(f"load_{out}", replace(self.load, m=m), out, "kp")
-        for i, path in enumerate(paths):
-            nets = (out, *(f"{out}_{i}{k}" for k in range(1, len(path))), GROUND)
-            for k, net in enumerate(path):
-                yield from transistor(f"{out}_{net}", self.n, nets[k], net, nets[k + 1])
-
-    def switch(self, a: str, b: str, gate: str) -> Iterator[Mos]:
-        """Yield the transistor of a switch between two nets, on while `gate` is high."""
-        yield from transistor(f"{a}_{b}", self.n, a, gate, b)
-
-    def latch(self, data: str, inverse: str, out: str, opens: str, holds: str) -> Iterator[Mos]:
-        """Yield the transistors of a latch: it follows `data` while `opens` is high, and keeps it while `holds` is."""
-        inside = f"in_{inverse}"
-        yield from self.switch(inside, data, opens)
-        yield from self.gate(inverse, (inside,))
-        yield from self.gate(out, (inverse,))
-        yield from self.switch(out, inside, holds)

@@ -1,10 +1,10 @@
 """Thermometer register: one of K + 1 levels, replaced where the candidate leaves its window, else held.
 
-    cand --[sampler]-- hold --|comparator upper|-- up        up: candidate above the upper threshold
-                          +---|comparator lower|-- keeps     keeps: candidate above the lower one
+    cand --[sampler]-- hold --|decision upper|-- up, upb     up: candidate above the upper threshold
+                          +---|decision lower|-- stays       stays: candidate above the lower one
 
     pos --[up]-------+                                       pos, neg: gate lines p of the value with either sign
-    neg --[not up]---+-- val                                 write: pulse and (up or not keeps)
+    neg --[not up]---+-- val                                 write: pulse and (up or not stays)
 
     level k      vdd                         vdd          vdd
                  |                           |            |
@@ -26,30 +26,28 @@ turns a level. Between two writes a level is a static current-mode latch of its 
 its turn: nothing leaks, and no error adds up, however long it holds. A 9T cell whose hysteresis spans all turns would
 draw more than the largest value in each level.
 
-Which value is written, and whether, both comparators of the window decide. They need no gates of their own: the
-candidate is frozen in the pulse, and before it the value is switched through as soon as the candidate is there, so that
-the comparators of the levels have most of a frame; one whose value exceeds its turn by dI needs C V / dI.
+Which value is written, and whether, the two decisions of the window say (`window.py`). Before the pulse they follow
+their comparators, and the value is switched through as soon as the candidate is there, so that the comparators of the
+levels have most of a frame; one whose value exceeds its turn by dI needs C V / dI. In the pulse they stand still,
+however close to its threshold the candidate is: a register writes all of its levels or none.
 
-Both comparators of the window turn an nMOS, as those of a ladder's quantiser do, on which calibration measures where
-they decide: `stays` is `keeps` behind two gates. A pMOS on `keeps` itself would turn a volt higher, where a comparator
-stands only for a candidate some percent larger.
-
-No gate here draws current while it switches: current sources pull `write` down, and `upb`, `keepsb`, `stays` and
-`writeb` up.
+The gates' load is GATES I_keep, that of a counter, for which calibration measures where a decision turns. Current
+sources pull `write` down and `writeb` up, so no gate draws current while it switches.
 """
 
 from dataclasses import replace
 
 from cosim.cells.quantiser import HELD, SAMPLER
 from cosim.cells.transistor import TransistorDesign, transistor
+from cosim.cells.window import DECISION, Gates, decision, window
 from cosim.circuit.elements import Element, Instance, Subcircuit
 from cosim.technology.types import Technology
 
-REGISTER, WINDOW = "register", "window"
+REGISTER = "register"
 LEVEL_OFF, LEVEL_ON = "level_off", "level_on"
-GATES = 4  # keep currents that pull up each of `upb`, `keepsb`, `stays` and `writeb`
+GATES = 3  # keep currents in the load of a gate
 _FRONT = ("cand", "pos", "neg", "upper", "lower", "keep", "release", "gain")
-_BACK = ("out", "clk", "clkb", "pulseb", "resetb", "reset", "vdd")
+_BACK = ("out", "clk", "clkb", "pulse", "pulseb", "resetb", "reset", "vdd")
 
 
 def register_ports(levels: int) -> tuple[str, ...]:
@@ -62,30 +60,19 @@ def register(technology: Technology, units: int, levels: int, start: int) -> Sub
 
     It needs `register_blocks` and the sampler.
     """
-    n, p = (
-        TransistorDesign("inner", "n", technology.sizing.cell_n),
-        TransistorDesign("inner", "p", technology.sizing.cell_p),
-    )
-    gate = TransistorDesign("switch", "p", technology.sizing.sample_switch)
-    sink, steer = replace(n, m=GATES), TransistorDesign("switch", "n", technology.sizing.latch_switch)
+    n = TransistorDesign("inner", "n", technology.sizing.cell_n)
+    gates, gate = Gates(technology), TransistorDesign("switch", "p", technology.sizing.sample_switch)
     elements: list[Element] = [
         Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
-        Instance("upper", ("hold", "upper", "up", "vdd"), WINDOW, match=HELD),
-        Instance("lower", ("hold", "lower", "keeps", "vdd"), WINDOW, match=HELD),
-        *transistor("supply", sink, "kp", "keep"),
-        *transistor("diode", p, "kp", "kp"),
-        *transistor("load", p, "upb", "kp"),
-        *transistor("invert", steer, "upb", "up", "0"),
+        Instance("upper", ("hold", "upper", "up", "upb", "pulseb", "pulse", "kp", "vdd"), DECISION, match=HELD),
+        Instance("lower", ("hold", "lower", "stays", "down", "pulseb", "pulse", "kp", "vdd"), DECISION, match=HELD),
+        *transistor("supply", replace(n, m=GATES), "kp", "keep"),
+        *transistor("diode", gates.load, "kp", "kp"),
         *transistor("pulse", gate, "w", "pulseb"),
         *transistor("write_up", gate, "write", "upb", "w"),
         *transistor("write_down", gate, "write", "stays", "w"),
         *transistor("release", n, "write", "release"),
-        *transistor("load_k", p, "keepsb", "kp"),
-        *transistor("invert_k", steer, "keepsb", "keeps", "0"),
-        *transistor("load_s", p, "stays", "kp"),
-        *transistor("invert_s", steer, "stays", "keepsb", "0"),
-        *transistor("load_b", p, "writeb", "kp"),
-        *transistor("invert_b", steer, "writeb", "write", "0"),
+        *gates.gate("writeb", ("write",)),
         *transistor("pos", gate, "val", "upb", "pos"),
         *transistor("neg", gate, "val", "up", "neg"),
     ]
@@ -99,22 +86,10 @@ def register(technology: Technology, units: int, levels: int, start: int) -> Sub
 
 
 def register_blocks(technology: Technology, units: int, m: int = 1) -> tuple[Subcircuit, ...]:
-    """Build the subcircuits of a thermometer register cell: the comparator of the window, of `m` devices, and both
-    kinds of level."""
-    return window(technology, m), level(technology, units, on=False), level(technology, units, on=True)
-
-
-def window(technology: Technology, m: int = 1) -> Subcircuit:
-    """Build a register's comparator cell, M1 against M2: out is high where the held candidate exceeds `thresh`.
-
-    That is a current. m: devices in parallel.
-    """
-    n, p = technology.sizing.cell_n, technology.sizing.cell_p
-    devices = (
-        *transistor("1", TransistorDesign("compare", "p", p, m), "out", "hold"),
-        *transistor("2", TransistorDesign("threshold", "n", n, m), "out", "thresh"),
-    )
-    return Subcircuit(WINDOW, ("hold", "thresh", "out", "vdd"), devices, "comparator of a register's window")
+    """Build the subcircuits of a thermometer register cell: comparator, of `m` devices, and decision of the window, and
+    both kinds of level."""
+    levels = (level(technology, units, on=on) for on in (False, True))
+    return window(technology, m), decision(technology), *levels
 
 
 def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:

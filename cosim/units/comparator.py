@@ -18,6 +18,7 @@ from cosim.units.kind import Array, CellDevices, CellEquations, CellSignals, Eff
 from cosim.units.sizing import CLEARANCE, SetPoint, SizingInput, threshold_set_points
 
 REST = 0.25  # of i_unit; what the mirror that pulls beta out of a lower line carries when beta is 0
+DECISION_FIT = "Decision"  # its name among a calibration's own
 _LEAST = 1e-15  # A; what is left on a line out of which beta pulls all that its pin carries
 
 
@@ -58,6 +59,13 @@ WindowCell = CellEquations[Any, Any, Any]
 def quantiser_fits(calibration: Calibration) -> Fits:
     """Return the fits of a calibration to the comparators of a recurrent unit's quantiser."""
     return calibration.upper, calibration.lower
+
+
+def decision_fits(calibration: Calibration) -> Fits:
+    """Return the fits of a calibration to a recurrent unit's decisions that a latch catches as the pulse begins."""
+    own = calibration.own[DECISION_FIT]
+    fit = ComparatorFit(own["currents"], own["ratios"])
+    return fit, fit
 
 
 def window_bias(sizing: SizingInput, node: ThresholdUnit, fits: Fits) -> WindowPins:

@@ -16,20 +16,20 @@ import numpy as np
 
 from cosim.base.errors import MappingError
 from cosim.cells.blocks import CELLS
-from cosim.cells.counter import BITS_A_LINE, DELAY, MOST_BITS, counter, decision, gain_lines
+from cosim.cells.counter import BITS_A_LINE, DELAY, MOST_BITS, counter, gain_lines
 from cosim.cells.quantiser import sampler
-from cosim.cells.register import window
+from cosim.cells.window import decision, window
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States
 from cosim.network.layers import RecurrentLayer
-from cosim.technology.calibration import Calibration, ComparatorFit
+from cosim.technology.calibration import Calibration
 from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.comparator import (
-    Fits,
     WindowFactors,
     WindowPins,
     clock_pins,
     count_states,
+    decision_fits,
     settled_in_window,
     window_bias,
     window_currents,
@@ -135,13 +135,6 @@ def _never(layer: RecurrentLayer) -> bool:
 def _lower(layer: RecurrentLayer, placement: LayerPlacement) -> None:
     """Refuse a layer, as the ladder adds counters among its own."""
     raise AssertionError(f"{layer.name} is lowered by the ladder")
-
-
-def decision_fits(calibration: Calibration) -> Fits:
-    """Return the fits of a calibration to a counter unit's decisions, which are caught as the pulse begins."""
-    own = calibration.own[Counter.__name__]
-    fit = ComparatorFit(own["currents"], own["ratios"])
-    return fit, fit
 
 
 def compute_states(cell: CounterCell, candidate: Array) -> States:

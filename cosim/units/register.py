@@ -2,10 +2,10 @@
 
     the turns that +v exceeds where u >= i_rise,  those that -v exceeds where u <= i_fall,  else kept
 
-The candidate and its window are those of a ladder's quantiser, on a common-mode offset. The value v = W_alpha x + alpha
-stands on an offset of FULL_SCALE in two rectified rows, max(1 + v, 0) and max(1 - v, 0), of which S(h_hat) takes one;
-turn k is (k - 1/2) steps of 2 / K. So s = 0 ... K stands for h = -1 + 2 s / K. Level k is on where v exceeds I_turn by
-what calibration found.
+The candidate is on a common-mode offset, as a ladder's; the decisions of its window are those of a counter. The value
+v = W_alpha x + alpha stands on an offset of FULL_SCALE in two rectified rows, max(1 + v, 0) and max(1 - v, 0), of which
+S(h_hat) takes one; turn k is (k - 1/2) steps of 2 / K. So s = 0 ... K stands for h = -1 + 2 s / K. Level k is on where
+v exceeds I_turn by what calibration found.
 
 Its supply current is that of both comparators, the levels' min(g_push v, I_turn) of the value that is switched
 through, 3 I_keep for each level that is on, and the gates'. The output is in its signal.
@@ -32,7 +32,7 @@ from cosim.units.comparator import (
     WindowFactors,
     WindowPins,
     clock_pins,
-    quantiser_fits,
+    decision_fits,
     settled_in_window,
     window_bias,
     window_currents,
@@ -61,6 +61,7 @@ from cosim.units.sizing import SetPoint, SizingInput
 
 KEEP = 0.04  # of i_unit: what a level sinks to stay off; twice that keeps it on
 RELEASE = 0.5  # of i_unit: what ends a write; the keepers then have a part of the frame before it is read
+_LOW = 3  # gates whose output is low whatever is decided, with the diode of their gate line
 _STEPS = 8  # of the iteration that finds a turn's current; what a turn needs hardly depends on it
 
 
@@ -132,7 +133,7 @@ RegisterCell = CellEquations[Register, RegisterPins, RegisterFactors]
 
 def compute_states(cell: RegisterCell, candidate: Array) -> States:
     """Return the states of a register unit (n, time), whole numbers; candidate: (n, time), ampere."""
-    rise, fall = window_thresholds(cell, quantiser_fits(cell.calibration))
+    rise, fall = window_thresholds(cell, decision_fits(cell.calibration))
     ups, downs = candidate >= rise, candidate <= fall
     positive, negative = (_count_exceeded(cell, value) for value in cell.values)
 
@@ -164,7 +165,7 @@ def _turns(cell: RegisterCell) -> tuple[float, ...]:
 
 def switching_thresholds(cell: RegisterCell, lines: Sequence[Array]) -> SwitchingThresholds:
     """Return both thresholds of a register unit, whatever the state, and the turns of its levels."""
-    window = window_thresholds(cell, quantiser_fits(cell.calibration), lines)
+    window = window_thresholds(cell, decision_fits(cell.calibration), lines)
     return SwitchingThresholds(window, window, own_devices=True, turns=_turns(cell))
 
 
@@ -179,11 +180,12 @@ def supply_current(cell: RegisterCell, signals: CellSignals) -> Array:
     """Return the supply current of a register unit with output and pedestal, ampere, (n, time)."""
     pins, calibration, candidate = cell.bias, cell.calibration, signals.candidate
     beta = np.asarray(signals.beta)
-    up = candidate >= window_thresholds(replace(cell, beta=(beta, beta)), quantiser_fits(calibration))[0]
+    rise, fall = window_thresholds(replace(cell, beta=(beta, beta)), decision_fits(calibration))
+    up, stays = candidate >= rise, candidate > fall
     total = signals.output_current + window_supply(cell, signals)
     value = calibration.mirror.push * np.where(up, *cell.values)
     total = total + sum(np.minimum(value, i_turn) for i_turn in pins.i_turns)
-    return total + pins.i_keep * (3 * signals.states + GATES * (3 + up))
+    return total + pins.i_keep * (3 * signals.states + GATES * (_LOW + up + stays))
 
 
 def accepts(layer: RecurrentLayer) -> bool:
@@ -244,7 +246,7 @@ def solve_bias(node: Register, sizing: SizingInput) -> RegisterPins:
     Raises MappingError for what cannot be built.
     """
     currents, i_unit = sizing.set_points(node), sizing.graph.i_unit
-    window = window_bias(sizing, node, quantiser_fits(sizing.calibration))
+    window = window_bias(sizing, node, decision_fits(sizing.calibration))
     source = sizing.graph.into(node.name, "value")[0][0]
     total_current = sizing.total_weight_current(source)
     fit = level_fit(sizing.calibration)
@@ -274,10 +276,9 @@ def build_circuit(builder: Builder, node: Register, pins: RegisterPins) -> None:
     values = [source for source, _ in builder.graph.into(node.name, "value")]
     for source, device in zip(values, ("pos", "neg"), strict=True):
         builder.weights[source, node.name] = f"x{NETWORK}.xcell_{stem}.m{device}"
-    clk, clkb, _, pulseb = clock_pins(node)
     nets = (
         candidate, *(f"{net(source)}_p" for source in values), upper, lower, keep, release, gain, *turns, f"{stem}_p",
-        clk, clkb, pulseb, "resetb", builder.reset_line(), "vdd",
+        *clock_pins(node), "resetb", builder.reset_line(), "vdd",
     )  # fmt: skip
     origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g} {node.most} levels of {node.level:.6g}"
     builder.add(register(technology, units, node.most, node.start), f"cell_{stem}", nets, CELLS, origin)

@@ -5,16 +5,17 @@ import pytest
 
 from cosim.cells.bias import BIAS_DIODE
 from cosim.cells.clocked import RESET_INVERTER, reset_inverter
-from cosim.cells.counter import COUNTER, counter, counter_ports, decision, gain_lines
+from cosim.cells.counter import COUNTER, counter, counter_ports, gain_lines
 from cosim.cells.mirror import weight
 from cosim.cells.quantiser import sampler
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
-from cosim.cells.register import window
 from cosim.cells.schmitt import STATE_LEVEL
+from cosim.cells.window import decision, window
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos, Source
 from cosim.circuit.waveforms import Timing, clock_waveforms, reset_waveform, staircase
 from cosim.engines.simulation.testbench import pulse_waveforms
-from cosim.units.counter import KEEP, decision_fits
+from cosim.units.comparator import decision_fits
+from cosim.units.counter import KEEP
 
 UNITS = 8
 TIMING = Timing()

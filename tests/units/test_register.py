@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import InputError, MappingError, NetworkError
-from cosim.cells.register import LEVEL_OFF, LEVEL_ON, level, register, register_blocks, register_ports, window
+from cosim.cells.register import LEVEL_OFF, LEVEL_ON, level, register, register_blocks, register_ports
+from cosim.cells.window import window
 from cosim.circuit.elements import Mos
 from cosim.compiler.lower import lower
 from cosim.compiler.mapping import map_parameters

@@ -31,7 +31,7 @@ from cosim.engines.simulation.single import run_bench
 from cosim.engines.table import NGSPICE
 from cosim.technology.calibration import Calibration, MirrorFit, Own, SchmittFit
 from cosim.technology.types import Technology
-from cosim.units.counter import Counter
+from cosim.units.comparator import DECISION_FIT
 from cosim.units.mingru import MinGru
 from cosim.units.register import KEEP, RELEASE, Register
 from cosim.units.sizing import PULSE_BEGIN, PULSE_END
@@ -114,7 +114,7 @@ def _own(found: Calibration, technology: Technology, simulator: str, progress: P
     progress("register: turn of a level")
     own[Register.__name__] = fit_level(technology, found.units, simulator)
     progress("counter: thresholds of its decisions")
-    own[Counter.__name__] = fit_decision(technology, simulator)
+    own[DECISION_FIT] = fit_decision(technology, simulator)
     return own | {name: measure(technology, found, simulator) for name, measure in fit_measurements().items()}
 
 

@@ -20,9 +20,9 @@ from cosim.cells.benches import (
     dpi_bench,
     tau_cell_bench,
 )
-from cosim.cells.counter import COMPARED
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.tau_cell import gate_charge
+from cosim.cells.window import COMPARED
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
 from cosim.engines.engine import Waveforms
 from cosim.engines.simulation.single import run_bench

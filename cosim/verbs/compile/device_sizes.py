@@ -7,17 +7,17 @@ from types import MappingProxyType
 from cosim.base.quantities import format_quantity
 from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK
 from cosim.cells.clocked import CLOCKED
-from cosim.cells.counter import DECISION
 from cosim.cells.dpi import DPI
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS
 from cosim.cells.quantiser import COMPARATOR, DRIVER, SAMPLER
 from cosim.cells.ratio_gate import RATIO_GATE
 from cosim.cells.rectifier import CANDIDATE, RELU
-from cosim.cells.register import LEVEL_OFF, LEVEL_ON, REGISTER, WINDOW
+from cosim.cells.register import LEVEL_OFF, LEVEL_ON, REGISTER
 from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR
 from cosim.cells.tau_cell import TAU_CELL_GATED
 from cosim.cells.toggle import TOGGLE
+from cosim.cells.window import DECISION, WINDOW
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Subcircuit
 from cosim.units.builder import NETWORK
 
