@@ -7,7 +7,6 @@ import pytest
 
 from cosim.base.errors import InputError, MappingError, NetworkError
 from cosim.cells.register import LEVEL_OFF, LEVEL_ON, level, register, register_blocks, register_ports
-from cosim.cells.window import window
 from cosim.circuit.elements import Mos
 from cosim.compiler.lower import lower
 from cosim.compiler.mapping import map_parameters
@@ -269,24 +268,24 @@ def test_a_chip_has_factors_of_all_levels(design, technology):
 
 
 def test_transistors(technology):
-    """A level 14; in front 3 of the sampler, 4 of the window, 4 of the local line and `upb`, 4 of `keepsb` and `stays`,
-    6 of `write` and `writeb`, 2 that switch the value, 1 output diode."""
+    """A level 14, a decision 10 with its comparator; in front 2 of the gates' line, 6 of `write` and `writeb`, 2 that
+    switch the value, 1 output diode."""
     assert sum(isinstance(element, Mos) for element in level(technology, 8, on=False).elements) == 14
     top = register(technology, 8, LEVELS, 2)
     own = [element for element in top.elements if isinstance(element, Mos)]
-    assert len(own) == 4 + 4 + 6 + 2 + 1
+    assert len(own) == 2 + 6 + 2 + 1
     kinds = [element.subcircuit for element in top.elements if not isinstance(element, Mos)]
     assert kinds.count(LEVEL_ON) == 2
     assert kinds.count(LEVEL_OFF) == LEVELS - 2
 
 
 def test_every_net_is_used_twice_or_is_a_port(technology):
-    """A net with one terminal is a typing error: nothing drives it or nothing reads it."""
-    for cell in (register(technology, 8, LEVELS, 2), *register_blocks(technology, 8), window(technology)):
+    """A net with one terminal is a typing error, but for `down`, which no gate of a register needs."""
+    for cell in (register(technology, 8, LEVELS, 2), *register_blocks(technology, 8)):
         terminals = []
         for element in cell.elements:
             terminals += (element.drain, element.gate, element.source) if isinstance(element, Mos) else element.nets
-        for net in set(terminals) - {"0"}:
+        for net in set(terminals) - {"0", "down"}:
             assert net in cell.ports or terminals.count(net) > 1, net
         assert set(cell.ports) - {"vdd"} <= set(terminals)
     assert set(register_ports(LEVELS)) == set(register(technology, 8, LEVELS, 0).ports)
@@ -317,22 +316,42 @@ def test_transistors_store_what_the_software_stores(batch, design):
     )
 
 
-@pytest.mark.ngspice
-@pytest.mark.parametrize("side", [1, -1])
-def test_both_comparators_decide_where_they_are_calibrated(batch, side, technology, calibration):
-    """Candidates 4 pA inside and outside of either threshold of the window, 0.75 and 0.25 nA. The fits are read to 1 pA
-    (`comparator_steps` of the calibration). A pMOS on the lower comparator turned at 3 % more, 8 pA."""
+def apart():
+    """One unit that writes v = 2 y - 1 with the sign of h = 2 x - 1 where that is beyond 1/4."""
     layer = SignedLayer(
         "layer0", ("input",), np.array([[2.0, 0.0]]), np.array([-1.0]), np.array([0.25]), np.array([-1.0]),
         weight_alpha=np.array([[0.0, 2.0]]), levels=LEVELS,
     )  # fmt: skip
     readout = Readout(("layer0",), np.eye(1), np.zeros(1), "last")
-    network = check_network(Network(InputEncoding(np.zeros(2), np.ones(2)), (layer,), readout, weight_grid=1 / 8))
-    design = compile_network(network, technology, calibration)
+    return check_network(Network(InputEncoding(np.zeros(2), np.ones(2)), (layer,), readout, weight_grid=1 / 8))
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("side", [1, -1])
+def test_however_close_a_decision_is_all_levels_are_written_or_none(batch, side, technology, calibration):
+    """From no level on to all of them, with candidates up to 8 pA on either side of a threshold, 0.5 pA apart.
+
+    Both are found, since calibration is better than 4 pA. Where a comparator wrote without a latch, some levels were.
+    """
+    design = compile_network(apart(), technology, calibration)
+    h = np.array([[1.0, 0.0, side * (0.25 + step)] for step in np.arange(-0.008, 0.0081, 0.0005)])
+    x = np.stack([(h + 1) / 2, np.broadcast_to([0.0, 0.5, (1 + side) / 2], h.shape)], axis=2)
+    test_set = TestSet(x, np.zeros(len(h), np.int64), np.full(len(h), 3), np.arange(len(h)))
+    states = np.stack([outcome.states for outcome in simulate_samples(design, test_set, Run(engine="batch"))])
+    assert set(states[:, 1, 0]) == {0}
+    assert set(states[:, 2, 0]) == {0, LEVELS}
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("side", [1, -1])
+def test_both_comparators_decide_where_they_are_calibrated(batch, side, technology, calibration):
+    """Candidates 4 pA inside and outside of either threshold of the window, 0.75 and 0.25 nA. The fits are read to 1 pA
+    (`comparator_steps` of the calibration). A pMOS on the lower comparator turned at 3 % more, 8 pA."""
+    design = compile_network(apart(), technology, calibration)
     inside, outside = (0.25 + step for step in (-0.004, 0.004))
     h = np.array([[1.0, 0.0, side * inside], [1.0, 0.0, side * outside]])
     x = np.stack([(h + 1) / 2, np.where(h == 1.0, 0.9, 0.5)], axis=2)
-    wanted = software_states(design.graph, run_reference(network, x))[:, :, 0]
+    wanted = software_states(design.graph, run_reference(design.network, x))[:, :, 0]
     np.testing.assert_array_equal(wanted, [[7, 7, 7], [7, 7, 4]])
     outcomes = simulate_samples(
         design, TestSet(x, np.zeros(2, np.int64), np.full(2, 3), np.arange(2)), Run(engine="batch")
