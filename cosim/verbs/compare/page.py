@@ -155,7 +155,7 @@ def comparison_page(compared: ComparisonSubject, found: Reported, pictures: Bloc
     answers = "decisions" if found.errors is None else "answers"
     verdict = f"{percent(found.task_agreement)} of {found.samples} {answers} as software"
     trust = trust_rows(found.elsewhere, found.undecided, found.audit)
-    changed = f"Most of what differs comes from: {found.dominant_error_source}."
+    changed = say_source(found.dominant_error_source, compared.run.timing.t_step)
     return Page(
         verb="compare",
         subject=subject,
@@ -252,6 +252,18 @@ def _remarks(summary: ComparisonSummary) -> Iterator[str]:
         yield f"A wrong state is up to {summary.largest_margin_of_a_wrong_bit:.3f} units from its threshold."
     if summary.saturated_states:
         yield f"{summary.saturated_states} states are beyond their ladder or counter; use more --headroom."
+
+
+def say_source(step: str, t_step: float) -> str:
+    """Return where most of what differs comes from, and what helps against it; t_step: duration of a frame, s."""
+    if step not in _STEPS:
+        return "No state and no decision differs."
+    helps = {
+        "rounding": "--units 16",
+        "statics": "training with a larger --margin",
+        "dynamics": f"longer frames (--t-step {2e3 * t_step:g}m)",
+    }
+    return f"Most of what differs comes from: {step}. What helps: {helps[step]}."
 
 
 def _sources(summary: ComparisonSummary) -> Table:

@@ -24,7 +24,7 @@ from cosim.verbs.compare.agreement import (
     compare_engines,
     summarize_comparison,
 )
-from cosim.verbs.compare.page import comparison_cards, engine_blocks
+from cosim.verbs.compare.page import comparison_cards, engine_blocks, say_source
 
 SAMPLES, FRAMES, CELLS, OUTPUTS = 3, 5, 2, 7
 
@@ -273,3 +273,9 @@ def test_all_failed_is_no_comparison(make_network, technology, calibration):
     test_set = TestSet(np.zeros((2, 3, 3)), np.array([0, 1]), np.array([3, 3]), np.arange(2))
     failure = Failure(FailureKind.CRASH, "exit code 9", "deck")
     assert compare_engines(design, test_set, [failure, failure]) is None
+
+
+def test_the_page_says_what_helps():
+    assert say_source("dynamics", 5e-3).endswith("What helps: longer frames (--t-step 10m).")
+    assert say_source("rounding", 5e-3).endswith("What helps: --units 16.")
+    assert say_source("none", 5e-3) == "No state and no decision differs."
