@@ -6,6 +6,14 @@ A rung's window is shifted by its neighbours' DPIs. A set pulse must end before 
 reaches alpha - (i_set - i_rise), where the next rung would follow; by the next pulse it must have been there. For a
 reset the same holds for the fall to i_fall - i_reset. Derivation: docs/explanation/ladder.md.
 
+On a chip whose transistors deviate a rung may fail to count. With f the factors of its devices, rung k stands on
+
+    u_k = f_compared (f_driven I_in + alpha (f_up,k-1 s_{k-1} + f_down,k+1 s_{k+1}))
+    and turns on at f_thresh i_rise,k,  off at f_thresh i_rise,k - f_width (i_rise,k - i_fall,k)
+
+In the pulse the neighbours' s are those before it; in the rest of the frame, at retain, a DPI arrives at most RUNS_ON
+times one after the other. The unit's state is then the number of rungs that are on, whichever they are.
+
 Its supply current is that of both comparators, min(g_push u, g_n I_thresh) each; of the driver's tails and their copy,
 (1 + g_push) g_sink I_retain; of a rung u_k + min(g_push (u_k + I_w s), g_n I_thresh) + I_w s + 2 alpha s (own state,
 DPI), with u_k = g_sink I_in + alpha (s_{k-1} + s_{k+1}). The output's alpha is in its signal.
@@ -16,11 +24,12 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosim.base.errors import MappingError
 from cosim.cells.assembly import Carried
 from cosim.cells.blocks import CELLS, QUANTISERS
-from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
+from cosim.cells.dpi import DPI, dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.ladder import LadderBias, ladder, ladder_blocks
 from cosim.cells.quantiser import QUANTISER, quantiser, quantiser_blocks
 from cosim.cells.rectifier import candidate_diode
@@ -30,7 +39,7 @@ from cosim.network.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer
 from cosim.technology.calibration import Calibration
 from cosim.units.beta import add_beta
-from cosim.units.builder import NETWORK, Builder, net
+from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.comparator import (
     WindowFactors,
     WindowPins,
@@ -72,6 +81,7 @@ SWING = 0.2  # set = retain + SWING, reset = retain - SWING
 TAU_SHARE = 0.02  # I_tau over alpha: dead time and gain error of a DPI grow with it
 _LEAST = 1e-6  # of alpha: what a DPI at rest still carries, the slowest case of its dead time
 MAX_RUNGS = 32
+RUNS_ON = 2  # arrivals of a DPI in a frame behind its pulse: 3.4 tau, of which one takes 1.6 to 1.9
 
 
 @dataclass(frozen=True)
@@ -104,12 +114,67 @@ class LadderPins(WindowPins):
     ladder: LadderBias
 
 
-LadderCell = CellEquations[Ladder, LadderPins, WindowFactors]
+@dataclass(frozen=True)
+class LadderFactors(WindowFactors):
+    """A chip's factors of a ladder unit.
+
+    base, down, up: of the driver's reset current and of its two steps; of each rung, none for all nominal: driven, its
+    copy of the driver's current; compared, its candidate; thresholds, widths; upward, downward: what the DPI of each
+    but the last rung adds to the one above, and that of each but the first to the one below.
+    """
+
+    base: float = 1.0
+    down: float = 1.0
+    up: float = 1.0
+    driven: tuple[float, ...] = ()
+    compared: tuple[float, ...] = ()
+    thresholds: tuple[float, ...] = ()
+    widths: tuple[float, ...] = ()
+    upward: tuple[float, ...] = ()
+    downward: tuple[float, ...] = ()
+
+
+LadderCell = CellEquations[Ladder, LadderPins, LadderFactors]
 
 
 def compute_states(cell: LadderCell, candidate: Array) -> States:
     """Return the states of a ladder unit (n, time), whole numbers; candidate: (n, time), ampere."""
-    return count_states(cell, window_thresholds(cell, quantiser_fits(cell.calibration)), candidate)
+    window = window_thresholds(cell, quantiser_fits(cell.calibration))
+    if cell.ideal or not cell.factors.driven:
+        return count_states(cell, window, candidate)
+    return _count_rungs(cell, window, candidate)
+
+
+def _count_rungs(cell: LadderCell, window: tuple[Array, Array], candidate: Array) -> States:
+    """Return how many rungs of a chip's ladder are on after each frame (n, time), each by its own devices."""
+    node, f, mirror = cell.node, cell.factors, cell.calibration.mirror
+    shared = ladder_currents(cell.set_points[2] / node.level)
+    copied = mirror.sink**2 * mirror.push  # from a bias diode over the driver into a rung
+    delta = copied * (shared.i_retain - shared.i_reset)
+    reset = f.base * copied * shared.i_reset
+    retain = reset + f.down * delta
+    raised = shared.alpha * (np.arange(node.rungs) > 0)
+    rises = np.array(f.thresholds) * (shared.i_rise + raised)
+    falls = rises - np.array(f.widths) * (shared.i_rise - shared.i_fall)
+    upward, downward = (shared.alpha * np.array(few[: node.rungs - 1]) for few in (f.upward, f.downward))
+
+    def turned(on: NDArray[np.bool_], i_in: Array | float) -> NDArray[np.bool_]:
+        u = np.multiply(f.driven, i_in) + np.zeros(on.shape)
+        u[:, 1:] += upward * on[:, :-1]
+        u[:, :-1] += downward * on[:, 1:]
+        u *= f.compared
+        return np.where(on, u > falls, u >= rises)
+
+    first = np.full(len(candidate), node.start) if cell.initial_states is None else cell.initial_states
+    on = np.arange(node.rungs) < first[:, None]
+    driven = np.where(candidate >= window[0], retain + f.up * delta, np.where(candidate <= window[1], reset, retain))
+    states = np.empty(candidate.shape, dtype=np.int16)
+    for t in range(candidate.shape[1]):
+        on = turned(on, driven[:, t, None])
+        for _ in range(RUNS_ON):
+            on = turned(on, retain)
+        states[:, t] = on.sum(axis=1)
+    return states
 
 
 def switching_thresholds(cell: LadderCell, lines: Sequence[Array]) -> SwitchingThresholds:
@@ -320,7 +385,7 @@ def build_circuit(builder: Builder, node: Ladder, pins: LadderPins) -> None:
         builder.bias_line("gain", bias.i_gain), builder.strong_line("vg", bias.i_g),
         builder.strong_line("tau", bias.i_tau),
     )  # fmt: skip
-    builder.cell_bias[node.name] = (upper, lower, lines[4])
+    builder.cell_bias[node.name] = (upper, lower, lines[4], base, delta, *lines[:4], *lines[5:])
     origin = f"{node.name}: {node.rungs} rungs of {node.level:.6g}, starts on {node.start}"
     nets = (f"{stem}_in", *lines, f"{stem}_p", "resetb", "vdd")
     builder.add(ladder(technology, units, node.rungs, node.start), f"cell_{stem}", nets, CELLS, origin)
@@ -332,7 +397,7 @@ def build_circuit(builder: Builder, node: Ladder, pins: LadderPins) -> None:
 
 def report_pins(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> list[PinRow]:
     """Return a ladder unit's rows of the mapping report: both thresholds of the quantiser and the level of a rung."""
-    currents, (upper, lower, gain) = learned.set_points, learned.pins
+    currents, (upper, lower, gain, *_) = learned.set_points, learned.pins
     rungs = f"{node.rungs} rungs, starts on {node.start}; readers' weights times {node.step / node.level:g}"
     return [
         PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
@@ -344,17 +409,46 @@ def report_pins(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> l
 def mismatch_effects(node: Ladder, pins: LadderPins, circuit: CellDevices) -> Iterator[Effect]:
     """Yield the mismatch effects of a ladder unit.
 
-    Those of its window, and levels: M11 of each rung - bias diode.
+    Those of its window; levels: M11 of each rung - bias diode; base, down, up: source - bias diode; driven: copy of a
+    rung - diodes and + copy of the driver; of each rung compared: M1 - candidate diode, thresholds: M2 - bias diode,
+    widths: M8 - bias diode + M9 - M7; upward, downward: source - diode and copy of the rung's own state, M2 - M1 of the
+    DPI, and its two currents against their diodes.
     """
-    yield from window_effects(node, pins, circuit, f"{QUANTISER}_{net(node.name)}")
+    name, bias, stem = node.name, pins.ladder, net(node.name)
+    yield from window_effects(node, pins, circuit, f"{QUANTISER}_{stem}")
+    driver = instance(f"{QUANTISER}_{stem}.driver")
+    gain, *others = circuit.pins[2:]
+    base, delta, thresh_1, width_1, thresh, width, vg, tau = map(circuit.bias_diode, others)
+    delta_i = pins.i_delta
+    yield effect("base", name, pins.i_base, (f"{driver}.base", 1), (base, -1))
+    yield effect("down", name, delta_i, (f"{driver}.delta_d", 1), (delta, -1))
+    yield effect("up", name, delta_i, (f"{driver}.delta_u", 1), (delta, -1))
+    line = (f"{driver}.diode_p", -1), (f"{driver}.copy", 1), (f"{driver}.diode_n", -1)
     for k in range(1, node.rungs + 1):
-        devices = (circuit.device("level", f"rung{k}"), 1), (circuit.bias_diode(circuit.pins[-1]), -1)
-        yield effect("levels", node.name, pins.ladder.i_gain, *devices, place=k - 1)
+        place, rung = k - 1, instance(f"cell_{stem}.rung{k}")
+        own = (thresh_1, width_1, bias.i_thresh_1, bias.i_width_1)
+        t, w, i_thresh, i_width = own if k == 1 else (thresh, width, bias.i_thresh, bias.i_width)
+        loop = (f"{rung}.8", 1), (w, -1), (f"{rung}.9", 1), (f"{rung}.7", -1)
+        source = (f"{rung}.11", 1), (circuit.bias_diode(gain), -1)
+        yield effect("levels", name, bias.i_gain, *source, place=place)
+        yield effect("driven", name, pins.i_base + delta_i, (f"{rung}.in", 1), *line, place=place)
+        yield effect("compared", name, i_thresh, (f"{rung}.1", 1), (f"{rung}.cand.diode", -1), place=place)
+        yield effect("thresholds", name, i_thresh, (f"{rung}.2", 1), (t, -1), place=place)
+        yield effect("widths", name, i_width, *loop, place=place)
+    for field, lowest, out in (("upward", 1, -1), ("downward", 2, 0)):
+        for k in range(lowest, lowest + node.rungs - 1):
+            rung, dpi = instance(f"cell_{stem}.rung{k}"), instance(f"cell_{stem}.{DPI}{k}")
+            last = 1 if k not in (1, node.rungs) and out else 0
+            devices = (
+                (f"{rung}.5", 1), (circuit.bias_diode(gain), -1), (f"{rung}.4", -1), (f"{dpi}.in", 1), (f"{dpi}.2", 1),
+                (f"{dpi}.1", -1), (f"{dpi}.tau", -1), (tau, 1), (f"{dpi}.out{last}", 1), (vg, -1),
+            )  # fmt: skip
+            yield effect(field, name, bias.i_gain, *devices, place=k - lowest)
 
 
-LADDER = UnitKind[Ladder, LadderPins, WindowFactors](
+LADDER = UnitKind[Ladder, LadderPins, LadderFactors](
     node_type=Ladder,
-    factors_type=WindowFactors,
+    factors_type=LadderFactors,
     layer_types=EPSILON_LAYERS,
     accepts=accepts,
     lower_layer=lower_layer,
@@ -374,7 +468,7 @@ LADDER = UnitKind[Ladder, LadderPins, WindowFactors](
     has_time_constant=True,
     check_timing=check_timing,
     samples_candidate=True,
-    trimmed=((0, "upper"), (1, "lower"), (2, "levels")),
+    trimmed=((0, "upper"), (1, "lower"), (2, "levels"), (2, "upward"), (2, "downward")),
     has_comparators=True,
     line_currents=window_currents,
 )

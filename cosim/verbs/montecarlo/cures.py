@@ -30,7 +30,7 @@ def try_cures(trial: Trial, nominal: Chip, specs: Sequence[Spec]) -> tuple[Cure,
         larger = replace(trial, plan=replace(trial.plan, area=LARGER * trial.plan.area))
         found.append(_count("area", count, specs, lambda number: (larger, larger.chip(number))))
     try:
-        check_trimmable(trial.design, "behavioral", "")
+        check_trimmable(trial.design, "")
     except InputError:
         return tuple(found)
     wanted, ranges = measure_behavioral(trial, nominal), trim_ranges(trial)

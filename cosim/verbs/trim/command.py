@@ -88,7 +88,7 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
     counts = parse_bits(options.bits)
     check_outputs("trim", output, options.json_file)
     trial = load_trial(options.drawing)
-    check_trimmable(trial.design, options.engine, str(options.network_file))
+    check_trimmable(trial.design, str(options.network_file))
     wanted = specs.at(trial.technology) or (default_spec(trial),)
     engine_named(trial.engine).check()  # said before the folder is there
     settings = {**run_settings(trial), "bits": list(counts)}

@@ -7,6 +7,7 @@ from cosim.results.figures import BLUE, GREY, SINGLE, Figure, legend_above, pict
 from cosim.results.html import Picture
 from cosim.results.metrics import percent, within
 from cosim.results.page import Facts, Page, Section, Table
+from cosim.units.table import unit_of
 from cosim.verbs.montecarlo.chip_study import format_spec
 from cosim.verbs.montecarlo.figures import panel
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
@@ -28,7 +29,7 @@ def trim_page(design: Design, summary: TrimSummary, run: dict[str, str]) -> Page
         subject=subject,
         title=f"{subject.name} on {technology}: {verdict} {bounds}",
         lead=f"{summary.chips} chips with mismatch of each transistor, {summary.failed} of them failed, each on "
-        f"{summary.samples} test samples by the {summary.engine} engine. Their cells were measured, and the converters "
+        f"{summary.samples} test samples by the {summary.engine} engine. {_measured(design)}, and the converters "
         f"at the pins of thresholds and levels set; the same chips count before and after. A chip counts that has "
         f"{spec}.",
         cards=(
@@ -46,6 +47,12 @@ def trim_page(design: Design, summary: TrimSummary, run: dict[str, str]) -> Page
         ),
         provenance=origins(design),
     )
+
+
+def _measured(design: Design) -> str:
+    """Return how a chip's units were measured, the beginning of a sentence."""
+    compared = any(unit_of(node).has_comparators for node in design.graph.memories)
+    return "Thresholds and levels were taken from the equations" if compared else "Their cells were measured"
 
 
 _NOTE = (

@@ -116,8 +116,9 @@ def run_trim(
 
 def trim_chip(trial: Trial, number: int, bit_counts: Sequence[int], engine: Engine | None = None) -> TrimRecord:
     """Run one chip without converters, and with those of each of `bit_counts`, by the trial's engine (`engine`, where
-    the caller has it at hand). Its cells are measured in a simulator where that is one, else by the equations; what
-    they should do is what the nominal chip's do by the equations, which calibration makes true."""
+    the caller has it at hand). Its 9T cells are measured in a simulator where that is one, else by the equations, as
+    units with comparators always are; what they should do is what the nominal chip's do by the equations, which
+    calibration makes true."""
     engine = engine or engine_named(trial.engine)
     chip = trial.chip(number)
     wanted = measure_behavioral(trial, nominal_chip(trial))

@@ -1,8 +1,9 @@
 """Trimming: what a converter of B bits at each bias pin can take back of a chip's mismatch.
 
-A unit's thresholds and level are measured on the chip, not known from its draws: a slow candidate ramp up and down, and
-the level beside it. Each pin then carries (1 + R c / 2^(B-1)) times its current, with the code c in -2^(B-1) ...
-2^(B-1) - 1 that brings what was measured nearest to what the compiler asked for:
+A 9T cell's thresholds and level are measured on the chip, not known from its draws: a slow candidate ramp up and down,
+and the level beside it. Those of units with comparators are what the equations say of the chip: a comparator decides
+once a frame, and takes minutes to measure in a simulator. Each pin then carries (1 + R c / 2^(B-1)) times its current,
+with the code c in -2^(B-1) ... 2^(B-1) - 1 that brings what was found nearest to what the compiler asked for:
 
     threshold pin            rise (1 + d) -> rise asked              rise, fall: measured, in candidate current
     width pin, 9T cell       rise (1 + d_thresh) - (rise - fall) (1 + d) -> fall asked
@@ -48,8 +49,8 @@ class CellPoints:
     level: float
 
 
-def check_trimmable(design: Design, engine: str, origin: str) -> None:
-    """Raise InputError for a network of which a unit is not trimmed, or not with this engine."""
+def check_trimmable(design: Design, origin: str) -> None:
+    """Raise InputError for a network of which a unit is not trimmed."""
     for node in design.graph.memories:
         if not unit_of(node).trimmed:
             raise InputError(
@@ -58,11 +59,6 @@ def check_trimmable(design: Design, engine: str, origin: str) -> None:
             )
         if design.graph.into(node.name, "beta"):
             raise InputError(f"{origin}: trim is for constant thresholds; those of {node.name} depend on its input")
-        if engine != "behavioral" and not isinstance(node, Schmitt):
-            raise InputError(
-                f"{origin}: trim measures 9T cells in a simulator, and {node.name} is none; use --engine behavioral, "
-                "whose equations measure each unit"
-            )
     _check_shared(design, origin)
     if design.assembly.around.feeds:
         raise InputError(f"{origin}: trim sets sources at the bias pins; leave bias out of --with")
@@ -107,10 +103,13 @@ def measure_behavioral(trial: Trial, chip: Chip, *, in_frame: bool = False) -> d
 
 
 def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
-    """Measure for `cosim trim` every cell of a chip, its transistors and the diodes before them, cell -> ampere, in the
-    trial's simulator or, for a behavioral trial, in the one beside it."""
+    """Measure for `cosim trim` every 9T cell of a chip, its transistors and the diodes before them, in the trial's
+    simulator or, for a behavioral trial, in the one beside it.
+
+    Returns unit -> ampere; units with comparators as `measure_behavioral` has them.
+    """
     expected = measure_behavioral(trial, chip)
-    return {
+    return expected | {
         cell.name: measure_cell(trial, chip, cell, 1.3 * expected[cell.name].rise)
         for cell in trial.design.graph.of(Schmitt)
     }

@@ -234,4 +234,4 @@ def test_nothing_scales_a_tree(design, technology):
     with pytest.raises(InputError, match=r"--bias tracking scales sources at pins, and --with bias leaves none"):
         biased(design, technology, "tracking")
     with pytest.raises(InputError, match=r"net: trim sets sources at the bias pins; leave bias out of --with"):
-        check_trimmable(design, "behavioral", "net")
+        check_trimmable(design, "net")

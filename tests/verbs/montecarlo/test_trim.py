@@ -18,7 +18,7 @@ from cosim.exchange.checkpoint import load_network
 from cosim.network.layers import FirstQuadrantLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.results.text import format_text
-from cosim.tasks.testset import TestSet
+from cosim.tasks.testset import TestSet, load_test_set
 from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo import execute
@@ -157,21 +157,16 @@ def point(accuracy):
 
 
 @pytest.mark.parametrize(
-    ("kind", "engine", "text"),
+    ("kind", "text"),
     [
-        ("signed_input", "behavioral", "trim is for constant thresholds; those of layer0.0 depend on its input"),
-        ("parity_d2", "behavioral", "trim is for 9T cells, ladders, counters and registers, and layer1.0 is none"),
-        (
-            "digits_native_d8",
-            "batch",
-            "trim measures 9T cells in a simulator, and layer1.0 is none; use --engine behavioral",
-        ),
+        ("signed_input", "trim is for constant thresholds; those of layer0.0 depend on its input"),
+        ("parity_d2", "trim is for 9T cells, ladders, counters and registers, and layer1.0 is none"),
     ],
 )
-def test_what_cannot_be_trimmed(make_network, technology, calibration, kind, engine, text):
+def test_what_cannot_be_trimmed(make_network, technology, calibration, kind, text):
     network = make_network(11, kind) if kind == "signed_input" else load_network(trained_network_path(kind))
     with pytest.raises(InputError, match=f"net.npz: {text}"):
-        check_trimmable(compile_network(network, technology, calibration), engine, "net.npz")
+        check_trimmable(compile_network(network, technology, calibration), "net.npz")
 
 
 @pytest.mark.parametrize("cell", ["ladder", "counter"])
@@ -233,7 +228,7 @@ def test_a_level_pin_of_two_kinds_is_refused(technology, calibration):
     design = compile_network(network, technology, calibration)
     assert design.assembly.cell_bias["layer0.0"][2] in design.assembly.cell_bias["layer0.1"]
     with pytest.raises(InputError, match=r"net: bias_gain_\d makes the level of layer0\.0, .* and that of layer0\.1"):
-        check_trimmable(design, "behavioral", "net")
+        check_trimmable(design, "net")
 
 
 def test_pins_of_registers_move_their_levels(technology, calibration):
@@ -250,6 +245,19 @@ def test_pins_of_registers_move_their_levels(technology, calibration):
     pins = {upper: 1.1, lower: 0.9, gain: 1.05}
     found = deviations_of(design, replace(design.nominal, pins=pins), None).cells["layer0.0"]
     assert (found.upper, found.lower, found.levels) == (1.1, 0.9, (1.05,) * 4)
+
+
+@pytest.mark.ngspice
+def test_codes_of_comparators_help_on_transistors(technology, calibration):
+    """Of a ladder's chip of half of the area, 8 digits: by the equations and on transistors the same codes bring more
+    states back."""
+    design = compile_network(load_network(trained_network_path("digits_native_d8")), technology, calibration)
+    whole = load_test_set(design.network, None)
+    few = TestSet(whole.x[:8], whole.y[:8], whole.lengths[:8], whole.indices[:8])
+    trial = Trial(design, few, VariationPlan("local", 4, 7, area=0.5))
+    for engine in ("behavioral", "batch"):
+        figures = trim_chip(replace(trial, engine=engine), 3, (6,)).figures
+        assert figures["6"].state_agreement > figures["0"].state_agreement + 0.02, engine
 
 
 def test_a_cell_that_cannot_be_measured_costs_its_chip_alone(trial, monkeypatch):
