@@ -11,8 +11,8 @@ On a chip whose transistors deviate a rung may fail to count. With f the factors
     u_k = f_compared (f_driven I_in + alpha (f_up,k-1 s_{k-1} + f_down,k+1 s_{k+1}))
     and turns on at f_thresh i_rise,k,  off at f_thresh i_rise,k - f_width (i_rise,k - i_fall,k)
 
-In the pulse the neighbours' s are those before it; in the rest of the frame, at retain, a DPI arrives at most RUNS_ON
-times one after the other. The unit's state is then the number of rungs that are on, whichever they are.
+Before the pulse, at retain, a DPI arrives at most RUNS_ON times one after the other; in the pulse the neighbours' s are
+those before it, and behind it the state is read. It is the number of rungs that are on, whichever they are.
 
 Its supply current is that of both comparators, min(g_push u, g_n I_thresh) each; of the driver's tails and their copy,
 (1 + g_push) g_sink I_retain; of a rung u_k + min(g_push (u_k + I_w s), g_n I_thresh) + I_w s + 2 alpha s (own state,
@@ -81,7 +81,7 @@ SWING = 0.2  # set = retain + SWING, reset = retain - SWING
 TAU_SHARE = 0.02  # I_tau over alpha: dead time and gain error of a DPI grow with it
 _LEAST = 1e-6  # of alpha: what a DPI at rest still carries, the slowest case of its dead time
 MAX_RUNGS = 32
-RUNS_ON = 2  # arrivals of a DPI in a frame behind its pulse: 3.4 tau, of which one takes 1.6 to 1.9
+RUNS_ON = 2  # arrivals of a DPI between two pulses: 3.4 tau, of which one takes 1.6 to 1.9
 
 
 @dataclass(frozen=True)
@@ -170,9 +170,9 @@ def _count_rungs(cell: LadderCell, window: tuple[Array, Array], candidate: Array
     driven = np.where(candidate >= window[0], retain + f.up * delta, np.where(candidate <= window[1], reset, retain))
     states = np.empty(candidate.shape, dtype=np.int16)
     for t in range(candidate.shape[1]):
-        on = turned(on, driven[:, t, None])
         for _ in range(RUNS_ON):
             on = turned(on, retain)
+        on = turned(on, driven[:, t, None])
         states[:, t] = on.sum(axis=1)
     return states
 

@@ -10,15 +10,14 @@ import cosim
 from cosim.base.resources import trained_network_path
 from cosim.engines.behavioral.evaluate import cell_of
 from cosim.network.ir.nodes import ThresholdUnit
-from cosim.units.comparator import WindowFactors
-from cosim.units.ladder import Ladder
+from cosim.units.ladder import Ladder, LadderFactors
 from cosim.units.schmitt import Schmitt, SchmittFactors
 from cosim.units.table import unit_of
 from cosim.units.toggle import ToggleFactors
 
 FACTORS = {
     "Schmitt": SchmittFactors(compared=1.03, thresh=1.02, width=0.98),
-    "Ladder": WindowFactors(upper=1.04, lower=0.97),
+    "Ladder": LadderFactors(upper=1.04, lower=0.97),
     "Toggle": ToggleFactors(upper=0.95),
 }
 

@@ -59,6 +59,28 @@ def made_by(effect):
 
 
 CELL = "cell_layer0_0"
+DRIVER = "quantiser_layer0_0.driver"
+STATE_5 = [  # what the DPI of rung k carries, from its state on
+    f"+{CELL}.rung{k}.5 -bias_gain_0.diode -{CELL}.rung{k}.4 +{CELL}.dpi{k}.in +{CELL}.dpi{k}.2 -{CELL}.dpi{k}.1"
+    f" -{CELL}.dpi{k}.tau +bias_tau_0.diode +{CELL}.dpi{k}.out" for k in range(1, 6)
+]  # fmt: skip
+RUNGS = {
+    "base": [(f"+{DRIVER}.base -bias_base_0.diode", "i_base")],
+    "down": [(f"+{DRIVER}.delta_d -bias_delta_0.diode", "i_delta")],
+    "up": [(f"+{DRIVER}.delta_u -bias_delta_0.diode", "i_delta")],
+    "levels": [(f"+{CELL}.rung{k}.11 -bias_gain_0.diode", "i_gain") for k in range(1, 6)],
+    "driven": [
+        (f"+{CELL}.rung{k}.in -{DRIVER}.diode_p +{DRIVER}.copy -{DRIVER}.diode_n", "retain") for k in range(1, 6)
+    ],
+    "compared": [(f"+{CELL}.rung{k}.1 -{CELL}.rung{k}.cand.diode", f"thresh{k}") for k in range(1, 6)],
+    "thresholds": [(f"+{CELL}.rung{k}.2 -bias_thresh_{2 + (k > 1)}.diode", f"thresh{k}") for k in range(1, 6)],
+    "widths": [
+        (f"+{CELL}.rung{k}.8 -bias_width_{int(k > 1)}.diode +{CELL}.rung{k}.9 -{CELL}.rung{k}.7", f"width{k}")
+        for k in range(1, 6)
+    ],
+    "upward": [(f"{STATE_5[k]}{int(k > 0)} -bias_vg_0.diode", "i_gain") for k in range(4)],
+    "downward": [(f"{STATE_5[k]}0 -bias_vg_0.diode", "i_gain") for k in range(1, 5)],
+}
 BIASED = {  # field -> [(what makes it, the pin current asked of it)], by place
     "first": {
         "compared": [(f"+{CELL}.1 -cand_layer0_0.diode", "rise")],
@@ -77,7 +99,7 @@ BIASED = {  # field -> [(what makes it, the pin current asked of it)], by place
         for k, side in enumerate(("upper", "lower"))
         for part in (f"quantiser_layer0_0.{side}",)
     }
-    | {"levels": [(f"+{CELL}.rung{k}.11 -bias_gain_0.diode", "rung") for k in range(1, 6)]},
+    | RUNGS,
     "toggle": {
         "upper": [(f"+{CELL}.master.2 -bias_thresh_0.diode -{CELL}.master.1 +cand_layer0_0.diode", "i_upper")],
         "level": [(f"+{CELL}.slave.5 -bias_gain_0.diode", "i_gain")],
@@ -92,7 +114,10 @@ def test_what_makes_a_memorys_factors(unit):
     bias, asked = design.graph.biases["layer0.0"], design.graph.currents["layer0.0"]
     asked_of = {"rise": asked.i_rise} | vars(bias)
     if kind == "ladder":
-        asked_of["rung"] = bias.ladder.i_gain
+        asked_of |= vars(bias.ladder) | {"retain": bias.i_base + bias.i_delta}
+        for k in range(1, 6):
+            first = "_1" if k == 1 else ""
+            asked_of |= {f"{pin}{k}": getattr(bias.ladder, f"i_{pin}{first}") for pin in ("thresh", "width")}
     expected = {
         (field, place): (devices, asked_of[current])
         for field, effects in BIASED[kind].items()
@@ -205,7 +230,7 @@ def test_a_chips_factors_are_products_over_its_transistors(unit):
     for (field, key), value in every.items():
         places = expected[field, key]
         assert np.atleast_1d(value) == pytest.approx([places[k] for k in range(len(places))], rel=1e-6)
-        assert isinstance(value, tuple) is (field in ("levels", "betas"))
+        assert isinstance(value, tuple) is (field == "betas" or len(places) > 1)
 
 
 def test_one_transistor_moves_what_hangs_on_it(design, chip):

@@ -24,8 +24,7 @@ from cosim.network.ir.nodes import (
     Weight,
 )
 from cosim.network.reference import EncodedInputs
-from cosim.units.comparator import WindowFactors
-from cosim.units.ladder import Ladder
+from cosim.units.ladder import Ladder, LadderFactors
 from cosim.units.schmitt import Schmitt, SchmittFactors
 from cosim.units.toggle import Toggle, ToggleFactors
 
@@ -195,7 +194,7 @@ def test_a_ladder_and_a_toggle_with_every_deviation(sized, steep, ideal, kind, c
     graph, inputs = sized(nodes, edges), drawn(60)
     factors = (1.1, 0.8, 1.3, 0.9)[: 4 if kind is Ladder else 1] if chip else (1.0,) * 4
     upper, lower, pedestal = (1.09, 0.93, 1.7) if chip else (1.0, 1.0, 1.0)
-    cell = WindowFactors(upper, lower, levels=factors) if kind is Ladder else ToggleFactors(upper, factors[0])
+    cell = LadderFactors(upper, lower, levels=factors) if kind is Ladder else ToggleFactors(upper, factors[0])
     deviations = Deviations(cells={"layer0.0": cell}, pedestals={"layer0.0": pedestal}) if chip else Deviations()
     trace = evaluate(graph, steep, inputs, deviations, ideal=ideal)
     bias, asked = graph.biases["layer0.0"], graph.currents["layer0.0"]

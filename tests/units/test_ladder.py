@@ -1,0 +1,57 @@
+"""A ladder on a chip: a rung that fails to count, by the equations and on transistors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cosim.compiler.passes import compile_network
+from cosim.engines.behavioral.model import run_behavioral
+from cosim.engines.engine import Run
+from cosim.engines.simulation.simulated import simulate_samples
+from cosim.network.layers import FirstQuadrantLayer
+from cosim.network.types import InputEncoding, Network, Readout, check_network
+from cosim.tasks.testset import TestSet
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
+
+UP, KEEP, DOWN = 1.0, 0.375, 0.0  # twice that arrives, beside thresholds at 0.5 and 1
+INPUTS = [UP] * 4 + [KEEP, DOWN, DOWN]
+
+
+@pytest.fixture
+def design(technology, calibration):
+    layer = FirstQuadrantLayer(
+        "layer0", ("input",), 2 * np.eye(1), np.zeros(1), np.array([0.5]), np.array([1.0]), np.ones(1), epsilon=1.0
+    )
+    encoding = InputEncoding(np.zeros(1), np.ones(1))
+    ranges = {"layer0": np.array([[0.0], [4.0]])}
+    network = Network(encoding, (layer,), Readout(("layer0",), np.eye(1) / 8, np.zeros(1), "last"), state_ranges=ranges)
+    return compile_network(check_network(network), technology, calibration)
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize(
+    ("device", "factor", "expected"),
+    [
+        ("rung3.2", 1.0, [1, 2, 3, 4, 4, 3, 2]),
+        ("rung3.2", 1.2, [1, 1, 1, 1, 1, 0, -1]),  # its threshold, 1.02 nA, is beyond the set current
+        ("rung3.2", 0.8, [1, 3, 4, 5, 5, 4, 3]),  # turns on with rung 2 before the next pulse
+        ("rung2.in", 1.5, [2, 3, 4, 5, 5, 4, 3]),  # has as much at retain as the others of a set current
+        ("dpi2.out1", 0.7, [1, 1, 1, 1, 1, 0, -1]),  # opens the window of rung 3 too little
+    ],
+)
+def test_a_rung_that_does_not_count(batch, design, device, factor, expected):
+    """One transistor of a chip carries `factor` times its current: both engines have the states that follow, from rung 1
+    on."""
+    plan = VariationPlan("local", 0, 1)
+    devices = varying_devices(design.assembly.circuit, design.technology, plan)
+    drawn = draw_chip(devices, design.technology, plan, 0)
+    factors = np.array([factor if one.name.endswith(f".{device}") else 1.0 for one in devices])
+    chip = replace(drawn, vt_shift=np.zeros(len(devices)), beta_factor=factors)
+    x = np.array(INPUTS)[None, :, None]
+    test_set = TestSet(x, np.zeros(1, dtype=np.int64), np.full(1, len(INPUTS)), np.arange(1))
+    first = next(iter(design.graph.memories)).start
+    equations = run_behavioral(design, x, None, chip).states["layer0.0"][0] - first
+    (found,) = simulate_samples(design, test_set, Run(engine="batch", chip=chip))
+    transistors = found.states[:, 0] - first
+    assert (equations.tolist(), transistors.tolist()) == (expected, expected)
