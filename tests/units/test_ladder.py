@@ -41,8 +41,7 @@ def design(technology, calibration):
     ],
 )
 def test_a_rung_that_does_not_count(batch, design, device, factor, expected):
-    """One transistor of a chip carries `factor` times its current: both engines have the states that follow, from rung 1
-    on."""
+    """One transistor of a chip carries `factor` times its current: both engines have the states that follow."""
     plan = VariationPlan("local", 0, 1)
     devices = varying_devices(design.assembly.circuit, design.technology, plan)
     drawn = draw_chip(devices, design.technology, plan, 0)
