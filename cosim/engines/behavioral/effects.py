@@ -12,6 +12,7 @@ arrives:
     threshold, width       + M2 - bias diode,  + M8 - bias diode + M9 - M7
     level of a state       + M5 - bias diode   (of a rung: M11)
     comparator             + M2 - bias diode - M1 + candidate diode
+    rung of a ladder       as a 9T cell, and what the driver and the neighbours' DPIs add to its candidate
     pedestal of a state    + sink - bias diode
     weight on an And       + its current source - bias diode
     symbol comparator      + M1 - M2 + bias diode
