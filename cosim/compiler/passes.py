@@ -51,7 +51,7 @@ PASSES: tuple[Pass, ...] = (
      (check_weights, check_pulls, check_stages, check_feedback, check_comparators)),
     ("constant", lambda graph, job: leave_out_constants(graph, job.units), (check_weights, check_stages)),
     ("centre", lambda graph, job: centre(graph), ()),
-    ("scale", lambda graph, job: scale(graph, job.settings.i_unit),
+    ("scale", lambda graph, job: scale(graph, job.settings.i_unit, job.settings.comparator_devices),
      (check_units_work, check_signals, check_set_points)),
     ("size", lambda graph, job: size(graph, job.calibration, origin=job.origin, pedestal=job.settings.pedestal), ()),
     ("assemble", lambda graph, job: Design(

@@ -49,7 +49,7 @@ def size(
     biases = {node.name: _bias(node, sizing) for node in graph.memories}
     sized = Sized(
         graph.nodes, graph.weights, graph.i_unit, graph.currents, units, pedestal * graph.i_unit, mirrors, biases,
-        steer(graph, calibration, origin), left_out=graph.left_out,
+        steer(graph, calibration, origin), left_out=graph.left_out, comparator_devices=graph.comparator_devices,
     )  # fmt: skip
     return _with_pedestal(sized) if pedestal else sized
 
@@ -89,10 +89,12 @@ def _with_pedestal(graph: Sized) -> Sized:
     return replace(graph, nodes={**graph.nodes, PEDESTAL: Pedestal()}, weights=weights, mirrors=mirrors)
 
 
-def scale(graph: Lowered, i_unit: float) -> Scaled:
+def scale(graph: Lowered, i_unit: float, comparator_devices: int = 1) -> Scaled:
     """Scale a graph to ampere, a pass of the compiler: i_unit per software 1.0, and set-points of its memories."""
     currents: dict[str, MemoryCurrents] = {}
     for node in graph.memories:
         rise, fall = (node.rise, node.fall) if isinstance(node, ThresholdUnit) else (0.0, 0.0)
         currents[node.name] = MemoryCurrents(rise * i_unit, fall * i_unit, node.level * i_unit)
-    return Scaled(graph.nodes, graph.weights, i_unit, currents, left_out=graph.left_out)
+    return Scaled(
+        graph.nodes, graph.weights, i_unit, currents, left_out=graph.left_out, comparator_devices=comparator_devices
+    )

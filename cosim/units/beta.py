@@ -112,15 +112,15 @@ def add_beta(
         placement.graph.connect(part, node.name, Weight(target, origin, role))
 
 
-def moving_currents(sizing: SizingInput, node: ThresholdUnit) -> tuple[Array, Array, Array]:
+def moving_currents(sizing: SizingInput, node: ThresholdUnit, *, compared: bool = False) -> tuple[Array, Array, Array]:
     """Return five betas as a unit's rectifiers deliver them, and the candidates that equal its thresholds there.
 
-    The upper threshold's, then the lower one's; all in ampere, (5,) each.
+    The upper threshold's, then the lower one's; all in ampere, (5,) each. compared: as `arriving_current` has it.
     """
     currents, around = sizing.set_points(node), sizing.total_weight_current(node.name)
     betas = BETAS_OF_OFFSET * currents.i_fall
     rises, falls = (
-        np.array([sizing.arriving_current(current, around) for current in line])
+        np.array([sizing.arriving_current(current, around, compared=compared) for current in line])
         for line in (currents.i_rise + betas, currents.i_fall - betas)
     )
     most = max(sizing.total_weight_current(source) for source, _ in sizing.graph.into(node.name, "beta"))

@@ -76,9 +76,11 @@ def window_bias(sizing: SizingInput, node: ThresholdUnit, fits: Fits) -> WindowP
     (upper, lower), currents = fits, sizing.set_points(node)
     if not sizing.graph.into(node.name, "beta"):
         around = sizing.total_weight_current(node.name)
-        rise, fall = (sizing.arriving_current(current, around) for current in (currents.i_rise, currents.i_fall))
+        rise, fall = (
+            sizing.arriving_current(current, around, compared=True) for current in (currents.i_rise, currents.i_fall)
+        )
         return WindowPins(upper.solve(rise), lower.solve(fall))
-    betas, rises, falls = moving_currents(sizing, node)
+    betas, rises, falls = moving_currents(sizing, node, compared=True)
     pushed, rest = sizing.calibration.mirror.pushed(betas), REST * sizing.graph.i_unit
     start_upper, slope_upper = fit_line(pushed, np.array([upper.solve(rise) for rise in rises]))
     start_lower, slope_lower = fit_line(pushed, np.array([lower.solve(fall) for fall in falls]))

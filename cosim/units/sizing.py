@@ -78,16 +78,19 @@ class SizingInput:
         """Return the set-points of a recurrent unit's node, ampere."""
         return self.graph.currents[node.name]
 
-    def arriving_current(self, current: float, total_current: float, *, relu: bool = False) -> float:
+    def arriving_current(
+        self, current: float, total_current: float, *, relu: bool = False, compared: bool = False
+    ) -> float:
         """Return the current that arrives at a unit's candidate, or a rectifier, if the ideal sum is `current`, ampere.
 
         All weights share the gain of the path. Beyond that a node that carries more than 1 nA stands lower, so its
         pulling weights give less and its pushing ones more, in proportion to all that flows through it,
-        `total_current`.
+        `total_current`. compared: the candidate goes into comparators, whose diode has as many devices as they.
         """
         mirror = self.calibration.mirror
         slope = (mirror.slope_n + mirror.slope_p) / 2
-        drop = float(mirror.node_drop(np.float64(current), relu=relu))
+        devices = self.graph.comparator_devices if compared else 1
+        drop = float(mirror.node_drop(np.float64(current / devices), relu=relu))
         arriving = candidate_gain(self.calibration) * current - slope * total_current * drop
         return max(arriving, current / 2)
 

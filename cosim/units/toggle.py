@@ -169,7 +169,7 @@ def solve_bias(node: Toggle, sizing: SizingInput) -> TogglePins:
     """Return a toggle unit's comparator threshold as it arrives, and set-points that all ladders and toggles share."""
     currents, fit = sizing.set_points(node), sizing.calibration.schmitt
     shared = ladder_currents(sizing.graph.i_unit)
-    arriving = sizing.arriving_current(currents.i_rise, sizing.total_weight_current(node.name))
+    arriving = sizing.arriving_current(currents.i_rise, sizing.total_weight_current(node.name), compared=True)
     upper = sizing.calibration.upper.solve(arriving)
     thresholds = fit.solve_clocked(shared.i_rise, shared.i_fall)
     delta = shared.i_retain - shared.i_reset

@@ -316,14 +316,14 @@ def test_transistors_store_what_the_software_stores(batch, design):
     )
 
 
-def apart():
-    """One unit that writes v = 2 y - 1 with the sign of h = 2 x - 1 where that is beyond 1/4."""
+def apart(steady=0.0):
+    """One unit that writes v = 2 y - 1 with the sign of h = 2 x - 1 + steady (z - 1) where that is beyond 1/4."""
     layer = SignedLayer(
-        "layer0", ("input",), np.array([[2.0, 0.0]]), np.array([-1.0]), np.array([0.25]), np.array([-1.0]),
-        weight_alpha=np.array([[0.0, 2.0]]), levels=LEVELS,
+        "layer0", ("input",), np.array([[2.0, 0.0, steady]]), np.array([-1.0 - steady]), np.array([0.25]),
+        np.array([-1.0]), weight_alpha=np.array([[0.0, 2.0, 0.0]]), levels=LEVELS,
     )  # fmt: skip
     readout = Readout(("layer0",), np.eye(1), np.zeros(1), "last")
-    return check_network(Network(InputEncoding(np.zeros(2), np.ones(2)), (layer,), readout, weight_grid=1 / 8))
+    return check_network(Network(InputEncoding(np.zeros(3), np.ones(3)), (layer,), readout, weight_grid=1 / 8))
 
 
 @pytest.mark.ngspice
@@ -335,7 +335,7 @@ def test_however_close_a_decision_is_all_levels_are_written_or_none(batch, side,
     """
     design = compile_network(apart(), technology, calibration)
     h = np.array([[1.0, 0.0, side * (0.25 + step)] for step in np.arange(-0.008, 0.0081, 0.0005)])
-    x = np.stack([(h + 1) / 2, np.broadcast_to([0.0, 0.5, (1 + side) / 2], h.shape)], axis=2)
+    x = np.stack([(h + 1) / 2, np.broadcast_to([0.0, 0.5, (1 + side) / 2], h.shape), np.ones(h.shape)], axis=2)
     test_set = TestSet(x, np.zeros(len(h), np.int64), np.full(len(h), 3), np.arange(len(h)))
     states = np.stack([outcome.states for outcome in simulate_samples(design, test_set, Run(engine="batch"))])
     assert set(states[:, 1, 0]) == {0}
@@ -344,13 +344,15 @@ def test_however_close_a_decision_is_all_levels_are_written_or_none(batch, side,
 
 @pytest.mark.ngspice
 @pytest.mark.parametrize("side", [1, -1])
-def test_both_comparators_decide_where_they_are_calibrated(batch, side, technology, calibration):
+@pytest.mark.parametrize(("devices", "steady"), [(1, 0.0), (4, 2.5)])
+def test_both_comparators_decide_where_they_are_calibrated(batch, side, devices, steady, technology, calibration):
     """Candidates 4 pA inside and outside of either threshold of the window, 0.75 and 0.25 nA. The fits are read to 1 pA
-    (`comparator_steps` of the calibration). A pMOS on the lower comparator turned at 3 % more, 8 pA."""
-    design = compile_network(apart(), technology, calibration)
+    (`comparator_steps` of the calibration). A pMOS on the lower comparator turned at 3 % more, 8 pA.
+    The candidate's diode of four devices stands 48 mV higher, where weights of 2.5 that cancel are apart by 6 pA."""
+    design = compile_network(apart(steady), technology, calibration, CompilerSettings(comparator_devices=devices))
     inside, outside = (0.25 + step for step in (-0.004, 0.004))
     h = np.array([[1.0, 0.0, side * inside], [1.0, 0.0, side * outside]])
-    x = np.stack([(h + 1) / 2, np.where(h == 1.0, 0.9, 0.5)], axis=2)
+    x = np.stack([(h + 1) / 2, np.where(h == 1.0, 0.9, 0.5), np.ones(h.shape)], axis=2)
     wanted = software_states(design.graph, run_reference(design.network, x))[:, :, 0]
     np.testing.assert_array_equal(wanted, [[7, 7, 7], [7, 7, 4]])
     outcomes = simulate_samples(

@@ -301,8 +301,10 @@ class _Engine:
         drive = pull - push
         if self.ideal or isinstance(self.graph.nodes[name], Output):
             return drive
-        mirror = self.calibration.mirror
-        drop = mirror.node_drop(drive, relu=isinstance(self.graph.nodes[name], Rectifier))
+        mirror, node = self.calibration.mirror, self.graph.nodes[name]
+        compared = isinstance(node, Memory) and unit_of(node).has_comparators
+        devices = self.graph.comparator_devices if compared else 1
+        drop = mirror.node_drop(drive / devices, relu=isinstance(node, Rectifier))
         return np.where(drive > 0, pull * (1 - mirror.slope_n * drop) - push * (1 + mirror.slope_p * drop), drive)
 
     def remember(self, node: Memory, candidate: Array) -> Array:

@@ -119,11 +119,13 @@ class Lowered:
 class Scaled(Lowered):
     """The graph of a network with currents in ampere.
 
-    i_unit: ampere per software 1.0; currents: set-points of each memory that has thresholds.
+    i_unit: ampere per software 1.0; currents: set-points of each memory that has thresholds; comparator_devices: in
+    parallel in each comparator, and in the candidate diode before it.
     """
 
     i_unit: float
     currents: Mapping[str, MemoryCurrents]
+    comparator_devices: int = field(default=1, kw_only=True)
 
 
 @dataclass(frozen=True)
