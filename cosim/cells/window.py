@@ -1,20 +1,20 @@
 """Window: whether a candidate is above an upper threshold, below a lower one, or between them.
 
-    hold --|compare|-- compared --[gate]-- lower --[closed]--+--[gate]-- below --[gate]-- above
+    hold --|compare|-- compared --[gate]-- lower --[closed]--+--[gate]-- above --[gate]-- below
                                                              +-----------[open]-----------+
 
     hold     the candidate behind the sample gate, which stands still around a pulse
     compare  M1 against M2: the held candidate against the current of a threshold's line
     closed   is high before a pulse: `above` and `below` follow the comparator as slowly as that is
-    open     is high in it: they are a latch, which makes one or the other of what it finds, in C U_T / I_keep
+    open     is high in it: they are a latch, which makes one or the other of what it finds, in C U_T / I_load
 
 A comparator whose candidate is dI from its threshold needs C V / dI, so one that is close enough is still on its way
 when the pulse comes. Without a latch, what follows would see a decision late, or half of one: a counter would take half
 a step, and a register would write some of its levels and not the others.
 
-Every gate is a network of n switches against a load, a copy of I_keep: it draws that while its output is low, and
-nothing more while it turns, however slowly. So the comparators may settle as slowly as they do, and gates scale with
-the unit current as everything else.
+Every gate is a network of n switches against a load, a copy I_load of `kp`: it draws that while its output
+is low, and nothing more while it turns, however slowly. So the comparators may settle as slowly as they do, and gates
+scale with the unit current as everything else.
 Source: N. H. E. Weste and D. M. Harris, CMOS VLSI Design, 4th ed., 2011, ch. 9 (gates with loads); the circuit is of
 this project.
 """

@@ -211,7 +211,8 @@ class UnitKind(Generic[N, B, F]):
     one, with `tau`; samples_candidate: whether a sample gate freezes its candidate, whose noise is then known.
     has_comparators: whether comparators decide about its candidate, which may have several devices in parallel.
     trimmed: (place of a bias pin among those of its cell, field of a chip's factors that scales with its current), in
-    the order upper threshold, lower threshold or width, level; empty for a unit that is not trimmed.
+    the order upper threshold, lower threshold or width, level, then what else scales with the level's pin; empty for
+    a unit that is not trimmed.
     """
 
     node_type: type[N]

@@ -11,8 +11,9 @@ On a chip whose transistors deviate a rung may fail to count. With f the factors
     u_k = f_compared (f_driven I_in + alpha (f_up,k-1 s_{k-1} + f_down,k+1 s_{k+1}))
     and turns on at f_thresh i_rise,k,  off at f_thresh i_rise,k - f_width (i_rise,k - i_fall,k)
 
-Before the pulse, at retain, a DPI arrives at most RUNS_ON times one after the other; in the pulse the neighbours' s are
-those before it, and behind it the state is read. It is the number of rungs that are on, whichever they are.
+Before the pulse, at retain, a DPI arrives at most RUNS_ON times one after the other, which is so at the default tau; in
+the pulse the neighbours' s are those before it, and behind it the state is read. It is the number of rungs that are on,
+whichever they are; where a run goes on from such a number, and for the output, they are the lowest ones.
 
 Its supply current is that of both comparators, min(g_push u, g_n I_thresh) each; of the driver's tails and their copy,
 (1 + g_push) g_sink I_retain; of a rung u_k + min(g_push (u_k + I_w s), g_n I_thresh) + I_w s + 2 alpha s (own state,
@@ -167,7 +168,7 @@ def _count_rungs(cell: LadderCell, window: tuple[Array, Array], candidate: Array
 
     first = np.full(len(candidate), node.start) if cell.initial_states is None else cell.initial_states
     on = np.arange(node.rungs) < first[:, None]
-    driven = np.where(candidate >= window[0], retain + f.up * delta, np.where(candidate <= window[1], reset, retain))
+    driven = reset + delta * (f.down * (candidate > window[1]) + f.up * (candidate >= window[0]))
     states = np.empty(candidate.shape, dtype=np.int16)
     for t in range(candidate.shape[1]):
         for _ in range(RUNS_ON):
@@ -435,13 +436,13 @@ def mismatch_effects(node: Ladder, pins: LadderPins, circuit: CellDevices) -> It
         yield effect("compared", name, i_thresh, (f"{rung}.1", 1), (f"{rung}.cand.diode", -1), place=place)
         yield effect("thresholds", name, i_thresh, (f"{rung}.2", 1), (t, -1), place=place)
         yield effect("widths", name, i_width, *loop, place=place)
-    for field, lowest, out in (("upward", 1, -1), ("downward", 2, 0)):
+    for field, lowest in (("upward", 1), ("downward", 2)):
         for k in range(lowest, lowest + node.rungs - 1):
             rung, dpi = instance(f"cell_{stem}.rung{k}"), instance(f"cell_{stem}.{DPI}{k}")
-            last = 1 if k not in (1, node.rungs) and out else 0
+            port = int(field == "upward" and k > 1)  # of the two that a DPI between others has, the one below is first
             devices = (
                 (f"{rung}.5", 1), (circuit.bias_diode(gain), -1), (f"{rung}.4", -1), (f"{dpi}.in", 1), (f"{dpi}.2", 1),
-                (f"{dpi}.1", -1), (f"{dpi}.tau", -1), (tau, 1), (f"{dpi}.out{last}", 1), (vg, -1),
+                (f"{dpi}.1", -1), (f"{dpi}.tau", -1), (tau, 1), (f"{dpi}.out{port}", 1), (vg, -1),
             )  # fmt: skip
             yield effect(field, name, bias.i_gain, *devices, place=k - lowest)
 

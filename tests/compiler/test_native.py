@@ -315,6 +315,7 @@ def test_comparators_of_four_devices(ladders, toggles, technology, calibration, 
     sigmas = [{one.name: one.sigma_vt for one in varying_devices(d.flat, technology, plan)} for d in (one, four)]
     assert all(sigmas[1][name] == pytest.approx(sigmas[0][name] / (2 if name in larger else 1)) for name in before)
     compared = {pin for pins in four.assembly.cell_bias.values() for pin in pins[:2]}
+    assert four.assembly.bias_pins != one.assembly.bias_pins
     for pin, current in one.assembly.bias_pins.items():
         # a node that stands 48 mV higher, at 2.5 %/V, moves 0.12 % of what flows through it, up to 4 nA
         assert four.assembly.bias_pins[pin] == (pytest.approx(current, abs=5e-12) if pin in compared else current)

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from cosim.compiler.passes import compile_network
+from cosim.engines.behavioral.evaluate import cell_of
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Run
 from cosim.engines.simulation.simulated import simulate_samples
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.tasks.testset import TestSet
+from cosim.units.ladder import LadderFactors
+from cosim.units.table import unit_of
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 UP, KEEP, DOWN = 1.0, 0.375, 0.0  # twice that arrives, beside thresholds at 0.5 and 1
@@ -27,6 +30,27 @@ def design(technology, calibration):
     ranges = {"layer0": np.array([[0.0], [4.0]])}
     network = Network(encoding, (layer,), Readout(("layer0",), np.eye(1) / 8, np.zeros(1), "last"), state_ranges=ranges)
     return compile_network(check_network(network), technology, calibration)
+
+
+def test_crossed_thresholds_hold(design):
+    """Above the upper and not above the lower one, the driver adds its step up to the reset current: retain."""
+    node = next(iter(design.graph.memories))
+    nominal = (1.0,) * node.rungs
+    factors = LadderFactors(
+        0.7, 1.5, levels=nominal, driven=nominal, compared=nominal, thresholds=nominal, widths=nominal,
+        upward=nominal[1:], downward=nominal[1:],
+    )  # fmt: skip
+    cell = cell_of(design.graph, node, design.calibration, factors)
+    rise, fall = (float(one[0]) for one in switching(cell))
+    assert rise < fall
+    between, above = (rise + fall) / 2, 1.1 * fall
+    states = unit_of(node).compute_states(cell, np.array([[between, above, between, 0.9 * rise]]))
+    np.testing.assert_array_equal(states[0] - node.start, [0, 1, 1, 0])
+
+
+def switching(cell):
+    found = unit_of(cell.node).switching_thresholds(cell, ())
+    return found.while_on[:1], found.while_on[1:]
 
 
 @pytest.mark.ngspice

@@ -400,7 +400,7 @@ def draw_counter(sizes: Sizes = NO_SIZES) -> bytes:
     sheet.box((1.4, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.text((3.2, 0), "hold", "top", NET)
     for y, name in ((1.6, "upper"), (-1.6, "lower")):
-        sheet.box((5.6, y), 2.8, 1.8, name, "and latch", key="counter_decision")
+        sheet.box((5.6, y), 2.8, 1.8, name, "and latch", key="window_decision")
         sheet.wire((2.6, 0), (3.7, 0), (3.7, y))
         sheet.arrow((3.7, y), (4.2, y))
     sheet.arrow((-0.5, 0), (0.2, 0))
@@ -454,7 +454,7 @@ def draw_register(sizes: Sizes = NO_SIZES) -> bytes:
     levels."""
     sheet = Sheet(sizes)
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
-    sheet.box((6.4, 0), 3.6, 2.4, "comparators", "upper, lower", key="window")
+    sheet.box((6.4, 0), 3.6, 2.4, "decisions", "upper, lower", key="window_decision")
     sheet.box((11.6, 0), 3.2, 1.6, "gates")
     sheet.box((11.6, -3.0), 3.2, 1.6, "switches")
     sheet.box((17.4, -1.5), 4.0, 4.6, "levels 1 ... K", "each kept by", "its own latch", key="level_off")

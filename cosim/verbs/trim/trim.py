@@ -37,7 +37,12 @@ from cosim.verbs.calibrate.measure import measure_schmitt
 from cosim.verbs.montecarlo.trial import Trial
 
 SIGMAS = 3.0
-_BESIDE = ("compared", "compared", "lines_p")  # what is measured with what a pin's current makes
+_BESIDE = ("compared", "compared", "lines_p")  # of a 9T cell: what is measured with what a pin's current makes
+_BESIDE_COMPARED = (
+    "",
+    "",
+    "lines_p",
+)  # of a unit with comparators, whose thresholds have their candidate's diode in them
 
 
 @dataclass(frozen=True)
@@ -168,7 +173,8 @@ def trim_ranges(trial: Trial) -> tuple[float, float, float]:
         )
     found = np.zeros(3)
     for node in trial.design.graph.memories:
-        for which, ((_, field), beside) in enumerate(zip(unit_of(node).trimmed, _BESIDE, strict=False)):
+        names = _BESIDE_COMPARED if unit_of(node).has_comparators else _BESIDE
+        for which, ((_, field), beside) in enumerate(zip(unit_of(node).trimmed, names, strict=False)):
             total = totals[field][node.name] + totals[beside].get(node.name, 0.0)
             found[which] = max(found[which], total)
     thresh, width, gain = (SIGMAS * np.sqrt(found)).tolist()

@@ -197,6 +197,23 @@ def test_comparators_are_trimmed_each_by_its_own_pin(technology, calibration, ce
     assert list(found) == ["upper", "lower", *(["gain"] if cell == "ladder" else [])]
 
 
+def test_ranges_of_a_ladder_are_those_of_its_comparators(technology, calibration):
+    """A counter of the same network has the same comparators; their currents, and so the slopes, differ by 1 %."""
+    network = load_network(trained_network_path("digits_native_d8"))
+    blank = TestSet(np.zeros((1, 1, 8)), np.zeros(1, np.int64), np.ones(1, np.int64), np.arange(1))
+    ladder, counter = (
+        trim_ranges(
+            Trial(
+                compile_network(network, technology, calibration, CompilerSettings(cell=cell)),
+                blank,
+                VariationPlan("local", 2, 2),
+            )
+        )
+        for cell in ("ladder", "counter")
+    )
+    assert ladder[:2] == pytest.approx(counter[:2], rel=0.01)
+
+
 def counting(beta_lo, beta_hi, ranges):
     """Units at epsilon 1 that count an input each, with states in `ranges`."""
     width = len(beta_lo)
