@@ -119,14 +119,15 @@ class LadderPins(WindowPins):
 class LadderFactors(WindowFactors):
     """A chip's factors of a ladder unit.
 
-    base, down, up: of the driver's reset current and of its two steps; of each rung, none for all nominal: driven, its
-    copy of the driver's current; compared, its candidate; thresholds, widths; upward, downward: what the DPI of each
-    but the last rung adds to the one above, and that of each but the first to the one below.
+    base, step_down, step_up: of the driver's reset current and of its steps to retain and to set; of each rung, none
+    for all nominal: driven, its copy of the driver's current; compared, its candidate; thresholds, widths; upward,
+    downward: what the DPI of each but the last rung adds to the one above, and that of each but the first to the one
+    below.
     """
 
     base: float = 1.0
-    down: float = 1.0
-    up: float = 1.0
+    step_down: float = 1.0
+    step_up: float = 1.0
     driven: tuple[float, ...] = ()
     compared: tuple[float, ...] = ()
     thresholds: tuple[float, ...] = ()
@@ -153,11 +154,11 @@ def _count_rungs(cell: LadderCell, window: tuple[Array, Array], candidate: Array
     copied = mirror.sink**2 * mirror.push  # from a bias diode over the driver into a rung
     delta = copied * (shared.i_retain - shared.i_reset)
     reset = f.base * copied * shared.i_reset
-    retain = reset + f.down * delta
+    retain = reset + f.step_down * delta
     raised = shared.alpha * (np.arange(node.rungs) > 0)
     rises = np.array(f.thresholds) * (shared.i_rise + raised)
     falls = rises - np.array(f.widths) * (shared.i_rise - shared.i_fall)
-    upward, downward = (shared.alpha * np.array(few[: node.rungs - 1]) for few in (f.upward, f.downward))
+    upward, downward = (shared.alpha * np.array(each[: node.rungs - 1]) for each in (f.upward, f.downward))
 
     def turned(on: NDArray[np.bool_], i_in: Array | float) -> NDArray[np.bool_]:
         u = np.multiply(f.driven, i_in) + np.zeros(on.shape)
@@ -168,7 +169,7 @@ def _count_rungs(cell: LadderCell, window: tuple[Array, Array], candidate: Array
 
     first = np.full(len(candidate), node.start) if cell.initial_states is None else cell.initial_states
     on = np.arange(node.rungs) < first[:, None]
-    driven = reset + delta * (f.down * (candidate > window[1]) + f.up * (candidate >= window[0]))
+    driven = reset + delta * (f.step_down * (candidate > window[1]) + f.step_up * (candidate >= window[0]))
     states = np.empty(candidate.shape, dtype=np.int16)
     for t in range(candidate.shape[1]):
         for _ in range(RUNS_ON):
@@ -410,10 +411,10 @@ def report_pins(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> l
 def mismatch_effects(node: Ladder, pins: LadderPins, circuit: CellDevices) -> Iterator[Effect]:
     """Yield the mismatch effects of a ladder unit.
 
-    Those of its window; levels: M11 of each rung - bias diode; base, down, up: source - bias diode; driven: copy of a
-    rung - diodes and + copy of the driver; of each rung compared: M1 - candidate diode, thresholds: M2 - bias diode,
-    widths: M8 - bias diode + M9 - M7; upward, downward: source - diode and copy of the rung's own state, M2 - M1 of the
-    DPI, and its two currents against their diodes.
+    Those of its window; levels: M11 of each rung - bias diode; base, step_down, step_up: source - bias diode; driven:
+    copy of a rung - diodes and + copy of the driver; of each rung compared: M1 - candidate diode, thresholds: M2 - bias
+    diode, widths: M8 - bias diode + M9 - M7; upward, downward: source - diode and copy of the rung's own state, M2 - M1
+    of the DPI, and its two currents against their diodes.
     """
     name, bias, stem = node.name, pins.ladder, net(node.name)
     yield from window_effects(node, pins, circuit, f"{QUANTISER}_{stem}")
@@ -422,8 +423,8 @@ def mismatch_effects(node: Ladder, pins: LadderPins, circuit: CellDevices) -> It
     base, delta, thresh_1, width_1, thresh, width, vg, tau = map(circuit.bias_diode, others)
     delta_i = pins.i_delta
     yield effect("base", name, pins.i_base, (f"{driver}.base", 1), (base, -1))
-    yield effect("down", name, delta_i, (f"{driver}.delta_d", 1), (delta, -1))
-    yield effect("up", name, delta_i, (f"{driver}.delta_u", 1), (delta, -1))
+    yield effect("step_down", name, delta_i, (f"{driver}.delta_d", 1), (delta, -1))
+    yield effect("step_up", name, delta_i, (f"{driver}.delta_u", 1), (delta, -1))
     line = (f"{driver}.diode_p", -1), (f"{driver}.copy", 1), (f"{driver}.diode_n", -1)
     for k in range(1, node.rungs + 1):
         place, rung = k - 1, instance(f"cell_{stem}.rung{k}")

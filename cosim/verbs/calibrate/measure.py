@@ -113,7 +113,7 @@ def _own(found: Calibration, technology: Technology, simulator: str, progress: P
     own = {MinGru.__name__: fit_tau_cell(technology, found.units, simulator)}
     progress("register: turn of a level")
     own[Register.__name__] = fit_level(technology, found.units, simulator)
-    progress("counter: thresholds of its decisions")
+    progress("counter, register: thresholds of their decisions")
     own[DECISION_FIT] = fit_decision(technology, simulator)
     return own | {name: measure(technology, found, simulator) for name, measure in fit_measurements().items()}
 

@@ -155,7 +155,7 @@ def comparison_page(compared: ComparisonSubject, found: Reported, pictures: Bloc
     answers = "decisions" if found.errors is None else "answers"
     verdict = f"{percent(found.task_agreement)} of {found.samples} {answers} as software"
     trust = trust_rows(found.elsewhere, found.undecided, found.audit)
-    changed = say_source(found.dominant_error_source, compared.run.timing.t_step)
+    changed = say_source(found.dominant_error_source, compared.run.timing.t_step, design.calibration.units)
     return Page(
         verb="compare",
         subject=subject,
@@ -254,12 +254,15 @@ def _remarks(summary: ComparisonSummary) -> Iterator[str]:
         yield f"{summary.saturated_states} states are beyond their ladder or counter; use more --headroom."
 
 
-def say_source(step: str, t_step: float) -> str:
-    """Return where most of what differs comes from, and what helps against it; t_step: duration of a frame, s."""
+def say_source(step: str, t_step: float, units: int) -> str:
+    """Return where most of what differs comes from, and what helps against it.
+
+    t_step: duration of a frame, s; units: unit devices per weight of 1.
+    """
     if step not in _STEPS:
         return "No state and no decision differs."
     helps = {
-        "rounding": "--units 16",
+        "rounding": "training on the grid of the mirrors, --grid" if units >= 16 else "--units 16",
         "statics": "training with a larger --margin",
         "dynamics": f"longer frames (--t-step {2e3 * t_step:g}m)",
     }

@@ -51,8 +51,11 @@ def trim_page(design: Design, summary: TrimSummary, run: dict[str, str]) -> Page
 
 def _measured(design: Design) -> str:
     """Return how a chip's units were measured, the beginning of a sentence."""
-    compared = any(unit_of(node).has_comparators for node in design.graph.memories)
-    return "Thresholds and levels were taken from the equations" if compared else "Their cells were measured"
+    compared = {unit_of(node).has_comparators for node in design.graph.memories}
+    if compared == {False}:
+        return "Their cells were measured"
+    taken = "thresholds and levels behind comparators were taken from the equations"
+    return taken.capitalize() if compared == {True} else f"Their 9T cells were measured, {taken}"
 
 
 _NOTE = (

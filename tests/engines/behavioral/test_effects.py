@@ -66,8 +66,8 @@ STATE_5 = [  # what the DPI of rung k carries, from its state on
 ]  # fmt: skip
 RUNGS = {
     "base": [(f"+{DRIVER}.base -bias_base_0.diode", "i_base")],
-    "down": [(f"+{DRIVER}.delta_d -bias_delta_0.diode", "i_delta")],
-    "up": [(f"+{DRIVER}.delta_u -bias_delta_0.diode", "i_delta")],
+    "step_down": [(f"+{DRIVER}.delta_d -bias_delta_0.diode", "i_delta")],
+    "step_up": [(f"+{DRIVER}.delta_u -bias_delta_0.diode", "i_delta")],
     "levels": [(f"+{CELL}.rung{k}.11 -bias_gain_0.diode", "i_gain") for k in range(1, 6)],
     "driven": [
         (f"+{CELL}.rung{k}.in -{DRIVER}.diode_p +{DRIVER}.copy -{DRIVER}.diode_n", "retain") for k in range(1, 6)

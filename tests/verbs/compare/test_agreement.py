@@ -276,6 +276,7 @@ def test_all_failed_is_no_comparison(make_network, technology, calibration):
 
 
 def test_the_page_says_what_helps():
-    assert say_source("dynamics", 5e-3).endswith("What helps: longer frames (--t-step 10m).")
-    assert say_source("rounding", 5e-3).endswith("What helps: --units 16.")
-    assert say_source("none", 5e-3) == "No state and no decision differs."
+    assert say_source("dynamics", 5e-3, 8).endswith("What helps: longer frames (--t-step 10m).")
+    assert say_source("rounding", 5e-3, 8).endswith("What helps: --units 16.")
+    assert say_source("rounding", 5e-3, 16).endswith("What helps: training on the grid of the mirrors, --grid.")
+    assert say_source("none", 5e-3, 8) == "No state and no decision differs."
