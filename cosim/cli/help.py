@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from textwrap import fill
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, NamedTuple
 
 import click
 
@@ -14,14 +14,22 @@ RARE = ("--json", "--config", "--audit", "--timeout", "--to")  # named alone whe
 CONTEXT: Mapping[str, Any] = {"help_option_names": ["-h", "--help"], "show_default": True}  # of every command
 
 
+class OptionGroup(NamedTuple):
+    """A group of options that help shows together, under its title. shared: several verbs have it."""
+
+    title: str
+    shared: bool = False
+
+
 class GroupedOption(click.Option):
-    """Base of the options that are shown together, a class for each group. shared: several verbs have it."""
+    """An option of the command line that may belong to a group; without one it is shown first."""
 
-    title: ClassVar[str]
-    shared: ClassVar[bool] = False
+    def __init__(self, names: Sequence[str], group: OptionGroup | None = None, **more: Any) -> None:  # noqa: ANN401
+        super().__init__(names, **more)
+        self.group = group
 
 
-Groups = dict[type[GroupedOption], list[click.Option]]
+Groups = dict[OptionGroup, list[click.Option]]
 
 
 def _show_all(ctx: click.Context, _option: click.Parameter, asked: object) -> None:
@@ -47,8 +55,7 @@ class Verb(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)
-        grouped = any(isinstance(param, GroupedOption) for param in params)
-        return [*params[:-1], HELP_ALL, params[-1]] if grouped else params
+        return [*params[:-1], HELP_ALL, params[-1]] if _sorted(params)[1] else params
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the help text with as many options in full as fit a screen."""
@@ -110,7 +117,7 @@ def shared_groups(ctx: click.Context) -> Groups:
     return {group: found for group, found in _sorted(ctx.command.get_params(ctx))[1].items() if group.shared}
 
 
-def format_group(ctx: click.Context, group: type[GroupedOption], options: Sequence[click.Option]) -> str:
+def format_group(ctx: click.Context, group: OptionGroup, options: Sequence[click.Option]) -> str:
     """Format the options of a group in full, under its title."""
     formatter = ctx.make_formatter()
     with formatter.section(group.title):
@@ -127,8 +134,8 @@ def _sorted(params: Sequence[click.Parameter]) -> tuple[list[click.Option], Grou
     alone = list[click.Option]()
     groups = Groups()
     for param in params:
-        if isinstance(param, GroupedOption):
-            groups.setdefault(type(param), []).append(param)
+        if isinstance(param, GroupedOption) and param.group is not None:
+            groups.setdefault(param.group, []).append(param)
         elif isinstance(param, click.Option):
             alone.append(param)
     return alone, groups

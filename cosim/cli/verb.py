@@ -29,14 +29,16 @@ from click.core import ParameterSource
 
 from cosim.base.errors import CosimError, InputError
 from cosim.cli.config import setting_name
-from cosim.cli.help import CONTEXT, Verb, long_name
+from cosim.cli.help import CONTEXT, GroupedOption, OptionGroup, Verb, long_name
 from cosim.cli.progress import printing_warnings
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings, is_fresh
 from cosim.cli.types import Epsilon, Quantity
 
 FILE = click.Path(path_type=Path)
-_GROUP = "group"  # in a field's metadata, beside help, type and what else click has: the class of the parameter
+_CLASS = (
+    "parameter_class"  # in a field's metadata, beside help, type and what else click has: the class of the parameter
+)
 T = TypeVar("T")
 Declared = Any  # a declaration stands where a field has its default, of the field's own type
 
@@ -68,14 +70,14 @@ class Result:
 def argument(metavar: str | None, kind: Declared, **more: Declared) -> Declared:
     """Declare an argument of the command line as a field; without `required=False` the field has no default."""
     default = {} if more.get("required", True) else {"default": more.get("default", () if "nargs" in more else None)}
-    return field(metadata={_GROUP: click.Argument, "metavar": metavar, "type": kind, **more}, **default)
+    return field(metadata={_CLASS: click.Argument, "metavar": metavar, "type": kind, **more}, **default)
 
 
 def option(
     text: str,
     kind: Declared = None,
     default: Declared = None,
-    group: type[click.Option] = click.Option,
+    group: OptionGroup | None = None,
     **more: Declared,
 ) -> Declared:
     """Declare an option of the command line as a field.
@@ -91,17 +93,16 @@ def option(
         value = callback(None, None, value)
     if more.get("multiple") and default is None:
         value = ()
-    return field(default=value, metadata={_GROUP: group, "help": text, "type": kind, "default": default, **more})
+    shown = {_CLASS: GroupedOption, "group": group, "help": text, "type": kind, "default": default, **more}
+    return field(default=value, metadata=shown)
 
 
-def switch(text: str, group: type[click.Option] = click.Option, **more: Declared) -> Declared:
+def switch(text: str, group: OptionGroup | None = None, **more: Declared) -> Declared:
     """Declare a command-line option without a value as a field that is False without it."""
     return option(text, default=False, group=group, is_flag=True, **more)
 
 
-def one_of(
-    words: Sequence[str], text: str, group: type[click.Option] = click.Option, default: str | None = None
-) -> Declared:
+def one_of(words: Sequence[str], text: str, group: OptionGroup | None = None, default: str | None = None) -> Declared:
     """Declare a command-line option that takes one of some words, by default the first."""
     return option(text, click.Choice(words), default or words[0], group)
 
@@ -119,24 +120,26 @@ def _inner(record: Declared) -> "dict[str, type[Declared]]":
 
 def _own(record: Declared) -> list[str]:
     """Return the names of the fields that declare an option themselves."""
-    return [one.name for one in fields(record) if _GROUP in one.metadata]
+    return [one.name for one in fields(record) if _CLASS in one.metadata]
 
 
 def parameters_of(record: type[Declared]) -> list[click.Parameter]:
     """Return the command-line arguments and options that the fields of a dataclass declare, in their order."""
     inner, found = _inner(record), list[click.Parameter]()
     for one in fields(record):
-        if _GROUP in one.metadata:
+        if _CLASS in one.metadata:
             found.append(_parameter(one.name, **one.metadata))
         elif one.name in inner:
             found += parameters_of(inner[one.name])
     return found
 
 
-def _parameter(name: str, group: type[Declared], flags: Sequence[str] = (), **more: Declared) -> click.Parameter:
-    if not issubclass(group, click.Argument):
+def _parameter(
+    name: str, parameter_class: type[Declared], flags: Sequence[str] = (), **more: Declared
+) -> click.Parameter:
+    if parameter_class is GroupedOption:
         flags = flags or [f"--{name.replace('_', '-')}"]
-    return group([*flags, name], **more)
+    return parameter_class([*flags, name], **more)
 
 
 def build(record: type[T], values: Mapping[str, object]) -> T:

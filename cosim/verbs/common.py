@@ -23,7 +23,7 @@ from cosim.base.bounds import (
 )
 from cosim.base.bounds import SAMPLES as MOST_SAMPLES
 from cosim.base.errors import InputError, MissingToolError
-from cosim.cli.help import GroupedOption
+from cosim.cli.help import OptionGroup
 from cosim.cli.progress import say
 from cosim.cli.types import Celsius, EngineName, Integer, Number, Quantity
 from cosim.cli.verb import FILE, Declared, argument, one_of, option, switch
@@ -43,22 +43,9 @@ if TYPE_CHECKING:
 SAMPLES = 100  # where a simulator takes seconds for each
 
 
-class TechnologyOption(GroupedOption):
-    """Group of the command line's options on technology and conditions."""
-
-    title, shared = "Technology and conditions", True
-
-
-class CompilingOption(GroupedOption):
-    """Group of the command line's options on the compiler."""
-
-    title, shared = "Compiling", True
-
-
-class RunningOption(GroupedOption):
-    """Group of the options on how samples run."""
-
-    title, shared = "Running", True
+TECHNOLOGY = OptionGroup("Technology and conditions", shared=True)
+COMPILING = OptionGroup("Compiling", shared=True)
+RUNNING = OptionGroup("Running", shared=True)
 
 
 def network_argument() -> Declared:
@@ -79,22 +66,22 @@ def json_option() -> Declared:
 
 def technology_option() -> Declared:
     """Declare the option that verbs share for the technology, by its name or its file."""
-    return option("generic180, gf180mcu, sky130, or a .toml file.", None, "generic180", TechnologyOption)
+    return option("generic180, gf180mcu, sky130, or a .toml file.", None, "generic180", TECHNOLOGY)
 
 
 def pdk_root_option() -> Declared:
     """Declare the option that verbs share for the folder of the foundry kits."""
-    return option("Folder of the foundry kits [default: $PDK_ROOT].", FILE, None, TechnologyOption)
+    return option("Folder of the foundry kits [default: $PDK_ROOT].", FILE, None, TECHNOLOGY)
 
 
 def t_step_option() -> Declared:
     """Declare the option that verbs share for the duration of a frame in seconds."""
-    return option("Duration of one frame.", Quantity(T_STEP), "10m", CompilingOption)
+    return option("Duration of one frame.", Quantity(T_STEP), "10m", COMPILING)
 
 
 def tau_option() -> Declared:
     """Declare the option that verbs share for the time constant of ladders in seconds."""
-    return option("Time constant of the ladders [default: a quarter frame].", Quantity(TAU), None, CompilingOption)
+    return option("Time constant of the ladders [default: a quarter frame].", Quantity(TAU), None, COMPILING)
 
 
 def bias_option() -> Declared:
@@ -105,13 +92,13 @@ def bias_option() -> Declared:
 
 def data_option() -> Declared:
     """Declare the option that verbs share for the test data."""
-    return option("Test data: an .npz (x_test, y_test) or the task's folder.", FILE, None, RunningOption)
+    return option("Test data: an .npz (x_test, y_test) or the task's folder.", FILE, None, RUNNING)
 
 
 def tolerance_option() -> Declared:
     """Declare the option that verbs share for the error of a real-valued answer that counts as right."""
     text = "Error of a real-valued answer that is right [default: a tenth of the targets' range]."
-    return option(text, Number(TOLERANCE), None, RunningOption)
+    return option(text, Number(TOLERANCE), None, RUNNING)
 
 
 def probe_option() -> Declared:
@@ -120,27 +107,27 @@ def probe_option() -> Declared:
         "What the waveforms show: a unit or a weight by its name in mapping.csv; * and ? stand for any; repeat it for "
         "more [default: the cell that changes most often]."
     )
-    return option(text, None, None, RunningOption, multiple=True, metavar="NAME")
+    return option(text, None, None, RUNNING, multiple=True, metavar="NAME")
 
 
 def noise_option() -> Declared:
     """Declare the switch that verbs share for device noise."""
-    return switch("What device noise changes: behavioral, and in batch.", RunningOption)
+    return switch("What device noise changes: behavioral, and in batch.", RUNNING)
 
 
 def extracted_option(text: str) -> Declared:
     """Declare the option that verbs share for the folder of a layout, whose wires are simulated as well."""
-    return option(f"Folder of cosim layout, whose wires are {text}.", FILE, None, RunningOption)
+    return option(f"Folder of cosim layout, whose wires are {text}.", FILE, None, RUNNING)
 
 
 def jobs_option() -> Declared:
     """Declare the option that verbs share for the number of worker processes."""
-    return option("Worker processes.", Integer(JOBS), 2, RunningOption, flags=("--jobs", "-j"))
+    return option("Worker processes.", Integer(JOBS), 2, RUNNING, flags=("--jobs", "-j"))
 
 
 def timeout_option() -> Declared:
     """Declare the option that verbs share for the longest time of one simulation in seconds."""
-    return option("Longest time of one simulation.", Quantity(TIMEOUT), "600", RunningOption)
+    return option("Longest time of one simulation.", Quantity(TIMEOUT), "600", RUNNING)
 
 
 AUDITED = 20  # instances, where the engine has models of its own
@@ -157,37 +144,37 @@ class Compiling:
 
     technology: str = technology_option()
     pdk_root: Path | None = pdk_root_option()
-    corner: str | None = option("Process corner: tt, ff, ss, fs, sf [default: tt].", None, None, TechnologyOption)
+    corner: str | None = option("Process corner: tt, ff, ss, fs, sf [default: tt].", None, None, TECHNOLOGY)
     celsius: float | None = option(
-        "Temperature in celsius [default: the technology's, 27].", Celsius(), None, TechnologyOption, flags=("--temp",)
+        "Temperature in celsius [default: the technology's, 27].", Celsius(), None, TECHNOLOGY, flags=("--temp",)
     )
-    supply: float | None = option("Supply [default: the technology's].", Quantity(SUPPLY), None, TechnologyOption)
-    i_unit: float = option("Current that stands for software 1.0.", Quantity(I_UNIT), "1n", CompilingOption)
+    supply: float | None = option("Supply [default: the technology's].", Quantity(SUPPLY), None, TECHNOLOGY)
+    i_unit: float = option("Current that stands for software 1.0.", Quantity(I_UNIT), "1n", COMPILING)
     units: int | None = option(
         "Unit devices per weight 1.0 [default: from the network's weight grid, else 8].",
-        Integer(UNITS), None, CompilingOption,
+        Integer(UNITS), None, COMPILING,
     )  # fmt: skip
-    saturate: bool = switch("Cut weights beyond the largest mirror, and list them.", CompilingOption)
+    saturate: bool = switch("Cut weights beyond the largest mirror, and list them.", COMPILING)
     cell: "Cell" = one_of(
         ("auto", "schmitt", "ladder", "counter"),
         "Circuit of a recurrent unit; auto takes it from epsilon.",
-        CompilingOption,
+        COMPILING,
     )
-    headroom: int = option("Rungs beyond the states seen, either end.", Integer(HEADROOM), 1, CompilingOption)
+    headroom: int = option("Rungs beyond the states seen, either end.", Integer(HEADROOM), 1, COMPILING)
     comparator_devices: int = option(
         "Devices in parallel in comparators of units that count or store.",
         Integer(COMPARATOR_DEVICES),
         1,
-        CompilingOption,
+        COMPILING,
     )
     ranges_from: Path | None = option(
-        "Samples (.npz) that show which states a ladder must hold.", FILE, None, CompilingOption
+        "Samples (.npz) that show which states a ladder must hold.", FILE, None, COMPILING
     )
     t_step: float = t_step_option()
     tau: float | None = tau_option()
     around: str | None = option(
         "Of the chip, too: inputs,decision,clock,bias, or some of them.",
-        None, None, CompilingOption, flags=("--with",), metavar="BLOCKS",
+        None, None, COMPILING, flags=("--with",), metavar="BLOCKS",
     )  # fmt: skip
 
     @property
@@ -216,9 +203,9 @@ class Running:
     data: Path | None = data_option()
     samples: int | None = option(
         f"How many test samples, drawn by --seed [default: {SAMPLES}; with --engine batch all].",
-        Integer(MOST_SAMPLES), None, RunningOption,
+        Integer(MOST_SAMPLES), None, RUNNING,
     )  # fmt: skip
-    seed: int = option("Seed of the sample draw.", Integer(SEED), 0, RunningOption)
+    seed: int = option("Seed of the sample draw.", Integer(SEED), 0, RUNNING)
     jobs: int = jobs_option()
     timeout: float = timeout_option()
     sample: int | None = None  # one by its number, in place of a draw

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from cosim.cli import VERBS
-from cosim.cli.help import GroupedOption
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = spec_from_file_location("write_reference", ROOT / "scripts" / "write_reference.py")
@@ -60,7 +59,7 @@ def test_every_option_is_named_and_stands_in_full_with_help_all(cosim_main, monk
         brief = ctx.get_help()
     for option in options:
         assert re.search(rf"(?<![\w-]){max(option.opts, key=len)}\b", brief), option.opts
-    if any(isinstance(option, GroupedOption) for option in options):
+    if any(getattr(option, "group", None) for option in options):
         code, out, _ = cosim_main(*words, "--help-all")
         assert code == 0
         heads = re.findall(r"^  (-.*)", out, re.MULTILINE)

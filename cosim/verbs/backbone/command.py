@@ -9,7 +9,7 @@ import click
 from cosim.base.bounds import SEED, SEEDS
 from cosim.base.errors import InputError, importing
 from cosim.base.text import shown_path
-from cosim.cli.help import GroupedOption
+from cosim.cli.help import OptionGroup
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
@@ -36,16 +36,8 @@ if TYPE_CHECKING:
 _S, _T = BackboneShape(1, 1), Training()
 
 
-class ShapeOption(GroupedOption):
-    """Group of `cosim backbone`'s options on its shape."""
-
-    title = "The backbone"
-
-
-class FittingOption(GroupedOption):
-    """Group of `cosim backbone`'s options on its training."""
-
-    title = "The training"
+SHAPE = OptionGroup("The backbone")
+FITTING = OptionGroup("The training")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,33 +49,29 @@ class BackboneOptions:
     data: Path | None = option("Folder of the data set, or the file of the task npz.", FILE)
     cell: str = one_of(CELLS + HYBRIDS, "Recurrent cell; two of them alternate.", default=_S.cell)
     width: int = option("Features between the parts.", Integer(_OF_SHAPE["width"]), _S.width)
-    state: int = option("State of a block's cell.", Integer(_OF_SHAPE["state"]), _S.state, ShapeOption)
-    blocks: int = option("Recurrent blocks.", Integer(_OF_SHAPE["blocks"]), _S.blocks, ShapeOption)
-    threshold: Literal["input", "fixed"] = one_of(
-        ("input", "fixed"), "beta by the input, or one for each unit.", ShapeOption
-    )
+    state: int = option("State of a block's cell.", Integer(_OF_SHAPE["state"]), _S.state, SHAPE)
+    blocks: int = option("Recurrent blocks.", Integer(_OF_SHAPE["blocks"]), _S.blocks, SHAPE)
+    threshold: Literal["input", "fixed"] = one_of(("input", "fixed"), "beta by the input, or one for each unit.", SHAPE)
     start: Literal["zero", "low"] = one_of(
-        ("zero", "low"), "State before the first update: low as in a circuit.", ShapeOption
+        ("zero", "low"), "State before the first update: low as in a circuit.", SHAPE
     )
     wiring: Literal["alternate", "parallel"] = one_of(
-        ("alternate", "parallel"), "Two cells: by block, or both in every block.", ShapeOption
+        ("alternate", "parallel"), "Two cells: by block, or both in every block.", SHAPE
     )
     levels: int | None = option(
         "Steps between a state's ends, as of a circuit, 0 for any.  [default: 0]",
-        Integer(replace(_OF_SHAPE["levels"], zero="any state")), None, ShapeOption,
+        Integer(replace(_OF_SHAPE["levels"], zero="any state")), None, SHAPE,
     )  # fmt: skip
-    positions: bool = option(
-        "Sinusoidal positions.", None, _S.positions, ShapeOption, flags=("--positions/--no-positions",)
-    )
+    positions: bool = option("Sinusoidal positions.", None, _S.positions, SHAPE, flags=("--positions/--no-positions",))
     pooling: Literal["last", "mean", "none"] | None = option(
-        "Over time.  [default: last; none where each step has a target]", click.Choice(POOLINGS), None, ShapeOption
+        "Over time.  [default: last; none where each step has a target]", click.Choice(POOLINGS), None, SHAPE
     )
-    dropout: float = option("Rate in the perceptrons.", Number(_OF_SHAPE["dropout"]), _S.dropout, ShapeOption)
+    dropout: float = option("Rate in the perceptrons.", Number(_OF_SHAPE["dropout"]), _S.dropout, SHAPE)
     shift: int = option(
-        "Steps by which samples are moved at random.", Integer(_OF_TRAINING["shift"]), _T.shift, FittingOption
+        "Steps by which samples are moved at random.", Integer(_OF_TRAINING["shift"]), _T.shift, FITTING
     )
     origin: Path | None = option(
-        "Start from another backbone's weights, but the readout.", FILE, None, FittingOption, flags=("--from",)
+        "Start from another backbone's weights, but the readout.", FILE, None, FITTING, flags=("--from",)
     )
     epsilon: float | None = option("'anneal' (1 to 0) or a number in [-1, 1].", Epsilon(), "anneal")
     iterations: int | None = option("Gradient steps.  [default: the paper's]", Integer(_OF_TRAINING["iterations"]))

@@ -11,9 +11,9 @@ from cosim.cli.settings import KeepingVerb
 from cosim.cli.verb import Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
 from cosim.verbs.common import (
+    RUNNING,
     Compiling,
     Running,
-    RunningOption,
     audit_count,
     audit_option,
     bias_option,
@@ -67,9 +67,7 @@ class CompareOptions:
     probe: tuple[str, ...] = probe_option()
     extracted: Path | None = extracted_option("simulated, too")
     noise: bool = noise_option()
-    flicker: "Flicker" = one_of(
-        ("typical", "worst"), "Of the noise; worst where the technology says it.", RunningOption
-    )
+    flicker: "Flicker" = one_of(("typical", "worst"), "Of the noise; worst where the technology says it.", RUNNING)
     compiling: Compiling = group_of(Compiling)
     running: Running = group_of(Running)
     bits: int | None = bits_option()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cosim.base.bounds import AREA, CHIPS, NUMBER, SAMPLES, SEED, Bounds
 from cosim.base.errors import InputError, MissingToolError
-from cosim.cli.help import GroupedOption
+from cosim.cli.help import OptionGroup
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
@@ -48,16 +48,8 @@ if TYPE_CHECKING:
 SIMULATED_SAMPLES = 30
 
 
-class DrawingOption(GroupedOption):
-    """Group of the options on how chips are drawn."""
-
-    title = "How chips are drawn"
-
-
-class StoreOption(GroupedOption):
-    """Group of the options on the store of chips."""
-
-    title = "The store of chips"
+DRAWING = OptionGroup("How chips are drawn")
+STORE = OptionGroup("The store of chips")
 
 
 def chip_engine_option() -> Declared:
@@ -76,18 +68,18 @@ def spec_option() -> Declared:
 
 def chip_seed_option() -> Declared:
     """Declare the seed of the chips."""
-    return option("Seed of the chips and of the sample draw.", Integer(SEED), 0, DrawingOption)
+    return option("Seed of the chips and of the sample draw.", Integer(SEED), 0, DRAWING)
 
 
 def chip_samples_option() -> Declared:
     """Declare the option for the number of test samples of each chip."""
     text = f"Test samples [default: all; in a simulator other than batch {SIMULATED_SAMPLES}]."
-    return option(text, Integer(SAMPLES), None, DrawingOption)
+    return option(text, Integer(SAMPLES), None, DRAWING)
 
 
 def area_option() -> Declared:
     """Declare the option for the area of devices over the drawn one."""
-    return option("Device area over drawn, for mismatch alone.", Number(AREA), 1.0, DrawingOption)
+    return option("Device area over drawn, for mismatch alone.", Number(AREA), 1.0, DRAWING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,25 +98,23 @@ class MonteCarloOptions:
     transistors: bool = switch("Choose the engine: batch, audited, where its extra is installed, otherwise ngspice.")
     specs: tuple[str, ...] = spec_option()
     samples: int | None = chip_samples_option()
-    sampling: "Sampling" = one_of(("random", "lhs", "sobol"), "How chips are drawn.", DrawingOption)
-    replicates: int = option("Independent sets of lhs or sobol chips.", Integer(CHIPS), 1, DrawingOption)
+    sampling: "Sampling" = one_of(("random", "lhs", "sobol"), "How chips are drawn.", DRAWING)
+    replicates: int = option("Independent sets of lhs or sobol chips.", Integer(CHIPS), 1, DRAWING)
     area: float = area_option()
     stop_width: float | None = option(
-        "Stop early where the yield's interval is no wider.", Number(Bounds(0, 1, open_low=True)), None, DrawingOption
+        "Stop early where the yield's interval is no wider.", Number(Bounds(0, 1, open_low=True)), None, DRAWING
     )
-    contributions: bool = switch("Share of the spread per block and kind of transistor, too.", StoreOption)
+    contributions: bool = switch("Share of the spread per block and kind of transistor, too.", STORE)
     replay: int | None = option(
-        "Write and run the decks of one chip, only.", Integer(NUMBER), None, StoreOption, metavar="CHIP"
+        "Write and run the decks of one chip, only.", Integer(NUMBER), None, STORE, metavar="CHIP"
     )
     dask: str | None = option(
-        "Run on this dask scheduler, such as tcp://host:8786.", None, None, StoreOption, metavar="ADDRESS"
+        "Run on this dask scheduler, such as tcp://host:8786.", None, None, STORE, metavar="ADDRESS"
     )
     shard: tuple[int, int] | None = option(
-        "Only this part of the chips; cosim merge joins the parts.", ShareType(), None, StoreOption
+        "Only this part of the chips; cosim merge joins the parts.", ShareType(), None, STORE
     )
-    gradient: Path | None = option(
-        "Folder of cosim layout: mismatch grows with distance, too.", FILE, None, DrawingOption
-    )
+    gradient: Path | None = option("Folder of cosim layout: mismatch grows with distance, too.", FILE, None, DRAWING)
     audit: int | None = audit_option()
     noise: bool = noise_option()
     output: Path = output_option("runs/montecarlo")

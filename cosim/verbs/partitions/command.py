@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cosim.base.bounds import CONVERTER_BITS, Bounds
 from cosim.base.errors import InputError
 from cosim.circuit.dialects.table import dialect_named
-from cosim.cli.help import GroupedOption
+from cosim.cli.help import OptionGroup
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
 from cosim.cli.types import Integer, Quantity
@@ -20,21 +20,18 @@ if TYPE_CHECKING:
     from cosim.verbs.partitions.study import CompiledPartition
 
 
-class BackboneOption(GroupedOption):
-    """Group of the options on a backbone's converters."""
-
-    title, shared = "A backbone's converters", True
+BACKBONE = OptionGroup("A backbone's converters", shared=True)
 
 
 def bits_option() -> Declared:
     """Declare the bits of a backbone's converters."""
-    return option("Of a backbone's converters: 2 to 6.  [default: 2]", Integer(CONVERTER_BITS), None, BackboneOption)
+    return option("Of a backbone's converters: 2 to 6.  [default: 2]", Integer(CONVERTER_BITS), None, BACKBONE)
 
 
 def conversion_option() -> Declared:
     """Declare the option for the energy of a conversion at a partition's edge in joule."""
     kind = Quantity(Bounds(0, 1000, "J", open_low=True))
-    return option("Energy of a converter's conversion; of a backbone.", kind, None, BackboneOption)
+    return option("Energy of a converter's conversion; of a backbone.", kind, None, BACKBONE)
 
 
 def refuse_converters(bits: int | None, conversion: float | None = None) -> None:

@@ -11,7 +11,7 @@ from cosim.base.bounds import AREA, SEEDS
 from cosim.base.errors import InputError, MappingError, importing, warn
 from cosim.base.resources import install_command
 from cosim.base.text import shown_path
-from cosim.cli.help import GroupedOption
+from cosim.cli.help import OptionGroup
 from cosim.cli.option_names import spell_options
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
@@ -43,30 +43,16 @@ CHIPS, MOST_SAMPLES = 50, 100  # of the circuit, and test samples of each, that 
 _OBSTACLE = "this network cannot be compiled, only trained and inspected: "
 _A, _C = Architecture(), TrainingConfig()
 
-
-class NetworkOption(GroupedOption):
-    """Group of the options on a network's architecture."""
-
-    title = "The network"
-
-
-class BoardOption(GroupedOption):
-    """Group of the options on where a training shows its points as well."""
-
-    title = "Elsewhere"
-
-
-class DescentOption(GroupedOption):
-    """Group of the options on how a network is trained."""
-
-    title = "How it is trained"
+NETWORK = OptionGroup("The network")
+BOARD = OptionGroup("Elsewhere")
+DESCENT = OptionGroup("How it is trained")
 
 
 def _none_for_zero(_context: click.Context, _option: click.Parameter, value: float) -> float | None:
     return value or None
 
 
-def _setting(field: str, text: str, group: type[click.Option] = click.Option, **more: Declared) -> Declared:
+def _setting(field: str, text: str, group: OptionGroup | None = None, **more: Declared) -> Declared:
     """Declare the option of a field of the architecture or the training, with the field's bounds and default."""
     bounds, defaults = (ARCHITECTURE_BOUNDS, _A) if field in ARCHITECTURE_BOUNDS else (TRAINING_BOUNDS, _C)
     default = getattr(defaults, field)
@@ -77,7 +63,7 @@ def _setting(field: str, text: str, group: type[click.Option] = click.Option, **
 
 def board_option() -> Declared:
     """Declare the option for the folder for TensorBoard."""
-    return option("Write the points of the curve for TensorBoard.", FILE, None, BoardOption, metavar="DIR")
+    return option("Write the points of the curve for TensorBoard.", FILE, None, BOARD, metavar="DIR")
 
 
 def values_for(record: type[Any], options: object) -> dict[str, Declared]:
@@ -94,51 +80,49 @@ class TrainOptions:
     data: Path | None = option("Folder of the data set, or the file of the task npz.", FILE)
     cells: int = _setting("cells", "Units a layer.")
     layers: int = _setting("layers", "Recurrent layers.")
-    hidden: int = _setting("hidden", "ReLU units before them, 0 for none.", NetworkOption)
+    hidden: int = _setting("hidden", "ReLU units before them, 0 for none.", NETWORK)
     unit: str = one_of(
         ("first-quadrant", "signed", "mingru"),
         "States 0 and alpha, or -alpha and alpha; or an analog one that fades (minGRU).", default=_A.unit,
     )  # fmt: skip
-    beta: Literal["fixed", "input"] = one_of(("fixed", "input"), "Thresholds.", NetworkOption, _A.beta)
+    beta: Literal["fixed", "input"] = one_of(("fixed", "input"), "Thresholds.", NETWORK, _A.beta)
     gate: Literal["exponential", "ratio"] = one_of(
-        ("exponential", "ratio"), "z of a minGRU: 1 - exp(-a), or with a that saturates.", NetworkOption, _A.gate
+        ("exponential", "ratio"), "z of a minGRU: 1 - exp(-a), or with a that saturates.", NETWORK, _A.gate
     )
     cell: Literal["bmru", "cmru", "alphacmru"] = one_of(
         ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru compiles with --levels.", default=_A.cell
     )
-    levels: int | None = _setting("levels", "Levels of what alphacmru stores, 0: any value.", NetworkOption)
-    epsilon: float | None = option("'anneal' (1 to 0) or a number in [-1, 1].", Epsilon(), "anneal", DescentOption)
-    grid: float | None = _setting("grid", "Step of the weights, 0 for continuous ones.", NetworkOption)
-    input_levels: int | None = _setting("input_levels", "Steps of an input, 0: continuous.", NetworkOption)
-    taps: int = _setting("taps", "Frames before, whose input the first layer reads, too; of one bit.", NetworkOption)
-    lines: int = _setting(
-        "lines", "Dispersive delay lines of the input, which the first layer reads, too.", NetworkOption
-    )
-    feedback: bool = switch("Each layer also reads its own state of the frame before.", NetworkOption)
-    noise: float = _setting("noise", "Relative parameter noise while training.", DescentOption)
+    levels: int | None = _setting("levels", "Levels of what alphacmru stores, 0: any value.", NETWORK)
+    epsilon: float | None = option("'anneal' (1 to 0) or a number in [-1, 1].", Epsilon(), "anneal", DESCENT)
+    grid: float | None = _setting("grid", "Step of the weights, 0 for continuous ones.", NETWORK)
+    input_levels: int | None = _setting("input_levels", "Steps of an input, 0: continuous.", NETWORK)
+    taps: int = _setting("taps", "Frames before, whose input the first layer reads, too; of one bit.", NETWORK)
+    lines: int = _setting("lines", "Dispersive delay lines of the input, which the first layer reads, too.", NETWORK)
+    feedback: bool = switch("Each layer also reads its own state of the frame before.", NETWORK)
+    noise: float = _setting("noise", "Relative parameter noise while training.", DESCENT)
     variation: Literal["none", "local"] = one_of(
-        ("none", "local"), "local: every sample on another chip, with the technology's mismatch.", DescentOption
+        ("none", "local"), "local: every sample on another chip, with the technology's mismatch.", DESCENT
     )
     technology: str = technology_option()
     pdk_root: Path | None = pdk_root_option()
-    area: float = option("Gate areas over drawn ones, for mismatch alone.", Number(AREA), 1.0, DescentOption)
-    margin: float = _setting("margin", "Distance to keep from thresholds, in units.", DescentOption)
-    margin_sigma: float = _setting("margin_sigma", "The same in sigma of each candidate; 0: off.", DescentOption)
+    area: float = option("Gate areas over drawn ones, for mismatch alone.", Number(AREA), 1.0, DESCENT)
+    margin: float = _setting("margin", "Distance to keep from thresholds, in units.", DESCENT)
+    margin_sigma: float = _setting("margin_sigma", "The same in sigma of each candidate; 0: off.", DESCENT)
     sigma_of: Literal["circuit", "chips"] = one_of(
-        ("circuit", "chips"), "Noise and what calibration leaves; chips: mismatch, too.", DescentOption
+        ("circuit", "chips"), "Noise and what calibration leaves; chips: mismatch, too.", DESCENT
     )
-    device_noise: bool = switch("Decide with the noise of the devices.", DescentOption)
-    weight_cost: float = _setting("weight_cost", "Loss per unit of summed |weight|.", DescentOption)
-    range_max: float = _setting("range_max", "Largest range of a state, 0 for any.", DescentOption)
-    width_min: float = _setting("width_min", "Smallest hysteresis width, in units.", NetworkOption)
+    device_noise: bool = switch("Decide with the noise of the devices.", DESCENT)
+    weight_cost: float = _setting("weight_cost", "Loss per unit of summed |weight|.", DESCENT)
+    range_max: float = _setting("range_max", "Largest range of a state, 0 for any.", DESCENT)
+    width_min: float = _setting("width_min", "Smallest hysteresis width, in units.", NETWORK)
     pooling: Literal["last", "mean", "vote"] = one_of(
-        ("last", "mean", "vote"), "How the readout is pooled over time.", NetworkOption, _A.pooling
+        ("last", "mean", "vote"), "How the readout is pooled over time.", NETWORK, _A.pooling
     )
-    ramp: bool = option("A time ramp as one more input.", None, _A.ramp, NetworkOption, flags=("--ramp/--no-ramp",))
-    skip: bool = option("Skip connections.", None, _A.skip, NetworkOption, flags=("--skip/--no-skip",))
+    ramp: bool = option("A time ramp as one more input.", None, _A.ramp, NETWORK, flags=("--ramp/--no-ramp",))
+    skip: bool = option("Skip connections.", None, _A.skip, NETWORK, flags=("--skip/--no-skip",))
     iterations: int = _setting("iterations", "Gradient steps.")
-    batch: int = _setting("batch", "Samples a step.", DescentOption)
-    learning_rate: float = _setting("learning_rate", "Peak learning rate.", DescentOption, flags=("--lr",))
+    batch: int = _setting("batch", "Samples a step.", DESCENT)
+    learning_rate: float = _setting("learning_rate", "Peak learning rate.", DESCENT, flags=("--lr",))
     seed: int = _setting("seed", "Seed of weights, batches and noise.")
     seeds: int = option("How many, from --seed on; the best is kept.", Integer(SEEDS), 1)
     tensorboard: Path | None = board_option()
