@@ -21,7 +21,7 @@ from cosim.papers.file import Model, load_model
 from cosim.papers.shape import BackboneShape, Training
 from cosim.papers.sources import task_source
 from cosim.papers.train import Setup, train_backbone
-from cosim.tasks.keywords import load_keywords_task
+from cosim.tasks.spoken import load_keywords_task
 from cosim.tasks.task import Task, full_lengths
 
 SHAPE = BackboneShape(1, 1, cell="cmru", state=16, width=48, pooling="mean", dropout=0.1, start="low")

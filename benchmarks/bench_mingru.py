@@ -22,7 +22,7 @@ from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, MinGruLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.tasks.digits import load_digits_task
+from cosim.tasks.images import load_digits_task
 from cosim.technology.catalog import load_technology
 from cosim.units.mingru import GATED_SHARE, tau_cell_fit
 from cosim.verbs.calibrate.find import find_calibration

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.tasks.delayed_product import generate_delayed_product
+from cosim.tasks.memory import generate_delayed_product
 from cosim.training.loop import Descent, LoopProgress, Problem, TrainingLoop
 
 Inner = Literal["rnn", "gru", "lstm", "indrnn"]

@@ -10,7 +10,7 @@ from numpy.random import Generator, default_rng
 
 from cosim.base.errors import InputError
 from cosim.tasks.load import STEP_TASKS, check_task, is_published_copy, load_step_task, load_task
-from cosim.tasks.parity import PUBLISHED_TEST, PUBLISHED_TRAIN
+from cosim.tasks.memory import PUBLISHED_TEST, PUBLISHED_TRAIN
 from cosim.tasks.task import StepTask, Task, full_lengths, grouped_holdout, stratified_holdout
 
 HELD = 0.1  # of the training samples, for validation

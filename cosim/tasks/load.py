@@ -9,30 +9,31 @@ from typing import NoReturn
 
 from cosim.base.errors import InputError
 from cosim.base.text import shown_name
-from cosim.tasks.characters import load_characters_task
-from cosim.tasks.cifar import load_cifar_task
-from cosim.tasks.copy_first import (
+from cosim.tasks.from_npz import load_npz_task
+from cosim.tasks.images import (
+    load_cifar_task,
+    load_digits_task,
+    load_mnist_task,
+    load_pathfinder_task,
+    load_permuted_mnist_task,
+)
+from cosim.tasks.lorenz import generate_lorenz_task
+from cosim.tasks.memory import (
+    COPY_STEPS,
     ITEMS,
-    STEPS,
     copy_sets,
     generate_copy_first_task,
     generate_copy_item_task,
     generate_copy_value_task,
+    generate_delayed_product_task,
+    generate_flip_flop_reads_task,
+    generate_flip_flop_task,
+    generate_parity_task,
+    generate_published_parity_task,
 )
-from cosim.tasks.delayed_product import generate_delayed_product_task
-from cosim.tasks.digits import load_digits_task
-from cosim.tasks.flip_flop import generate_flip_flop_reads_task, generate_flip_flop_task
-from cosim.tasks.from_npz import load_npz_task
-from cosim.tasks.fsdd import load_fsdd_task
-from cosim.tasks.keywords import load_keywords_task
-from cosim.tasks.listops import generate_listops_task
-from cosim.tasks.lorenz import generate_lorenz_task
-from cosim.tasks.mnist import load_mnist_task, load_permuted_mnist_task
-from cosim.tasks.parity import generate_parity_task, generate_published_parity_task
-from cosim.tasks.pathfinder import load_pathfinder_task
-from cosim.tasks.reviews import load_reviews_task
-from cosim.tasks.speech_commands import load_speech_commands_task
+from cosim.tasks.spoken import load_fsdd_task, load_keywords_task, load_speech_commands_task
 from cosim.tasks.task import StepTask, Task
+from cosim.tasks.tokens import generate_listops_task, load_characters_task, load_reviews_task
 
 WITHOUT_DATA: dict[str, Callable[[], Task]] = {
     "digits": load_digits_task,
@@ -156,7 +157,7 @@ def load_step_task(name: str, data: Path | None = None) -> StepTask:
 def _generator(name: str) -> Callable[[], Task] | None:
     if match := _COPY.fullmatch(name):
         kind, quiet, steps, _ = match.groups()
-        return lambda: _copy_task(name, kind, int(steps or STEPS), noise=quiet is None)
+        return lambda: _copy_task(name, kind, int(steps or COPY_STEPS), noise=quiet is None)
     if match := _LISTOPS.fullmatch(name):
         longest = int(match[1])
         return lambda: replace(generate_listops_task(longest), name=name)

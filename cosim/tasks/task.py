@@ -45,6 +45,20 @@ class Task:
         return InputEncoding(self.offset.astype(np.float64), self.scale.astype(np.float64), steps, levels)
 
 
+Samples = tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def make_task(
+    name: str, train: Samples, test: Samples, labels: tuple[str, ...], encoding: tuple[np.ndarray, np.ndarray]
+) -> Task:
+    """Return the task of training and test samples: x, y and lengths, without which all steps are valid.
+
+    encoding: offset and scale. The arrays have the shapes of a `Task`.
+    """
+    lengths = [one[2] if len(one) == 3 else full_lengths(one[0]) for one in (train, test)]
+    return Task(name, *train[:2], *test[:2], *lengths, labels, *encoding)
+
+
 def constant_features(task: Task) -> dict[int, float]:
     """Return index -> value of every feature that is constant over all valid steps of all training samples."""
     valid = task.x_train[np.arange(task.x_train.shape[1])[None, :] < task.len_train[:, None]]

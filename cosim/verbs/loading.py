@@ -14,8 +14,7 @@ from cosim.compiler.settings import CompilerSettings
 from cosim.exchange.checkpoint import load_network
 from cosim.network.reference import measure_state_ranges
 from cosim.network.types import Network
-from cosim.tasks.clipping import find_clipping
-from cosim.tasks.testset import TestSet, load_test_set
+from cosim.tasks.testset import TestSet, find_clipping, load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import at
 from cosim.technology.scale import units_for

@@ -33,7 +33,7 @@ from cosim.papers.shape import BackboneShape
 from cosim.results.text import format_text
 from cosim.tasks.audio import read_wav
 from cosim.tasks.from_npz import load_npz_task
-from cosim.tasks.mnist import read_idx
+from cosim.tasks.images import read_idx
 from cosim.tasks.task import Task, full_lengths
 from cosim.tasks.testset import load_test_set
 from cosim.technology.calibration import load_calibration

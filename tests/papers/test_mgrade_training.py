@@ -7,8 +7,8 @@ torch = pytest.importorskip("torch")
 
 from cosim.base.errors import InputError  # noqa: E402
 from cosim.papers.mgrade import Convolving, Fit, Mgrade, MgradeShape, accuracy_of, loss_of, reconstruct, train_mgrade  # noqa: E402
-from cosim.tasks.flip_flop import SYMBOLS, generate_flip_flop_steps  # noqa: E402
 from cosim.tasks.lorenz import generate_lorenz  # noqa: E402
+from cosim.tasks.memory import SYMBOLS, generate_flip_flop_steps  # noqa: E402
 from cosim.tasks.task import StepTargets  # noqa: E402
 
 TWO_TAPS = Convolving("learned", 2, reach=2)

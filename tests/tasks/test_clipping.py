@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from cosim.network.types import InputEncoding
-from cosim.tasks.clipping import Clipping, find_clipping
-from cosim.tasks.testset import TestSet
+from cosim.tasks.testset import Clipping, TestSet, find_clipping
 
 OFFSET, SCALE = np.array([-3.0, 10.0]), np.array([5.0, 20.0])  # -3 to 2 and 10 to 30
 

@@ -9,7 +9,7 @@ import pytest
 from cosim.base.resources import trained_network_path
 from cosim.exchange.checkpoint import load_network
 from cosim.network.reference import run_reference
-from cosim.tasks.flip_flop import SYMBOLS, generate_flip_flop_task
+from cosim.tasks.memory import SYMBOLS, generate_flip_flop_task
 
 
 def spelled(x, length):

@@ -3,7 +3,7 @@
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.tasks.flip_flop import generate_flip_flop_steps
+from cosim.tasks.memory import generate_flip_flop_steps
 
 
 @pytest.mark.parametrize(("tokens", "ignored"), [(4, 0.0), (64, 0.8), (200, 0.98)])

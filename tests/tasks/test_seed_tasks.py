@@ -8,17 +8,24 @@ import pytest
 
 from cosim.base.errors import InputError
 from cosim.tasks.audio import read_wav, varied
-from cosim.tasks.cifar import TEST, TRAIN, load_cifar_task
-from cosim.tasks.copy_first import copy_sets, generate_copy_first_task, generate_copy_value_task
-from cosim.tasks.digits import load_digits_task
-from cosim.tasks.keywords import DIGITS, FORMS, _forms, load_keywords_task
-from cosim.tasks.listops import TOKENS, evaluate, generate_listops_task, grow_expression
+from cosim.tasks.images import (
+    CIFAR_TEST,
+    CIFAR_TRAIN,
+    load_cifar_task,
+    load_digits_task,
+    load_mnist_task,
+    load_pathfinder_task,
+    load_permuted_mnist_task,
+)
 from cosim.tasks.load import check_task, is_task, load_task
-from cosim.tasks.mnist import load_mnist_task, load_permuted_mnist_task
-from cosim.tasks.parity import generate_published_parity_task
-from cosim.tasks.pathfinder import load_pathfinder_task
-from cosim.tasks.reviews import load_reviews_task
-from cosim.tasks.speech_commands import speaker_hash
+from cosim.tasks.memory import (
+    copy_sets,
+    generate_copy_first_task,
+    generate_copy_value_task,
+    generate_published_parity_task,
+)
+from cosim.tasks.spoken import DIGITS, FORMS, _forms, load_keywords_task, speaker_hash
+from cosim.tasks.tokens import TOKENS, evaluate, generate_listops_task, grow_expression, load_reviews_task
 
 
 def assert_same(one, other):
@@ -120,7 +127,7 @@ def test_permuted_mnist_has_one_order_for_all(tmp_path):
 
 def write_cifar(folder, count=3):
     rng = np.random.default_rng(5)
-    records = {name: rng.integers(0, 256, (count, 3073), dtype=np.uint8) for name in (*TRAIN, *TEST)}
+    records = {name: rng.integers(0, 256, (count, 3073), dtype=np.uint8) for name in (*CIFAR_TRAIN, *CIFAR_TEST)}
     for name, rows in records.items():
         rows[:, 0] %= 10
         (folder / name).write_bytes(rows.tobytes())
@@ -302,8 +309,8 @@ def fake_features(clips, rate, hop):
     ],
 )
 def test_keywords_are_balanced_and_split_by_speaker(tmp_path, monkeypatch, kind, counts, labels):
-    monkeypatch.setattr("cosim.tasks.keywords.mfcc", fake_features)
-    monkeypatch.setattr("cosim.tasks.keywords.varied", lambda clip, *_: clip)
+    monkeypatch.setattr("cosim.tasks.spoken.mfcc", fake_features)
+    monkeypatch.setattr("cosim.tasks.spoken.varied", lambda clip, *_: clip)
     write_words(tmp_path, counts)
     task = load_task(f"kws-{kind}", tmp_path)
     assert task.labels == labels and task.name == f"kws-{kind}"
@@ -322,8 +329,8 @@ def test_keywords_are_balanced_and_split_by_speaker(tmp_path, monkeypatch, kind,
 def test_every_recording_of_the_others_is_trained_with(tmp_path, monkeypatch):
     """Of 40 and 90 recordings: the rarer as often as makes it even, FORMS times; every tenth of the speakers can be the
     test's."""
-    monkeypatch.setattr("cosim.tasks.keywords.mfcc", fake_features)
-    monkeypatch.setattr("cosim.tasks.keywords.varied", lambda clip, *_: clip)
+    monkeypatch.setattr("cosim.tasks.spoken.mfcc", fake_features)
+    monkeypatch.setattr("cosim.tasks.spoken.varied", lambda clip, *_: clip)
     write_words(tmp_path, {"yes": 40, "no": 60, "up": 30})
     task, published = load_task("kws-yes-all", tmp_path), load_task("kws-yes", tmp_path)
     assert np.array_equal(task.x_test, published.x_test) and np.array_equal(task.y_test, published.y_test)

@@ -4,9 +4,6 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.tasks.characters import characters_task, load_characters_task
-from cosim.tasks.delayed_product import generate_delayed_product, generate_delayed_product_task
-from cosim.tasks.flip_flop import SYMBOLS, generate_flip_flop_reads_task
 from cosim.tasks.load import STEP_TASKS, load_step_task
 from cosim.tasks.lorenz import (
     INTERVAL,
@@ -18,6 +15,13 @@ from cosim.tasks.lorenz import (
     mase,
     neighbour_overlap,
 )
+from cosim.tasks.memory import (
+    SYMBOLS,
+    generate_delayed_product,
+    generate_delayed_product_task,
+    generate_flip_flop_reads_task,
+)
+from cosim.tasks.tokens import characters_task, load_characters_task
 
 
 def assert_sound_steps(task):

@@ -14,18 +14,16 @@ from cosim.base.resources import trained_network_path
 from cosim.exchange.checkpoint import load_network
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.tasks.audio import list_folder, read_wav
-from cosim.tasks.copy_first import generate_copy_first_task, generate_copy_item_task
-from cosim.tasks.digits import load_digits_task
 from cosim.tasks.from_npz import load_npz_task
-from cosim.tasks.fsdd import load_fsdd_task
+from cosim.tasks.images import load_digits_task, load_mnist_task
 from cosim.tasks.load import WITHOUT_DATA, is_task, load_task
-from cosim.tasks.mnist import load_mnist_task
-from cosim.tasks.parity import generate_parity_task
-from cosim.tasks.speech_commands import (
+from cosim.tasks.memory import generate_copy_first_task, generate_copy_item_task, generate_parity_task
+from cosim.tasks.spoken import (
     NOISE,
     OFFSET,
     check_words,
     in_test_split,
+    load_fsdd_task,
     load_speech_commands_task,
     shift_frames,
     speaker_of,

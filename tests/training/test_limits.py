@@ -17,7 +17,7 @@ from cosim.papers.tables.catalog import Experiment  # noqa: E402
 from cosim.papers.tables.run import _outcome  # noqa: E402
 from cosim.papers.train import Setup, train_backbone  # noqa: E402
 from cosim.tasks.from_npz import load_npz_task  # noqa: E402
-from cosim.tasks.parity import generate_parity_task  # noqa: E402
+from cosim.tasks.memory import generate_parity_task  # noqa: E402
 from cosim.tasks.task import (  # noqa: E402
     StepTargets,
     Task,

@@ -26,9 +26,8 @@ from cosim.papers.mgrade import (
     train_mgrade,
 )
 from cosim.papers.tables.catalog import Experiment, Outcome, PaperFigure, Progress, Size, Stopwatch
-from cosim.tasks.delayed_product import generate_delayed_product
-from cosim.tasks.flip_flop import DENSE, SPARSE, generate_flip_flop_steps
 from cosim.tasks.lorenz import generate_lorenz
+from cosim.tasks.memory import DENSE, SPARSE, generate_delayed_product, generate_flip_flop_steps
 from cosim.tasks.task import StepTargets
 from cosim.training.config import state_path
 

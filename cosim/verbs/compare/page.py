@@ -20,8 +20,7 @@ from cosim.results.html import Picture
 from cosim.results.kept_page import write_page
 from cosim.results.metrics import percent, within
 from cosim.results.page import Blocks, Facts, Page, Section, Table
-from cosim.tasks.clipping import Clipping, find_clipping
-from cosim.tasks.testset import TestSet
+from cosim.tasks.testset import Clipping, TestSet, find_clipping
 from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison

@@ -9,7 +9,7 @@ from cosim.cells.blocks import OUTSIDE
 from cosim.engines.simulation.audit import Audit
 from cosim.results.intervals import IntervalEnds
 from cosim.results.metrics import Estimate
-from cosim.tasks.clipping import Clipping
+from cosim.tasks.testset import Clipping
 from cosim.technology.conditions import at
 from cosim.technology.foundry import read_section
 from cosim.technology.types import Technology

@@ -23,8 +23,7 @@ from cosim.results.intervals import IntervalEnds
 from cosim.results.kept_page import write_page
 from cosim.results.metrics import percent, within
 from cosim.results.page import Page, Section, Table
-from cosim.tasks.clipping import find_clipping
-from cosim.tasks.testset import TestSet
+from cosim.tasks.testset import TestSet, find_clipping
 from cosim.technology.conditions import format_conditions
 from cosim.technology.devices import device_cards
 from cosim.verbs.bias import WORDS, bias_words, biased

@@ -14,7 +14,7 @@ from cosim.engines.simulation.undecided import UndecidedChips
 from cosim.engines.table import BEHAVIORAL
 from cosim.results.intervals import Interval, IntervalEnds
 from cosim.results.metrics import CHIP_METRICS, RMSE
-from cosim.tasks.clipping import Clipping
+from cosim.tasks.testset import Clipping
 from cosim.variation.draws import VariationPlan
 
 

@@ -27,8 +27,7 @@ from cosim.engines.simulation.undecided import REPEATED, UndecidedChips, steps_e
 from cosim.engines.table import BEHAVIORAL, NGSPICE
 from cosim.results.intervals import CONFIDENCE
 from cosim.results.metrics import CHIP_METRICS, RMSE
-from cosim.tasks.clipping import find_clipping
-from cosim.tasks.testset import TestSet
+from cosim.tasks.testset import TestSet, find_clipping
 from cosim.variation.draws import Chip, check_coefficients
 from cosim.verbs.compare.value_errors import rms
 from cosim.verbs.compile.outputs import summarize

@@ -35,8 +35,7 @@ from cosim.results.html import Picture
 from cosim.results.intervals import MOST, Interval, mean_interval, samples_to_sign, shows_sign
 from cosim.results.kept_page import write_page
 from cosim.results.page import Block, Page, Section, Table
-from cosim.tasks.clipping import Clipping, find_clipping
-from cosim.tasks.testset import TestSet
+from cosim.tasks.testset import Clipping, TestSet, find_clipping
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.samples import check_any, clear_failures, write_failures

@@ -14,7 +14,7 @@ from cosim.base.text import check_plain, json_object, typed
 from cosim.cells.blocks import outside_of
 from cosim.engines.engine import Engine, Failure, FailureKind, Progress, count_elsewhere
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
-from cosim.tasks.clipping import Clipping, find_clipping
+from cosim.tasks.testset import Clipping, find_clipping
 from cosim.units.table import unit_of
 from cosim.verbs.montecarlo.chips import Figures, Statistic, Yield
 from cosim.verbs.montecarlo.execute import map_chips

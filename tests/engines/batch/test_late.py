@@ -21,7 +21,7 @@ from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import load_network
 from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
-from cosim.tasks.flip_flop import generate_flip_flop_task
+from cosim.tasks.memory import generate_flip_flop_task
 from cosim.tasks.testset import TestSet
 
 pytestmark = pytest.mark.ngspice
