@@ -83,7 +83,7 @@ def check_feedback(graph: Lowered, job: CompilationJob) -> None:
 def check_units_work(graph: Scaled, target: Target) -> None:
     """Check for the compiler that each kind of unit works with the target's unit current, frame and time constant."""
     how, origin = target.settings, target.origin
-    kinds = [unit for unit in UNITS if any(isinstance(node, unit.node_type) for node in graph.memories)]
+    kinds = [unit for unit in UNITS if any(isinstance(node, unit) for node in graph.memories)]
     if how.tau is not None and not any(unit.has_time_constant for unit in kinds):
         raise MappingError(
             f"{origin}: tau is that of ladders and tau-cells, and there is none of either; leave `tau` out"
@@ -106,7 +106,7 @@ def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
     """Yield the currents of a scaled graph that have limits, each with its memory, ampere."""
     for node in graph.memories:
         moving = bool(graph.into(node.name, "beta"))
-        for point in unit_of(node).set_points(node, graph.currents[node.name], moving=moving):
+        for point in unit_of(node).set_points(graph.currents[node.name], moving=moving):
             yield node, point
 
 

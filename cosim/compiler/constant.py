@@ -76,7 +76,7 @@ def _state(graph: Lowered, node: Memory, candidate: float) -> int | None:
     """
     if any(graph.into(node.name, role) for role in ("beta", "rate")):
         return None
-    state = unit_of(node).settled_state(node, candidate)
+    state = unit_of(node).settled_state(candidate)
     late = any(graph.weights[edge].late for edge in graph.out_of(node.name))
     return None if late and state != node.start else state
 

@@ -25,7 +25,7 @@ from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, 
 from cosim.network.types import INPUT, Network, Readout
 from cosim.units.epsilon import check_epsilon
 from cosim.units.placement import Circuit, LayerPlacement, Parameter, Sources, Tap, add_row, read_sources
-from cosim.units.shift import Shift, shift_cell
+from cosim.units.schmitt import Shift, shift_cell
 from cosim.units.table import unit_of_layer
 
 MOST_CELLS = 256  # shift cells of a network: 20 transistors and some nanowatts for each bit

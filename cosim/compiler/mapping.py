@@ -133,7 +133,7 @@ def map_parameters(design: Design) -> Sequence[MappingRow]:
         about = _learned(node, layer, sign, graph, design.assembly.cell_bias[node.name])
         rows += [
             MappingRow(pin.parameter, pin.pin, pin.target, pin.realised, "A", "calibrated", pin.note)
-            for pin in unit_of(node).report_pins(node, graph.biases[node.name], about)
+            for pin in unit_of(node).report_pins(graph.biases[node.name], about)
         ]
     return [*rows, *_left_out_rows(graph, layers)]
 

@@ -162,7 +162,7 @@ def assemble(
                 )
                 builder.add_rails(name)
             case Memory():
-                unit_of(node).build_circuit(builder, node, graph.biases[node.name])
+                unit_of(node).build_circuit(builder, graph.biases[node.name])
             case Output(name):
                 builder.add_row(name, net(name))
     return _finish(builder)

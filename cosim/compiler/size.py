@@ -57,7 +57,7 @@ def size(
 def _bias(node: Memory, sizing: SizingInput) -> object:
     """Return the bias currents of a memory. Raises UnitCurrentError that names it."""
     try:
-        return unit_of(node).solve_bias(node, sizing)
+        return unit_of(node).solve_bias(sizing)
     except UnitCurrentError as error:
         raise error.reworded(f"{sizing.origin}: {node.name}: {error}") from None
 

@@ -9,8 +9,7 @@ from cosim.network.layers import AndLayer
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import MAX_RISE
 from cosim.units.placement import LayerPlacement
-from cosim.units.schmitt import Schmitt
-from cosim.units.shift import Shift
+from cosim.units.schmitt import Schmitt, Shift
 from cosim.units.toggle import Toggle
 
 _SAME = 1e-9

@@ -135,8 +135,8 @@ def fit_line(x: Array, y: Array) -> tuple[float, float]:
     return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
 
 
-def push_beta(builder: Builder, node: Memory, line: str, purpose: str, copies: int = 1) -> str:
-    """Add the row that pushes a unit's beta into a line of its own, so many copies of it; return the line.
+def push_beta(builder: Builder, node: Memory, line: str, purpose: str, copies: int = 1) -> None:
+    """Add the row that pushes a unit's beta into a line of its own, so many copies of it.
 
     purpose: what the line is for, part of the row's name.
     """
@@ -150,4 +150,3 @@ def push_beta(builder: Builder, node: Memory, line: str, purpose: str, copies: i
         device = f"x{NETWORK}.x{row.name}.mw{index}"
         earlier = builder.weights.get((source, node.name))
         builder.weights[source, node.name] = f"{earlier} and {device}" if earlier else device
-    return line

@@ -1,8 +1,8 @@
-"""The parts that units behind comparators share: windows, set-points, clocks, driver lines and supply currents."""
+"""The parts that units behind comparators share: windows, set-points, clocks and supply currents."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,20 @@ from cosim.network.ir.states import States
 from cosim.technology.calibration import Calibration, ComparatorFit, MirrorFit
 from cosim.units.beta import fit_line, moving_currents, push_beta
 from cosim.units.builder import Builder, instance, net
-from cosim.units.kind import Array, CellDevices, CellEquations, CellSignals, Effect, effect, iterate_states
+from cosim.units.kind import (
+    Array,
+    B,
+    CellDevices,
+    CellEquations,
+    CellSignals,
+    Effect,
+    F,
+    SwitchingThresholds,
+    UnitKind,
+    effect,
+    iterate_states,
+    select_levels,
+)
 from cosim.units.sizing import CLEARANCE, SetPoint, SizingInput, threshold_set_points
 
 REST = 0.25  # of i_unit; what the mirror that pulls beta out of a lower line carries when beta is 0
@@ -53,12 +66,8 @@ class WindowFactors:
 
 
 Fits = tuple[ComparatorFit, ComparatorFit]  # of the upper and the lower comparator
-WindowCell = CellEquations[Any, Any, Any]
-
-
-def quantiser_fits(calibration: Calibration) -> Fits:
-    """Return the fits of a calibration to the comparators of a recurrent unit's quantiser."""
-    return calibration.upper, calibration.lower
+P = TypeVar("P", bound=WindowPins)
+W = TypeVar("W", bound=WindowFactors)
 
 
 def decision_fits(calibration: Calibration) -> Fits:
@@ -68,128 +77,149 @@ def decision_fits(calibration: Calibration) -> Fits:
     return fit, fit
 
 
-def window_bias(sizing: SizingInput, node: ThresholdUnit, fits: Fits) -> WindowPins:
-    """Return the bias currents of a recurrent unit's comparators for its thresholds as they arrive.
+class ComparatorUnit(ThresholdUnit, UnitKind[B, F]):
+    """A recurrent unit whose comparators decide about its sampled candidate, and which moves in a pulse behind that."""
 
-    Where beta depends on the input, they are those of the lines on which it arrives with the slope of the thresholds.
+    resumes_from_state = updates_in_pulse = samples_candidate = has_comparators = True
+
+    def settled_state(self, candidate: float) -> int | None:
+        """Return the reset's state where a constant candidate crosses no threshold, else None: it goes on changing."""
+        above = self.rise - candidate > CLEARANCE and (not self.two_sided or candidate - self.fall > CLEARANCE)
+        return self.start if above else None
+
+    @property
+    def clock_pins(self) -> tuple[str, str, str, str]:
+        """Return the clocks and pulses of the unit's stage: clk, clkb, pulse, pulseb."""
+        clk, clkb, pulse, pulseb = (f"{name}{self.stage}" for name in ("clk", "clkb", "pulse", "pulseb"))
+        return clk, clkb, pulse, pulseb
+
+
+@dataclass(frozen=True)
+class WindowUnit(ComparatorUnit[P, W]):
+    """A recurrent unit behind two comparators, whose state moves where its candidate is above or below their window.
+
+    first: the state to which the reset takes it.
     """
-    (upper, lower), currents = fits, sizing.set_points(node)
-    if not sizing.graph.into(node.name, "beta"):
-        around = sizing.total_weight_current(node.name)
-        rise, fall = (
-            sizing.arriving_current(current, around, compared=True) for current in (currents.i_rise, currents.i_fall)
+
+    first: int = 0
+
+    @property
+    def start(self) -> int:
+        return self.first
+
+    @staticmethod
+    def fits(calibration: Calibration) -> Fits:
+        """Return the fits of a calibration to the unit's comparators: to decisions that a latch catches."""
+        return decision_fits(calibration)
+
+    def set_points(self, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+        """Return the unit's thresholds and its level."""
+        return threshold_set_points(currents.i_fall, currents.i_rise, currents.i_high)
+
+    def window_bias(self, sizing: SizingInput) -> WindowPins:
+        """Return the bias currents of the unit's comparators for its thresholds as they arrive.
+
+        Where beta depends on the input, they are those of the lines on which it arrives with the slope of the
+        thresholds.
+        """
+        upper, lower = self.fits(sizing.calibration)
+        if not sizing.graph.into(self.name, "beta"):
+            rise, fall = sizing.arriving_thresholds(self, compared=True)
+            return WindowPins(upper.solve(rise), lower.solve(fall))
+        betas, rises, falls = moving_currents(sizing, self, compared=True)
+        pushed, rest = sizing.calibration.mirror.pushed(betas), REST * sizing.graph.i_unit
+        start_upper, slope_upper = fit_line(pushed, np.array([upper.solve(rise) for rise in rises]))
+        start_lower, slope_lower = fit_line(pushed, np.array([lower.solve(fall) for fall in falls]))
+        trim_upper, trim_lower = 1 / slope_upper, -1 / slope_lower
+        return WindowPins(
+            start_upper * trim_upper, start_lower * trim_lower + rest, trim_upper=trim_upper, trim_lower=trim_lower,
+            i_rest=rest,
+        )  # fmt: skip
+
+    def line_currents(
+        self, bias: P, mirror: MirrorFit, beta: tuple[Array, Array], pulled: float = 1.0
+    ) -> tuple[Array, Array]:
+        """Return the currents of the lines of the unit's two comparators, ampere.
+
+        beta: what is pushed into the upper line and into the mirror that pulls it out of the lower one, ampere; pulled:
+        the chip's factor of that mirror.
+        """
+        return (
+            np.asarray(bias.i_upper + mirror.pushed(beta[0])),
+            np.asarray(np.maximum(bias.i_lower - pulled * (bias.i_rest + mirror.pushed(beta[1])), _LEAST)),
         )
-        return WindowPins(upper.solve(rise), lower.solve(fall))
-    betas, rises, falls = moving_currents(sizing, node, compared=True)
-    pushed, rest = sizing.calibration.mirror.pushed(betas), REST * sizing.graph.i_unit
-    start_upper, slope_upper = fit_line(pushed, np.array([upper.solve(rise) for rise in rises]))
-    start_lower, slope_lower = fit_line(pushed, np.array([lower.solve(fall) for fall in falls]))
-    trim_upper, trim_lower = 1 / slope_upper, -1 / slope_lower
-    return WindowPins(
-        start_upper * trim_upper, start_lower * trim_lower + rest, trim_upper=trim_upper, trim_lower=trim_lower,
-        i_rest=rest,
-    )  # fmt: skip
+
+    def add_window_lines(self, builder: Builder, pins: WindowPins) -> tuple[str, str]:
+        """Add the lines of the unit's two comparators, of its own where beta moves them; return their nets."""
+        if not builder.graph.into(self.name, "beta"):
+            return builder.comparator_line(pins.i_upper), builder.comparator_line(pins.i_lower)
+        m = builder.comparator_devices
+        upper = builder.own_line(self.name, "upper", pins.i_upper, pins.trim_upper, m=m)
+        push_beta(builder, self, upper, "upper")
+        lower = builder.own_line(self.name, "lower", pins.i_lower, pins.trim_lower, m=m)
+        mirror = builder.own_line(self.name, "beta", pins.i_rest, 1.0)
+        push_beta(builder, self, mirror, "beta")
+        builder.add(beta_sink(builder.technology), f"beta_sink_{net(self.name)}", (lower, mirror), BETAS)
+        return upper, lower
+
+    def window_effects(self, pins: WindowPins, circuit: CellDevices, cell: str) -> Iterator[Effect]:
+        """Yield what mismatch does to the unit's two comparators, `upper` and `lower` of an instance `cell`.
+
+        upper, lower: the comparators; pulled: the mirror that pulls beta out of the lower one's line, where there is
+        one.
+        """
+        for side, pin, current in zip(("upper", "lower"), circuit.pins, (pins.i_upper, pins.i_lower), strict=False):
+            yield circuit.comparator_effect(side, current, instance(f"{cell}.{side}"), pin)
+        if pins.i_rest:
+            sink = circuit.roles[instance(f"beta_sink_{net(self.name)}"), "sink"]
+            diode = circuit.bias_diode(f"bias_beta_{net(self.name)}")
+            yield effect("pulled", self.name, pins.i_rest, (sink, 1), (diode, -1))
+
+    def window(self, cell: CellEquations[P, W], lines: Sequence[Array] = ()) -> tuple[Array, Array]:
+        """Return the unit's upper and lower threshold, ampere.
+
+        lines: currents of its lines, ampere; none for those of its pins and of its beta.
+        """
+        upper, lower = cell.factors.upper, cell.factors.lower
+        if cell.ideal:
+            i_rise, i_fall, _ = cell.set_points
+            return np.asarray(upper * (i_rise + cell.beta[0])), np.asarray(lower * (i_fall - cell.beta[1]))
+        bias, calibration = cell.bias, cell.calibration
+        i_upper, i_lower = lines or self.line_currents(bias, calibration.mirror, cell.beta, cell.factors.pulled)
+        i_lower = np.maximum(i_lower, _LEAST)  # as a simulation has it, the line may have none
+        fits = self.fits(calibration)
+        return (
+            upper * fits[0].decides_at(i_upper / bias.trim_upper),
+            lower * fits[1].decides_at(i_lower / bias.trim_lower),
+        )
+
+    def switching_thresholds(self, cell: CellEquations[P, W], lines: Sequence[Array]) -> SwitchingThresholds:
+        """Return both thresholds, but in state 0 the upper one alone."""
+        rise, fall = self.window(cell, lines)
+        return SwitchingThresholds((rise,), (rise, fall), own_devices=True)
+
+    def compute_states(self, cell: CellEquations[P, W], candidate: Array) -> States:
+        rise, fall = self.window(cell)
+        sets, resets = candidate >= rise, candidate <= fall
+
+        def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
+            return np.clip(state + np.where(sets[:, t], 1, np.where(resets[:, t], -1, 0)), 0, self.most)
+
+        return iterate_states(candidate, cell.states_before(candidate, self.start), step)
+
+    def window_supply(self, cell: CellEquations[P, W], signals: CellSignals) -> Array:
+        """Return the supply current of the unit's two comparators, ampere, (n, time), with what beta pushes."""
+        mirror, beta = cell.calibration.mirror, np.asarray(signals.beta)
+        i_upper, i_lower = self.line_currents(cell.bias, mirror, (beta, beta))
+        compared = (i_upper / cell.bias.trim_upper, i_lower / cell.bias.trim_lower)
+        total = sum(comparator_current(cell.calibration, signals.candidate, i_thresh) for i_thresh in compared)
+        return np.asarray(total + 2 * mirror.pushed(beta))
 
 
-def window_currents(
-    bias: WindowPins, mirror: MirrorFit, beta: tuple[Array, Array], pulled: float = 1.0
-) -> tuple[Array, Array]:
-    """Return the currents of the lines of a recurrent unit's two comparators, ampere.
-
-    beta: what is pushed into the upper line and into the mirror that pulls it out of the lower one, ampere; pulled: the
-    chip's factor of that mirror.
-    """
-    return (
-        np.asarray(bias.i_upper + mirror.pushed(beta[0])),
-        np.asarray(np.maximum(bias.i_lower - pulled * (bias.i_rest + mirror.pushed(beta[1])), _LEAST)),
-    )
-
-
-def window_lines(builder: Builder, node: ThresholdUnit, pins: WindowPins) -> tuple[str, str]:
-    """Add the lines of a recurrent unit's two comparators, of its own where beta moves them; return their nets."""
-    if not builder.graph.into(node.name, "beta"):
-        return builder.comparator_line(pins.i_upper), builder.comparator_line(pins.i_lower)
-    m = builder.comparator_devices
-    upper = push_beta(builder, node, builder.own_line(node.name, "upper", pins.i_upper, pins.trim_upper, m=m), "upper")
-    lower = builder.own_line(node.name, "lower", pins.i_lower, pins.trim_lower, m=m)
-    mirror = push_beta(builder, node, builder.own_line(node.name, "beta", pins.i_rest, 1.0), "beta")
-    builder.add(beta_sink(builder.technology), _sink(node), (lower, mirror), BETAS)
-    return upper, lower
-
-
-def _sink(node: ThresholdUnit) -> str:
-    """Return the name of the instance that pulls a recurrent unit's beta out of its lower line."""
-    return f"beta_sink_{net(node.name)}"
-
-
-def window_effects(node: ThresholdUnit, pins: WindowPins, circuit: CellDevices, cell: str) -> Iterator[Effect]:
-    """Yield the mismatch effects of a recurrent unit's two comparators, `upper` and `lower` of an instance `cell`.
-
-    upper, lower: the comparators; pulled: the mirror that pulls beta out of the lower one's line, where there is one.
-    """
-    for side, pin, current in zip(("upper", "lower"), circuit.pins, (pins.i_upper, pins.i_lower), strict=False):
-        yield circuit.comparator_effect(side, current, instance(f"{cell}.{side}"), pin)
-    if pins.i_rest:
-        sink = circuit.roles[instance(_sink(node)), "sink"]
-        diode = circuit.bias_diode(f"bias_beta_{net(node.name)}")
-        yield effect("pulled", node.name, pins.i_rest, (sink, 1), (diode, -1))
-
-
-def window_thresholds(cell: WindowCell, fits: Fits, lines: Sequence[Array] = ()) -> tuple[Array, Array]:
-    """Return the upper and lower threshold, ampere, of a recurrent unit behind two comparators.
-
-    lines: currents of their lines, ampere; none for those of its pins and of its beta.
-    """
-    upper, lower = cell.factors.upper, cell.factors.lower
-    if cell.ideal:
-        i_rise, i_fall, _ = cell.set_points
-        return np.asarray(upper * (i_rise + cell.beta[0])), np.asarray(lower * (i_fall - cell.beta[1]))
-    bias = cell.bias
-    i_upper, i_lower = lines or window_currents(bias, cell.calibration.mirror, cell.beta, cell.factors.pulled)
-    i_lower = np.maximum(i_lower, _LEAST)  # as a simulation has it, the line may have none
-    return (
-        upper * fits[0].decides_at(i_upper / bias.trim_upper),
-        lower * fits[1].decides_at(i_lower / bias.trim_lower),
-    )
-
-
-def window_supply(cell: WindowCell, signals: CellSignals) -> Array:
-    """Return the supply current of a recurrent unit's two comparators, ampere, (n, time), with what beta pushes."""
-    mirror, beta = cell.calibration.mirror, np.asarray(signals.beta)
-    i_upper, i_lower = window_currents(cell.bias, mirror, (beta, beta))
-    compared = (i_upper / cell.bias.trim_upper, i_lower / cell.bias.trim_lower)
-    total = sum(comparator_current(cell.calibration, signals.candidate, i_thresh) for i_thresh in compared)
-    return np.asarray(total + 2 * mirror.pushed(beta))
-
-
-def count_states(cell: CellEquations[Any, Any, Any], window: tuple[Array, Array], candidate: Array) -> States:
-    """Return the states of a recurrent unit that counts (n, time), whole numbers; candidate: (n, time), ampere."""
-    node, (rise, fall) = cell.node, window
-    sets, resets = candidate >= rise, candidate <= fall
-
-    def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
-        return np.clip(state + np.where(sets[:, t], 1, np.where(resets[:, t], -1, 0)), 0, node.most)
-
-    return iterate_states(
-        candidate, np.full(len(candidate), node.start) if cell.initial_states is None else cell.initial_states, step
-    )
-
-
-def window_set_points(node: ThresholdUnit, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-    """Return the set-points of a recurrent unit behind two comparators: its thresholds and its level."""
-    return threshold_set_points(currents.i_fall, currents.i_rise, currents.i_high)
-
-
-def settled_in_window(node: ThresholdUnit, candidate: float) -> int | None:
-    """Return a recurrent unit's reset state where no threshold is crossed, else None: a native one goes on changing."""
-    above = node.rise - candidate > CLEARANCE and (not node.two_sided or candidate - node.fall > CLEARANCE)
-    return node.start if above else None
-
-
-def clock_pins(node: ThresholdUnit) -> tuple[str, str, str, str]:
-    """Return the clocks and pulses that any kind of recurrent unit has in its stage: clk, clkb, pulse, pulseb."""
-    clk, clkb, pulse, pulseb = (f"{name}{node.stage}" for name in ("clk", "clkb", "pulse", "pulseb"))
-    return clk, clkb, pulse, pulseb
+def levels_current(cell: CellEquations[Any, Any], i_gain: float, most: int, states: States) -> Array:
+    """Return the output current of a unit of `most` equal levels, of which as many are on as its state says, ampere."""
+    factors = cell.factors.levels or (1.0,) * most
+    return select_levels(np.concatenate([[0.0], np.cumsum(cell.level_current(i_gain) * np.array(factors))]), states)
 
 
 def memory_current(
@@ -209,8 +239,3 @@ def memory_current(
 def comparator_current(calibration: Calibration, candidate: Array, i_thresh: Array | float) -> Array:
     """Return the supply current of a unit's decision branch, of a 9T cell without feedback, ampere, (n, time)."""
     return memory_current(calibration, candidate, np.zeros(candidate.shape, dtype=bool), i_thresh, 0.0)
-
-
-def driver_lines(builder: Builder, i_base: float, i_delta: float) -> tuple[str, str]:
-    """Add the two bias lines of a recurrent unit's driver and return their names; i_base, i_delta: ampere."""
-    return builder.bias_line("base", i_base), builder.bias_line("delta", i_delta)

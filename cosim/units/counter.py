@@ -9,7 +9,7 @@ Its supply current is that of both comparators and of the gates, I_keep for each
 bit, whatever it is, and those of decisions and phases. The output's current is in its signal.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -19,26 +19,10 @@ from cosim.cells.blocks import CELLS
 from cosim.cells.counter import BITS_A_LINE, DELAY, MOST_BITS, counter, gain_lines
 from cosim.cells.quantiser import sampler
 from cosim.cells.window import decision, window
-from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States
-from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration
 from cosim.units.builder import NETWORK, Builder, instance, net
-from cosim.units.comparator import (
-    WindowFactors,
-    WindowPins,
-    clock_pins,
-    count_states,
-    decision_fits,
-    settled_in_window,
-    window_bias,
-    window_currents,
-    window_effects,
-    window_lines,
-    window_set_points,
-    window_supply,
-    window_thresholds,
-)
+from cosim.units.comparator import WindowFactors, WindowPins, WindowUnit
 from cosim.units.epsilon import EitherLayer, Lattice
 from cosim.units.kind import (
     Array,
@@ -48,8 +32,6 @@ from cosim.units.kind import (
     Effect,
     LearnedParameters,
     PinRow,
-    SwitchingThresholds,
-    UnitKind,
     effect,
     select_levels,
 )
@@ -64,27 +46,6 @@ _TURN = 0.6  # volt at which the delay's net turns what follows it
 
 
 @dataclass(frozen=True)
-class Counter(ThresholdUnit):
-    """The binary counter, a kind of recurrent unit, epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept.
-
-    The state has `bits` bits and starts at `first`.
-    """
-
-    bits: int = 1
-    first: int = 0
-
-    @property
-    def most(self) -> int:
-        """Return the highest state of the counter, a kind of recurrent unit: all its bits are on."""
-        return 2**self.bits - 1
-
-    @property
-    def start(self) -> int:
-        """Return the state to which the reset takes a counter unit."""
-        return self.first
-
-
-@dataclass(frozen=True)
 class CounterPins(WindowPins):
     """Bias currents in ampere of a counter unit; i_gains: the lowest bit of each gain line."""
 
@@ -92,7 +53,108 @@ class CounterPins(WindowPins):
     i_gains: tuple[float, ...]
 
 
-CounterCell = CellEquations[Counter, CounterPins, WindowFactors]
+CounterCell = CellEquations[CounterPins, WindowFactors]
+
+
+@dataclass(frozen=True)
+class Counter(WindowUnit[CounterPins, WindowFactors]):
+    """The binary counter, a kind of recurrent unit, epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept.
+
+    The state has `bits` bits and starts at `first`. No layer becomes a counter: the ladder hands over the units that
+    have too many states for it.
+    """
+
+    factors_type = WindowFactors
+    trimmed = (0, "upper"), (1, "lower")
+
+    bits: int = 1
+
+    @property
+    def most(self) -> int:
+        return 2**self.bits - 1
+
+    @property
+    def schematics(self) -> tuple[str, ...]:
+        return ("counter",)
+
+    def output_current(self, cell: CounterCell, states: States) -> Array:
+        factors = cell.factors.levels or (1.0,) * self.bits
+        if cell.ideal:
+            lowest = [cell.set_points[2] * 16.0**line for line in range(gain_lines(self.bits))]
+        else:
+            lowest = [cell.level_current(gain) for gain in cell.bias.i_gains]
+        bits = np.array([lowest[k // BITS_A_LINE] * 2 ** (k % BITS_A_LINE) * factors[k] for k in range(self.bits)])
+        on = (np.arange(self.most + 1)[:, None] >> np.arange(self.bits) & 1).astype(np.float64)
+        return select_levels(on @ bits, states)
+
+    def supply_current(self, cell: CounterCell, signals: CellSignals) -> Array:
+        total = signals.output_current + self.window_supply(cell, signals)
+        return total + cell.bias.i_keep * (_LOW_OF_BIT * self.bits + _LOW_BESIDE)
+
+    @staticmethod
+    def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
+        """Raise MappingError for a frame whose pulse is shorter than a counter unit needs to take a step."""
+        needed = DELAY * _TURN / (KEEP * i_unit)
+        available = (PULSE_END - PULSE_BEGIN) / 2 * t_step
+        if needed > available:
+            raise MappingError(
+                f"{origin}: a counter takes {1e3 * needed:.3g} ms for a step at a unit current of {1e9 * i_unit:g} nA, "
+                f"which must be at most {1e3 * available:.3g} ms, half a pulse; use a `t_step` of at least "
+                f"{1e3 * t_step * needed / available:.3g} ms, or a larger `i_unit`",
+                where="t_step", value=needed, limit=available, unit="s",
+            )  # fmt: skip
+
+    def solve_bias(self, sizing: SizingInput) -> CounterPins:
+        """Return the comparators' thresholds as they arrive, the gates' load, and the currents of the bits."""
+        i_high, fit = sizing.set_points(self).i_high, sizing.calibration.schmitt
+        gains = tuple(fit.solve_gain(i_high * 16.0**line) for line in range(gain_lines(self.bits)))
+        return CounterPins(**asdict(self.window_bias(sizing)), i_keep=KEEP * sizing.graph.i_unit, i_gains=gains)
+
+    def build_circuit(self, builder: Builder, pins: CounterPins) -> None:
+        technology, stem = builder.technology, net(self.name)
+        candidate = builder.add_candidate(self, builder.comparator_devices)
+        builder.define(sampler(technology), window(technology, builder.comparator_devices), decision(technology))
+        upper, lower = self.add_window_lines(builder, pins)
+        keep, weakest = builder.bias_line("keep", pins.i_keep), WEAKEST_LINE * builder.graph.i_unit
+        gains = tuple(
+            builder.strong_line("gain", current) if current < weakest else builder.bias_line("gain", current)
+            for current in pins.i_gains
+        )
+        builder.cell_bias[self.name] = (upper, lower, keep, *gains)
+        origin = f"{self.name}: rise {self.rise:.6g} fall {self.fall:.6g} {self.bits} bits of {self.level:.6g}"
+        nets = (
+            candidate, upper, lower, keep, *gains, f"{stem}_p", *self.clock_pins, "resetb", builder.reset_line(),
+            "vdd",
+        )  # fmt: skip
+        builder.add(counter(technology, builder.units, self.bits, self.start), f"cell_{stem}", nets, CELLS, origin)
+        bits = (f"x{NETWORK}.xcell_{stem}.q{k}" for k in range(self.bits))
+        builder.decisions[self.name] = tuple(bit for k, bit in enumerate(bits) for _ in range(2**k))
+        builder.add_state_line(self)
+
+    def report_pins(self, pins: CounterPins, learned: LearnedParameters) -> list[PinRow]:
+        currents, (upper, lower, _, *gains) = learned.set_points, learned.pins
+        states = f"{self.bits} bits, starts on {self.start}; readers' weights times {self.step / self.level:g}"
+        return [
+            PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
+            PinRow(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
+            *(
+                PinRow(f"{learned.alpha} (bit {line * BITS_A_LINE})", pin, currents.i_high * 16.0**line, built, states)
+                for line, (pin, built) in enumerate(zip(gains, pins.i_gains, strict=True))
+            ),
+        ]
+
+    def mismatch_effects(self, pins: CounterPins, circuit: CellDevices) -> Iterator[Effect]:
+        """Yield what mismatch does to the unit: to its window, and levels, the current source of each bit - bias diode.
+
+        Gates decide between rails.
+        """
+        _, _, _, *gains = circuit.pins
+        cell = f"cell_{net(self.name)}"
+        yield from self.window_effects(pins, circuit, cell)
+        for k in range(self.bits):
+            line = k // BITS_A_LINE
+            devices = (f"{instance(cell)}.level{k}", 1), (circuit.bias_diode(gains[line]), -1)
+            yield effect("levels", self.name, pins.i_gains[line], *devices, place=k)
 
 
 def counter_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, offset: float) -> Counter:
@@ -123,145 +185,5 @@ def counter_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, o
     level = LEVEL / 2 ** max(0, bits - LEVEL_BITS)
     return Counter(
         unit.name, layer.name, unit.index, placement.stage, level, unit.first - start * unit.step, unit.step,
-        unit.rise + offset, unit.fall + offset, offset, bits, start,
+        unit.rise + offset, unit.fall + offset, offset, first=start, bits=bits,
     )  # fmt: skip
-
-
-def _never(layer: RecurrentLayer) -> bool:
-    """Accept no layer: the ladder hands over the units that have too many states for it."""
-    return False
-
-
-def _lower(layer: RecurrentLayer, placement: LayerPlacement) -> None:
-    """Refuse a layer, as the ladder adds counters among its own."""
-    raise AssertionError(f"{layer.name} is lowered by the ladder")
-
-
-def compute_states(cell: CounterCell, candidate: Array) -> States:
-    """Return the states of a counter unit (n, time), whole numbers; candidate: (n, time), ampere."""
-    return count_states(cell, window_thresholds(cell, decision_fits(cell.calibration)), candidate)
-
-
-def switching_thresholds(cell: CounterCell, lines: Sequence[Array]) -> SwitchingThresholds:
-    """Return both thresholds of a counter unit, but on state 0 the upper one alone."""
-    rise, fall = window_thresholds(cell, decision_fits(cell.calibration), lines)
-    return SwitchingThresholds((rise,), (rise, fall), own_devices=True)
-
-
-def output_current(cell: CounterCell, states: States) -> Array:
-    """Return the output current of a counter unit (n, time), ampere: the bits that are on."""
-    node, factors = cell.node, cell.factors.levels or (1.0,) * cell.node.bits
-    if cell.ideal:
-        lowest = [cell.set_points[2] * 16.0**line for line in range(gain_lines(node.bits))]
-    else:
-        lowest = [float(cell.calibration.schmitt.i_high(np.float64(gain))) for gain in cell.bias.i_gains]
-    bits = np.array([lowest[k // BITS_A_LINE] * 2 ** (k % BITS_A_LINE) * factors[k] for k in range(node.bits)])
-    on = (np.arange(node.most + 1)[:, None] >> np.arange(node.bits) & 1).astype(np.float64)
-    return select_levels(on @ bits, states)
-
-
-def supply_current(cell: CounterCell, signals: CellSignals) -> Array:
-    """Return the supply current of a counter unit with output and pedestal, ampere, (n, time)."""
-    total = signals.output_current + window_supply(cell, signals)
-    return total + cell.bias.i_keep * (_LOW_OF_BIT * cell.node.bits + _LOW_BESIDE)
-
-
-def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-    """Raise MappingError for a frame whose pulse is shorter than a counter unit needs to take a step."""
-    needed = DELAY * _TURN / (KEEP * i_unit)
-    available = (PULSE_END - PULSE_BEGIN) / 2 * t_step
-    if needed > available:
-        raise MappingError(
-            f"{origin}: a counter takes {1e3 * needed:.3g} ms for a step at a unit current of {1e9 * i_unit:g} nA, "
-            f"which must be at most {1e3 * available:.3g} ms, half a pulse; use a `t_step` of at least "
-            f"{1e3 * t_step * needed / available:.3g} ms, or a larger `i_unit`",
-            where="t_step", value=needed, limit=available, unit="s",
-        )  # fmt: skip
-
-
-def solve_bias(node: Counter, sizing: SizingInput) -> CounterPins:
-    """Return a counter unit's comparator thresholds as they arrive, its gates' load, and the currents of its bits."""
-    currents, fit = sizing.set_points(node), sizing.calibration.schmitt
-    window = window_bias(sizing, node, decision_fits(sizing.calibration))
-    gains = tuple(fit.solve_gain(currents.i_high * 16.0**line) for line in range(gain_lines(node.bits)))
-    return CounterPins(**asdict(window), i_keep=KEEP * sizing.graph.i_unit, i_gains=gains)
-
-
-def build_circuit(builder: Builder, node: Counter, pins: CounterPins) -> None:
-    """Add a counter unit's circuit: the candidate, the counter, and the lines of its state."""
-    technology, stem = builder.technology, net(node.name)
-    candidate = builder.add_candidate(node, builder.comparator_devices)
-    builder.define(sampler(technology), window(technology, builder.comparator_devices), decision(technology))
-    upper, lower = window_lines(builder, node, pins)
-    keep, weakest = builder.bias_line("keep", pins.i_keep), WEAKEST_LINE * builder.graph.i_unit
-    gains = tuple(
-        builder.strong_line("gain", current) if current < weakest else builder.bias_line("gain", current)
-        for current in pins.i_gains
-    )
-    builder.cell_bias[node.name] = (upper, lower, keep, *gains)
-    origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g} {node.bits} bits of {node.level:.6g}"
-    nets = (
-        candidate, upper, lower, keep, *gains, f"{stem}_p", *clock_pins(node), "resetb", builder.reset_line(), "vdd",
-    )  # fmt: skip
-    builder.add(counter(technology, builder.units, node.bits, node.start), f"cell_{stem}", nets, CELLS, origin)
-    bits = (f"x{NETWORK}.xcell_{stem}.q{k}" for k in range(node.bits))
-    builder.decisions[node.name] = tuple(bit for k, bit in enumerate(bits) for _ in range(2**k))
-    builder.add_state_line(node)
-
-
-def report_pins(node: Counter, pins: CounterPins, learned: LearnedParameters) -> list[PinRow]:
-    """Return a counter unit's rows of the mapping report: both thresholds and the current of each line's lowest bit."""
-    currents, (upper, lower, _, *gains) = learned.set_points, learned.pins
-    states = f"{node.bits} bits, starts on {node.start}; readers' weights times {node.step / node.level:g}"
-    return [
-        PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
-        PinRow(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
-        *(
-            PinRow(
-                f"{learned.alpha} (bit {line * BITS_A_LINE})", pin, currents.i_high * 16.0**line, pins.i_gains[line],
-                states,
-            )
-            for line, pin in enumerate(gains)
-        ),
-    ]  # fmt: skip
-
-
-def mismatch_effects(node: Counter, pins: CounterPins, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield the mismatch effects of a counter unit.
-
-    Those of its window, and levels: the current source of each bit - bias diode. Gates decide between rails.
-    """
-    _, _, _, *gains = circuit.pins
-    cell = f"cell_{net(node.name)}"
-    yield from window_effects(node, pins, circuit, cell)
-    for k in range(node.bits):
-        line = k // BITS_A_LINE
-        devices = (f"{instance(cell)}.level{k}", 1), (circuit.bias_diode(gains[line]), -1)
-        yield effect("levels", node.name, pins.i_gains[line], *devices, place=k)
-
-
-COUNTER = UnitKind[Counter, CounterPins, WindowFactors](
-    node_type=Counter,
-    factors_type=WindowFactors,
-    layer_types=(),
-    accepts=_never,
-    lower_layer=_lower,
-    set_points=window_set_points,
-    solve_bias=solve_bias,
-    build_circuit=build_circuit,
-    report_pins=report_pins,
-    compute_states=compute_states,
-    output_current=output_current,
-    supply_current=supply_current,
-    mismatch_effects=mismatch_effects,
-    switching_thresholds=switching_thresholds,
-    resumes_from_state=True,
-    settled_state=settled_in_window,
-    schematics=lambda node: ("counter",),
-    updates_in_pulse=True,
-    check_timing=check_timing,
-    samples_candidate=True,
-    trimmed=((0, "upper"), (1, "lower")),
-    has_comparators=True,
-    line_currents=window_currents,
-)

@@ -19,7 +19,7 @@ from cosim.cells.assembly import Carried
 from cosim.cells.blocks import CELLS
 from cosim.cells.tau_cell import REST_STRENGTH, gate_charge, tau_cell_gated
 from cosim.network.gamma import GammaLayer, line_step
-from cosim.network.ir.nodes import PEDESTAL_UNITS, Memory, Rectifier
+from cosim.network.ir.nodes import PEDESTAL_UNITS, Rectifier
 from cosim.network.ir.states import States
 from cosim.network.layers import RecurrentLayer
 from cosim.units.builder import NETWORK, Builder, instance, net
@@ -34,26 +34,19 @@ from cosim.units.kind import (
     UnitKind,
     effect,
 )
-from cosim.units.mingru import GATED_SHARE, TAU_CELL_MIRRORS, capacitance, check_timing, full_scale, tau_cell_fit
+from cosim.units.mingru import (
+    GATED_SHARE,
+    TAU_CELL_MIRRORS,
+    MinGru,
+    capacitance,
+    check_candidate_holds,
+    full_scales,
+    tau_cell_fit,
+)
 from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SizingInput
 
 _ROUNDS = 5  # of a fixed point whose error shrinks tenfold in each: rates lie within 0.84 to 1.44 from 0.02 to 4
-
-
-@dataclass(frozen=True)
-class Gamma(Memory):
-    """A dispersive delay line as a kind of recurrent unit.
-
-    `order` filters in a row, of n / p time constants in a frame each; h = step s, s = 1: full scale. Its cells stand on
-    a floor: a tau-cell follows no current that is next to 0.
-    """
-
-    tolerance: ClassVar[float] = 0.03
-    floor: ClassVar[int] = 3
-
-    order: int = 1
-    position: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -78,174 +71,151 @@ class GammaFactors:
     rates: tuple[float, ...] = ()
 
 
-FLOOR = Gamma.floor * PEDESTAL_UNITS  # units
-GammaCell = CellEquations[Gamma, GammaPins, GammaFactors]
+GammaCell = CellEquations[GammaPins, GammaFactors]
 
 
-def compute_states(cell: GammaCell, candidate: Array) -> States:
-    """Return the states of a delay line unit (n, time), over full scale and above the floor.
+@dataclass(frozen=True)
+class Gamma(UnitKind[GammaPins, GammaFactors]):
+    """A dispersive delay line as a kind of recurrent unit.
 
-    candidate: (n, time), ampere.
+    `order` filters in a row, of n / p time constants in a frame each; h = step s, s = 1: full scale. Its cells stand on
+    a floor: a tau-cell follows no current that is next to 0.
     """
-    return (run_line(cell, candidate)[:, :, -1] - _floor(cell)) / cell.set_points[2]
 
+    factors_type = GammaFactors
+    layer_types = (GammaLayer,)
+    updates_in_pulse = has_time_constant = True
+    check_timing = staticmethod(MinGru.check_timing)
 
-def run_line(cell: GammaCell, candidate: Array) -> Array:
-    """Return the current of each cell of a delay line unit at the end of each frame, ampere, (n, time, cells).
+    tolerance: ClassVar[float] = 0.03
+    floor: ClassVar[int] = 3
 
-    candidate: (n, time), ampere.
-    """
-    order, units = cell.node.order, cell.calibration.units
-    i_unit, ones = cell.set_points[2] / cell.node.level, (1.0,) * order
-    targets, rates = (np.array(found or ones) for found in (cell.factors.targets, cell.factors.rates))
-    rate, decay, fit = order / cell.node.position, 1.0, None
-    if not cell.ideal:
-        fit = tau_cell_fit(cell.calibration)
-        nominal_rate = cell.bias.i_tau * units / i_unit
-        rate = nominal_rate * float(fit.rate(np.array(nominal_rate * i_unit)))
-        decay = float(np.exp(-fit.leak / gate_charge(i_unit, units, GATED_SHARE)))
-    kept, taken = line_step(rate * rates)
-    given, line = candidate + _floor(cell), np.full((len(candidate), order), _floor(cell))
-    found = np.empty((*candidate.shape, order))
-    for t in range(candidate.shape[1]):
-        read = np.column_stack([given[:, t], line[:, :-1]])
-        gain = np.cumprod(targets * (1.0 if fit is None else fit.gain(read)) * np.ones_like(read), axis=1)
-        line = gain * ((decay * line / gain) @ kept.T + given[:, t, None] * taken)
-        found[:, t] = line
-    return found
+    order: int = 1
+    position: float = 1.0
 
+    @property
+    def schematics(self) -> tuple[str, ...]:
+        return ("tau-cell",)
 
-def output_current(cell: GammaCell, states: States) -> Array:
-    """Return the output current of a delay line unit (n, time), ampere."""
-    return np.asarray(cell.set_points[2] * states + _floor(cell), dtype=np.float64)
+    def compute_states(self, cell: GammaCell, candidate: Array) -> States:
+        return (self._run_line(cell, candidate)[:, :, -1] - self._floor(cell)) / cell.set_points[2]
 
+    def _run_line(self, cell: GammaCell, candidate: Array) -> Array:
+        """Return the current of each cell of a delay line unit at the end of each frame, ampere, (n, time, cells).
 
-def _floor(cell: GammaCell) -> float:
-    """Return the smallest current that the cells of a line carry, ampere."""
-    return FLOOR * cell.set_points[2] / cell.node.level
+        candidate: (n, time), ampere.
+        """
+        order, units = self.order, cell.calibration.units
+        i_unit, ones = cell.set_points[2] / self.level, (1.0,) * order
+        targets, rates = (np.array(found or ones) for found in (cell.factors.targets, cell.factors.rates))
+        rate, decay, fit = order / self.position, 1.0, None
+        if not cell.ideal:
+            fit = tau_cell_fit(cell.calibration)
+            nominal_rate = cell.bias.i_tau * units / i_unit
+            rate = nominal_rate * float(fit.rate(np.array(nominal_rate * i_unit)))
+            decay = float(np.exp(-fit.leak / gate_charge(i_unit, units, GATED_SHARE)))
+        kept, taken = line_step(rate * rates)
+        given, line = candidate + self._floor(cell), np.full((len(candidate), order), self._floor(cell))
+        found = np.empty((*candidate.shape, order))
+        for t in range(candidate.shape[1]):
+            read = np.column_stack([given[:, t], line[:, :-1]])
+            gain = np.cumprod(targets * (1.0 if fit is None else fit.gain(read)) * np.ones_like(read), axis=1)
+            line = gain * ((decay * line / gain) @ kept.T + given[:, t, None] * taken)
+            found[:, t] = line
+        return found
 
+    def output_current(self, cell: GammaCell, states: States) -> Array:
+        return np.asarray(cell.set_points[2] * states + self._floor(cell), dtype=np.float64)
 
-def supply_current(cell: GammaCell, signals: CellSignals) -> Array:
-    """Return the supply current of a delay line unit with its output and its pedestal, ampere, (n, time)."""
-    mirror, held = cell.calibration.mirror, output_current(cell, signals.states)
-    inside = run_line(cell, signals.candidate)[:, :, :-1].sum(axis=2)
-    given = signals.candidate + _floor(cell)
-    copies = mirror.push * (given + inside) * (1 + mirror.sink)
-    return signals.output_current + held + copies + 2 * inside + 2 * cell.node.order * cell.bias.i_tau
+    def _floor(self, cell: GammaCell) -> float:
+        """Return the smallest current that the cells of a line carry, ampere."""
+        return FLOOR * cell.set_points[2] / self.level
 
+    def supply_current(self, cell: GammaCell, signals: CellSignals) -> Array:
+        mirror, held = cell.calibration.mirror, self.output_current(cell, signals.states)
+        inside = self._run_line(cell, signals.candidate)[:, :, :-1].sum(axis=2)
+        given = signals.candidate + self._floor(cell)
+        copies = mirror.push * (given + inside) * (1 + mirror.sink)
+        return signals.output_current + held + copies + 2 * inside + 2 * self.order * cell.bias.i_tau
 
-def accepts(layer: RecurrentLayer) -> bool:
-    """Tell whether a layer becomes delay line units: it is one of dispersive delays."""
-    return isinstance(layer, GammaLayer)
+    @staticmethod
+    def accepts(layer: RecurrentLayer) -> bool:
+        return isinstance(layer, GammaLayer)
 
-
-def lower_layer(layer: GammaLayer, placement: LayerPlacement) -> None:
-    """Add a delay line unit of tau-cells for each software unit of a layer, whose currents stand on FLOOR."""
-    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
-    moving = next((tap.name for tap in placement.sources.taps if tap.late), None)
-    if moving is not None:
-        raise MappingError(
-            f"{placement.origin}: {layer.name} reads {moving} late, which may turn within the pulse in which a line "
-            "moves, and its candidate must not change then; let it read what is not late"
-        )
-    lit = next(
-        (tap.name for tap in placement.sources.taps if isinstance(placement.graph.nodes[tap.name], Rectifier)), None
-    )
-    if lit is not None:
-        raise MappingError(
-            f"{placement.origin}: {layer.name} reads {lit}, a rectifier, which may carry current at rest, and a delay "
-            "line begins at rest; let it read the input, or states"
-        )
-    for i in range(layer.width):
-        if bias[i] > 0:
+    @staticmethod
+    def lower_layer(layer: GammaLayer, placement: LayerPlacement) -> None:
+        """Add a line of tau-cells for each software unit of a layer, whose currents stand on FLOOR."""
+        weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+        check_candidate_holds(layer, placement, "line")
+        names = (tap.name for tap in placement.sources.taps)
+        lit = next((name for name in names if isinstance(placement.graph.nodes[name], Rectifier)), None)
+        if lit is not None:
             raise MappingError(
-                f"{placement.origin}: {layer.name}.{i} has a candidate of {bias[i]:g} while all that it reads "
-                "carries no current, and a delay line begins at rest; let it read signals that are 0 then, with "
-                "positive weights"
+                f"{placement.origin}: {layer.name} reads {lit}, a rectifier, which may carry current at rest, and a "
+                "delay line begins at rest; let it read the input, or states"
             )
-    tops = placement.largest_signals()
-    for i in range(layer.width):
-        full = full_scale(placement, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
-        order, position = int(layer.order[i]), float(layer.position[i])
-        node = Gamma(f"{layer.name}.{i}", layer.name, i, placement.stage, full, 0.0, full, order, position)
-        placement.graph.add(node)
-        placement.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
+        for i in range(layer.width):
+            if bias[i] > 0:
+                raise MappingError(
+                    f"{placement.origin}: {layer.name}.{i} has a candidate of {bias[i]:g} while all that it reads "
+                    "carries no current, and a delay line begins at rest; let it read signals that are 0 then, with "
+                    "positive weights"
+                )
+        for i, full in enumerate(full_scales(placement, weight, bias)):
+            order, position = int(layer.order[i]), float(layer.position[i])
+            node = Gamma(f"{layer.name}.{i}", layer.name, i, placement.stage, full, 0.0, full, order, position)
+            placement.graph.add(node)
+            placement.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
+
+    def solve_bias(self, sizing: SizingInput) -> GammaPins:
+        """Return I_tau, at which a measured cell has n / p time constants in a frame, and the reset's current."""
+        wanted, i_unit = self.order / self.position, sizing.graph.i_unit
+        fit, rate = tau_cell_fit(sizing.calibration), wanted
+        for _ in range(_ROUNDS):
+            rate = wanted / float(fit.rate(np.array(rate * i_unit)))
+        return GammaPins(rate * i_unit / sizing.calibration.units, REST_STRENGTH * FLOOR * i_unit)
+
+    def build_circuit(self, builder: Builder, pins: GammaPins) -> None:
+        calibration, graph, stem = builder.calibration, builder.graph, net(self.name)
+        line, farad = builder.add_candidate(self), capacitance(calibration, graph.i_unit, builder.tau)
+        bias = builder.bias_line("delay", pins.i_tau)
+        floor = builder.bias_line("floor", pins.i_rest)
+        builder.cell_bias[self.name] = (bias, floor)
+        tau, rest, trim = builder.pushed(bias), builder.pushed(floor, rest=True), tau_cell_fit(calibration).trim
+        for k in range(self.order):
+            cell = tau_cell_gated(builder.technology, builder.units, farad, trim, place="next" if k else "first")
+            out = f"{stem}_p" if k == self.order - 1 else f"{stem}_p{k}"
+            nets = (line, tau, out, f"pulseb{self.stage}", "resetb", rest, "vdd")
+            builder.add(cell, instance_name(stem, k, self.order), nets, CELLS, f"{self.name}: {k + 1} of {self.order}")
+            line = out
+        rest = (1 + self.floor) * graph.i_pedestal
+        builder.decisions[self.name] = Carried(f"{NETWORK}.cell_{stem}.diode", rest, self.level * graph.i_unit)
+        builder.add_state_line(self)
+
+    def report_pins(self, pins: GammaPins, learned: LearnedParameters) -> list[PinRow]:
+        pin, _ = learned.pins
+        words = f"a delay of {self.position:.4g} frames by {self.order} cells"
+        return [PinRow(f"{self.layer}.position[{self.index}]", pin, pins.i_tau, pins.i_tau, words)]
+
+    def mismatch_effects(self, pins: GammaPins, circuit: CellDevices) -> Iterator[Effect]:
+        """Yield what mismatch does to the unit.
+
+        targets: the mirrors to d, the loop, the mirror of the output; rates: M_tau2 and what pushes I_tau.
+        """
+        stem, current, before = net(self.name), circuit.set_points.i_high, circuit.candidate_diode
+        pin, push = circuit.bias_diode(circuit.pins[0]), instance(f"push_{circuit.pins[0]}")
+        for k in range(self.order):
+            cell = instance(instance_name(stem, k, self.order))
+            own = ((f"{cell}.{name}", sign) for name, sign in TAU_CELL_MIRRORS)
+            yield effect("targets", self.name, current, (before, -1), *own, place=k)
+            pushed = (f"{cell}.tau2", 1), (f"{push}.diode", -1), (f"{push}.sink", 1), (pin, -1)
+            yield effect("rates", self.name, pins.i_tau, *pushed, place=k)
+            before = f"{cell}.diode"
 
 
-def solve_bias(node: Gamma, sizing: SizingInput) -> GammaPins:
-    """Return a delay line unit's I_tau, at which a cell has n / p time constants in a frame, and its reset current.
-
-    The cell is as it was measured.
-    """
-    wanted, i_unit = node.order / node.position, sizing.graph.i_unit
-    fit, rate = tau_cell_fit(sizing.calibration), wanted
-    for _ in range(_ROUNDS):
-        rate = wanted / float(fit.rate(np.array(rate * i_unit)))
-    return GammaPins(rate * i_unit / sizing.calibration.units, REST_STRENGTH * FLOOR * i_unit)
+FLOOR = Gamma.floor * PEDESTAL_UNITS  # units
 
 
 def instance_name(stem: str, place: int, order: int) -> str:
     """Return the name of an instance of a delay line unit's tau-cell; the last one carries the state."""
     return f"cell_{stem}" if place == order - 1 else f"cell{place}_{stem}"
-
-
-def build_circuit(builder: Builder, node: Gamma, pins: GammaPins) -> None:
-    """Add a delay line unit's circuit: the candidate, n tau-cells in a row, and the lines of the last one's state."""
-    calibration, graph, stem = builder.calibration, builder.graph, net(node.name)
-    line, farad = builder.add_candidate(node), capacitance(calibration, graph.i_unit, builder.tau)
-    bias = builder.bias_line("delay", pins.i_tau)
-    floor = builder.bias_line("floor", pins.i_rest)
-    builder.cell_bias[node.name] = (bias, floor)
-    tau, rest, trim = builder.pushed(bias), builder.pushed(floor, rest=True), tau_cell_fit(calibration).trim
-    for k in range(node.order):
-        cell = tau_cell_gated(builder.technology, builder.units, farad, trim, place="next" if k else "first")
-        out = f"{stem}_p" if k == node.order - 1 else f"{stem}_p{k}"
-        nets = (line, tau, out, f"pulseb{node.stage}", "resetb", rest, "vdd")
-        builder.add(cell, instance_name(stem, k, node.order), nets, CELLS, f"{node.name}: {k + 1} of {node.order}")
-        line = out
-    rest = (1 + node.floor) * graph.i_pedestal
-    builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", rest, node.level * graph.i_unit)
-    builder.add_state_line(node)
-
-
-def report_pins(node: Gamma, pins: GammaPins, learned: LearnedParameters) -> list[PinRow]:
-    """Return a delay line unit's row of the mapping report for its position, which is a current."""
-    pin, _ = learned.pins
-    words = f"a delay of {node.position:.4g} frames by {node.order} cells"
-    return [PinRow(f"{node.layer}.position[{node.index}]", pin, pins.i_tau, pins.i_tau, words)]
-
-
-def mismatch_effects(node: Gamma, pins: GammaPins, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield the mismatch effects of a delay line unit.
-
-    targets: the mirrors to d, the loop, the mirror of the output; rates: M_tau2 and what pushes I_tau.
-    """
-    stem, current, before = net(node.name), circuit.set_points.i_high, circuit.candidate_diode
-    pin, push = circuit.bias_diode(circuit.pins[0]), instance(f"push_{circuit.pins[0]}")
-    for k in range(node.order):
-        cell = instance(instance_name(stem, k, node.order))
-        own = ((f"{cell}.{name}", sign) for name, sign in TAU_CELL_MIRRORS)
-        yield effect("targets", node.name, current, (before, -1), *own, place=k)
-        pushed = (f"{cell}.tau2", 1), (f"{push}.diode", -1), (f"{push}.sink", 1), (pin, -1)
-        yield effect("rates", node.name, pins.i_tau, *pushed, place=k)
-        before = f"{cell}.diode"
-
-
-GAMMA = UnitKind[Gamma, GammaPins, GammaFactors](
-    node_type=Gamma,
-    factors_type=GammaFactors,
-    layer_types=(GammaLayer,),
-    accepts=accepts,
-    lower_layer=lower_layer,
-    solve_bias=solve_bias,
-    build_circuit=build_circuit,
-    report_pins=report_pins,
-    compute_states=compute_states,
-    output_current=output_current,
-    supply_current=supply_current,
-    mismatch_effects=mismatch_effects,
-    schematics=lambda node: ("tau-cell",),
-    updates_in_pulse=True,
-    has_time_constant=True,
-    check_timing=check_timing,
-)

@@ -1,4 +1,5 @@
-"""The protocol of a recurrent unit: one record of functions. Stages own the loops over a network, units the equations.
+"""The protocol of a recurrent unit: one class, its node in the graph. Stages own the loops over a network, units the
+equations.
 
 The stages of the compiler ask in this order: whether a layer becomes this kind (`accepts`), which nodes it becomes
 (`lower_layer`), which currents its set-points are (`set_points`), which bias currents make them (`solve_bias`), its
@@ -10,9 +11,10 @@ transistors does to it (`mismatch_effects`).
 Beside `UnitKind` stand the records that these functions take and return.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +32,13 @@ from cosim.units.sizing import SetPoint, SizingInput
 Array = NDArray[np.float64]
 Key = str | tuple[str, str]
 
-N = TypeVar("N", bound=Memory)
 B = TypeVar("B")
 F = TypeVar("F")
 
 
 @dataclass(frozen=True)
-class CellEquations(Generic[N, B, F]):
-    """One recurrent unit on the chip, as its kind's equations see it.
+class CellEquations(Generic[B, F]):
+    """One recurrent unit on the chip, as its kind's equations see it beside its node.
 
     set_points: (rise, fall, high) that the compiler wanted, ampere; bias: its bias currents; factors: those of the
     chip; ideal: gains of 1, and set-points exactly as wanted; beta: what its beta edges add, ampere, (n, time) or 0, as
@@ -46,7 +47,6 @@ class CellEquations(Generic[N, B, F]):
     (n, time), ampere.
     """
 
-    node: N
     set_points: tuple[float, float, float]
     bias: B
     factors: F
@@ -55,6 +55,17 @@ class CellEquations(Generic[N, B, F]):
     beta: tuple[Array, Array]
     initial_states: States | None = None
     values: tuple[Array, ...] = ()
+
+    def states_before(self, candidate: Array, reset: float) -> States:
+        """Return the unit's states in front of the first frame, (n,), `reset` for those that the reset leaves.
+
+        candidate: (n, time).
+        """
+        return np.full(len(candidate), reset) if self.initial_states is None else self.initial_states
+
+    def level_current(self, i_gain: float) -> float:
+        """Return the current of a unit's state on the chip, ampere, for a bias current of `i_gain` ampere."""
+        return self.set_points[2] if self.ideal else float(self.calibration.schmitt.i_high(np.float64(i_gain)))
 
 
 @dataclass(frozen=True)
@@ -176,36 +187,10 @@ class PinRow:
     note: str
 
 
-def _no_thresholds(cell: object, lines: Sequence[Array]) -> SwitchingThresholds:
-    """Return no turns, for an analog state."""
-    return SwitchingThresholds((), ())
+class UnitKind(Memory, ABC, Generic[B, F]):
+    """One kind of recurrent unit: its node, with the functions and properties that the stages of the package ask for.
 
-
-def _no_set_points(node: object, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-    """Return nothing for a unit without thresholds."""
-    return ()
-
-
-def _accept_any_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-    """Accept any frame and unit current, for a unit that has no limits of its own."""
-
-
-@dataclass(frozen=True)
-class UnitKind(Generic[N, B, F]):
-    """One kind of recurrent unit: types, functions and properties that the stages of the package ask for.
-
-    node_type, factors_type: types of its node and of a chip's factors on it, all 1 by default; layer_types: types of
-    layer that may become it.
-    set_points: (node, currents in ampere, moving: whether its thresholds move with the input) -> those currents, and
-    between which limits each can be built.
-    switching_thresholds: (cell, currents of its threshold lines where it has lines of its own, ampere (frames,)).
-    line_currents: (bias, mirror, what beta adds to either) -> currents of those two lines, ampere.
-    stays_on_through_reset: whether a cell that was on stays on at a candidate of 0.
-    settled_state: (node, candidate in units) -> the state that it is in from the first frame on, where that candidate
-    never changes; None where the state goes on changing, or a threshold is too near to say.
-    schematics: node -> names of the drawings that show it, keys of cosim.verbs.compile.schematics.CELLS.
-    measure_fit: (technology, calibration of the cells, simulator) -> what it needs beyond that, `Calibration.own`.
-    check_timing: (i_unit, t_step, tau, calibration, origin): raises MappingError where the kind cannot work so.
+    factors_type: type of a chip's factors on it, all 1 by default; layer_types: types of layer that may become it.
     resumes_from_state: whether `compute_states` begins with `CellEquations.initial_states`, which feedback needs.
     updates_in_pulse: whether its state changes in a pulse after the decision; has_time_constant: whether it is a slow
     one, with `tau`; samples_candidate: whether a sample gate freezes its candidate, whose noise is then known.
@@ -213,34 +198,97 @@ class UnitKind(Generic[N, B, F]):
     trimmed: (place of a bias pin among those of its cell, field of a chip's factors that scales with its current), in
     the order upper threshold, lower threshold or width, level, then what else scales with the level's pin; empty for
     a unit that is not trimmed.
+    measure_fit: (technology, calibration of the cells, simulator) -> what it needs beyond that, `Calibration.own`.
     """
 
-    node_type: type[N]
-    factors_type: type[F]
-    layer_types: tuple[type[RecurrentLayer], ...]
-    accepts: Callable[[RecurrentLayer], bool]
-    lower_layer: Callable[[Any, LayerPlacement], None]
-    solve_bias: Callable[[N, SizingInput], B]
-    build_circuit: Callable[[Builder, N, B], None]
-    report_pins: Callable[[N, B, LearnedParameters], list[PinRow]]
-    compute_states: Callable[[CellEquations[N, B, F], Array], States]
-    output_current: Callable[[CellEquations[N, B, F], States], Array]
-    supply_current: Callable[[CellEquations[N, B, F], CellSignals], Array]
-    mismatch_effects: Callable[[N, B, CellDevices], Iterator[Effect]]
-    set_points: Callable[..., tuple[SetPoint, ...]] = _no_set_points
-    switching_thresholds: Callable[[CellEquations[N, B, F], Sequence[Array]], SwitchingThresholds] = _no_thresholds
-    line_currents: Callable[[B, MirrorFit, tuple[Array, Array]], tuple[Array, Array]] | None = None
-    stays_on_through_reset: Callable[[CellEquations[N, B, F]], bool] = lambda cell: False
-    schematics: Callable[[N], tuple[str, ...]] = lambda node: ()
-    measure_fit: Callable[[Technology, Calibration, str], Own] | None = None
-    resumes_from_state: bool = False
-    settled_state: Callable[[N, float], int | None] = lambda node, candidate: None
-    updates_in_pulse: bool = False
-    has_time_constant: bool = False
-    samples_candidate: bool = False
-    has_comparators: bool = False
-    trimmed: tuple[tuple[int, str], ...] = ()
-    check_timing: Callable[[float, float, float, Calibration, str], None] = _accept_any_timing
+    factors_type: ClassVar[type[Any]]
+    layer_types: ClassVar[tuple[type[RecurrentLayer], ...]] = ()
+    resumes_from_state: ClassVar[bool] = False
+    updates_in_pulse: ClassVar[bool] = False
+    has_time_constant: ClassVar[bool] = False
+    samples_candidate: ClassVar[bool] = False
+    has_comparators: ClassVar[bool] = False
+    trimmed: ClassVar[tuple[tuple[int, str], ...]] = ()
+    measure_fit: ClassVar[Callable[[Technology, Calibration, str], Own] | None] = None
+
+    @staticmethod
+    def accepts(layer: RecurrentLayer) -> bool:
+        """Tell whether a layer becomes this kind of unit; False for a kind whose nodes another part of cosim adds."""
+        return False
+
+    @staticmethod
+    def lower_layer(layer: Any, placement: LayerPlacement) -> None:  # noqa: ANN401 - one of `layer_types`
+        """Add a unit for each software unit of a layer of `layer_types`, with the rows of its weights."""
+        raise NotImplementedError(f"{layer.name} becomes no unit of this kind")
+
+    @staticmethod
+    def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
+        """Raise MappingError where this kind of unit cannot work with this unit current, ampere, frame and tau, s."""
+
+    def set_points(self, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+        """Return the unit's currents, ampere, that have limits, and between which of these each can be built.
+
+        moving: whether its thresholds move with the input.
+        """
+        return ()
+
+    def settled_state(self, candidate: float) -> int | None:
+        """Return the state that the unit is in from the first frame on, where its candidate, in units, never changes.
+
+        It is None where the state goes on changing, or a threshold is too near to say.
+        """
+        return None
+
+    @abstractmethod
+    def solve_bias(self, sizing: SizingInput) -> B:
+        """Return the bias currents that make the unit's set-points. Raises UnitCurrentError where there are none."""
+
+    @abstractmethod
+    def build_circuit(self, builder: Builder, bias: B, /) -> None:
+        """Add the unit's circuit: its candidate, its bias lines, its cell, and the lines of its state."""
+
+    @abstractmethod
+    def report_pins(self, bias: B, learned: LearnedParameters, /) -> list[PinRow]:
+        """Return the unit's rows of the mapping report, one for each learned parameter and the pin that makes it."""
+
+    @property
+    def schematics(self) -> tuple[str, ...]:
+        """Return the names of the drawings that show the unit, keys of cosim.verbs.compile.schematics.CELLS."""
+        return ()
+
+    @abstractmethod
+    def compute_states(self, cell: CellEquations[B, F], candidate: Array) -> States:
+        """Return the unit's states (n, time), whole numbers or over full scale; candidate: (n, time), ampere."""
+
+    @abstractmethod
+    def output_current(self, cell: CellEquations[B, F], states: States) -> Array:
+        """Return the current that the unit delivers in these states beside its pedestal, ampere, (n, time)."""
+
+    @abstractmethod
+    def supply_current(self, cell: CellEquations[B, F], signals: CellSignals) -> Array:
+        """Return what the unit draws from V_DD, with its output and its pedestal, ampere, (n, time)."""
+
+    @abstractmethod
+    def mismatch_effects(self, bias: B, circuit: CellDevices, /) -> Iterator[Effect]:
+        """Yield what the mismatch of the unit's transistors does to its currents: the fields of its `factors_type`."""
+
+    def switching_thresholds(self, cell: CellEquations[B, F], lines: Sequence[Array]) -> SwitchingThresholds:
+        """Return the candidates at which the unit's decision turns, ampere; none for an analog state.
+
+        lines: currents of its threshold lines, ampere (frames,), where it has lines of its own.
+        """
+        return SwitchingThresholds((), ())
+
+    def stays_on_through_reset(self, cell: CellEquations[B, F]) -> bool:
+        """Tell whether a unit that was on stays on at a candidate of 0: the reset does not turn it off."""
+        return False
+
+    def line_currents(self, bias: B, mirror: MirrorFit, beta: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Return the currents of the unit's two threshold lines, ampere, with what beta adds to either.
+
+        They belong to its first two bias pins.
+        """
+        raise NotImplementedError(f"beta flows into {self.name}, which has no lines for it")
 
     @property
     def moving_lines(self) -> tuple[str, str]:
@@ -248,7 +296,7 @@ class UnitKind(Generic[N, B, F]):
         return ("upper", "beta") if self.has_comparators else ("thresh", "width")
 
 
-AnyUnit = UnitKind[Any, Any, Any]
+AnyUnit = UnitKind[Any, Any]
 
 
 def select_levels(levels: Array, states: States) -> Array:

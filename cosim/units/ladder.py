@@ -20,7 +20,7 @@ Its supply current is that of both comparators, min(g_push u, g_n I_thresh) each
 DPI), with u_k = g_sink I_in + alpha (s_{k-1} + s_{k+1}). The output's alpha is in its signal.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
@@ -42,21 +42,12 @@ from cosim.technology.calibration import Calibration
 from cosim.units.beta import add_beta
 from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.comparator import (
+    Fits,
     WindowFactors,
     WindowPins,
-    clock_pins,
-    count_states,
-    driver_lines,
+    WindowUnit,
+    levels_current,
     memory_current,
-    quantiser_fits,
-    settled_in_window,
-    window_bias,
-    window_currents,
-    window_effects,
-    window_lines,
-    window_set_points,
-    window_supply,
-    window_thresholds,
 )
 from cosim.units.counter import counter_node
 from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer, Lattice, lattice_offset, lattices
@@ -68,10 +59,7 @@ from cosim.units.kind import (
     Effect,
     LearnedParameters,
     PinRow,
-    SwitchingThresholds,
-    UnitKind,
     effect,
-    select_levels,
 )
 from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import PULSE_BEGIN, PULSE_END, TAU_FRAMES, SizingInput
@@ -83,27 +71,6 @@ TAU_SHARE = 0.02  # I_tau over alpha: dead time and gain error of a DPI grow wit
 _LEAST = 1e-6  # of alpha: what a DPI at rest still carries, the slowest case of its dead time
 MAX_RUNGS = 32
 RUNS_ON = 2  # arrivals of a DPI between two pulses: 3.4 tau, of which one takes 1.6 to 1.9
-
-
-@dataclass(frozen=True)
-class Ladder(ThresholdUnit):
-    """The ladder, a kind of recurrent unit, epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept.
-
-    The state is within 0 ... rungs and starts at `first`.
-    """
-
-    rungs: int = 1
-    first: int = 0
-
-    @property
-    def most(self) -> int:
-        """Return the highest state of the ladder, a kind of recurrent unit: its rungs, Schmitt triggers, are all on."""
-        return self.rungs
-
-    @property
-    def start(self) -> int:
-        """Return how many rungs of a ladder unit the reset turns on."""
-        return self.first
 
 
 @dataclass(frozen=True)
@@ -136,102 +103,201 @@ class LadderFactors(WindowFactors):
     downward: tuple[float, ...] = ()
 
 
-LadderCell = CellEquations[Ladder, LadderPins, LadderFactors]
+LadderCell = CellEquations[LadderPins, LadderFactors]
 
 
-def compute_states(cell: LadderCell, candidate: Array) -> States:
-    """Return the states of a ladder unit (n, time), whole numbers; candidate: (n, time), ampere."""
-    window = window_thresholds(cell, quantiser_fits(cell.calibration))
-    if cell.ideal or not cell.factors.driven:
-        return count_states(cell, window, candidate)
-    return _count_rungs(cell, window, candidate)
+@dataclass(frozen=True)
+class Ladder(WindowUnit[LadderPins, LadderFactors]):
+    """The ladder, a kind of recurrent unit, epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept.
 
-
-def _count_rungs(cell: LadderCell, window: tuple[Array, Array], candidate: Array) -> States:
-    """Return how many rungs of a chip's ladder are on after each frame (n, time), each by its own devices."""
-    node, f, mirror = cell.node, cell.factors, cell.calibration.mirror
-    shared = ladder_currents(cell.set_points[2] / node.level)
-    copied = mirror.sink**2 * mirror.push  # from a bias diode over the driver into a rung
-    delta = copied * (shared.i_retain - shared.i_reset)
-    reset = f.base * copied * shared.i_reset
-    retain = reset + f.step_down * delta
-    raised = shared.alpha * (np.arange(node.rungs) > 0)
-    rises = np.array(f.thresholds) * (shared.i_rise + raised)
-    falls = rises - np.array(f.widths) * (shared.i_rise - shared.i_fall)
-    upward, downward = (shared.alpha * np.array(each[: node.rungs - 1]) for each in (f.upward, f.downward))
-
-    def turned(on: NDArray[np.bool_], i_in: Array | float) -> NDArray[np.bool_]:
-        u = np.multiply(f.driven, i_in) + np.zeros(on.shape)
-        u[:, 1:] += upward * on[:, :-1]
-        u[:, :-1] += downward * on[:, 1:]
-        u *= f.compared
-        return np.where(on, u > falls, u >= rises)
-
-    first = np.full(len(candidate), node.start) if cell.initial_states is None else cell.initial_states
-    on = np.arange(node.rungs) < first[:, None]
-    driven = reset + delta * (f.step_down * (candidate > window[1]) + f.step_up * (candidate >= window[0]))
-    states = np.empty(candidate.shape, dtype=np.int16)
-    for t in range(candidate.shape[1]):
-        for _ in range(RUNS_ON):
-            on = turned(on, retain)
-        on = turned(on, driven[:, t, None])
-        states[:, t] = on.sum(axis=1)
-    return states
-
-
-def switching_thresholds(cell: LadderCell, lines: Sequence[Array]) -> SwitchingThresholds:
-    """Return both thresholds of a ladder unit, but on level 0 the upper one alone."""
-    rise, fall = window_thresholds(cell, quantiser_fits(cell.calibration), lines)
-    return SwitchingThresholds((rise,), (rise, fall), own_devices=True)
-
-
-def output_current(cell: LadderCell, states: States) -> Array:
-    """Return the output current of a ladder unit (n, time), ampere: the rungs that are on."""
-    high = cell.set_points[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.ladder.i_gain))
-    factors = cell.factors.levels or (1.0,) * cell.node.rungs
-    return select_levels(np.concatenate([[0.0], np.cumsum(high * np.array(factors))]), states)
-
-
-def supply_current(cell: LadderCell, signals: CellSignals) -> Array:
-    """Return the supply current of a ladder unit with quantiser, output and pedestal, ampere, (n, time)."""
-    pins, calibration = cell.bias, cell.calibration
-    mirror, bias, state = calibration.mirror, pins.ladder, signals.states
-    total = signals.output_current + window_supply(cell, signals)
-    tails = mirror.sink * (pins.i_base + pins.i_delta)
-    total = total + (1 + mirror.push) * tails
-    alpha = float(calibration.schmitt.i_high(np.float64(bias.i_gain)))
-    for k in range(1, cell.node.rungs + 1):
-        below = alpha * (state >= k - 1) * (k > 1)
-        above = alpha * (state >= k + 1)
-        u = mirror.sink * mirror.push * tails + below + above
-        thresh, width = (bias.i_thresh_1, bias.i_width_1) if k == 1 else (bias.i_thresh, bias.i_width)
-        total = total + u + memory_current(calibration, u, state >= k, thresh, width) + 2 * alpha * (state >= k)
-    return total
-
-
-def accepts(layer: RecurrentLayer) -> bool:
-    """Tell whether a layer becomes ladder units: its update adds to the state (epsilon 1)."""
-    return isinstance(layer, EpsilonLayer) and layer.epsilon == 1
-
-
-def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-    """Add a ladder unit for each software unit of a layer with epsilon 1; a counter where it has too many states.
-
-    It has rungs for its states over the data and headroom.
+    The state is within 0 ... rungs and starts at `first`.
     """
-    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
-    for unit in lattices(layer, placement):
-        offset = lattice_offset(unit, layer, placement)
-        low, high = unit.circuit_ends(placement.headroom)
-        rungs = max(high - low, 1)
-        if placement.cell == "counter" or (rungs > MAX_RUNGS and placement.cell == "auto"):
-            node: ThresholdUnit = counter_node(unit, layer, placement, offset)
-        else:
-            node = _ladder_node(unit, layer, placement, offset, rungs, -low)
-        placement.graph.add(node)
-        placement.add_row(node.name, weight[unit.index], bias[unit.index] + offset, Parameter(layer.name, unit.index))
-        if isinstance(layer, SignedLayer) and layer.weight_beta is not None:
-            add_beta(node, layer, placement)
+
+    factors_type = LadderFactors
+    layer_types = EPSILON_LAYERS
+    has_time_constant = True
+    trimmed = (0, "upper"), (1, "lower"), (2, "levels"), (2, "upward"), (2, "downward")
+
+    rungs: int = 1
+
+    @property
+    def most(self) -> int:
+        return self.rungs
+
+    @staticmethod
+    def fits(calibration: Calibration) -> Fits:
+        return calibration.upper, calibration.lower
+
+    @property
+    def schematics(self) -> tuple[str, ...]:
+        return "9T cell", "quantiser", "ladder", "DPI"
+
+    def compute_states(self, cell: LadderCell, candidate: Array) -> States:
+        """Return how many rungs are on after each frame, on a chip each by its own devices."""
+        if cell.ideal or not cell.factors.driven:
+            return super().compute_states(cell, candidate)
+        rise, fall = self.window(cell)
+        f, mirror = cell.factors, cell.calibration.mirror
+        shared = ladder_currents(cell.set_points[2] / self.level)
+        copied = mirror.sink**2 * mirror.push  # from a bias diode over the driver into a rung
+        delta = copied * (shared.i_retain - shared.i_reset)
+        reset = f.base * copied * shared.i_reset
+        retain = reset + f.step_down * delta
+        raised = shared.alpha * (np.arange(self.rungs) > 0)
+        rises = np.array(f.thresholds) * (shared.i_rise + raised)
+        falls = rises - np.array(f.widths) * (shared.i_rise - shared.i_fall)
+        upward, downward = (shared.alpha * np.array(each[: self.rungs - 1]) for each in (f.upward, f.downward))
+
+        def turned(on: NDArray[np.bool_], i_in: Array | float) -> NDArray[np.bool_]:
+            u = np.multiply(f.driven, i_in) + np.zeros(on.shape)
+            u[:, 1:] += upward * on[:, :-1]
+            u[:, :-1] += downward * on[:, 1:]
+            u *= f.compared
+            return np.where(on, u > falls, u >= rises)
+
+        on = np.arange(self.rungs) < cell.states_before(candidate, self.start)[:, None]
+        driven = reset + delta * (f.step_down * (candidate > fall) + f.step_up * (candidate >= rise))
+        states = np.empty(candidate.shape, dtype=np.int16)
+        for t in range(candidate.shape[1]):
+            for _ in range(RUNS_ON):
+                on = turned(on, retain)
+            on = turned(on, driven[:, t, None])
+            states[:, t] = on.sum(axis=1)
+        return states
+
+    def output_current(self, cell: LadderCell, states: States) -> Array:
+        return levels_current(cell, cell.bias.ladder.i_gain, self.most, states)
+
+    def supply_current(self, cell: LadderCell, signals: CellSignals) -> Array:
+        pins, calibration = cell.bias, cell.calibration
+        mirror, bias, state = calibration.mirror, pins.ladder, signals.states
+        total = signals.output_current + self.window_supply(cell, signals)
+        tails = mirror.sink * (pins.i_base + pins.i_delta)
+        total = total + (1 + mirror.push) * tails
+        alpha = float(calibration.schmitt.i_high(np.float64(bias.i_gain)))
+        for k in range(1, self.rungs + 1):
+            below = alpha * (state >= k - 1) * (k > 1)
+            above = alpha * (state >= k + 1)
+            u = mirror.sink * mirror.push * tails + below + above
+            thresh, width = (bias.i_thresh_1, bias.i_width_1) if k == 1 else (bias.i_thresh, bias.i_width)
+            total = total + u + memory_current(calibration, u, state >= k, thresh, width) + 2 * alpha * (state >= k)
+        return total
+
+    @staticmethod
+    def accepts(layer: RecurrentLayer) -> bool:
+        """Tell whether the layer's update adds to its state (epsilon 1)."""
+        return isinstance(layer, EpsilonLayer) and layer.epsilon == 1
+
+    @staticmethod
+    def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
+        """Add a ladder for each software unit of a layer, with rungs for its states over the data and headroom; a
+        counter where these are too many."""
+        weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+        for unit in lattices(layer, placement):
+            offset = lattice_offset(unit, layer, placement)
+            low, high = unit.circuit_ends(placement.headroom)
+            rungs = max(high - low, 1)
+            if placement.cell == "counter" or (rungs > MAX_RUNGS and placement.cell == "auto"):
+                node: ThresholdUnit = counter_node(unit, layer, placement, offset)
+            else:
+                node = _ladder_node(unit, layer, placement, offset, rungs, -low)
+            placement.graph.add(node)
+            placement.add_row(
+                node.name, weight[unit.index], bias[unit.index] + offset, Parameter(layer.name, unit.index)
+            )
+            if isinstance(layer, SignedLayer) and layer.weight_beta is not None:
+                add_beta(node, layer, placement)
+
+    @staticmethod
+    def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
+        """Raise MappingError for a frame in which ladder units would skip or double a step."""
+        dpi = calibration.dpi
+        check_ladder(ladder_currents(i_unit), ladder_timing(t_step, tau), origin, dpi.rise, dpi.fall)
+
+    def solve_bias(self, sizing: SizingInput) -> LadderPins:
+        """Return the comparators' thresholds as they arrive, and the set-points that all ladders share."""
+        shared, window = ladder_currents(sizing.graph.i_unit), self.window_bias(sizing)
+        bias, delta = solve_ladder(shared, sizing.calibration), shared.i_retain - shared.i_reset
+        return LadderPins(**asdict(window), i_base=shared.i_reset, i_delta=delta, ladder=bias)
+
+    def build_circuit(self, builder: Builder, pins: LadderPins) -> None:
+        technology, stem, units = builder.technology, net(self.name), builder.units
+        candidate = builder.add_candidate(self, builder.comparator_devices)
+        builder.define(*quantiser_blocks(technology, builder.comparator_devices))
+        upper, lower = self.add_window_lines(builder, pins)
+        base, delta = builder.bias_line("base", pins.i_base), builder.bias_line("delta", pins.i_delta)
+        origin = f"{self.name}: rise {self.rise:.6g} fall {self.fall:.6g}"
+        nets = (candidate, upper, lower, base, delta, f"{stem}_in", *self.clock_pins, "resetb", "vdd")
+        builder.add(quantiser(), f"{QUANTISER}_{stem}", nets, QUANTISERS, origin)
+        builder.drives[self.name] = Carried(f"{NETWORK}.{QUANTISER}_{stem}.driver.diode_n", pins.i_base, pins.i_delta)
+
+        bias = pins.ladder
+        builder.define(
+            candidate_diode(technology),
+            *ladder_blocks(technology, units, dpi_capacitance(technology, builder.tau, bias.i_tau)),
+        )
+        lines = (
+            builder.bias_line("thresh", bias.i_thresh_1), builder.bias_line("width", bias.i_width_1),
+            builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width),
+            builder.bias_line("gain", bias.i_gain), builder.strong_line("vg", bias.i_g),
+            builder.strong_line("tau", bias.i_tau),
+        )  # fmt: skip
+        builder.cell_bias[self.name] = (upper, lower, lines[4], base, delta, *lines[:4], *lines[5:])
+        origin = f"{self.name}: {self.rungs} rungs of {self.level:.6g}, starts on {self.start}"
+        nets = (f"{stem}_in", *lines, f"{stem}_p", "resetb", "vdd")
+        builder.add(ladder(technology, units, self.rungs, self.start), f"cell_{stem}", nets, CELLS, origin)
+        builder.decisions[self.name] = tuple(
+            f"x{NETWORK}.xcell_{stem}.xrung{k}.{DECISION_NODE}" for k in range(1, self.rungs + 1)
+        )
+        builder.add_state_line(self)
+
+    def report_pins(self, pins: LadderPins, learned: LearnedParameters) -> list[PinRow]:
+        currents, (upper, lower, gain, *_) = learned.set_points, learned.pins
+        rungs = f"{self.rungs} rungs, starts on {self.start}; readers' weights times {self.step / self.level:g}"
+        return [
+            PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
+            PinRow(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
+            PinRow(learned.alpha, gain, currents.i_high, pins.ladder.i_gain, rungs),
+        ]
+
+    def mismatch_effects(self, pins: LadderPins, circuit: CellDevices) -> Iterator[Effect]:
+        """Yield what mismatch does to the unit.
+
+        Beside its window, levels: M11 of each rung - bias diode; base, step_down, step_up: source - bias diode; driven:
+        copy of a rung - diodes and + copy of the driver; of each rung compared: M1 - candidate diode, thresholds: M2 -
+        bias diode, widths: M8 - bias diode + M9 - M7; upward, downward: source - diode and copy of the rung's own
+        state, M2 - M1 of the DPI, and its two currents against their diodes.
+        """
+        name, bias, stem = self.name, pins.ladder, net(self.name)
+        yield from self.window_effects(pins, circuit, f"{QUANTISER}_{stem}")
+        driver = instance(f"{QUANTISER}_{stem}.driver")
+        gain, *others = circuit.pins[2:]
+        base, delta, thresh_1, width_1, thresh, width, vg, tau = map(circuit.bias_diode, others)
+        delta_i = pins.i_delta
+        yield effect("base", name, pins.i_base, (f"{driver}.base", 1), (base, -1))
+        yield effect("step_down", name, delta_i, (f"{driver}.delta_d", 1), (delta, -1))
+        yield effect("step_up", name, delta_i, (f"{driver}.delta_u", 1), (delta, -1))
+        line = (f"{driver}.diode_p", -1), (f"{driver}.copy", 1), (f"{driver}.diode_n", -1)
+        for k in range(1, self.rungs + 1):
+            place, rung = k - 1, instance(f"cell_{stem}.rung{k}")
+            own = (thresh_1, width_1, bias.i_thresh_1, bias.i_width_1)
+            t, w, i_thresh, i_width = own if k == 1 else (thresh, width, bias.i_thresh, bias.i_width)
+            loop = (f"{rung}.8", 1), (w, -1), (f"{rung}.9", 1), (f"{rung}.7", -1)
+            source = (f"{rung}.11", 1), (circuit.bias_diode(gain), -1)
+            yield effect("levels", name, bias.i_gain, *source, place=place)
+            yield effect("driven", name, pins.i_base + delta_i, (f"{rung}.in", 1), *line, place=place)
+            yield effect("compared", name, i_thresh, (f"{rung}.1", 1), (f"{rung}.cand.diode", -1), place=place)
+            yield effect("thresholds", name, i_thresh, (f"{rung}.2", 1), (t, -1), place=place)
+            yield effect("widths", name, i_width, *loop, place=place)
+        for field, lowest in (("upward", 1), ("downward", 2)):
+            for k in range(lowest, lowest + self.rungs - 1):
+                rung, dpi = instance(f"cell_{stem}.rung{k}"), instance(f"cell_{stem}.{DPI}{k}")
+                port = int(field == "upward" and k > 1)  # a DPI between two others has that to the one below first
+                devices = (
+                    (f"{rung}.5", 1), (circuit.bias_diode(gain), -1), (f"{rung}.4", -1), (f"{dpi}.in", 1),
+                    (f"{dpi}.2", 1), (f"{dpi}.1", -1), (f"{dpi}.tau", -1), (tau, 1), (f"{dpi}.out{port}", 1), (vg, -1),
+                )  # fmt: skip
+                yield effect(field, name, bias.i_gain, *devices, place=k - lowest)
 
 
 def _ladder_node(
@@ -248,7 +314,7 @@ def _ladder_node(
         )  # fmt: skip
     return Ladder(
         unit.name, layer.name, unit.index, placement.stage, ALPHA, unit.first - start * unit.step, unit.step,
-        unit.rise + offset, unit.fall + offset, offset, rungs, start,
+        unit.rise + offset, unit.fall + offset, offset, first=start, rungs=rungs,
     )  # fmt: skip
 
 
@@ -348,129 +414,3 @@ def check_ladder(
                 f"{'use a smaller' if must_arrive else 'use a larger'} tau",
                 where=what, value=time, limit=available, unit="s",
             )  # fmt: skip
-
-
-def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-    """Raise MappingError for a frame in which ladder units would skip or double a step."""
-    dpi = calibration.dpi
-    check_ladder(ladder_currents(i_unit), ladder_timing(t_step, tau), origin, dpi.rise, dpi.fall)
-
-
-def solve_bias(node: Ladder, sizing: SizingInput) -> LadderPins:
-    """Return a ladder unit's comparator thresholds as they arrive, and the set-points that all ladders share."""
-    shared = ladder_currents(sizing.graph.i_unit)
-    window = window_bias(sizing, node, quantiser_fits(sizing.calibration))
-    bias = solve_ladder(shared, sizing.calibration)
-    return LadderPins(**asdict(window), i_base=shared.i_reset, i_delta=shared.i_retain - shared.i_reset, ladder=bias)
-
-
-def build_circuit(builder: Builder, node: Ladder, pins: LadderPins) -> None:
-    """Add a ladder unit's circuit: the candidate, the quantiser, the ladder, and the lines of its state."""
-    technology, stem, units = builder.technology, net(node.name), builder.units
-    candidate = builder.add_candidate(node, builder.comparator_devices)
-    builder.define(*quantiser_blocks(technology, builder.comparator_devices))
-    upper, lower = window_lines(builder, node, pins)
-    base, delta = driver_lines(builder, pins.i_base, pins.i_delta)
-    origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g}"
-    nets = (candidate, upper, lower, base, delta, f"{stem}_in", *clock_pins(node), "resetb", "vdd")
-    builder.add(quantiser(), f"{QUANTISER}_{stem}", nets, QUANTISERS, origin)
-    builder.drives[node.name] = Carried(f"{NETWORK}.{QUANTISER}_{stem}.driver.diode_n", pins.i_base, pins.i_delta)
-
-    bias = pins.ladder
-    builder.define(
-        candidate_diode(technology),
-        *ladder_blocks(technology, units, dpi_capacitance(technology, builder.tau, bias.i_tau)),
-    )
-    lines = (
-        builder.bias_line("thresh", bias.i_thresh_1), builder.bias_line("width", bias.i_width_1),
-        builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width),
-        builder.bias_line("gain", bias.i_gain), builder.strong_line("vg", bias.i_g),
-        builder.strong_line("tau", bias.i_tau),
-    )  # fmt: skip
-    builder.cell_bias[node.name] = (upper, lower, lines[4], base, delta, *lines[:4], *lines[5:])
-    origin = f"{node.name}: {node.rungs} rungs of {node.level:.6g}, starts on {node.start}"
-    nets = (f"{stem}_in", *lines, f"{stem}_p", "resetb", "vdd")
-    builder.add(ladder(technology, units, node.rungs, node.start), f"cell_{stem}", nets, CELLS, origin)
-    builder.decisions[node.name] = tuple(
-        f"x{NETWORK}.xcell_{stem}.xrung{k}.{DECISION_NODE}" for k in range(1, node.rungs + 1)
-    )
-    builder.add_state_line(node)
-
-
-def report_pins(node: Ladder, pins: LadderPins, learned: LearnedParameters) -> list[PinRow]:
-    """Return a ladder unit's rows of the mapping report: both thresholds of the quantiser and the level of a rung."""
-    currents, (upper, lower, gain, *_) = learned.set_points, learned.pins
-    rungs = f"{node.rungs} rungs, starts on {node.start}; readers' weights times {node.step / node.level:g}"
-    return [
-        PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
-        PinRow(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
-        PinRow(learned.alpha, gain, currents.i_high, pins.ladder.i_gain, rungs),
-    ]
-
-
-def mismatch_effects(node: Ladder, pins: LadderPins, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield the mismatch effects of a ladder unit.
-
-    Those of its window; levels: M11 of each rung - bias diode; base, step_down, step_up: source - bias diode; driven:
-    copy of a rung - diodes and + copy of the driver; of each rung compared: M1 - candidate diode, thresholds: M2 - bias
-    diode, widths: M8 - bias diode + M9 - M7; upward, downward: source - diode and copy of the rung's own state, M2 - M1
-    of the DPI, and its two currents against their diodes.
-    """
-    name, bias, stem = node.name, pins.ladder, net(node.name)
-    yield from window_effects(node, pins, circuit, f"{QUANTISER}_{stem}")
-    driver = instance(f"{QUANTISER}_{stem}.driver")
-    gain, *others = circuit.pins[2:]
-    base, delta, thresh_1, width_1, thresh, width, vg, tau = map(circuit.bias_diode, others)
-    delta_i = pins.i_delta
-    yield effect("base", name, pins.i_base, (f"{driver}.base", 1), (base, -1))
-    yield effect("step_down", name, delta_i, (f"{driver}.delta_d", 1), (delta, -1))
-    yield effect("step_up", name, delta_i, (f"{driver}.delta_u", 1), (delta, -1))
-    line = (f"{driver}.diode_p", -1), (f"{driver}.copy", 1), (f"{driver}.diode_n", -1)
-    for k in range(1, node.rungs + 1):
-        place, rung = k - 1, instance(f"cell_{stem}.rung{k}")
-        own = (thresh_1, width_1, bias.i_thresh_1, bias.i_width_1)
-        t, w, i_thresh, i_width = own if k == 1 else (thresh, width, bias.i_thresh, bias.i_width)
-        loop = (f"{rung}.8", 1), (w, -1), (f"{rung}.9", 1), (f"{rung}.7", -1)
-        source = (f"{rung}.11", 1), (circuit.bias_diode(gain), -1)
-        yield effect("levels", name, bias.i_gain, *source, place=place)
-        yield effect("driven", name, pins.i_base + delta_i, (f"{rung}.in", 1), *line, place=place)
-        yield effect("compared", name, i_thresh, (f"{rung}.1", 1), (f"{rung}.cand.diode", -1), place=place)
-        yield effect("thresholds", name, i_thresh, (f"{rung}.2", 1), (t, -1), place=place)
-        yield effect("widths", name, i_width, *loop, place=place)
-    for field, lowest in (("upward", 1), ("downward", 2)):
-        for k in range(lowest, lowest + node.rungs - 1):
-            rung, dpi = instance(f"cell_{stem}.rung{k}"), instance(f"cell_{stem}.{DPI}{k}")
-            port = int(field == "upward" and k > 1)  # of the two that a DPI between others has, the one below is first
-            devices = (
-                (f"{rung}.5", 1), (circuit.bias_diode(gain), -1), (f"{rung}.4", -1), (f"{dpi}.in", 1), (f"{dpi}.2", 1),
-                (f"{dpi}.1", -1), (f"{dpi}.tau", -1), (tau, 1), (f"{dpi}.out{port}", 1), (vg, -1),
-            )  # fmt: skip
-            yield effect(field, name, bias.i_gain, *devices, place=k - lowest)
-
-
-LADDER = UnitKind[Ladder, LadderPins, LadderFactors](
-    node_type=Ladder,
-    factors_type=LadderFactors,
-    layer_types=EPSILON_LAYERS,
-    accepts=accepts,
-    lower_layer=lower_layer,
-    set_points=window_set_points,
-    solve_bias=solve_bias,
-    build_circuit=build_circuit,
-    report_pins=report_pins,
-    compute_states=compute_states,
-    output_current=output_current,
-    supply_current=supply_current,
-    mismatch_effects=mismatch_effects,
-    switching_thresholds=switching_thresholds,
-    resumes_from_state=True,
-    settled_state=settled_in_window,
-    schematics=lambda node: ("9T cell", "quantiser", "ladder", "DPI"),
-    updates_in_pulse=True,
-    has_time_constant=True,
-    check_timing=check_timing,
-    samples_candidate=True,
-    trimmed=((0, "upper"), (1, "lower"), (2, "levels"), (2, "upward"), (2, "downward")),
-    has_comparators=True,
-    line_currents=window_currents,
-)

@@ -20,7 +20,7 @@ from cosim.cells.assembly import Carried
 from cosim.cells.blocks import CELLS
 from cosim.cells.ratio_gate import ratio_gate
 from cosim.cells.tau_cell import gate_charge, tau_cell_gated
-from cosim.network.ir.nodes import Memory, Rectifier, Weight
+from cosim.network.ir.nodes import Rectifier, Weight
 from cosim.network.ir.states import States
 from cosim.network.layers import MinGruLayer, RecurrentLayer
 from cosim.technology.calibration import Calibration
@@ -41,23 +41,6 @@ from cosim.units.sizing import PULSE_BEGIN, PULSE_END, TAU_FRAMES, SizingInput
 
 GATED_SHARE = PULSE_END - PULSE_BEGIN  # of a frame, in which the state moves
 LEAST, MOST = 0.5e-12, 20e-12  # F: below, charge sharing is more than 1 % a frame; above, it is larger than the cells
-
-
-@dataclass(frozen=True)
-class MinGru(Memory):
-    """The minGRU on the chip, a kind of recurrent unit.
-
-    h_t = (1 - z) h_{t-1} + z u, z = 1 - exp(-r), from 0 on; h = step s, s = 1: full scale. Of its `rate` edge's a, r =
-    a, or behind a ratio gate r = top a / (top + a).
-    """
-
-    tolerance: ClassVar[float] = 0.03
-
-    top: float | None = None
-
-    def rate(self, a: Array) -> Array:
-        """Return the minGRU unit's rate r for a gate of `a`, both in units."""
-        return a if self.top is None else self.top * a / (self.top + a)
 
 
 @dataclass(frozen=True)
@@ -121,87 +104,180 @@ def _interpolate(current: Array, points: Array, values: Array) -> Array:
     return np.interp(np.log(np.maximum(current, points[0])), np.log(points), values)
 
 
-MinGruCell = CellEquations[MinGru, MinGruPins, MinGruFactors]
+MinGruCell = CellEquations[MinGruPins, MinGruFactors]
 
 
-def compute_states(cell: MinGruCell, candidate: Array) -> States:
-    """Return the states of a minGRU unit (n, time), over full scale; candidate: (n, time), ampere."""
-    full, factors, gate = cell.set_points[2], cell.factors, np.broadcast_to(cell.beta[0], candidate.shape)
-    i_unit = full / cell.node.level
-    target, rate, decay = candidate / full, cell.node.rate(gate / i_unit * factors.ratio), 1.0
-    if not cell.ideal:
-        fit = tau_cell_fit(cell.calibration)
-        target, rate = target * fit.gain(candidate), rate * fit.rate(rate * i_unit)
-        decay = float(np.exp(-fit.leak / gate_charge(i_unit, cell.calibration.units, GATED_SHARE)))
-    target, kept = target * factors.target, np.exp(-rate * factors.rate)
-    state = (
-        np.zeros(len(candidate)) if cell.initial_states is None else np.asarray(cell.initial_states, dtype=np.float64)
-    )
-    states = np.empty_like(target)
-    for t in range(target.shape[1]):
-        states[:, t] = state = target[:, t] + kept[:, t] * (decay * state - target[:, t])
-    return states
+@dataclass(frozen=True)
+class MinGru(UnitKind[MinGruPins, MinGruFactors]):
+    """The minGRU on the chip, a kind of recurrent unit.
+
+    h_t = (1 - z) h_{t-1} + z u, z = 1 - exp(-r), from 0 on; h = step s, s = 1: full scale. Of its `rate` edge's a, r =
+    a, or behind a ratio gate r = top a / (top + a).
+    """
+
+    factors_type = MinGruFactors
+    layer_types = (MinGruLayer,)
+    updates_in_pulse = has_time_constant = True
+
+    tolerance: ClassVar[float] = 0.03
+
+    top: float | None = None
+
+    def rate(self, a: Array) -> Array:
+        """Return the minGRU unit's rate r for a gate of `a`, both in units."""
+        return a if self.top is None else self.top * a / (self.top + a)
+
+    @property
+    def schematics(self) -> tuple[str, ...]:
+        return ("tau-cell", "ratio gate") if self.top else ("tau-cell",)
+
+    def compute_states(self, cell: MinGruCell, candidate: Array) -> States:
+        full, factors, gate = cell.set_points[2], cell.factors, np.broadcast_to(cell.beta[0], candidate.shape)
+        i_unit = full / self.level
+        target, rate, decay = candidate / full, self.rate(gate / i_unit * factors.ratio), 1.0
+        if not cell.ideal:
+            fit = tau_cell_fit(cell.calibration)
+            target, rate = target * fit.gain(candidate), rate * fit.rate(rate * i_unit)
+            decay = float(np.exp(-fit.leak / gate_charge(i_unit, cell.calibration.units, GATED_SHARE)))
+        target, kept = target * factors.target, np.exp(-rate * factors.rate)
+        state, states = np.asarray(cell.states_before(candidate, 0.0), dtype=np.float64), np.empty_like(target)
+        for t in range(target.shape[1]):
+            states[:, t] = state = target[:, t] + kept[:, t] * (decay * state - target[:, t])
+        return states
+
+    def output_current(self, cell: MinGruCell, states: States) -> Array:
+        return np.asarray(cell.set_points[2] * states, dtype=np.float64)
+
+    def supply_current(self, cell: MinGruCell, signals: CellSignals) -> Array:
+        mirror, held = cell.calibration.mirror, self.output_current(cell, signals.states)
+        copies = mirror.push * signals.candidate * (1 + mirror.sink)
+        total = signals.output_current + held + copies
+        if cell.bias.i_top is None:
+            return total + 2 * signals.beta / cell.calibration.units
+        i_unit = cell.set_points[2] / self.level
+        rate = self.rate(np.asarray(signals.beta) / i_unit) * i_unit / cell.calibration.units
+        return total + signals.beta / cell.calibration.units + 2 * cell.bias.i_top + 2 * rate
+
+    @staticmethod
+    def accepts(layer: RecurrentLayer) -> bool:
+        return isinstance(layer, MinGruLayer)
+
+    @staticmethod
+    def lower_layer(layer: MinGruLayer, placement: LayerPlacement) -> None:
+        """Add a unit, a tau-cell, and a rectifier for its gate, for each software unit of a layer."""
+        weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+        weight_gate, bias_gate = placement.sources.weights_on_currents(layer.weight_gate, layer.bias_gate)
+        check_candidate_holds(layer, placement, "minGRU")
+        for i, full in enumerate(full_scales(placement, weight, bias)):
+            top = None if layer.top is None else float(layer.top[i])
+            node = MinGru(f"{layer.name}.{i}", layer.name, i, placement.stage, full, 0.0, full, top)
+            gate = f"{node.name}.gate"
+            placement.graph.add(Rectifier(gate, layer.name, i), node)
+            placement.add_row(gate, weight_gate[i], bias_gate[i], Parameter(layer.name, i, "_gate"))
+            placement.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
+            placement.graph.connect(gate, node.name, Weight(1.0, f"{layer.name}.gate[{i}]", "rate"))
+
+    def solve_bias(self, sizing: SizingInput) -> MinGruPins:
+        """Return the one pin for a ratio gate, with the current of one unit device; levels are the candidates'."""
+        return MinGruPins(None if self.top is None else self.top * sizing.graph.i_unit / sizing.calibration.units)
+
+    @staticmethod
+    def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
+        """Raise MappingError for a time constant of its own, or a capacitor that cannot be built or cannot hold."""
+        if abs(tau / (TAU_FRAMES * t_step) - 1) > 1e-6:
+            raise MappingError(
+                f"{origin}: a minGRU takes its time constant from the frame and the gate, so tau must be "
+                f"{TAU_FRAMES:g} of the frame, {TAU_FRAMES * t_step:.3g} s, not {tau:.3g} s; leave `tau` out",
+                where="tau", value=tau, limit=TAU_FRAMES * t_step, unit="s",
+            )  # fmt: skip
+        found = capacitance(calibration, i_unit, tau)
+        if not LEAST <= found <= MOST:
+            short = found < LEAST
+            wanted, limit = ("longer frame or a larger", LEAST) if short else ("shorter frame or a smaller", MOST)
+            raise MappingError(
+                f"{origin}: the capacitor of a minGRU or of a line must lie in {LEAST * 1e12:g} to {MOST * 1e12:g} pF, "
+                f"not {found * 1e12:.3g} pF: it goes with `t_step` times `i_unit`; use a {wanted} `i_unit`",
+                where="capacitor", value=found, limit=limit, unit="F",
+            )  # fmt: skip
+
+    def build_circuit(self, builder: Builder, pins: MinGruPins) -> None:
+        calibration, graph, stem = builder.calibration, builder.graph, net(self.name)
+        builder.cell_bias[self.name] = ()
+        candidate, ((gate, _),) = builder.add_candidate(self), graph.into(self.name, "rate")
+        farad = capacitance(calibration, graph.i_unit, builder.tau)
+        cell = tau_cell_gated(builder.technology, builder.units, farad, tau_cell_fit(calibration).trim)
+        rate = f"{net(gate)}_p"
+        if pins.i_top is not None:
+            rate = self._add_ratio_gate(builder, rate, pins.i_top)
+        nets = (candidate, rate, f"{stem}_p", f"pulseb{self.stage}", "resetb", "vdd")
+        builder.add(cell, f"cell_{stem}", nets, CELLS, f"{self.name}: gate {gate}")
+        copy = f"cell_{stem}.mtau2" if self.top is None else f"gate_{stem}.mcopy"
+        builder.weights[gate, self.name] = f"x{NETWORK}.x{copy}"
+        diode, full = f"{NETWORK}.cell_{stem}.diode", self.level * graph.i_unit
+        builder.decisions[self.name] = Carried(diode, graph.i_pedestal, full)
+        builder.add_state_line(self)
+
+    def _add_ratio_gate(self, builder: Builder, line: str, i_top: float) -> str:
+        """Add a ratio gate between the line of a and the tau-cell and return its own line; I_b comes once for all."""
+        stem, bias = net(self.name), builder.bias_line("top", i_top)
+        half, found = builder.pushed(bias), f"{stem}_rate_p"
+        builder.add(ratio_gate(builder.technology), f"gate_{stem}", (line, half, bias, found, "vdd"), CELLS, self.name)
+        builder.cell_bias[self.name] = (bias,)
+        return found
+
+    def report_pins(self, pins: MinGruPins, learned: LearnedParameters) -> list[PinRow]:
+        if self.top is None or pins.i_top is None:
+            return []
+        (pin,) = learned.pins
+        note = f"r = {self.top:g} a / ({self.top:g} + a)"
+        return [PinRow(f"{self.layer}.top[{self.index}]", pin, pins.i_top, pins.i_top, note)]
+
+    def mismatch_effects(self, pins: MinGruPins, circuit: CellDevices) -> Iterator[Effect]:
+        """Yield what mismatch does to the unit.
+
+        target: the mirrors to d, the loop, the mirror of the output; rate: M_tau2 - the diode of its gate.
+        """
+        stem = net(self.name)
+        current, gate = circuit.set_points.i_high, circuit.roles[instance(f"relu_{net(f'{self.name}.gate')}"), "diode"]
+
+        def device(name: str) -> str:
+            return f"{instance(f'cell_{stem}')}.{name}"
+
+        mirrors = (circuit.candidate_diode, -1), *((device(name), sign) for name, sign in TAU_CELL_MIRRORS)
+        yield effect("target", self.name, current, *mirrors)
+        if pins.i_top is None:
+            yield effect("rate", self.name, current, (device("tau2"), 1), (gate, -1))
+            return
+        pin, push = circuit.bias_diode(circuit.pins[0]), instance(f"push_{circuit.pins[0]}")
+        cell = instance(f"gate_{stem}")
+        made = (device("tau2"), 1), (f"{cell}.diode", -1), (f"{cell}.tail", 1), (pin, -1)
+        yield effect("rate", self.name, pins.i_top, *made)
+        shared = (gate, -1), (pin, 1), (f"{push}.sink", -1), (f"{push}.diode", 1)
+        own = ((f"{cell}.{name}", sign) for name, sign in _RATIO_GATE_DEVICES)
+        yield effect("ratio", self.name, pins.i_top, *shared, *own)
 
 
-def output_current(cell: MinGruCell, states: States) -> Array:
-    """Return the output current of a minGRU unit (n, time), ampere."""
-    return np.asarray(cell.set_points[2] * states, dtype=np.float64)
-
-
-def supply_current(cell: MinGruCell, signals: CellSignals) -> Array:
-    """Return the supply current of a minGRU unit with its output and its pedestal, ampere, (n, time)."""
-    mirror, held = cell.calibration.mirror, output_current(cell, signals.states)
-    copies = mirror.push * signals.candidate * (1 + mirror.sink)
-    total = signals.output_current + held + copies
-    if cell.bias.i_top is None:
-        return total + 2 * signals.beta / cell.calibration.units
-    i_unit = cell.set_points[2] / cell.node.level
-    rate = cell.node.rate(np.asarray(signals.beta) / i_unit) * i_unit / cell.calibration.units
-    return total + signals.beta / cell.calibration.units + 2 * cell.bias.i_top + 2 * rate
-
-
-def accepts(layer: RecurrentLayer) -> bool:
-    """Tell whether a layer becomes minGRU units."""
-    return isinstance(layer, MinGruLayer)
-
-
-def lower_layer(layer: MinGruLayer, placement: LayerPlacement) -> None:
-    """Add a minGRU unit, a tau-cell, and a rectifier for its gate, for each software unit of a layer."""
-    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
-    weight_gate, bias_gate = placement.sources.weights_on_currents(layer.weight_gate, layer.bias_gate)
+def check_candidate_holds(layer: RecurrentLayer, placement: LayerPlacement, what: str) -> None:
+    """Raise MappingError for a layer of tau-cells, `what`, that reads a signal late, which may turn in their pulse."""
     moving = next((tap.name for tap in placement.sources.taps if tap.late), None)
     if moving is not None:
         raise MappingError(
-            f"{placement.origin}: {layer.name} reads {moving} late, which may turn within the pulse in which a minGRU "
+            f"{placement.origin}: {layer.name} reads {moving} late, which may turn within the pulse in which a {what} "
             "moves, and its candidate must not change then; let it read what is not late"
         )
+
+
+def full_scales(placement: LayerPlacement, weight: Array, bias: Array) -> Iterator[float]:
+    """Yield the largest h of each unit of a layer of minGRU over the training data, where known; else the bound of its
+    candidate.
+
+    It is 1 where neither is. weight: (width, sources); bias: (width,).
+    """
     tops = placement.largest_signals()
-    for i in range(layer.width):
-        full = full_scale(placement, i, float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0)))
-        top = None if layer.top is None else float(layer.top[i])
-        node = MinGru(f"{layer.name}.{i}", layer.name, i, placement.stage, full, 0.0, full, top)
-        gate = f"{node.name}.gate"
-        placement.graph.add(Rectifier(gate, layer.name, i), node)
-        placement.add_row(gate, weight_gate[i], bias_gate[i], Parameter(layer.name, i, "_gate"))
-        placement.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
-        placement.graph.connect(gate, node.name, Weight(1.0, f"{layer.name}.gate[{i}]", "rate"))
-
-
-def full_scale(placement: LayerPlacement, index: int, bound: float) -> float:
-    """Return the largest h of a minGRU unit over the training data, where known; else the bound of its candidate.
-
-    It is 1 where neither is.
-    """
-    seen = 0.0 if placement.ranges is None else float(placement.ranges[1, index])
-    return next((value for value in (seen, bound) if value > 0), 1.0)
-
-
-def solve_bias(node: MinGru, sizing: SizingInput) -> MinGruPins:
-    """Return a minGRU unit's one pin for a ratio gate, with the current of one unit device.
-
-    Levels are the candidates'.
-    """
-    return MinGruPins(None if node.top is None else node.top * sizing.graph.i_unit / sizing.calibration.units)
+    for i in range(len(bias)):
+        seen = 0.0 if placement.ranges is None else float(placement.ranges[1, i])
+        bound = float(np.maximum(weight[i], 0.0) @ tops + max(bias[i], 0.0))
+        yield next((value for value in (seen, bound) if value > 0), 1.0)
 
 
 def capacitance(calibration: Calibration, i_unit: float, tau: float) -> float:
@@ -213,115 +289,8 @@ def capacitance(calibration: Calibration, i_unit: float, tau: float) -> float:
     return gate_charge(i_unit, calibration.units, gated) / tau_cell_fit(calibration).swing
 
 
-def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-    """Raise MappingError for minGRU units with a time constant of their own, or a capacitor that cannot be built.
-
-    A capacitor that cannot hold is one, too.
-    """
-    if abs(tau / (TAU_FRAMES * t_step) - 1) > 1e-6:
-        raise MappingError(
-            f"{origin}: a minGRU takes its time constant from the frame and the gate, so tau must be {TAU_FRAMES:g} of "
-            f"the frame, {TAU_FRAMES * t_step:.3g} s, not {tau:.3g} s; leave `tau` out",
-            where="tau", value=tau, limit=TAU_FRAMES * t_step, unit="s",
-        )  # fmt: skip
-    found = capacitance(calibration, i_unit, tau)
-    if not LEAST <= found <= MOST:
-        short = found < LEAST
-        wanted, limit = ("longer frame or a larger", LEAST) if short else ("shorter frame or a smaller", MOST)
-        raise MappingError(
-            f"{origin}: the capacitor of a minGRU or of a line must lie in {LEAST * 1e12:g} to {MOST * 1e12:g} pF, not "
-            f"{found * 1e12:.3g} pF: it goes with `t_step` times `i_unit`; use a {wanted} `i_unit`",
-            where="capacitor", value=found, limit=limit, unit="F",
-        )  # fmt: skip
-
-
-def build_circuit(builder: Builder, node: MinGru, pins: MinGruPins) -> None:
-    """Add a minGRU unit's circuit: the candidate, the tau-cell, and the lines of its state."""
-    calibration, graph, stem = builder.calibration, builder.graph, net(node.name)
-    builder.cell_bias[node.name] = ()
-    candidate, ((gate, _),) = builder.add_candidate(node), graph.into(node.name, "rate")
-    farad = capacitance(calibration, graph.i_unit, builder.tau)
-    cell = tau_cell_gated(builder.technology, builder.units, farad, tau_cell_fit(calibration).trim)
-    rate = f"{net(gate)}_p"
-    if pins.i_top is not None:
-        rate = _add_ratio_gate(builder, node, rate, pins.i_top)
-    nets = (candidate, rate, f"{stem}_p", f"pulseb{node.stage}", "resetb", "vdd")
-    builder.add(cell, f"cell_{stem}", nets, CELLS, f"{node.name}: gate {gate}")
-    copy = f"cell_{stem}.mtau2" if node.top is None else f"gate_{stem}.mcopy"
-    builder.weights[gate, node.name] = f"x{NETWORK}.x{copy}"
-    builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", graph.i_pedestal, node.level * graph.i_unit)
-    builder.add_state_line(node)
-
-
-def _add_ratio_gate(builder: Builder, node: MinGru, line: str, i_top: float) -> str:
-    """Add a ratio gate between the line of a and the tau-cell and return its own gate line; I_b comes once for all."""
-    stem, bias = net(node.name), builder.bias_line("top", i_top)
-    half, found = builder.pushed(bias), f"{stem}_rate_p"
-    builder.add(ratio_gate(builder.technology), f"gate_{stem}", (line, half, bias, found, "vdd"), CELLS, node.name)
-    builder.cell_bias[node.name] = (bias,)
-    return found
-
-
-def report_pins(node: MinGru, pins: MinGruPins, learned: LearnedParameters) -> list[PinRow]:
-    """Return a minGRU unit's row of the mapping report for the largest rate of a ratio gate."""
-    if node.top is None or pins.i_top is None:
-        return []
-    (pin,) = learned.pins
-    return [
-        PinRow(
-            f"{node.layer}.top[{node.index}]", pin, pins.i_top, pins.i_top, f"r = {node.top:g} a / ({node.top:g} + a)"
-        )
-    ]
-
-
-def mismatch_effects(node: MinGru, pins: MinGruPins, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield the mismatch effects of a minGRU unit.
-
-    target: the mirrors to d, the loop, the mirror of the output; rate: M_tau2 - the diode of its gate.
-    """
-    stem = net(node.name)
-    current, gate = circuit.set_points.i_high, circuit.roles[instance(f"relu_{net(f'{node.name}.gate')}"), "diode"]
-
-    def device(name: str) -> str:
-        return f"{instance(f'cell_{stem}')}.{name}"
-
-    mirrors = (circuit.candidate_diode, -1), *((device(name), sign) for name, sign in TAU_CELL_MIRRORS)
-    yield effect("target", node.name, current, *mirrors)
-    if pins.i_top is None:
-        yield effect("rate", node.name, current, (device("tau2"), 1), (gate, -1))
-        return
-    pin, push, cell = circuit.bias_diode(circuit.pins[0]), instance(f"push_{circuit.pins[0]}"), instance(f"gate_{stem}")
-    own = {name: f"{cell}.{name}" for name in ("diode", "tail", *_RATIO_GATE_DEVICES)}
-    made = (device("tau2"), 1), (own["diode"], -1), (own["tail"], 1), (pin, -1)
-    yield effect("rate", node.name, pins.i_top, *made)
-    shared = (gate, -1), (pin, 1), (f"{push}.sink", -1), (f"{push}.diode", 1)
-    yield effect(
-        "ratio", node.name, pins.i_top, *shared, *((own[name], sign) for name, sign in _RATIO_GATE_DEVICES.items())
-    )
-
-
-_RATIO_GATE_DEVICES = {"copy": 1, "half": -1, "da": -1, "db": 1, "a": 1, "b": -1}
+_RATIO_GATE_DEVICES = ("copy", 1), ("half", -1), ("da", -1), ("db", 1), ("a", 1), ("b", -1)
 TAU_CELL_MIRRORS = (
     ("in", 1), ("idiode", -1), ("sink", 1), ("1", -1), ("4", 1), ("3", -1), ("2", 1), ("tau3", 1), ("tau2", -1),
     ("odiode", -1), ("osink", 1),
 )  # fmt: skip
-
-
-MINGRU = UnitKind[MinGru, MinGruPins, MinGruFactors](
-    node_type=MinGru,
-    factors_type=MinGruFactors,
-    layer_types=(MinGruLayer,),
-    accepts=accepts,
-    lower_layer=lower_layer,
-    solve_bias=solve_bias,
-    build_circuit=build_circuit,
-    report_pins=report_pins,
-    compute_states=compute_states,
-    output_current=output_current,
-    supply_current=supply_current,
-    mismatch_effects=mismatch_effects,
-    schematics=lambda node: ("tau-cell", "ratio gate") if node.top else ("tau-cell",),
-    updates_in_pulse=True,
-    has_time_constant=True,
-    check_timing=check_timing,
-)

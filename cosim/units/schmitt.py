@@ -21,9 +21,11 @@ import numpy as np
 from cosim.cells.blocks import CELLS
 from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.schmitt import DECISION_NODE
-from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
+from cosim.network.ir.nodes import InputCurrent, Memory, MemoryCurrents, ThresholdUnit
 from cosim.network.ir.states import States
+from cosim.network.late import FALL, RISE
 from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer, common_mode_offset
+from cosim.network.types import INPUT
 from cosim.technology.calibration import MirrorFit
 from cosim.technology.scale import MIN_WIDTH
 from cosim.units.beta import add_beta, fit_line, moving_currents, offset_on_cell, push_beta
@@ -45,21 +47,6 @@ from cosim.units.kind import (
 )
 from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import CLEARANCE, SetPoint, SizingInput, threshold_set_points
-
-
-@dataclass(frozen=True)
-class Schmitt(ThresholdUnit):
-    """The Schmitt trigger, a kind of recurrent unit, epsilon = 0, whose state an update replaces. s becomes 1 at u >=
-    rise + beta, 0 at u <= fall - beta, else kept; s starts at 0, or at 1 if `on`.
-
-    beta = sum of the beta edges (0 without them).
-    """
-
-    on: bool = False
-
-    @property
-    def start(self) -> int:
-        return int(self.on)
 
 
 @dataclass(frozen=True)
@@ -92,42 +79,182 @@ class SchmittFactors:
     level: float = 1.0
 
 
-SchmittCell = CellEquations[Schmitt, SchmittBias, SchmittFactors]
+SchmittCell = CellEquations[SchmittBias, SchmittFactors]
 
 
-def compute_states(cell: SchmittCell, candidate: Array) -> States:
-    """Return the states of a Schmitt trigger unit (n, time), 0 or 1; candidate: (n, time), ampere."""
-    rise, fall = _thresholds(cell)
-    compared = candidate * cell.factors.compared
-    sets, resets = compared >= rise, compared <= fall
-    first = cell.node.on or stays_on_through_reset(cell)
-    start = np.full(len(candidate), int(first)) if cell.initial_states is None else cell.initial_states
-    # The state is what the latest set or reset left, in front of the first one the start.
-    frames = np.arange(candidate.shape[1], dtype=np.int32)
-    latest = np.maximum.accumulate(np.where(sets | resets, frames, -1), axis=1)
-    left = np.take_along_axis(sets, np.maximum(latest, 0), axis=1)
-    return np.where(latest < 0, start[:, None], left).astype(np.int16)
+@dataclass(frozen=True)
+class Schmitt(ThresholdUnit, UnitKind[SchmittBias, SchmittFactors]):
+    """The Schmitt trigger, a kind of recurrent unit, epsilon = 0, whose state an update replaces. s becomes 1 at u >=
+    rise + beta, 0 at u <= fall - beta, else kept; s starts at 0, or at 1 if `on`.
 
+    beta = sum of the beta edges (0 without them).
+    """
 
-def _thresholds(cell: SchmittCell) -> tuple[Array, Array]:
-    """Return the upper and lower threshold, (n, time) or scalar, ampere."""
-    thresh, width = cell.factors.thresh, cell.factors.width
-    (into_thresh, into_width), mirror = cell.beta, cell.calibration.mirror
-    if cell.ideal:
-        # Written so that without deviations both are exact: software decides ties as these numbers do.
-        i_rise, i_fall, _ = cell.set_points
-        rise, fall = i_rise + into_thresh, i_fall - (2 * into_width - into_thresh)
-        moved = (thresh - 1) * rise - (width - 1) * (i_rise - i_fall + 2 * into_width)
-        return thresh * rise, fall + moved
-    return _measured_thresholds(cell, *_compared_currents(cell, line_currents(cell.bias, mirror, cell.beta)))
+    factors_type = SchmittFactors
+    layer_types = EPSILON_LAYERS
+    resumes_from_state = samples_candidate = True
+    trimmed = (0, "thresh"), (1, "width"), (2, "level")
 
+    on: bool = False
 
-def line_currents(bias: SchmittBias, mirror: MirrorFit, beta: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the currents of the threshold and the width line of a Schmitt trigger unit, ampere, with beta on them."""
-    return (
-        np.asarray(bias.i_thresh + mirror.pushed(beta[0])),
-        np.asarray(bias.i_width + 2 * mirror.pushed(beta[1])),
-    )
+    @property
+    def start(self) -> int:
+        return int(self.on)
+
+    @property
+    def schematics(self) -> tuple[str, ...]:
+        return "9T cell", "clocked"
+
+    def compute_states(self, cell: SchmittCell, candidate: Array) -> States:
+        rise, fall = self._thresholds(cell)
+        compared = candidate * cell.factors.compared
+        sets, resets = compared >= rise, compared <= fall
+        start = cell.states_before(candidate, int(self.on or self.stays_on_through_reset(cell)))
+        # The state is what the latest set or reset left, in front of the first one the start.
+        frames = np.arange(candidate.shape[1], dtype=np.int32)
+        latest = np.maximum.accumulate(np.where(sets | resets, frames, -1), axis=1)
+        left = np.take_along_axis(sets, np.maximum(latest, 0), axis=1)
+        return np.where(latest < 0, start[:, None], left).astype(np.int16)
+
+    def _thresholds(self, cell: SchmittCell) -> tuple[Array, Array]:
+        """Return the upper and lower threshold, (n, time) or scalar, ampere."""
+        thresh, width = cell.factors.thresh, cell.factors.width
+        if cell.ideal:
+            # Written so that without deviations both are exact: software decides ties as these numbers do.
+            (into_thresh, into_width), (i_rise, i_fall, _) = cell.beta, cell.set_points
+            rise, fall = i_rise + into_thresh, i_fall - (2 * into_width - into_thresh)
+            moved = (thresh - 1) * rise - (width - 1) * (i_rise - i_fall + 2 * into_width)
+            return thresh * rise, fall + moved
+        lines = self.line_currents(cell.bias, cell.calibration.mirror, cell.beta)
+        return _measured_thresholds(cell, *_compared_currents(cell, lines))
+
+    def line_currents(self, bias: SchmittBias, mirror: MirrorFit, beta: tuple[Array, Array]) -> tuple[Array, Array]:
+        return (
+            np.asarray(bias.i_thresh + mirror.pushed(beta[0])),
+            np.asarray(bias.i_width + 2 * mirror.pushed(beta[1])),
+        )
+
+    def switching_thresholds(self, cell: SchmittCell, lines: Sequence[Array]) -> SwitchingThresholds:
+        bias, compared = cell.bias, cell.factors.compared
+        rise, fall = _measured_thresholds(
+            cell, *_compared_currents(cell, lines or (np.asarray(bias.i_thresh), np.asarray(bias.i_width)))
+        )
+        return SwitchingThresholds((rise / compared,), (fall / compared,))
+
+    def stays_on_through_reset(self, cell: SchmittCell) -> bool:
+        """Tell whether a cell that was on stays on at a candidate of 0; False for one that is to begin on."""
+        _, fall = self._thresholds(cell)
+        return not self.on and np.ndim(fall) == 0 and bool(fall < 0)
+
+    def settled_state(self, candidate: float) -> int | None:
+        """Return the state at a constant candidate, in units: what the first frame decides stays."""
+        if min(abs(candidate - self.rise), abs(candidate - self.fall)) <= CLEARANCE:
+            return None
+        return 1 if candidate > self.rise else 0 if candidate < self.fall else self.start
+
+    def output_current(self, cell: SchmittCell, states: States) -> Array:
+        return select_levels(np.array([0.0, cell.level_current(cell.bias.i_gain) * cell.factors.level]), states)
+
+    def supply_current(self, cell: SchmittCell, signals: CellSignals) -> Array:
+        beta = np.asarray(signals.beta)
+        i_thresh, i_width = _compared_currents(
+            replace(cell, factors=SchmittFactors()),
+            self.line_currents(cell.bias, cell.calibration.mirror, (beta, beta)),
+        )
+        lines = 3 * cell.calibration.mirror.push * signals.beta  # beta into the threshold (1) and width (2) lines
+        memory = memory_current(cell.calibration, signals.candidate, signals.states > 0, i_thresh, i_width)
+        return memory + signals.output_current + lines
+
+    @staticmethod
+    def accepts(layer: RecurrentLayer) -> bool:
+        """Tell whether a constant replaces the layer's state at an update (epsilon 0)."""
+        return isinstance(layer, EpsilonLayer) and layer.epsilon == 0 and getattr(layer, "weight_alpha", None) is None
+
+    @staticmethod
+    def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
+        if isinstance(layer, SignedLayer):
+            _lower_signed(layer, placement)
+            return
+        weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+        for i in range(layer.width):
+            name = f"{layer.name}.{i}"
+            rise, fall, level = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i])
+            on = layer.initial is not None and bool(layer.initial[i])
+            placement.graph.add(Schmitt(name, layer.name, i, placement.stage, level, 0.0, level, rise, fall, on=on))
+            placement.add_row(name, weight[i], bias[i], Parameter(layer.name, i))
+
+    def set_points(self, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+        """Return the unit's thresholds, its level and, if those are fixed, their hysteresis."""
+        points = threshold_set_points(currents.i_fall, currents.i_rise, currents.i_high)
+        width = currents.i_rise - currents.i_fall
+        hysteresis = SetPoint("hysteresis width", width, least=MIN_WIDTH, repair="swap the thresholds")
+        return points if moving else (hysteresis, *points)
+
+    def solve_bias(self, sizing: SizingInput) -> SchmittBias:
+        """Return the bias currents for what the candidate really is where the ideal one crosses the thresholds."""
+        calibration = sizing.calibration
+        fit = calibration.schmitt
+        i_gain = fit.solve_gain(sizing.set_points(self).i_high)
+        if not sizing.graph.into(self.name, "beta"):
+            return SchmittBias(*fit.solve_clocked(*sizing.arriving_thresholds(self)), i_gain)
+        betas, rises, falls = moving_currents(sizing, self)
+        threshes, widths = np.array([fit.solve_clocked(*pair) for pair in zip(rises, falls, strict=True)]).T
+        pushed = calibration.mirror.pushed(betas)
+        start_width, slope_width = fit_line(pushed, widths)
+        # The upper threshold moves a little with the width, too: what is left of it where the width is on its line.
+        threshes += rises - fit.set_in_frame(fit.i_rise(threshes, start_width + slope_width * pushed))
+        start_thresh, slope_thresh = fit_line(pushed, threshes)
+        trim_thresh, trim_width = 1 / slope_thresh, 2 / slope_width
+        return SchmittBias(start_thresh * trim_thresh, start_width * trim_width, i_gain, trim_thresh, trim_width)
+
+    def build_circuit(self, builder: Builder, bias: SchmittBias) -> None:
+        stem = net(self.name)
+        candidate = builder.add_candidate(self)
+        if builder.graph.into(self.name, "beta"):
+            thresh = builder.own_line(self.name, "thresh", bias.i_thresh, bias.trim_thresh)
+            push_beta(builder, self, thresh, "thresh")
+            width = builder.own_line(self.name, "width", bias.i_width, bias.trim_width)
+            push_beta(builder, self, width, "width", copies=2)
+        else:
+            thresh, width = builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width)
+        gain = builder.bias_line("gain", bias.i_gain)
+        builder.cell_bias[self.name] = (thresh, width, gain)
+        origin = f"{self.name}: rise {self.rise:.6g} fall {self.fall:.6g} level {self.level:.6g}"
+        reset = builder.reset_line() if self.on else "resetb"
+        apart, stage = self.stage in builder.apart, self.stage
+        clocks = (f"clk{stage}", f"clkb{stage}", *((f"dec{stage}", f"decb{stage}") if apart else ()))
+        cell = clocked_schmitt(builder.technology, builder.units, on=self.on, apart=apart)
+        nets = (candidate, thresh, width, gain, f"{stem}_p", *clocks, reset, "vdd")
+        builder.add(cell, f"cell_{stem}", nets, CELLS, origin)
+        latch = f"x{NETWORK}.xcell_{stem}.{LATCH_NODE}"
+        builder.decisions[self.name] = (latch,)
+        if not self.on:
+            builder.held[self.name] = (latch, f"x{NETWORK}.xcell_{stem}.{DECISION_NODE}")
+        builder.add_state_line(self)
+
+    def report_pins(self, bias: SchmittBias, learned: LearnedParameters) -> list[PinRow]:
+        currents, (thresh, width, gain) = learned.set_points, learned.pins
+        below = "; ".join(filter(None, ("pin carries the width, upper - lower", learned.lower_note)))
+        level = "" if abs(self.zero) < 1e-12 else f"two levels, {self.step:g} apart; level 0 stands for {self.zero:g}"
+        return [
+            PinRow(learned.upper, thresh, currents.i_rise, bias.i_thresh, learned.upper_note),
+            PinRow(learned.lower, width, currents.i_fall, bias.i_width, below),
+            PinRow(learned.alpha, gain, currents.i_high, bias.i_gain, level),
+        ]
+
+    def mismatch_effects(self, bias: SchmittBias, circuit: CellDevices) -> Iterator[Effect]:
+        """Yield what mismatch does to the unit.
+
+        compared: M1 - candidate diode; thresh: M2 - bias diode; width: M8 - bias diode + M9 - M7; level: M5 - bias
+        diode.
+        """
+        thresh, width, gain = map(circuit.bias_diode, circuit.pins)
+        device, name = circuit.device, self.name
+        yield effect("compared", name, circuit.set_points.i_rise, (device("compare"), 1), (circuit.candidate_diode, -1))
+        yield effect("thresh", name, bias.i_thresh, (device("threshold"), 1), (thresh, -1))
+        loop = (device("width"), 1), (width, -1), (device("loop out"), 1), (device("loop in"), -1)
+        yield effect("width", name, bias.i_width, *loop)
+        yield effect("level", name, bias.i_gain, (device("level"), 1), (gain, -1))
 
 
 def _compared_currents(cell: SchmittCell, lines: Sequence[Array]) -> tuple[Array, Array]:
@@ -150,75 +277,6 @@ def static_thresholds(cell: SchmittCell) -> tuple[float, float]:
     return float(rise) / cell.factors.compared, float(fall) / cell.factors.compared
 
 
-def switching_thresholds(cell: SchmittCell, lines: Sequence[Array]) -> SwitchingThresholds:
-    """Return upper and lower threshold of a Schmitt trigger unit.
-
-    lines: threshold and width line of a cell whose thresholds move.
-    """
-    bias, compared = cell.bias, cell.factors.compared
-    rise, fall = _measured_thresholds(
-        cell, *_compared_currents(cell, lines or (np.asarray(bias.i_thresh), np.asarray(bias.i_width)))
-    )
-    return SwitchingThresholds((rise / compared,), (fall / compared,))
-
-
-def stays_on_through_reset(cell: SchmittCell) -> bool:
-    """Tell whether a Schmitt trigger unit that was on stays on at a candidate of 0: the reset does not turn it off.
-
-    False for a cell that is to begin on.
-    """
-    _, fall = _thresholds(cell)
-    return not cell.node.on and np.ndim(fall) == 0 and bool(fall < 0)
-
-
-def settled_state(node: Schmitt, candidate: float) -> int | None:
-    """Return a Schmitt trigger unit's state at a constant candidate, in units: what the first frame decides stays."""
-    if min(abs(candidate - node.rise), abs(candidate - node.fall)) <= CLEARANCE:
-        return None
-    return 1 if candidate > node.rise else 0 if candidate < node.fall else node.start
-
-
-def output_current(cell: SchmittCell, states: States) -> Array:
-    """Return the output current of a Schmitt trigger unit (n, time), ampere."""
-    high = cell.set_points[2] if cell.ideal else float(cell.calibration.schmitt.i_high(np.float64(cell.bias.i_gain)))
-    return select_levels(np.array([0.0, high * cell.factors.level]), states)
-
-
-def supply_current(cell: SchmittCell, signals: CellSignals) -> Array:
-    """Return the supply current of a Schmitt trigger unit with output, pedestal and beta, ampere, (n, time).
-
-    Copies of beta go into the cell's lines.
-    """
-    beta = np.asarray(signals.beta)
-    i_thresh, i_width = _compared_currents(
-        replace(cell, factors=SchmittFactors()), line_currents(cell.bias, cell.calibration.mirror, (beta, beta))
-    )
-    lines = 3 * cell.calibration.mirror.push * signals.beta  # beta into the threshold (1) and width (2) lines
-    state = signals.states > 0
-    return (
-        memory_current(cell.calibration, signals.candidate, state, i_thresh, i_width) + signals.output_current + lines
-    )
-
-
-def accepts(layer: RecurrentLayer) -> bool:
-    """Tell whether a layer becomes Schmitt trigger units: a constant replaces the state at an update (epsilon 0)."""
-    return isinstance(layer, EpsilonLayer) and layer.epsilon == 0 and getattr(layer, "weight_alpha", None) is None
-
-
-def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-    """Add a Schmitt trigger unit for each software unit of a layer with epsilon 0."""
-    if isinstance(layer, SignedLayer):
-        _lower_signed(layer, placement)
-        return
-    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
-    for i in range(layer.width):
-        name = f"{layer.name}.{i}"
-        rise, fall, level = float(layer.beta_hi[i]), float(layer.beta_lo[i]), float(layer.alpha[i])
-        on = layer.initial is not None and bool(layer.initial[i])
-        placement.graph.add(Schmitt(name, layer.name, i, placement.stage, level, 0.0, level, rise, fall, on=on))
-        placement.add_row(name, weight[i], bias[i], Parameter(layer.name, i))
-
-
 def _lower_signed(layer: SignedLayer, placement: LayerPlacement) -> None:
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for i in range(layer.width):
@@ -238,116 +296,37 @@ def _lower_signed(layer: SignedLayer, placement: LayerPlacement) -> None:
             add_beta(node, layer, placement)
 
 
-def set_points(node: Schmitt, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-    """Return the set-points of a Schmitt trigger unit: thresholds, level and, if those are fixed, their hysteresis."""
-    points = threshold_set_points(currents.i_fall, currents.i_rise, currents.i_high)
-    width = SetPoint(
-        "hysteresis width", currents.i_rise - currents.i_fall, least=MIN_WIDTH, repair="swap the thresholds"
-    )
-    return points if moving else (width, *points)
+@dataclass(frozen=True)
+class Shift(Schmitt):
+    """The shift cell, a kind of recurrent unit: a Schmitt trigger that takes over a bit, so that rows behind it read it
+    a frame later.
 
+        u = s of what it reads;  set where u >= RISE level, reset where u <= FALL level
 
-def solve_bias(node: Schmitt, sizing: SizingInput) -> SchmittBias:
-    """Return a Schmitt trigger unit's bias currents for its thresholds.
-
-    They are what the candidate really is where the ideal one crosses them.
+    It regenerates: what it passes on has its own level, whatever arrived, so no error adds up along a chain. No layer
+    becomes a shift cell: the compiler puts them where a source is late (cosim.compiler.lower).
+    frames: by how many its state is behind unit `index` of `layer` once it has decided.
     """
-    currents, betas = sizing.set_points(node), bool(sizing.graph.into(node.name, "beta"))
-    calibration = sizing.calibration
-    fit = calibration.schmitt
-    i_gain = fit.solve_gain(currents.i_high)
-    total_current = sizing.total_weight_current(node.name)
-    if not betas:
-        rise, fall = (sizing.arriving_current(current, total_current) for current in (currents.i_rise, currents.i_fall))
-        i_thresh, i_width = fit.solve_clocked(rise, fall)
-        return SchmittBias(i_thresh, i_width, i_gain)
-    betas, rises, falls = moving_currents(sizing, node)
-    threshes, widths = np.array([fit.solve_clocked(*pair) for pair in zip(rises, falls, strict=True)]).T
-    pushed = calibration.mirror.pushed(betas)
-    start_width, slope_width = fit_line(pushed, widths)
-    # The upper threshold moves a little with the width, too: what is left of it where the width is on its line.
-    threshes += rises - fit.set_in_frame(fit.i_rise(threshes, start_width + slope_width * pushed))
-    start_thresh, slope_thresh = fit_line(pushed, threshes)
-    trim_thresh, trim_width = 1 / slope_thresh, 2 / slope_width
-    return SchmittBias(start_thresh * trim_thresh, start_width * trim_width, i_gain, trim_thresh, trim_width)
+
+    layer_types = ()
+
+    frames: int = 0
+
+    @property
+    def behind(self) -> int:
+        return self.frames
+
+    @staticmethod
+    def accepts(layer: RecurrentLayer) -> bool:
+        return False
 
 
-WIDTH_PIN = "pin carries the width, upper - lower"
-
-
-def build_circuit(builder: Builder, node: Schmitt, bias: SchmittBias) -> None:
-    """Add a Schmitt trigger unit's circuit: the candidate, the bias lines, the cell, and the lines of its state."""
-    stem = net(node.name)
-    candidate = builder.add_candidate(node)
-    if builder.graph.into(node.name, "beta"):
-        thresh = builder.own_line(node.name, "thresh", bias.i_thresh, bias.trim_thresh)
-        push_beta(builder, node, thresh, "thresh")
-        width = builder.own_line(node.name, "width", bias.i_width, bias.trim_width)
-        push_beta(builder, node, width, "width", copies=2)
+def shift_cell(name: str, source: InputCurrent | Memory, stage: int, frames: int) -> Shift:
+    """Return a shift cell, a kind of recurrent unit, behind a source of two values."""
+    if isinstance(source, Memory):
+        layer, level, zero, step = source.layer, source.level, source.zero, source.step
     else:
-        thresh, width = builder.bias_line("thresh", bias.i_thresh), builder.bias_line("width", bias.i_width)
-    gain = builder.bias_line("gain", bias.i_gain)
-    builder.cell_bias[node.name] = (thresh, width, gain)
-    origin = f"{node.name}: rise {node.rise:.6g} fall {node.fall:.6g} level {node.level:.6g}"
-    reset = builder.reset_line() if node.on else "resetb"
-    apart, stage = node.stage in builder.apart, node.stage
-    clocks = (f"clk{stage}", f"clkb{stage}", *((f"dec{stage}", f"decb{stage}") if apart else ()))
-    cell = clocked_schmitt(builder.technology, builder.units, on=node.on, apart=apart)
-    nets = (candidate, thresh, width, gain, f"{stem}_p", *clocks, reset, "vdd")
-    builder.add(cell, f"cell_{stem}", nets, CELLS, origin)
-    latch = f"x{NETWORK}.xcell_{stem}.{LATCH_NODE}"
-    builder.decisions[node.name] = (latch,)
-    if not node.on:
-        builder.held[node.name] = (latch, f"x{NETWORK}.xcell_{stem}.{DECISION_NODE}")
-    builder.add_state_line(node)
-
-
-def report_pins(node: Schmitt, bias: SchmittBias, learned: LearnedParameters) -> list[PinRow]:
-    """Return a Schmitt trigger unit's rows of the mapping report: both thresholds and the level."""
-    currents, (thresh, width, gain) = learned.set_points, learned.pins
-    below = "; ".join(filter(None, (WIDTH_PIN, learned.lower_note)))
-    level = "" if abs(node.zero) < 1e-12 else f"two levels, {node.step:g} apart; level 0 stands for {node.zero:g}"
-    return [
-        PinRow(learned.upper, thresh, currents.i_rise, bias.i_thresh, learned.upper_note),
-        PinRow(learned.lower, width, currents.i_fall, bias.i_width, below),
-        PinRow(learned.alpha, gain, currents.i_high, bias.i_gain, level),
-    ]
-
-
-def mismatch_effects(node: Schmitt, bias: SchmittBias, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield the mismatch effects of a Schmitt trigger unit.
-
-    compared: M1 - candidate diode; thresh: M2 - bias diode; width: M8 - bias diode + M9 - M7; level: M5 - bias diode.
-    """
-    thresh, width, gain = map(circuit.bias_diode, circuit.pins)
-    device, name = circuit.device, node.name
-    yield effect("compared", name, circuit.set_points.i_rise, (device("compare"), 1), (circuit.candidate_diode, -1))
-    yield effect("thresh", name, bias.i_thresh, (device("threshold"), 1), (thresh, -1))
-    loop = (device("width"), 1), (width, -1), (device("loop out"), 1), (device("loop in"), -1)
-    yield effect("width", name, bias.i_width, *loop)
-    yield effect("level", name, bias.i_gain, (device("level"), 1), (gain, -1))
-
-
-SCHMITT = UnitKind[Schmitt, SchmittBias, SchmittFactors](
-    node_type=Schmitt,
-    factors_type=SchmittFactors,
-    layer_types=EPSILON_LAYERS,
-    accepts=accepts,
-    lower_layer=lower_layer,
-    set_points=set_points,
-    solve_bias=solve_bias,
-    build_circuit=build_circuit,
-    report_pins=report_pins,
-    compute_states=compute_states,
-    output_current=output_current,
-    supply_current=supply_current,
-    mismatch_effects=mismatch_effects,
-    switching_thresholds=switching_thresholds,
-    resumes_from_state=True,
-    settled_state=settled_state,
-    schematics=lambda node: ("9T cell", "clocked"),
-    stays_on_through_reset=stays_on_through_reset,
-    samples_candidate=True,
-    trimmed=((0, "thresh"), (1, "width"), (2, "level")),
-    line_currents=line_currents,
-)
+        layer, level, zero, step = INPUT, 1.0, 0.0, 1.0
+    rise, fall = RISE * level, FALL * level
+    on = isinstance(source, Memory) and source.start > 0
+    return Shift(name, layer, source.index, stage, level, zero, step, rise, fall, on=on, frames=frames)

@@ -94,6 +94,14 @@ class SizingInput:
         arriving = candidate_gain(self.calibration) * current - slope * total_current * drop
         return max(arriving, current / 2)
 
+    def arriving_thresholds(self, node: Memory, *, compared: bool = False) -> tuple[float, float]:
+        """Return what arrives at a unit's candidate where it equals the upper and where the lower threshold, ampere."""
+        currents, total = self.set_points(node), self.total_weight_current(node.name)
+        rise, fall = (
+            self.arriving_current(one, total, compared=compared) for one in (currents.i_rise, currents.i_fall)
+        )
+        return rise, fall
+
     def total_weight_current(self, name: str) -> float:
         """Return the sum of |weight| times current into a unit's node at typical signals, ampere.
 

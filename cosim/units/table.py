@@ -1,24 +1,23 @@
 """The kinds of unit that there are. One more is one file and one entry here; see docs/develop/add-a-unit.md."""
 
 from collections.abc import Callable
+from typing import cast
 
 from cosim.base.errors import MappingError
 from cosim.network.ir.nodes import Memory
 from cosim.network.layers import RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
-from cosim.units.counter import COUNTER
-from cosim.units.gamma import GAMMA
-from cosim.units.kind import AnyUnit
-from cosim.units.ladder import LADDER
-from cosim.units.mingru import MINGRU
-from cosim.units.register import REGISTER
-from cosim.units.schmitt import SCHMITT
-from cosim.units.shift import SHIFT
-from cosim.units.toggle import TOGGLE
+from cosim.units.counter import Counter
+from cosim.units.gamma import Gamma
+from cosim.units.kind import AnyUnit, UnitKind
+from cosim.units.ladder import Ladder
+from cosim.units.mingru import MinGru
+from cosim.units.register import Register
+from cosim.units.schmitt import Schmitt
+from cosim.units.toggle import Toggle
 
-# a shift cell is a Schmitt trigger, too
-UNITS: tuple[AnyUnit, ...] = (SHIFT, SCHMITT, LADDER, COUNTER, TOGGLE, REGISTER, MINGRU, GAMMA)
+UNITS: tuple[type[AnyUnit], ...] = (Schmitt, Ladder, Counter, Toggle, Register, MinGru, Gamma)
 
 
 def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:
@@ -28,15 +27,16 @@ def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:
 
 def fit_measurements() -> dict[str, Callable[[Technology, Calibration, str], Own]]:
     """Return the measurement of its own circuit that each kind of recurrent unit has, if any, by its node's name."""
-    return {unit.node_type.__name__: unit.measure_fit for unit in UNITS if unit.measure_fit is not None}
+    return {unit.__name__: unit.measure_fit for unit in UNITS if unit.measure_fit is not None}
 
 
 def unit_of(node: Memory) -> AnyUnit:
-    """Return the kind of recurrent unit of a graph's node."""
-    return next(unit for unit in UNITS if isinstance(node, unit.node_type))
+    """Return a graph's node as the recurrent unit that it is."""
+    assert isinstance(node, UnitKind)
+    return cast(AnyUnit, node)
 
 
-def unit_of_layer(layer: RecurrentLayer, origin: str) -> AnyUnit:
+def unit_of_layer(layer: RecurrentLayer, origin: str) -> type[AnyUnit]:
     """Return the kind of recurrent unit that a layer becomes. Raises MappingError where there is none."""
     found = next((unit for unit in UNITS if unit.accepts(layer)), None)
     if found is None:

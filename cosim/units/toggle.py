@@ -19,18 +19,12 @@ from cosim.cells.clocked import clocked_schmitt
 from cosim.cells.quantiser import quantiser_blocks
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.toggle import toggle
-from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
+from cosim.network.ir.nodes import MemoryCurrents
 from cosim.network.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer
 from cosim.units.beta import add_beta
 from cosim.units.builder import NETWORK, Builder, instance, net
-from cosim.units.comparator import (
-    clock_pins,
-    comparator_current,
-    driver_lines,
-    memory_current,
-    settled_in_window,
-)
+from cosim.units.comparator import ComparatorUnit, comparator_current, memory_current
 from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer, lattices, lifting_offset
 from cosim.units.kind import (
     Array,
@@ -41,7 +35,6 @@ from cosim.units.kind import (
     LearnedParameters,
     PinRow,
     SwitchingThresholds,
-    UnitKind,
     effect,
     iterate_states,
     select_levels,
@@ -49,16 +42,6 @@ from cosim.units.kind import (
 from cosim.units.ladder import ladder_currents
 from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SetPoint, SizingInput, threshold_set_points
-
-
-@dataclass(frozen=True)
-class Toggle(ThresholdUnit):
-    """The toggle, a kind of recurrent unit, epsilon = -1: s becomes 1 - s at u >= rise, else kept; s starts at 0.
-
-    `fall` is not used.
-    """
-
-    two_sided: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -81,70 +64,122 @@ class ToggleFactors:
     level: float = 1.0
 
 
-ToggleCell = CellEquations[Toggle, TogglePins, ToggleFactors]
+ToggleCell = CellEquations[TogglePins, ToggleFactors]
 
 
-def compute_states(cell: ToggleCell, candidate: Array) -> States:
-    """Return the states of a toggle unit (n, time), 0 or 1; candidate: (n, time), ampere."""
-    updates = candidate >= _threshold(cell)
+@dataclass(frozen=True)
+class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
+    """The toggle, a kind of recurrent unit, epsilon = -1: s becomes 1 - s at u >= rise, else kept; s starts at 0.
 
-    def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
-        return np.where(updates[:, t], 1 - state, state)
-
-    return iterate_states(
-        candidate, np.zeros(len(candidate)) if cell.initial_states is None else cell.initial_states, step
-    )
-
-
-def _threshold(cell: ToggleCell) -> Array:
-    decides_at = cell.set_points[0] if cell.ideal else cell.calibration.upper.decides_at(cell.bias.i_upper)
-    return np.asarray(cell.factors.upper * decides_at)
-
-
-def switching_thresholds(cell: ToggleCell, lines: Sequence[Array]) -> SwitchingThresholds:
-    """Return the one threshold of a toggle unit, whatever the state."""
-    return SwitchingThresholds((_threshold(cell),), (_threshold(cell),), own_devices=True)
-
-
-def output_current(cell: ToggleCell, states: States) -> Array:
-    """Return the output current of a toggle unit (n, time), ampere."""
-    high = cell.set_points[2] if cell.ideal else float(cell.calibration.schmitt.i_high(cell.bias.i_gain))
-    return select_levels(np.array([0.0, high * cell.factors.level]), states)
-
-
-def supply_current(cell: ToggleCell, signals: CellSignals) -> Array:
-    """Return the supply current of a toggle unit with output and pedestal, ampere, (n, time)."""
-    pins, calibration, state = cell.bias, cell.calibration, signals.states
-    update = signals.state_changes()
-    pulled = calibration.mirror.sink * (pins.i_base + pins.i_delta * (1 + update))
-    pushed = 2 * pins.i_delta * update * state
-    total = signals.output_current + comparator_current(calibration, signals.candidate, pins.i_upper)
-    slave = memory_current(calibration, np.maximum(pulled - pushed, 0.0), state > 0, pins.i_thresh, pins.i_width)
-    return total + pulled + pushed + slave
-
-
-def accepts(layer: RecurrentLayer) -> bool:
-    """Tell whether a layer becomes toggle units: its update turns the state over (epsilon -1)."""
-    return isinstance(layer, EpsilonLayer) and layer.epsilon == -1
-
-
-def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-    """Add a toggle unit for each software unit of a layer with epsilon -1.
-
-    One with negative updates stands for the negative.
+    `fall` is not used.
     """
-    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
-    for unit in lattices(layer, placement):
-        sign, steps = _sign_and_steps(unit.low, unit.high, unit.where)
-        threshold = unit.rise if sign > 0 else -unit.fall
-        offset, step, i = lifting_offset(-threshold), steps * unit.step, unit.index
-        node = Toggle(
-            unit.name, layer.name, i, placement.stage, step, unit.first, step, threshold + offset, 0.0, offset
+
+    factors_type = ToggleFactors
+    layer_types = EPSILON_LAYERS
+
+    two_sided: ClassVar[bool] = False
+
+    @property
+    def schematics(self) -> tuple[str, ...]:
+        return "9T cell", "clocked", "toggle"
+
+    def compute_states(self, cell: ToggleCell, candidate: Array) -> States:
+        updates = candidate >= self._threshold(cell)
+
+        def step(state: NDArray[np.int16], t: int) -> NDArray[np.int16]:
+            return np.where(updates[:, t], 1 - state, state)
+
+        return iterate_states(candidate, cell.states_before(candidate, self.start), step)
+
+    def _threshold(self, cell: ToggleCell) -> Array:
+        """Return the one threshold of the unit, ampere, whatever its state."""
+        decides_at = cell.set_points[0] if cell.ideal else cell.calibration.upper.decides_at(cell.bias.i_upper)
+        return np.asarray(cell.factors.upper * decides_at)
+
+    def switching_thresholds(self, cell: ToggleCell, lines: Sequence[Array]) -> SwitchingThresholds:
+        threshold = self._threshold(cell)
+        return SwitchingThresholds((threshold,), (threshold,), own_devices=True)
+
+    def output_current(self, cell: ToggleCell, states: States) -> Array:
+        return select_levels(np.array([0.0, cell.level_current(cell.bias.i_gain) * cell.factors.level]), states)
+
+    def supply_current(self, cell: ToggleCell, signals: CellSignals) -> Array:
+        pins, calibration, state = cell.bias, cell.calibration, signals.states
+        update = signals.state_changes()
+        pulled = calibration.mirror.sink * (pins.i_base + pins.i_delta * (1 + update))
+        pushed = 2 * pins.i_delta * update * state
+        total = signals.output_current + comparator_current(calibration, signals.candidate, pins.i_upper)
+        slave = memory_current(calibration, np.maximum(pulled - pushed, 0.0), state > 0, pins.i_thresh, pins.i_width)
+        return total + pulled + pushed + slave
+
+    @staticmethod
+    def accepts(layer: RecurrentLayer) -> bool:
+        """Tell whether the layer's update turns its state over (epsilon -1)."""
+        return isinstance(layer, EpsilonLayer) and layer.epsilon == -1
+
+    @staticmethod
+    def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
+        """Add a toggle for each software unit of a layer; one with negative updates stands for the negative."""
+        weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+        for unit in lattices(layer, placement):
+            sign, steps = _sign_and_steps(unit.low, unit.high, unit.where)
+            threshold = unit.rise if sign > 0 else -unit.fall
+            offset, step, i = lifting_offset(-threshold), steps * unit.step, unit.index
+            node = Toggle(
+                unit.name, layer.name, i, placement.stage, step, unit.first, step, threshold + offset, 0.0, offset
+            )
+            placement.graph.add(node)
+            placement.add_row(node.name, sign * weight[i], sign * bias[i] + offset, Parameter(layer.name, i))
+            if isinstance(layer, SignedLayer) and layer.weight_beta is not None:
+                add_beta(node, layer, placement, "drive")
+
+    def set_points(self, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
+        """Return the unit's one threshold and its level."""
+        return threshold_set_points(currents.i_rise, currents.i_rise, currents.i_high)
+
+    def solve_bias(self, sizing: SizingInput) -> TogglePins:
+        """Return the comparator's threshold as it arrives, and set-points that all ladders and toggles share."""
+        currents, fit = sizing.set_points(self), sizing.calibration.schmitt
+        shared = ladder_currents(sizing.graph.i_unit)
+        arriving = sizing.arriving_current(currents.i_rise, sizing.total_weight_current(self.name), compared=True)
+        upper = sizing.calibration.upper.solve(arriving)
+        thresholds = fit.solve_clocked(shared.i_rise, shared.i_fall)
+        delta = shared.i_retain - shared.i_reset
+        return TogglePins(upper, shared.i_reset, delta, *thresholds, fit.solve_gain(currents.i_high))
+
+    def build_circuit(self, builder: Builder, pins: TogglePins) -> None:
+        technology, stem = builder.technology, net(self.name)
+        candidate, m = builder.add_candidate(self, builder.comparator_devices), builder.comparator_devices
+        builder.define(
+            candidate_diode(technology),
+            *quantiser_blocks(technology, m)[:2],
+            clocked_schmitt(technology, builder.units, tap=True),
         )
-        placement.graph.add(node)
-        placement.add_row(node.name, sign * weight[i], sign * bias[i] + offset, Parameter(layer.name, i))
-        if isinstance(layer, SignedLayer) and layer.weight_beta is not None:
-            add_beta(node, layer, placement, "drive")
+        upper = builder.comparator_line(pins.i_upper)
+        lines = (
+            upper, builder.bias_line("base", pins.i_base), builder.bias_line("delta", pins.i_delta),
+            builder.bias_line("thresh", pins.i_thresh), builder.bias_line("width", pins.i_width),
+            builder.bias_line("gain", pins.i_gain),
+        )  # fmt: skip
+        builder.cell_bias[self.name] = (upper, lines[-1])
+        origin = f"{self.name}: rise {self.rise:.6g} level {self.level:.6g}"
+        nets = (candidate, *lines, f"{stem}_p", *self.clock_pins, "resetb", "vdd")
+        builder.add(toggle(technology), f"cell_{stem}", nets, CELLS, origin)
+        builder.decisions[self.name] = (f"x{NETWORK}.xcell_{stem}.q",)  # the slave's latch node, as the port that it is
+        builder.add_state_line(self)
+
+    def report_pins(self, pins: TogglePins, learned: LearnedParameters) -> list[PinRow]:
+        currents, (upper, gain) = learned.set_points, learned.pins
+        return [
+            PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
+            PinRow(learned.alpha, gain, currents.i_high, pins.i_gain, f"two levels, {self.step:g} apart"),
+        ]
+
+    def mismatch_effects(self, pins: TogglePins, circuit: CellDevices) -> Iterator[Effect]:
+        """Yield what mismatch does to the unit. upper: its comparator; level: M5 of its cell - bias diode."""
+        upper, gain = circuit.pins
+        yield circuit.comparator_effect("upper", pins.i_upper, instance(f"cell_{net(self.name)}.master"), upper)
+        yield effect("level", self.name, pins.i_gain, (circuit.device("level"), 1), (circuit.bias_diode(gain), -1))
 
 
 def _sign_and_steps(low: int, high: int, where: str) -> tuple[int, int]:
@@ -158,81 +193,3 @@ def _sign_and_steps(low: int, high: int, where: str) -> tuple[int, int]:
         f"state runs from {low:+d} to {high:+d} steps of alpha from its start, so both signs happen; train with "
         "another seed"
     )
-
-
-def set_points(node: Toggle, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-    """Return the set-points of a toggle unit: its one threshold and its level."""
-    return threshold_set_points(currents.i_rise, currents.i_rise, currents.i_high)
-
-
-def solve_bias(node: Toggle, sizing: SizingInput) -> TogglePins:
-    """Return a toggle unit's comparator threshold as it arrives, and set-points that all ladders and toggles share."""
-    currents, fit = sizing.set_points(node), sizing.calibration.schmitt
-    shared = ladder_currents(sizing.graph.i_unit)
-    arriving = sizing.arriving_current(currents.i_rise, sizing.total_weight_current(node.name), compared=True)
-    upper = sizing.calibration.upper.solve(arriving)
-    thresholds = fit.solve_clocked(shared.i_rise, shared.i_fall)
-    delta = shared.i_retain - shared.i_reset
-    return TogglePins(upper, shared.i_reset, delta, *thresholds, fit.solve_gain(currents.i_high))
-
-
-def build_circuit(builder: Builder, node: Toggle, pins: TogglePins) -> None:
-    """Add a toggle unit's circuit: the candidate, the toggle, and the lines of its state."""
-    technology, stem = builder.technology, net(node.name)
-    candidate, m = builder.add_candidate(node, builder.comparator_devices), builder.comparator_devices
-    builder.define(
-        candidate_diode(technology),
-        *quantiser_blocks(technology, m)[:2],
-        clocked_schmitt(technology, builder.units, tap=True),
-    )
-    upper = builder.comparator_line(pins.i_upper)
-    lines = (
-        upper, *driver_lines(builder, pins.i_base, pins.i_delta), builder.bias_line("thresh", pins.i_thresh),
-        builder.bias_line("width", pins.i_width), builder.bias_line("gain", pins.i_gain),
-    )  # fmt: skip
-    builder.cell_bias[node.name] = (upper, lines[-1])
-    origin = f"{node.name}: rise {node.rise:.6g} level {node.level:.6g}"
-    nets = (candidate, *lines, f"{stem}_p", *clock_pins(node), "resetb", "vdd")
-    builder.add(toggle(technology), f"cell_{stem}", nets, CELLS, origin)
-    builder.decisions[node.name] = (f"x{NETWORK}.xcell_{stem}.q",)  # the slave's latch node, as the port that it is
-    builder.add_state_line(node)
-
-
-def report_pins(node: Toggle, pins: TogglePins, learned: LearnedParameters) -> list[PinRow]:
-    """Return a toggle unit's rows of the mapping report: the threshold and the level."""
-    currents, (upper, gain) = learned.set_points, learned.pins
-    return [
-        PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
-        PinRow(learned.alpha, gain, currents.i_high, pins.i_gain, f"two levels, {node.step:g} apart"),
-    ]
-
-
-def mismatch_effects(node: Toggle, pins: TogglePins, circuit: CellDevices) -> Iterator[Effect]:
-    """Yield the mismatch effects of a toggle unit. upper: its comparator; level: M5 of its cell - bias diode."""
-    upper, gain = circuit.pins
-    yield circuit.comparator_effect("upper", pins.i_upper, instance(f"cell_{net(node.name)}.master"), upper)
-    yield effect("level", node.name, pins.i_gain, (circuit.device("level"), 1), (circuit.bias_diode(gain), -1))
-
-
-TOGGLE = UnitKind[Toggle, TogglePins, ToggleFactors](
-    node_type=Toggle,
-    factors_type=ToggleFactors,
-    layer_types=EPSILON_LAYERS,
-    accepts=accepts,
-    lower_layer=lower_layer,
-    set_points=set_points,
-    solve_bias=solve_bias,
-    build_circuit=build_circuit,
-    report_pins=report_pins,
-    compute_states=compute_states,
-    output_current=output_current,
-    supply_current=supply_current,
-    mismatch_effects=mismatch_effects,
-    switching_thresholds=switching_thresholds,
-    resumes_from_state=True,
-    settled_state=settled_in_window,
-    schematics=lambda node: ("9T cell", "clocked", "toggle"),
-    updates_in_pulse=True,
-    samples_candidate=True,
-    has_comparators=True,
-)

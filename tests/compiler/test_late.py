@@ -13,7 +13,7 @@ from cosim.network.ir.states import software_states
 from cosim.network.layers import ReluLayer, SignedLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal
-from cosim.units.shift import Shift
+from cosim.units.schmitt import Shift
 
 
 @pytest.mark.parametrize("modulo", [2, 3, 5])

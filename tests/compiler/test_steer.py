@@ -18,7 +18,7 @@ from cosim.network.ir.states import software_states
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, check_network
-from cosim.units.shift import Shift
+from cosim.units.schmitt import Shift
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 

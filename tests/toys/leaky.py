@@ -22,7 +22,6 @@ from cosim.circuit.bench import PRECISE, Bench, Op, Voltage
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos, Source, Subcircuit
 from cosim.compiler.size import PEDESTAL_UNITS
 from cosim.engines.simulation.single import run_bench
-from cosim.network.ir.nodes import Memory
 from cosim.network.ir.states import States
 from cosim.network.layers import Array, LayerTrace, RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
@@ -64,102 +63,85 @@ class LeakyLayer(RecurrentLayer):
 
 
 @dataclass(frozen=True)
-class Leaky(Memory):
+class Nothing:
+    """It has no bias pins, and no factors of its own."""
+
+
+LeakyCell = CellEquations[Nothing, Nothing]
+
+
+@dataclass(frozen=True)
+class Leaky(UnitKind[Nothing, Nothing]):
     """The integrator in the graph; rate: a frame over q."""
+
+    factors_type = Nothing
+    layer_types = (LeakyLayer,)
+    has_time_constant = True
 
     tolerance: ClassVar[float] = 0.03
 
     rate: float = 1.0
 
+    @staticmethod
+    def accepts(layer: RecurrentLayer) -> bool:
+        return isinstance(layer, LeakyLayer)
 
-@dataclass(frozen=True)
-class Nothing:
-    """It has no bias pins, and no factors of its own."""
+    @staticmethod
+    def lower_layer(layer: LeakyLayer, placement: LayerPlacement) -> None:
+        weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+        for i in range(layer.width):
+            node = Leaky(f"{layer.name}.{i}", layer.name, i, placement.stage, 1.0, 0.0, 1.0, float(layer.rate[i]))
+            placement.graph.add(node)
+            placement.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
 
+    def solve_bias(self, sizing: SizingInput) -> Nothing:
+        return Nothing()
 
-def lower_layer(layer: LeakyLayer, placement: LayerPlacement) -> None:
-    weight, solve_bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
-    for i in range(layer.width):
-        node = Leaky(f"{layer.name}.{i}", layer.name, i, placement.stage, 1.0, 0.0, 1.0, float(layer.rate[i]))
-        placement.graph.add(node)
-        placement.add_row(node.name, weight[i], solve_bias[i], Parameter(layer.name, i))
+    def build_circuit(self, builder: Builder, pins: Nothing) -> None:
+        technology, stem, i_unit = builder.technology, net(self.name), builder.graph.i_unit
+        nominal = {"swing": (technology.pfet.slope_factor * technology.thermal_voltage,)}
+        (swing,) = builder.calibration.own.get("Leaky", nominal)["swing"]
+        capacitance = builder.tau / TAU_FRAMES / self.rate * i_unit / swing
+        devices = (*diode(technology, builder.units), Capacitor("c", "node", "vdd", capacitance))
+        builder.add_row(self.name, f"{stem}_p")
+        builder.add(Subcircuit(f"leaky_{stem}", ("node", "vdd"), devices), f"cell_{stem}", (f"{stem}_p", "vdd"), CELLS)
+        builder.cell_bias[self.name] = ()
+        builder.decisions[self.name] = Carried(f"{NETWORK}.cell_{stem}.diode", builder.graph.i_pedestal, i_unit)
+        builder.add_state_line(self)
 
+    @staticmethod
+    def measure_fit(technology: Technology, calibration: Calibration, simulator: str) -> Own:
+        """swing: n U_T of the diode around 0.5 nA in volt, by two operating points."""
+        voltages = []
+        for current in CURRENTS:
+            sources = Source("dd", "v", "vdd", GROUND, technology.supply), Source("in", "i", "node", GROUND, current)
+            circuit = Circuit("leaky bench", (), (*diode(technology, calibration.units), *sources))
+            bench = Bench(circuit, technology, Op(), (Voltage("node"),), tolerances=PRECISE)
+            voltages.append(float(run_bench(bench, "leaky", simulator).voltage("node")[-1]))
+        return {"swing": (float((voltages[0] - voltages[1]) / np.log(CURRENTS[1] / CURRENTS[0])),)}
 
-def solve_bias(node: Leaky, sizing: SizingInput) -> Nothing:
-    return Nothing()
+    def report_pins(self, pins: Nothing, learned: LearnedParameters) -> list[PinRow]:
+        return []
 
+    def compute_states(self, cell: LeakyCell, candidate: Array) -> States:
+        """States (n, time) when they are read: the rest of a frame goes on at its input."""
+        v = candidate / cell.set_points[2] + FLOOR
+        states, y = np.empty_like(v), np.full(len(v), FLOOR)
+        for t in range(v.shape[1]):
+            states[:, t] = flow(y, v[:, t], READ * self.rate)
+            y = flow(states[:, t], v[:, t], (1 - READ) * self.rate)
+        return states - FLOOR
 
-def build_circuit(builder: Builder, node: Leaky, pins: Nothing) -> None:
-    technology, stem, i_unit = builder.technology, net(node.name), builder.graph.i_unit
-    nominal = {"swing": (technology.pfet.slope_factor * technology.thermal_voltage,)}
-    (swing,) = builder.calibration.own.get("Leaky", nominal)["swing"]
-    capacitance = builder.tau / TAU_FRAMES / node.rate * i_unit / swing
-    devices = (*diode(technology, builder.units), Capacitor("c", "node", "vdd", capacitance))
-    builder.add_row(node.name, f"{stem}_p")
-    builder.add(Subcircuit(f"leaky_{stem}", ("node", "vdd"), devices), f"cell_{stem}", (f"{stem}_p", "vdd"), CELLS)
-    builder.cell_bias[node.name] = ()
-    builder.decisions[node.name] = Carried(f"{NETWORK}.cell_{stem}.diode", builder.graph.i_pedestal, i_unit)
-    builder.add_state_line(node)
+    def output_current(self, cell: LeakyCell, states: States) -> Array:
+        return cell.set_points[2] * states
+
+    def supply_current(self, cell: LeakyCell, signals: CellSignals) -> Array:
+        """The pedestal: what the row draws counts with the rows."""
+        return signals.output_current - self.output_current(cell, signals.states)
+
+    def mismatch_effects(self, pins: Nothing, circuit: CellDevices) -> Iterator[Effect]:
+        return iter(())
 
 
 def diode(technology: Technology, units: int) -> tuple[Mos, ...]:
     return transistor("diode", TransistorDesign("output", "p", technology.sizing.mirror_p, units), "node", "node")
-
-
-def measure_fit(technology: Technology, calibration: Calibration, simulator: str) -> Own:
-    """swing: n U_T of the diode around 0.5 nA in volt, by two operating points."""
-    voltages = []
-    for current in CURRENTS:
-        sources = Source("dd", "v", "vdd", GROUND, technology.supply), Source("in", "i", "node", GROUND, current)
-        circuit = Circuit("leaky bench", (), (*diode(technology, calibration.units), *sources))
-        bench = Bench(circuit, technology, Op(), (Voltage("node"),), tolerances=PRECISE)
-        voltages.append(float(run_bench(bench, "leaky", simulator).voltage("node")[-1]))
-    return {"swing": (float((voltages[0] - voltages[1]) / np.log(CURRENTS[1] / CURRENTS[0])),)}
-
-
-def report_pins(node: Leaky, pins: Nothing, learned: LearnedParameters) -> list[PinRow]:
-    return []
-
-
-LeakyCell = CellEquations[Leaky, Nothing, Nothing]
-
-
-def compute_states(cell: LeakyCell, candidate: Array) -> States:
-    """States (n, time) when they are read: the rest of a frame goes on at its input."""
-    v, rate = candidate / cell.set_points[2] + FLOOR, cell.node.rate
-    states, y = np.empty_like(v), np.full(len(v), FLOOR)
-    for t in range(v.shape[1]):
-        states[:, t] = flow(y, v[:, t], READ * rate)
-        y = flow(states[:, t], v[:, t], (1 - READ) * rate)
-    return states - FLOOR
-
-
-def output_current(cell: LeakyCell, states: States) -> Array:
-    return cell.set_points[2] * states
-
-
-def supply_current(cell: LeakyCell, signals: CellSignals) -> Array:
-    """The pedestal: what the row draws counts with the rows."""
-    return signals.output_current - output_current(cell, signals.states)
-
-
-def mismatch_effects(node: Leaky, pins: Nothing, devices: CellDevices) -> Iterator[Effect]:
-    return iter(())
-
-
-LEAKY = UnitKind[Leaky, Nothing, Nothing](
-    node_type=Leaky,
-    factors_type=Nothing,
-    layer_types=(LeakyLayer,),
-    accepts=lambda layer: isinstance(layer, LeakyLayer),
-    lower_layer=lower_layer,
-    solve_bias=solve_bias,
-    build_circuit=build_circuit,
-    report_pins=report_pins,
-    compute_states=compute_states,
-    output_current=output_current,
-    supply_current=supply_current,
-    mismatch_effects=mismatch_effects,
-    measure_fit=measure_fit,
-    has_time_constant=True,
-)

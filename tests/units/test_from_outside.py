@@ -34,7 +34,7 @@ def leaky(monkeypatch):
     """The toy's module, its unit in the table."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "toys"))
     module = importlib.import_module("leaky")
-    monkeypatch.setattr(table, "UNITS", (*table.UNITS, module.LEAKY))
+    monkeypatch.setattr(table, "UNITS", (*table.UNITS, module.Leaky))
     return module
 
 
@@ -125,7 +125,7 @@ def test_ngspice_agrees_with_its_equation(design, samples):
 @pytest.mark.ngspice
 def test_it_measures_what_it_needs(leaky, network, technology, calibration, tmp_path):
     """n U_T of the diode: within 5 % of the technology's slope factor; kept in a calibration's file, and built from."""
-    own = {"Leaky": leaky.LEAKY.measure_fit(technology, calibration, "ngspice")}
+    own = {"Leaky": leaky.Leaky.measure_fit(technology, calibration, "ngspice")}
     (swing,) = own["Leaky"]["swing"]
     assert swing == pytest.approx(technology.pfet.slope_factor * technology.thermal_voltage, rel=0.05)
     write_calibration(tmp_path / "own.json", replace(calibration, own=own))

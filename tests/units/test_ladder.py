@@ -41,15 +41,15 @@ def test_crossed_thresholds_hold(design):
         upward=nominal[1:], downward=nominal[1:],
     )  # fmt: skip
     cell = cell_of(design.graph, node, design.calibration, factors)
-    rise, fall = (float(one[0]) for one in switching(cell))
+    rise, fall = (float(one[0]) for one in switching(node, cell))
     assert rise < fall
     between, above = (rise + fall) / 2, 1.1 * fall
     states = unit_of(node).compute_states(cell, np.array([[between, above, between, 0.9 * rise]]))
     np.testing.assert_array_equal(states[0] - node.start, [0, 1, 1, 0])
 
 
-def switching(cell):
-    found = unit_of(cell.node).switching_thresholds(cell, ())
+def switching(node, cell):
+    found = unit_of(node).switching_thresholds(cell, ())
     return found.while_on[:1], found.while_on[1:]
 
 

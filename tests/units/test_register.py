@@ -25,7 +25,7 @@ from cosim.network.layers import SignedLayer, on_levels
 from cosim.network.reference import encode_inputs, run_reference, threshold_distances
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
 from cosim.tasks.testset import TestSet
-from cosim.units.register import KEEP, REGISTER, RegisterFactors
+from cosim.units.register import KEEP, RegisterFactors
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 LEVELS, FRAMES = 8, 24
@@ -216,12 +216,12 @@ def test_a_value_turns_a_level_at_its_turn_and_nowhere_else(design):
     for node in design.graph.memories:
         factors = RegisterFactors(turns=tuple(1 + 0.01 * k for k in range(LEVELS)))
         cell = cell_of(design.graph, node, design.calibration, factors)
-        found = REGISTER.switching_thresholds(cell, ())
+        found = node.switching_thresholds(cell, ())
         probes = np.array([turn * (1 + side) for turn in found.turns for side in (-1e-9, 1e-9)])[None]
         for candidate, sign in ((2 * found.while_off[0], 0), (0.5 * found.while_off[1], 1)):
             values = [np.zeros_like(probes), np.zeros_like(probes)]
             values[sign] = probes
-            states = REGISTER.compute_states(replace(cell, values=tuple(values)), np.full_like(probes, candidate))
+            states = node.compute_states(replace(cell, values=tuple(values)), np.full_like(probes, candidate))
             np.testing.assert_array_equal(states[0], np.repeat(np.arange(LEVELS + 1), 2)[1:-1])
 
 

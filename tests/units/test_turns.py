@@ -27,8 +27,8 @@ def memories(name):
     return [(node, design) for node in design.graph.of(ThresholdUnit)]
 
 
-def state_after(cell, candidates):
-    return int(unit_of(cell.node).compute_states(cell, np.array([candidates]))[0, -1])
+def state_after(node, cell, candidates):
+    return int(unit_of(node).compute_states(cell, np.array([candidates]))[0, -1])
 
 
 @pytest.mark.parametrize("name", ["digits_d4", "digits_native_d8", "parity_d2"])
@@ -38,11 +38,11 @@ def test_a_decision_turns_there_and_nowhere_else(name):
         cell = cell_of(design.graph, node, design.calibration, FACTORS[type(node).__name__])
         turns, zeros = unit_of(node).switching_thresholds(cell, ()), [0.0] * (node.most + 1)
         for before, few in ((zeros, turns.while_off), ([*zeros, 1e-6], turns.while_on)):
-            started = state_after(cell, before)
+            started = state_after(node, cell, before)
             assert started == len(before) - len(zeros)
             edges = sorted(float(one) for one in few)
             probes = [0.0, *(edge * (1 + side) for edge in edges for side in (-1e-9, 1e-9)), 1e-6]
-            found = [state_after(cell, [*before, probe]) for probe in probes]
+            found = [state_after(node, cell, [*before, probe]) for probe in probes]
             changed = [at for at, (one, other) in enumerate(pairwise(found)) if one != other]
             topmost = isinstance(node, Ladder) and started == node.most
             assert changed == [2 * k + 1 for k in range(len(edges) - topmost)]
@@ -63,7 +63,7 @@ def test_thresholds_that_move_follow_their_lines():
                 continue
             still = replace(cell, beta=(np.float64(one), np.float64(one)))
             for before, edge in (([], found.while_off[0][k]), ([1e-6], found.while_on[0][k])):
-                below, above = (state_after(still, [*before, edge * (1 + side)]) for side in (-1e-9, 1e-9))
+                below, above = (state_after(node, still, [*before, edge * (1 + side)]) for side in (-1e-9, 1e-9))
                 assert (below, above) == (0, 1)
 
 

@@ -100,8 +100,7 @@ def _effects(design: Design, roles: Roles) -> Iterator[Effect]:
             circuit = CellDevices(name, design.assembly.cell_bias[name], graph.currents[name], roles)
             unit = unit_of(node)
             yield from (
-                replace(one, factors=unit.factors_type)
-                for one in unit.mismatch_effects(node, graph.biases[name], circuit)
+                replace(one, factors=unit.factors_type) for one in unit.mismatch_effects(graph.biases[name], circuit)
             )
             yield from _pedestal(node, design, roles)
             yield from _betas(design, node)

@@ -131,12 +131,12 @@ def cell_of(
     *,
     ideal: bool = False,
     beta: tuple[Array, Array] = (np.zeros(()), np.zeros(())),
-) -> CellEquations[Any, Any, Any]:
+) -> CellEquations[Any, Any]:
     """Return a memory as its unit's behavioral equations read it; factors None for a memory that does not deviate."""
     asked = graph.currents[node.name]
     factors = unit_of(node).factors_type() if factors is None else factors
     currents = (asked.i_rise, asked.i_fall, asked.i_high)
-    return CellEquations(node, currents, graph.biases[node.name], factors, calibration, ideal, beta)
+    return CellEquations(currents, graph.biases[node.name], factors, calibration, ideal, beta)
 
 
 def threshold_lines(
@@ -149,9 +149,8 @@ def threshold_lines(
     betas = [trace.currents[source] for source, _ in graph.into(node.name, "beta")]
     if not betas:
         return ()
-    total, currents = sum(betas, np.zeros(betas[0].shape)), unit_of(node).line_currents
-    assert currents is not None, f"beta flows into {node.name}, which has no lines for it"
-    return currents(graph.biases[node.name], calibration.mirror, (total, total))
+    total = sum(betas, np.zeros(betas[0].shape))
+    return unit_of(node).line_currents(graph.biases[node.name], calibration.mirror, (total, total))
 
 
 def unreset_cells(graph: Sized, calibration: Calibration, deviations: Deviations) -> tuple[str, ...]:
@@ -267,14 +266,12 @@ class _Engine:
         assert half is not None, f"{source} has no symbol comparator"
         return line_p * self.deviations.symbols.get(source, 1.0) > half
 
-    def cell(
-        self, node: Memory, beta: tuple[Array, Array] = (np.zeros(()), np.zeros(()))
-    ) -> CellEquations[Any, Any, Any]:
+    def cell(self, node: Memory, beta: tuple[Array, Array] = (np.zeros(()), np.zeros(()))) -> CellEquations[Any, Any]:
         factors = self.deviations.cells.get(node.name)
         found = cell_of(self.graph, node, self.calibration, factors, ideal=self.ideal, beta=beta)
         return found if self.before is None else replace(found, initial_states=self.before[node.name])
 
-    def current(self, node: Memory, cell: CellEquations[Any, Any, Any], states: States) -> Array:
+    def current(self, node: Memory, cell: CellEquations[Any, Any], states: States) -> Array:
         pedestal = self.graph.i_pedestal * self.deviations.pedestals.get(node.name, 1.0)
         return np.asarray(unit_of(node).output_current(cell, states) + pedestal, dtype=np.float64)
 

@@ -211,10 +211,10 @@ def _mean(time: Array, values: Array, window: tuple[float, float]) -> Array:
 
 
 def _scaled_thresholds(
-    cell: CellEquations[Any, Any, Any], scale: float, lines: Sequence[Array] = ()
+    node: ThresholdUnit, cell: CellEquations[Any, Any], scale: float, lines: Sequence[Array] = ()
 ) -> SwitchingThresholds:
     """Return a cell's thresholds by the simulated currents of its lines, its bias currents `scale` times nominal."""
-    found = unit_of(cell.node).switching_thresholds(cell, [line / scale for line in lines])
+    found = unit_of(node).switching_thresholds(cell, [line / scale for line in lines])
     off, on = (tuple(one * scale for one in few) for few in (found.while_off, found.while_on))
     return SwitchingThresholds(off, on, turns=tuple(turn * scale for turn in found.turns))
 
@@ -241,9 +241,9 @@ def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
         cell = cell_of(graph, node, design.calibration, factors)
         if own:
             lines = tuple(roles[instance(pin), "bias"] for pin in assembly.cell_bias[node.name][:2])
-            thresholds = partial(_scaled_thresholds, cell, there.bias_scale)
+            thresholds = partial(_scaled_thresholds, node, cell, there.bias_scale)
         else:
-            lines, thresholds = (), partial(_fixed_thresholds, _scaled_thresholds(cell, there.bias_scale))
+            lines, thresholds = (), partial(_fixed_thresholds, _scaled_thresholds(node, cell, there.bias_scale))
         diode = roles[instance(f"cand_{net(node.name)}"), "candidate"]
         pulse = assembly.drives.get(node.name)
         if pulse is not None:

@@ -21,7 +21,7 @@ from cosim.results.intervals import IntervalEnds, interval, mean_interval
 from cosim.results.metrics import Estimate
 from cosim.tasks.target import Answers, Classes, Target, balanced_accuracy, is_unbalanced
 from cosim.tasks.testset import TestSet
-from cosim.units.shift import Shift
+from cosim.units.schmitt import Shift
 from cosim.verbs.compare.noise import NoiseSummary
 from cosim.verbs.compare.transitions import Transitions, find_transitions
 from cosim.verbs.compare.value_errors import ValueErrors, measure_errors

@@ -613,7 +613,7 @@ STEERING = "Product of bits: symbol comparator, and a steering AND"
 
 def schematics_of(graph: Lowered, circuit: Circuit) -> dict[str, bytes]:
     """Draw the schematics of a network's cells as its technology builds them: what each is -> its drawing as SVG."""
-    drawn = {name for node in graph.memories for name in unit_of(node).schematics(node)}
+    drawn = {name for node in graph.memories for name in unit_of(node).schematics}
     pedestal, sizes = any(True for _ in graph.of(Pedestal)), sizes_of(circuit)
     return {
         "Signal and weights: a current mirror, one transistor a weight": draw_mirror(sizes["mirror"]),
