@@ -21,9 +21,8 @@ from cosim.compiler.design import Design
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.evaluate import evaluate_held
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import read_inference
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
+from cosim.engines.simulation.read import read_inference, read_plan
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set

@@ -22,7 +22,7 @@ from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.chip import drawn_values, vary
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.process import run_bench
-from cosim.engines.simulation.single import run_bench as run_single
+from cosim.engines.simulation.inference import run_bench as run_single
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.network.gamma import GammaLayer
 from cosim.network.reference import run_reference

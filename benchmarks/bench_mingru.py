@@ -16,7 +16,7 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, MinGruLayer

@@ -15,7 +15,7 @@ from smoke import shrink
 from cosim.cells.reference import reference_bench
 from cosim.circuit.bench import Tran
 from cosim.circuit.elements import GROUND, Source
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import at
 from cosim.technology.types import Technology

@@ -13,7 +13,7 @@ from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, Run
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_plan
 from cosim.engines.simulation.simulated import sample_benches
 from cosim.engines.table import cell_simulators
 from cosim.exchange.checkpoint import load_network

@@ -12,8 +12,7 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, Inference
 from cosim.engines.ngspice.process import run_bench
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import read_inference
+from cosim.engines.simulation.read import read_inference, read_plan
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set

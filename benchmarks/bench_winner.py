@@ -10,7 +10,7 @@ import numpy as np
 from smoke import shrink
 
 from cosim.cells.benches import winner_bench
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 from cosim.technology.catalog import load_technology
 
 BIAS = 1e-9

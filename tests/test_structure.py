@@ -49,8 +49,8 @@ TQDM = {"cli/progress.py"}
 OPTUNA = {"verbs/explore/search.py"}
 NUMBA = {  # kernels take it from there
     "engines/batch/compiled.py",
-    "engines/batch/device/threads.py",
-    "engines/batch/device/transient.py",
+    "engines/batch/cuda.py",
+    "engines/batch/cuda_threads.py",
     "engines/batch/lanes.py",
 }
 

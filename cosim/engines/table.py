@@ -1,4 +1,4 @@
-"""The engines: an entry each, loaded when it is asked for. One more is a folder and an entry here."""
+"""The engines: an entry each, loaded when it is asked for. One more is a module or a folder, and an entry here."""
 
 import importlib.util
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def _ngspice() -> object:
 
 
 def _vacask() -> object:
-    from cosim.engines.vacask.simulator import Vacask
+    from cosim.engines.vacask import Vacask
 
     return Vacask()
 
@@ -79,7 +79,7 @@ def _batch() -> object:
 
 def _cuda() -> object:
     check_cuda()
-    from cosim.engines.batch.device.transient import run_transients_on_device
+    from cosim.engines.batch.cuda import run_transients_on_device
     from cosim.engines.batch.simulator import BatchSimulator
 
     return BatchSimulator("cuda", lanes=1024, runner=run_transients_on_device, installed=check_cuda)

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from cosim.base.errors import CosimError, InputError, SimulationError
 from cosim.cells.reference import reference_bench
 from cosim.compiler.design import Condition, Design
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 from cosim.engines.table import NGSPICE
 from cosim.technology.conditions import format_conditions, nominal
 from cosim.technology.types import Technology

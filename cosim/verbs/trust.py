@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from cosim.base.quantities import format_quantity
-from cosim.engines.simulation.audit import LEAST, Audit
-from cosim.engines.simulation.undecided import Undecided, UndecidedChips
+from cosim.engines.simulation.audit import LEAST, Audit, Undecided, UndecidedChips
 
 
 def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from cosim.cells.tree import TREE_COUNTS, tree_bench
 from cosim.cells.winner import winner
 from cosim.circuit.bench import PRECISE, Bench, Current, Dc, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Instance, Source
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 
 LEVELS = 16
 IDLE, BIAS = 0.1e-9, 2e-9

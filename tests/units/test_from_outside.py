@@ -13,7 +13,7 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_plan
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.engines.table import simulator_named
 from cosim.exchange.checkpoint import load_network, save_checkpoint

@@ -12,7 +12,7 @@ from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_plan
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.gamma import GammaLayer, line_step

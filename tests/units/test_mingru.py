@@ -19,9 +19,8 @@ from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.process import run_deck
-from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench, run_inference
+from cosim.engines.simulation.read import read_plan
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, MinGruLayer

@@ -13,8 +13,13 @@ from cosim.engines.batch.adjoint import AdjointGradient, AdjointWorkspace, Recor
 from cosim.engines.batch.assemble import AssembledCircuit
 from cosim.engines.batch.lanes import LANES, aligned_zeros
 from cosim.engines.batch.operating_point import BenchTile, clamped_rows, net_voltages, new_tile, operating_points
-from cosim.engines.batch.simulator import assemble_benches
-from cosim.engines.batch.transient_run import advance_benches, net_probes, probe_buffer, unsupported_reason
+from cosim.engines.batch.simulator import (
+    advance_benches,
+    assemble_benches,
+    net_probes,
+    probe_buffer,
+    unsupported_reason,
+)
 from cosim.engines.engine import Waveforms
 
 Array = NDArray[np.float64]
@@ -84,7 +89,7 @@ def record(benches: Sequence[Bench], timeout: float) -> RecordedTile:
     probes = (*net_probes(circuit), *benches[0].probes)
     saved, points = probe_buffer(circuit, probes), operating_points(circuit, benches, flat)
     tile = new_tile(circuit, benches[0], points)
-    results = advance_benches(tile, points, saved, deadline)
+    results = advance_benches(tile, benches, points, saved, deadline)
     for result, bench in zip(results, benches, strict=True):
         if reason := unsupported_reason(circuit, result, bench):
             raise reason

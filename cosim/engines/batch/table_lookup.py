@@ -3,7 +3,7 @@
 """Look up tables in one lane: the functions of a gate or drain line, or the columns of a four-terminal device.
 
 A vector of LANES numbers holds here the functions of a table side by side, not instances: a lane that moved is
-evaluated alone, and all its functions at once. `device/threads.py` reads the same tables one function after the other.
+evaluated alone, and all its functions at once. `cuda_threads` reads the same tables one function after the other.
 s is the circuit (`arrays.CircuitArrays`), v the values of its tile (`arrays.TileValues`).
 """
 

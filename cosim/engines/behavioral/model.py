@@ -21,7 +21,7 @@ M8, M7 and M3, M5, M4 in cosim.cells.schmitt), so the calibrated level i_high se
 
 A frame has a span from each moment at which something decides to the next: a stage at its close, its ladders and
 toggles in their pulse. In each span the circuit stands still, with the states as they are by then (`evaluate_held`).
-Static: the lag of currents behind their edges is left to ngspice (cosim.engines.simulation.plans).
+Static: the lag of currents behind their edges is left to ngspice (cosim.engines.simulation.read).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

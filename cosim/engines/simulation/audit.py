@@ -5,20 +5,26 @@ a tie: either state is right. Where a tie turned out otherwise, what follows in 
 consequence and is not compared, because states feed back. A decision that was still under way when it was read, its net
 nearer than HOVERING to the threshold, is a tie, too: a stage behind it has seen a current in between, which turns a
 state there while the latch itself ends the same. Of all other states nearly all must be equal.
+
+Decisions that an error of the engine could turn are counted, too (`Undecided`). An ampere at the threshold: a few
+samples run again with steps that may err a tenth as much. What the margins change by, in 99 of 100 decisions at most,
+is the steps' error; what the tables may err, TIE of the unit current, comes on top. A volt at the latch: a net that is
+still so near to the threshold when it is read has not latched.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.circuit.bench import Bench
 from cosim.compiler.design import Condition, Design
 from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run
 from cosim.engines.simulation.inference import run_inferences
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.simulated import sample_benches
+from cosim.engines.simulation.read import ReadPlan
+from cosim.engines.simulation.simulated import measured_samples, planned_samples
 from cosim.engines.table import NGSPICE
 from cosim.network.ir.states import differ, tolerances
 from cosim.tasks.testset import TestSet
@@ -26,6 +32,10 @@ from cosim.tasks.testset import TestSet
 TIE = 2e-3  # of the unit current: 0.1 mV at a gate changes a subthreshold current by so much
 HOVERING = 0.1  # of V_DD
 LEAST = 0.999  # of the states outside ties that must be equal
+REPEATED = 8  # samples that run again
+TIGHTER = 0.1  # of the tolerance, in those
+SHARE = 0.99  # of the decisions, whose margins change by less
+LATCHED = 0.05  # of V_DD
 Array = NDArray[np.float64]
 _COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
 
@@ -101,11 +111,9 @@ def audit_samples(ran: AuditableRun, count: int, progress: Progress) -> Audit:
 def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progress) -> Audit:
     """Run an engine's samples at these places in ngspice, too, and count the states that differ."""
     design, run, chosen = ran.design, ran.run, ran.test_set.select(places)
-    there = run.standing(design)
-    benches = list(sample_benches(design, chosen, run))
-    plans = [read_plan(design, int(length), run.timing, there) for length in chosen.lengths]
-    others = run_inferences(benches, plans, reference_run(run), progress)
-    return judge(design, [ran.outcomes[int(place)] for place in places], others, there)
+    benches, plans = planned_samples(design, chosen, run)
+    others = run_inferences(list(benches), list(plans), reference_run(run), progress)
+    return judge(design, [ran.outcomes[int(place)] for place in places], others, run.standing(design))
 
 
 def audit_conditions(runs: Sequence[AuditableRun], count: int, progress: Progress) -> Audit:
@@ -190,3 +198,100 @@ def judge(
     known = known[np.isfinite(known)]
     reason = next((f"{one.kind.value}: {one.detail}" for one in others if isinstance(one, Failure)), "")
     return _concluded(counts, limit, float(known.max()) if known.size else None, reason)
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """Simulated decisions that an engine's error could turn.
+
+    repeated: samples that ran with tighter steps, too; error: what that changed SHARE of the margins by, ampere. limit:
+    error and what the tables may err, ampere. decisions: those with a margin; near: of them under the limit. latches:
+    decisions whose nets were read; floating: of them within `volt` of the threshold. samples: with either.
+    """
+
+    repeated: int
+    error: float
+    limit: float
+    decisions: int
+    near: int
+    latches: int
+    floating: int
+    volt: float
+    samples: int
+
+
+@dataclass(frozen=True)
+class UndecidedChips:
+    """Simulated decisions on drawn chips that an engine's error could turn.
+
+    inferences: samples on chips whose margins were measured; near: those with a decision under `limit`; repeated,
+    error, limit: as in `Undecided`.
+    """
+
+    inferences: int
+    near: int
+    repeated: int
+    error: float
+    limit: float
+
+
+def find_undecided(ran: AuditableRun, progress: Progress) -> Undecided:
+    """Run some samples of an engine's run again, with smaller steps, and count the decisions that its error could turn.
+
+    The run has measured margins. Half of the samples that it repeats are the least certain.
+    """
+    design, run, outcomes, certainty = ran.design, ran.run, ran.outcomes, ran.certainty
+    places = choose(certainty, REPEATED, seed=1)
+    benches, plans = tighter_benches(design, ran.test_set.select(places), run)
+    again = run_inferences(benches, plans, replace(run, jobs=max(run.jobs, 1)), progress)
+    error = steps_error(zip((outcomes[int(place)] for place in places), again, strict=True))
+    there = run.standing(design)
+    limit, volt = tie_limit(design, there) + error, LATCHED * there.technology.supply
+    own = [found for found in outcomes if isinstance(found, Inference) and not found.elsewhere]
+    near = [found.margins < limit for found in own]
+    floating = [found.latches < volt for found in own]
+    return Undecided(
+        repeated=len(places),
+        error=error,
+        limit=limit,
+        decisions=sum(int(np.isfinite(found.margins).sum()) for found in own),
+        near=sum(int(one.sum()) for one in near),
+        latches=sum(int(np.isfinite(found.latches).sum()) for found in own),
+        floating=sum(int(one.sum()) for one in floating),
+        volt=volt,
+        samples=sum(bool(one.any() or other.any()) for one, other in zip(near, floating, strict=True)),
+    )
+
+
+def tighter_benches(design: Design, few: TestSet, run: Run) -> tuple[list[Bench], list[ReadPlan]]:
+    """Return the testbenches of samples, to run in a simulator with steps that may err less, and plans to read them.
+
+    Margins are included.
+    """
+    benches, plans = measured_samples(design, few, run)
+    return [
+        replace(bench, tolerances=replace(bench.tolerances, reltol=TIGHTER * bench.tolerances.reltol))
+        for bench in benches
+    ], list(plans)
+
+
+def steps_error(pairs: Iterable[tuple[Outcome, Outcome]]) -> float:
+    """Return the error of an engine's steps, ampere: the change of margins between two simulations of one set of
+    benches.
+
+    The share SHARE of all changes stays within it.
+    """
+    changes = np.concatenate([np.empty(0), *(_apart(one, other) for one, other in pairs)])
+    return float(np.quantile(changes, SHARE)) if changes.size else 0.0
+
+
+def _apart(one: Outcome, other: Outcome) -> Array:
+    """Return how much margins of two simulator runs of a sample differ, ampere, in frames before which all states are
+    equal."""
+    if not (isinstance(one, Inference) and isinstance(other, Inference)):
+        return np.empty(0)
+    differs = (one.states != other.states).any(axis=1)
+    frames = int(np.argmax(differs)) + 1 if differs.any() else len(differs)
+    mine, theirs = one.margins[:frames], other.margins[:frames]
+    both = np.isfinite(mine) & np.isfinite(theirs)
+    return np.abs(mine[both] - theirs[both])

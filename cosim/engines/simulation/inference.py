@@ -1,7 +1,8 @@
-"""Many inferences: benches in, sampled states and currents out, in worker processes, resumable.
+"""Benches in a simulator: one from this process, or many inferences in worker processes, resumable.
 
-Results depend on the benches alone: not on the number of workers, not on the order in which they finish. Each result is
-kept under the hash of its deck, so an interrupted run continues where it stopped.
+Benches go in; waveforms, or sampled states and currents, come out. What a simulator has no model for runs in another
+one. Results depend on the benches alone: not on the number of workers, not on the order in which they finish. Each
+result is kept under the hash of its deck, so an interrupted run continues where it stopped.
 
 A simulator with several lanes runs a tile of so many benches at once. What it gives for one depends on that bench
 alone, so tiles are made of whatever has no result yet.
@@ -17,12 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.errors import MissingToolError, SimulationError
 from cosim.base.store import INFERENCES, keep_result, kept_result
 from cosim.base.write import make_folder
 from cosim.cells.assembly import Carried
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import (
     DEFAULT_TIMEOUT,
+    Batched,
     Failure,
     FailureKind,
     Inference,
@@ -33,13 +36,67 @@ from cosim.engines.engine import (
     Waveforms,
 )
 from cosim.engines.simulation.read import ReadPlan, find_stop, read_inference
-from cosim.engines.simulation.single import beyond_it, fallback_of, run_alone, run_benches
 from cosim.engines.simulation.workers import Lost, WorkerPool, run_tasks
-from cosim.engines.table import simulator_named
+from cosim.engines.table import NGSPICE, simulator_named
 
 Array = NDArray[np.float64]
 TILE_STEPS = 320_000  # of the longest kind, of all benches of a tile: 6,400 frames, 0.2 MB each of a large network
 _WORDS = 200  # bytes kept of what ran elsewhere, and why
+
+
+def run_benches(
+    simulator: Simulator, benches: Sequence[Bench], timeout: float
+) -> list[tuple[Waveforms | Failure, str]]:
+    """Simulate at most `lanes` benches for at most `timeout` seconds each.
+
+    What a Batched simulator has no model for runs in its fallback, unless that is not installed: the text beside each
+    result says which simulator ran in place of the one that was asked, and why; it is empty for none.
+    """
+    found = run_alone(simulator, benches, timeout)
+    beyond = {k: why for k, one in enumerate(found) if (why := beyond_it(one))}
+    other = fallback_of(simulator) if beyond else None
+    if other is None:
+        return [(one, "") for one in found]
+    return [
+        (other.run(bench, timeout), f"{other.name}: {beyond[k]}") if k in beyond else (one, "")
+        for k, (bench, one) in enumerate(zip(benches, found, strict=True))
+    ]
+
+
+def run_alone(simulator: Simulator, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
+    """Simulate benches for at most `timeout` seconds each, without another simulator's help."""
+    if isinstance(simulator, Batched):
+        return simulator.run_all(benches, timeout * len(benches))
+    return [simulator.run(bench, timeout) for bench in benches]
+
+
+def beyond_it(found: object) -> str:
+    """Return what a simulator has no model for, if that is why a bench has no waveforms; else an empty text."""
+    return found.detail if isinstance(found, Failure) and found.kind is FailureKind.UNSUPPORTED else ""
+
+
+def fallback_of(simulator: Simulator) -> Simulator | None:
+    """Return the simulator for benches that this one has no model for; None where there is none, or it is not
+    installed."""
+    if not isinstance(simulator, Batched):
+        return None
+    try:
+        other = simulator_named(simulator.fallback)
+        other.check()
+    except MissingToolError:
+        return None
+    return other
+
+
+def run_bench(bench: Bench, what: str, simulator: str = NGSPICE) -> Waveforms:
+    """Simulate a bench and return its waveforms.
+
+    Raises SimulationError that begins with `what`, MissingToolError without the simulator.
+    """
+    ((found, _),) = run_benches(simulator_named(simulator), [bench], DEFAULT_TIMEOUT)
+    if isinstance(found, Failure):
+        raise SimulationError(f"{what}: {found.kind.value}: {found.detail}")
+    return found
 
 
 def run_inference(

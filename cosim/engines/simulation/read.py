@@ -1,4 +1,4 @@
-"""Reading of a run's waveforms: states, readout, power, and how certain decisions were.
+"""Reading of a run's waveforms by a plan: states, readout, power, and how certain decisions were.
 
 Certainty of decisions: a memory's candidate, when its stage closes, against the threshold that counts then.
 
@@ -18,19 +18,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.assembly import Carried, Shown
+from cosim.cells.assembly import Assembly, Carried, Shown
+from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, DrainCurrent
-from cosim.compiler.design import Design
+from cosim.circuit.waveforms import DECIDE, Timing
+from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.evaluate import cell_of
 from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Inference, Run, Waveforms
+from cosim.engines.simulation.testbench import run_time, supply_source
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States
 from cosim.units.builder import instance, net
 from cosim.units.kind import CellEquations, SwitchingThresholds
-from cosim.units.sizing import PULSE_END
+from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.units.table import unit_of
 
+SETTLED = 0.01  # of a frame: how long before an edge the circuit is taken to stand still
 Array = NDArray[np.float64]
 
 
@@ -91,6 +95,94 @@ class ReadPlan:
     pulsed: float = 0.0
     lines: tuple[str, ...] = ()
     decided: float = 0.0
+
+
+def meters_of(assembly: Assembly) -> dict[str, Meter]:
+    """Return a simulated run's meters, by name: each block, `vground`, every output, clock and pulse, and `resetb`.
+
+    The virtual ground's source delivers the current that flows back through it: minus what is drawn through it. Outputs
+    as `pushed_by` has them.
+    """
+    return {
+        **{block: Meter(supply_source(block)) for block in assembly.blocks},
+        "vground": Meter("ground"),
+        **pushed_by(assembly),
+        **{pin: Meter(pin, one_way=True) for pin in (*assembly.driven, assembly.reset)},
+    }
+
+
+def pushed_by(assembly: Assembly) -> dict[str, Meter]:
+    """Return output pin -> meter that reads from a simulation the current that it pushes into the virtual ground.
+
+    The testbench's virtual ground hands that current back to V_DD; a real stage sinks it to ground. There is none where
+    the chip's own decision sinks it.
+    """
+    if assembly.around.lines:
+        return {}
+    return {pin: Meter(pin, one_way=True) for pin in assembly.outputs}
+
+
+def frame_windows(timing: Timing, frames: int) -> Array:
+    """Return begin and end of each simulated frame, (frames, 2), second."""
+    frame = np.arange(frames, dtype=np.float64)[:, None]
+    return np.asarray(timing.start + timing.t_step * (frame + np.array([0.0, 1.0])), dtype=np.float64)
+
+
+def settled_windows(timing: Timing, assembly: Assembly, frames: int) -> tuple[Array, Array]:
+    """Return the windows in which a simulated circuit is still, (windows, 2) in second, and their frame weights.
+
+    The weights, (frames, windows), have rows that sum to 1: power in the windows times this is the static power of each
+    frame. The circuit changes at the frame's edge, when a stage closes, and when a pulse begins or ends; between two
+    such edges, counted from their middles, it is as in the SETTLED of a frame before the next one. The last of a
+    frame are taken before its clock goes high again.
+    """
+    closes = timing.closes(len(assembly.clocks))
+    pulses = (closes[stage] + edge for stage in assembly.pulses for edge in (PULSE_BEGIN, PULSE_END))
+    inner = sorted({*closes, *pulses})
+    looks = np.array([*inner, closes[-1] + DECIDE])  # where each span of a frame ends, and is looked at
+    begins = np.array([timing.edge / 2, *(at + timing.clock_edge / 2 for at in inner)])
+    spans = len(looks)
+    ends = np.concatenate([[0.0], (np.arange(frames)[:, None] + looks).ravel()])
+    windows = timing.start + timing.t_step * np.stack([ends - SETTLED, ends], axis=1)
+    weights = np.zeros((frames, 1 + frames * spans))
+    for k in range(frames):
+        weights[k, k * spans : (k + 1) * spans + 1] = np.diff([0.0, *begins, 1.0])
+    return windows, weights
+
+
+def read_plan(design: Design, frames: int, timing: Timing = Timing(), condition: Condition | None = None) -> ReadPlan:
+    """Return the plan of what to sample in a simulated inference of so many frames.
+
+    condition: that of the bench, a chip's supply in it; None: nominal.
+    """
+    assembly, supply = design.assembly, (condition or design.nominal).technology.supply
+    return ReadPlan(
+        decisions=tuple(assembly.decisions.values()),
+        outputs=assembly.outputs,
+        supplies=((Meter("dd"), supply), *((pushed, supply) for pushed in pushed_by(assembly).values())),
+        threshold=STATE_LEVEL * supply,
+        times=timing.sample_times(frames),
+        window=(timing.start, timing.start + frames * timing.t_step),
+        lines=assembly.around.lines,
+        decided=run_time(assembly, frames, timing),
+    )
+
+
+def metered_plan(
+    design: Design, frames: int, timing: Timing = Timing(), condition: Condition | None = None
+) -> ReadPlan:
+    """Return the plan of a simulated, metered inference: `meters_of` in every frame, then in every settled window.
+
+    condition: as for `read_plan`.
+    """
+    plan, assembly = read_plan(design, frames, timing, condition), design.assembly
+    ((_, supply), *pushed), (settled, _) = plan.supplies, settled_windows(timing, assembly, frames)
+    return replace(
+        plan,
+        supplies=(*((Meter(supply_source(block)), supply) for block in assembly.blocks), *pushed),
+        meters=tuple(meters_of(assembly).values()),
+        metered=np.concatenate([frame_windows(timing, frames), settled]),
+    )
 
 
 def find_stop(waves: Waveforms, plan: ReadPlan) -> str:

@@ -20,11 +20,16 @@ from cosim.engines.engine import (
     Simulator,
     Starting,
 )
-from cosim.engines.simulation.inference import infer_tile, run_inferences, split_tiles
-from cosim.engines.simulation.plans import meter, metered_plan, read_plan
-from cosim.engines.simulation.read import decision_margins, with_candidates, with_margins
-from cosim.engines.simulation.single import run_benches
-from cosim.engines.simulation.testbench import inference_bench, inference_benches, saved_probes
+from cosim.engines.simulation.inference import infer_tile, run_benches, run_inferences, split_tiles
+from cosim.engines.simulation.read import (
+    ReadPlan,
+    decision_margins,
+    metered_plan,
+    read_plan,
+    with_candidates,
+    with_margins,
+)
+from cosim.engines.simulation.testbench import inference_bench, inference_benches, meter, saved_probes
 from cosim.engines.table import engine_entry
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
@@ -45,12 +50,9 @@ class SimulatorEngine:
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Outcome]:
         """Yield the simulator's outcomes in the order of the samples: from processes or, without any, as asked for."""
-        benches, there = sample_benches(design, test_set, run), run.standing(design)
-        plans = (read_plan(design, int(length), run.timing, there) for length in test_set.lengths)
-        if isinstance(self.simulator, Batched):
-            margins = decision_margins(design, run)
-            benches = (with_candidates(bench, margins) for bench in benches)
-            plans = (with_margins(plan, margins, run) for plan in plans)
+        benches, plans = (measured_samples if isinstance(self.simulator, Batched) else planned_samples)(
+            design, test_set, run
+        )
         if run.jobs:
             yield from run_inferences(list(benches), list(plans), run, progress)
             return
@@ -112,6 +114,22 @@ def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Benc
     return (
         replace(bench, noise=TransientNoise(step, noise.key(int(index)), slopes=slopes))
         for bench, index in zip(benches, test_set.indices, strict=True)
+    )
+
+
+def planned_samples(design: Design, test_set: TestSet, run: Run) -> tuple[Iterator[Bench], Iterator[ReadPlan]]:
+    """Return each sample's bench to simulate, as `sample_benches` does, and the plan of what to read from it."""
+    there = run.standing(design)
+    plans = (read_plan(design, int(length), run.timing, there) for length in test_set.lengths)
+    return sample_benches(design, test_set, run), plans
+
+
+def measured_samples(design: Design, test_set: TestSet, run: Run) -> tuple[Iterator[Bench], Iterator[ReadPlan]]:
+    """Return each sample's bench to simulate and the plan to read it, both with the margins of decisions."""
+    margins, (benches, plans) = decision_margins(design, run), planned_samples(design, test_set, run)
+    return (
+        (with_candidates(bench, margins) for bench in benches),
+        (with_margins(plan, margins, run) for plan in plans),
     )
 
 

@@ -2,6 +2,15 @@
 
 Frames as in cosim.circuit.waveforms. Where a stage has ladders or toggles, its pulse lies within its decision: from
 PULSE_BEGIN to PULSE_END after the close.
+
+In a metered testbench every block of the network has a supply source of its own, so that ngspice measures its current:
+
+    vdd --+-- diodes, copies, cells, bias sources         vdd_inputs --- diodes of the inputs
+          +-- vground source               becomes        vdd_rails ---- copies, ...
+                                                          vdd_readout -- weights of the readout, vground source
+
+Every terminal on `vdd`, bulks and gates included, moves to the net of its device's block. All of these nets are at
+the same voltage, so currents stay what they were and their sum is what `vdd` delivered.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +22,7 @@ from numpy.typing import NDArray
 from cosim.cells.assembly import Assembly, Carried, Shown
 from cosim.cells.clock import CK, RESET_STEPS, RUN, TAKE
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Voltage
-from cosim.circuit.elements import GROUND, Element, Source
+from cosim.circuit.elements import GROUND, Capacitor, Element, Instance, Mos, Source, block_of
 from cosim.circuit.waveforms import (
     DECIDED,
     Timing,
@@ -37,6 +46,7 @@ from cosim.units.builder import PEDESTAL_STRENGTH
 from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.variation.draws import Chip
 
+SUPPLY = "vdd"
 LONGEST_HIGH = 0.8  # of a tick, that ck is high
 
 
@@ -218,3 +228,45 @@ def pulse_waveforms(supply: float, close: float, frames: int, timing: Timing) ->
     """
     pulses = timing.moments(frames, close + PULSE_BEGIN, close + PULSE_END)
     return square(supply, 1.0, [0.4 * timing.start, *pulses], timing)
+
+
+def block_supply(block: str) -> str:
+    """Return the supply net of a block in a metered testbench that an engine simulates."""
+    return f"{SUPPLY}_{block}"
+
+
+def supply_source(block: str) -> str:
+    """Return the name of the source of a block's supply in a metered testbench that an engine simulates."""
+    return block_supply(block).removeprefix("v")
+
+
+def meter(bench: Bench, assembly: Assembly) -> Bench:
+    """Return a testbench in which a simulator meters power: flat, one supply source for each block of the assembly.
+
+    The bench saves the currents of these sources and of the reset as well.
+    """
+
+    def on_block(element: Element) -> Element:
+        match element:
+            case Source(name="dd"):
+                return element
+            case Source(name="ground"):
+                return _moved(element, block_supply("readout"))
+            case Source():
+                return _moved(element, block_supply(assembly.around.pins.get(element.name, "bias")))
+            case Mos() | Capacitor():
+                return _moved(element, block_supply(block_of(element.part)))
+            case Instance():
+                raise AssertionError("a flat circuit has no instances")
+
+    flat, supply = bench.circuit.flat(), bench.technology.supply
+    sources = tuple(Source(supply_source(block), "v", block_supply(block), GROUND, supply) for block in assembly.blocks)
+    circuit = replace(flat, elements=(*map(on_block, flat.elements), *sources))
+    metered = (Current(assembly.reset), *(Current(source.name) for source in sources))
+    return replace(bench, circuit=circuit, probes=(*bench.probes, *metered))
+
+
+def _moved(element: Mos | Capacitor | Source, net: str) -> Element:
+    """Return an element of a testbench to simulate, every terminal on the supply moved to a block's `net`."""
+    ends = ("drain", "gate", "source", "bulk") if isinstance(element, Mos) else ("a", "b")
+    return replace(element, **{end: net for end in ends if getattr(element, end) == SUPPLY})

@@ -12,7 +12,7 @@ from cosim.circuit.bench import Bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.elements import Mos
 from cosim.engines.engine import Waveforms
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 from cosim.engines.table import NGSPICE, simulator_named
 from cosim.technology.chip import CHIP_FILE, FORMAT, ChipFit
 from cosim.technology.devices import device_cards

@@ -27,7 +27,7 @@ from cosim.circuit.bench import Bench
 from cosim.circuit.elements import Circuit
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
 from cosim.engines.engine import Waveforms
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 from cosim.engines.table import NGSPICE
 from cosim.technology.calibration import Calibration, MirrorFit, Own, SchmittFit
 from cosim.technology.types import Technology

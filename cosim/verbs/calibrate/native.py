@@ -25,7 +25,7 @@ from cosim.cells.tau_cell import gate_charge
 from cosim.cells.window import COMPARED
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
 from cosim.engines.engine import Waveforms
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 from cosim.engines.table import NGSPICE
 from cosim.technology.calibration import ComparatorFit, DpiFit, Own
 from cosim.technology.types import Technology

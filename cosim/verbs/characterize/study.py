@@ -26,7 +26,7 @@ from cosim.cells.benches import (
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import Waveforms
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
 from cosim.engines.table import NGSPICE
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import at, nominal

@@ -12,8 +12,7 @@ from cosim.compiler.design import Design, block_areas
 from cosim.engines.behavioral.evaluate import BehavioralTrace
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, Inference, Outcome, Run, count_elsewhere, decided_by
-from cosim.engines.simulation.audit import Audit
-from cosim.engines.simulation.undecided import Undecided
+from cosim.engines.simulation.audit import Audit, Undecided
 from cosim.network.ir.states import States, differ, software_states, tolerances
 from cosim.network.late import padded
 from cosim.network.reference import Trace, pool_readout, run_reference, threshold_distances

@@ -11,9 +11,8 @@ from cosim.base.store import write_results, write_texts
 from cosim.circuit.elements import Capacitor
 from cosim.compiler.design import Design
 from cosim.engines.engine import Description, Progress, Run, part_of
-from cosim.engines.simulation.audit import AuditableRun, audit_samples
+from cosim.engines.simulation.audit import AuditableRun, audit_samples, find_undecided
 from cosim.engines.simulation.simulated import engine_named, simulate_samples
-from cosim.engines.simulation.undecided import find_undecided
 from cosim.engines.table import BATCH, engine_entry
 from cosim.results.figures import Figure, picture_of, save_figure
 from cosim.results.html import Picture

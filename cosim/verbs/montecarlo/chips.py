@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cosim.base.errors import InputError
-from cosim.engines.simulation.audit import Audit
-from cosim.engines.simulation.undecided import UndecidedChips
+from cosim.engines.simulation.audit import Audit, UndecidedChips
 from cosim.engines.table import BEHAVIORAL
 from cosim.results.intervals import Interval, IntervalEnds
 from cosim.results.metrics import CHIP_METRICS, RMSE

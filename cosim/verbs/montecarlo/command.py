@@ -36,8 +36,7 @@ from cosim.verbs.common import (
 
 if TYPE_CHECKING:
     from cosim.compiler.design import Design
-    from cosim.engines.simulation.audit import Audit
-    from cosim.engines.simulation.undecided import UndecidedChips
+    from cosim.engines.simulation.audit import Audit, UndecidedChips
     from cosim.variation.draws import Gradient, Kind, Sampling
     from cosim.verbs.montecarlo.chips import ChipSummary, Contribution
     from cosim.verbs.montecarlo.run import Execute

@@ -18,12 +18,20 @@ from cosim.base.version import __version__
 from cosim.cells.blocks import outside_of
 from cosim.circuit.bench import Bench, Tolerances
 from cosim.engines.engine import FailureKind, Inference, Outcome, Progress, Run
-from cosim.engines.simulation.audit import Audit, choose, judge, reference_run, tie_limit
+from cosim.engines.simulation.audit import (
+    REPEATED,
+    Audit,
+    UndecidedChips,
+    choose,
+    judge,
+    reference_run,
+    steps_error,
+    tie_limit,
+    tighter_benches,
+)
 from cosim.engines.simulation.inference import run_inferences
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import ReadPlan
+from cosim.engines.simulation.read import ReadPlan, read_plan
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named, sample_benches
-from cosim.engines.simulation.undecided import REPEATED, UndecidedChips, steps_error, tighter_benches
 from cosim.engines.table import BEHAVIORAL, NGSPICE
 from cosim.results.intervals import CONFIDENCE
 from cosim.results.metrics import CHIP_METRICS, RMSE

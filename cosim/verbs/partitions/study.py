@@ -17,9 +17,8 @@ from cosim.cells.blocks import OUTSIDE
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run
-from cosim.engines.simulation.audit import Audit, AuditableRun, audit_samples
+from cosim.engines.simulation.audit import Audit, AuditableRun, Undecided, audit_samples, find_undecided
 from cosim.engines.simulation.simulated import simulate_samples
-from cosim.engines.simulation.undecided import Undecided, find_undecided
 from cosim.engines.table import engine_entry
 from cosim.network.ir.states import States as CircuitStates
 from cosim.network.layers import Array

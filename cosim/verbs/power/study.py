@@ -27,7 +27,7 @@ from cosim.cells.blocks import outside_of
 from cosim.compiler.design import Design, block_areas
 from cosim.engines.behavioral.model import behavioral_power, run_samples
 from cosim.engines.engine import Inference, Outcome, Progress, Run, count_elsewhere
-from cosim.engines.simulation.plans import meters_of, pushed_by, settled_windows
+from cosim.engines.simulation.read import meters_of, pushed_by, settled_windows
 from cosim.engines.simulation.simulated import engine_named, meter_samples
 from cosim.engines.table import BEHAVIORAL
 from cosim.results.figures import COLORS, DOUBLE, FONT, GREY, Axes, Figure, picture_of, plain, save_figure, styled

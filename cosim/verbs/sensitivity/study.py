@@ -30,8 +30,14 @@ from cosim.circuit.elements import Role, block_of
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.effects import effects_of
 from cosim.engines.engine import Inference, Run, Waveforms
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import ReadPlan, decision_margins, read_inference, with_candidates, with_margins
+from cosim.engines.simulation.read import (
+    ReadPlan,
+    decision_margins,
+    read_inference,
+    read_plan,
+    with_candidates,
+    with_margins,
+)
 from cosim.engines.simulation.testbench import inference_benches
 from cosim.engines.table import BATCH, simulator_named
 from cosim.network.reference import pool_readout
@@ -165,7 +171,7 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Sensitivity
     """Compute the figures of `cosim sensitivity` for at most as many samples as there are lanes."""
     from cosim.engines.batch.circuit import Unsupported
     from cosim.engines.batch.sensitivity import gradients, record  # numba, which need not be there
-    from cosim.engines.batch.transient_run import SimulationTimeout
+    from cosim.engines.batch.simulator import SimulationTimeout
 
     margins = decision_margins(design, run)
     benches = inference_benches(design, samples, run.timing, run.condition, run.chip)

@@ -10,8 +10,8 @@ from cosim.base.quantities import format_quantity
 from cosim.circuit.bench import Bench, Voltage
 from cosim.circuit.elements import GROUND, Mos
 from cosim.engines.engine import Failure, Run, Waveforms
+from cosim.engines.simulation.inference import run_benches
 from cosim.engines.simulation.simulated import sample_benches
-from cosim.engines.simulation.single import run_benches
 from cosim.engines.table import simulator_named
 from cosim.technology.conditions import format_conditions
 from cosim.variation.noise import NoiseSimulation

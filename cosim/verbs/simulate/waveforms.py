@@ -22,9 +22,8 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Run, Waveforms
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import drawn_power
-from cosim.engines.simulation.single import run_bench
+from cosim.engines.simulation.inference import run_bench
+from cosim.engines.simulation.read import drawn_power, read_plan
 from cosim.engines.simulation.testbench import encode_sample, inference_bench
 from cosim.engines.table import NGSPICE, engine_entry
 from cosim.network.ir.nodes import InputCurrent, Memory, Output, Rectifier

@@ -68,8 +68,7 @@ def test_an_access_beyond_an_array_is_found(tmp_path):
 def test_a_planted_violation_is_found_in_the_engine(technology):
     """A net whose row is not there: the evaluation would read, and the residual write, behind their arrays."""
     from cosim.engines.batch.compiled import CHECKED
-    from cosim.engines.batch.simulator import assemble_benches
-    from cosim.engines.batch.transient_run import run_transients, solve_benches
+    from cosim.engines.batch.simulator import assemble_benches, run_transients, solve_benches
 
     elements = Source("i", "i", "0", "a", 1e-12), Capacitor("c", "a", "0", 1e-12), Source("v", "v", "b", "0", 1.0)
     bench = Bench(Circuit("planted", (), elements), technology, Tran(1e-3, 1e-2), (Voltage("b"),))

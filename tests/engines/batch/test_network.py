@@ -8,8 +8,7 @@ import pytest
 import cosim
 from cosim.base.resources import trained_network_path
 from cosim.engines.engine import Run
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import decision_margins, read_inference, with_candidates, with_margins
+from cosim.engines.simulation.read import decision_margins, read_inference, read_plan, with_candidates, with_margins
 from cosim.engines.simulation.simulated import engine_named, sample_benches
 from cosim.units.toggle import Toggle
 from cosim.variation.draws import VariationPlan

@@ -15,8 +15,7 @@ from cosim.engines.batch.newton import decompose, substitute_transposed
 from cosim.engines.batch.sensitivity import record
 from cosim.engines.engine import Run
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import decision_margins, with_candidates
+from cosim.engines.simulation.read import decision_margins, read_plan, with_candidates
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices

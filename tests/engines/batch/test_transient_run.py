@@ -9,7 +9,7 @@ from cosim.cells.benches import DpiDrive, dpi_bench, schmitt_circuit, supply_of
 from cosim.circuit.bench import Bench, Current, Dc, DrainCurrent, Tran, Voltage
 from cosim.circuit.elements import Capacitor, Circuit, Mos, Source
 from cosim.engines.batch.arrays import ProbeBuffer
-from cosim.engines.batch.transient_run import copy_rows
+from cosim.engines.batch.simulator import copy_rows
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice.simulator import Ngspice
 

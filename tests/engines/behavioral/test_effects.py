@@ -14,7 +14,7 @@ from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.chip import chip_circuit
 from cosim.engines.engine import Inference
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_plan
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT
 from cosim.technology.conditions import at

@@ -14,8 +14,7 @@ from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.effects import Deviations
 from cosim.engines.behavioral.evaluate import evaluate
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.engines.simulation.plans import meter
-from cosim.engines.simulation.testbench import inference_bench
+from cosim.engines.simulation.testbench import inference_bench, meter
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding
 from cosim.units.schmitt import Schmitt, SchmittFactors
@@ -192,7 +191,7 @@ def test_raw_inputs_are_encoded_once_wherever_they_go_in(make_network, technolog
         evaluate(design.graph, calibration, x)
     with pytest.raises(InputError, match="x must be raw inputs, not encoded ones, which would be encoded twice"):
         run_behavioral(design, run_reference(network, x).inputs)
-    for bench_of in (inference_bench, lambda *given: meter(inference_bench(*given))):
+    for bench_of in (inference_bench, lambda *given: meter(inference_bench(*given), given[0].assembly)):
         first = format_number(I_UNIT * encoded.units[0, 1, 0] + design.graph.i_pedestal)
         assert first in format_bench(bench_of(design, x[0]))
 

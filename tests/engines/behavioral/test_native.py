@@ -11,7 +11,7 @@ from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_plan
 from cosim.engines.simulation.simulated import sample_benches
 from cosim.network.layers import SignedLayer
 from cosim.network.reference import measure_state_ranges, run_reference, threshold_distances

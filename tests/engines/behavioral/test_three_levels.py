@@ -6,7 +6,7 @@ import pytest
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_plan
 from cosim.engines.simulation.simulated import sample_benches
 from cosim.network.ir.nodes import PEDESTAL, Output
 from cosim.network.reference import run_reference, threshold_distances

@@ -13,8 +13,7 @@ from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice import simulator as rest
 from cosim.engines.ngspice.process import run_bench, run_deck
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import read_inference
+from cosim.engines.simulation.read import read_inference, read_plan
 from cosim.engines.simulation.testbench import inference_bench
 
 FRAMES = 3

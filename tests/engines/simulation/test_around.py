@@ -15,9 +15,9 @@ from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import AROUND, CompilerSettings, parse_around
 from cosim.engines.engine import NO_CLASS, Inference, Run, decided_by
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import meter, metered_plan, read_plan
+from cosim.engines.simulation.read import metered_plan, read_plan
 from cosim.engines.simulation.simulated import meter_samples, simulate_samples
-from cosim.engines.simulation.testbench import control_elements, inference_bench
+from cosim.engines.simulation.testbench import control_elements, inference_bench, meter
 from cosim.exchange.checkpoint import load_network
 from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference

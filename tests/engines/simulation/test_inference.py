@@ -17,8 +17,7 @@ from cosim.circuit.elements import Capacitor, Circuit, Instance, Source
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.engines.simulation.inference import deck_hash, run_inference, run_inferences
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import Meter, ReadPlan
+from cosim.engines.simulation.read import Meter, ReadPlan, read_plan
 from cosim.engines.simulation.testbench import inference_bench
 
 pytestmark = pytest.mark.ngspice

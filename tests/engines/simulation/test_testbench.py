@@ -14,7 +14,7 @@ from cosim.circuit.elements import GROUND, Source
 from cosim.circuit.waveforms import DECIDE, SAMPLE_AT, Timing
 from cosim.compiler.design import Condition
 from cosim.compiler.passes import compile_network
-from cosim.engines.simulation.plans import read_plan
+from cosim.engines.simulation.read import read_plan
 from cosim.engines.simulation.testbench import control_elements, inference_bench, input_elements, saved_probes
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 

@@ -14,9 +14,8 @@ from cosim.circuit.elements import Circuit, Source
 from cosim.engines import table
 from cosim.engines.engine import Description, Failure, FailureKind, Inference, Run, Waveforms
 from cosim.engines.simulation import inference
-from cosim.engines.simulation.inference import BenchGroup, infer_tile, run_inferences, split_tiles
+from cosim.engines.simulation.inference import BenchGroup, infer_tile, run_bench, run_inferences, split_tiles
 from cosim.engines.simulation.read import Margin, Meter, ReadPlan, read_inference
-from cosim.engines.simulation.single import run_bench
 from cosim.units.kind import SwitchingThresholds
 
 LANES, COUNT = 4, 10

@@ -7,9 +7,8 @@ import pytest
 
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
-from cosim.engines.simulation import undecided
-from cosim.engines.simulation.audit import TIE, AuditableRun
-from cosim.engines.simulation.undecided import TIGHTER, find_undecided
+from cosim.engines.simulation import audit
+from cosim.engines.simulation.audit import TIE, TIGHTER, AuditableRun, find_undecided
 from cosim.tasks.testset import TestSet
 from cosim.verbs.trust import say_undecided
 
@@ -41,7 +40,7 @@ def test_margins_against_what_tighter_steps_change(design, test_set, monkeypatch
         asked.extend(bench.tolerances.reltol for bench in benches)
         return again
 
-    monkeypatch.setattr(undecided, "run_inferences", tighter)
+    monkeypatch.setattr(audit, "run_inferences", tighter)
     unit = 1e-3 * design.i_unit
     far, near, gone = inference(4 * unit), inference(2.5 * unit), inference(np.inf, 0.01)
     again[:] = [inference(5 * unit)] * 3
@@ -65,7 +64,7 @@ def test_margins_against_what_tighter_steps_change(design, test_set, monkeypatch
 def test_what_follows_another_state_is_no_error_of_steps(design, test_set, monkeypatch):
     turned = inference(9e-12)
     turned.states[1, 0] = 1
-    monkeypatch.setattr(undecided, "run_inferences", lambda benches, *rest: [turned for _ in benches])
+    monkeypatch.setattr(audit, "run_inferences", lambda benches, *rest: [turned for _ in benches])
     before = inference(8e-12)
     before.margins[2:] = 1.0
     found = find_undecided(AuditableRun(design, test_set, [before] * 4, Run(engine="batch")), lambda done, total: None)

@@ -7,8 +7,7 @@ import pytest
 
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.process import run_bench
-from cosim.engines.simulation.plans import read_plan
-from cosim.engines.simulation.read import read_inference
+from cosim.engines.simulation.read import read_inference, read_plan
 from cosim.engines.simulation.simulated import engine_named
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.verbs.montecarlo.spec import meets_specs, parse_spec, passes_specs

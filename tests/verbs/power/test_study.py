@@ -17,8 +17,8 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_noisy
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.engines.simulation.inference import run_inference
-from cosim.engines.simulation.plans import meter, metered_plan, meters_of, read_plan, settled_windows
-from cosim.engines.simulation.testbench import inference_bench
+from cosim.engines.simulation.read import metered_plan, meters_of, read_plan, settled_windows
+from cosim.engines.simulation.testbench import inference_bench, meter
 from cosim.exchange.checkpoint import load_network
 from cosim.results.figures import save_figure
 from cosim.results.intervals import Interval, mean_interval, samples_to_sign, shows_sign
@@ -61,7 +61,7 @@ def test_every_device_has_a_block(trained):
 def test_nothing_but_its_source_is_left_on_the_supply(trained):
     """And every terminal that has moved is on the net of its device's own block."""
     bench = inference_bench(trained, np.zeros((1, trained.network.encoding.features)))
-    plain, metered = bench.circuit.flat().elements, meter(bench).circuit.elements
+    plain, metered = bench.circuit.flat().elements, meter(bench, trained.assembly).circuit.elements
     assert len(metered) == len(plain) + len(BLOCKS)
     ends = ("drain", "gate", "source", "bulk", "a", "b")
     moved = 0
@@ -129,7 +129,9 @@ def tiny(make_network, technology, calibration):
 
 
 def run_metered(design, inputs, timing=Timing()):
-    outcome = run_inference(meter(inference_bench(design, inputs, timing)), metered_plan(design, len(inputs), timing))
+    outcome = run_inference(
+        meter(inference_bench(design, inputs, timing), design.assembly), metered_plan(design, len(inputs), timing)
+    )
     assert isinstance(outcome, Inference), outcome
     return outcome
 

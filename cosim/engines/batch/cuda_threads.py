@@ -3,7 +3,7 @@
 """The functions of `lanes`, `compiled` and `table_lookup` for a CUDA device, where a thread is what a lane is there.
 
 Arrays are (rows, benches), and a thread works on its own column. Kernels are imported with this module in the place of
-the other three, see `transient`, so every name that kernels import from those is here.
+the other three, see `cuda`, so every name that kernels import from those is here.
 Tables hold the functions of a line side by side for a vector's sake; here they are read one after the other.
 s is the circuit (`arrays.CircuitArrays`), v the values of its tile (`arrays.TileValues`).
 """

@@ -1,9 +1,9 @@
 # pyright: basic
 # numba compiles the kernel: what it hands it has no type that pyright knows.
-"""Transients of all benches of a tile on a CUDA device at once, a thread each, by the kernels of `batch.transient`.
+"""Transients of all benches of a tile on a CUDA device at once, a thread each, by the kernels of `transient`.
 
-The modules of the kernels are imported a second time, with `threads` in the place of what kernels of the processor take
-from `lanes`, `compiled` and `table_lookup`.
+The modules of the kernels are imported a second time, with `cuda_threads` in the place of what kernels of the processor
+take from `lanes`, `compiled` and `table_lookup`.
 """
 
 import builtins
@@ -20,11 +20,12 @@ from numba.core import config
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench, Probe
+from cosim.engines.batch import cuda_threads
 from cosim.engines.batch.arrays import RUNNING, SAVED_ROWS, STATUS, TileValues
 from cosim.engines.batch.assemble import AssembledCircuit
-from cosim.engines.batch.device import threads
+from cosim.engines.batch.circuit import Unsupported
 from cosim.engines.batch.operating_point import OperatingPoint, new_tile
-from cosim.engines.batch.transient_run import (
+from cosim.engines.batch.simulator import (
     SimulationTimeout,
     TransientResult,
     copy_rows,
@@ -43,17 +44,19 @@ _KERNELS = ("evaluate", "newton", "step_control", "transient")  # each imports f
 
 def run_transients_on_device(
     circuit: AssembledCircuit,
-    bench: Bench,
+    benches: Sequence[Bench],
     probes: tuple[Probe, ...],
     points: Sequence[OperatingPoint],
     deadline: float,
 ) -> list[TransientResult]:
-    """Simulate transients from these operating points on a GPU; bench: one whose analysis and tolerances all have.
+    """Simulate the transients of benches from their operating points on a GPU, as a `simulator.TransientRunner`.
 
-    deadline: by `time.thread_time`. Raises SimulationTimeout behind it, Unsupported for what cannot be probed.
+    Raises SimulationTimeout behind the deadline, Unsupported for noise and for what cannot be probed.
     """
+    if benches[0].noise is not None:
+        raise Unsupported("noise")
     count, end = len(points), monotonic() + deadline - thread_time()  # the device's own time, which has no other work
-    tile = new_tile(circuit, bench, points, count)
+    tile = new_tile(circuit, benches[0], points, count)
     for lane, point in enumerate(points):
         tile.load(lane, point)
     host = (circuit.arrays, circuit.matrix.lu, _with_own_counters(tile.values, count), tile.state)
@@ -104,9 +107,9 @@ def _kernel() -> Any:
 
 
 def _import_kernels() -> dict[str, ModuleType]:
-    """Import the modules of the kernels a second time, with `threads` in the place of the modules in _REPLACED."""
+    """Import the modules of the kernels a second time, with `cuda_threads` in the place of those in _REPLACED."""
     folder = "cosim.engines.batch."
-    found: dict[str, ModuleType] = {folder + name: threads for name in _REPLACED}
+    found: dict[str, ModuleType] = {folder + name: cuda_threads for name in _REPLACED}
 
     def import_name(name: str, *context: Any) -> Any:
         return found.get(name) or builtins.__import__(name, *context)

@@ -1,1 +1,0 @@
-"""The batch engine on a CUDA device: the same kernels, one bench a thread."""

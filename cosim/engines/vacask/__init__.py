@@ -1,1 +1,0 @@
-"""VACASK as a process of its own, a second simulator of the same circuits."""
