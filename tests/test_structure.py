@@ -41,7 +41,7 @@ MOST_ROOMS, MOST_EDGES = 18, 70
 WINGS = {"mask", "automata", "papers"}  # they build on the rest; of the rest, verbs alone know them
 DOORS = {"__init__", "__main__"}  # `import cosim` and `python -m cosim`
 # who may import what, anywhere in the module; everyone else may not
-MATPLOTLIB = {"verbs/compare/figures.py", "results/figures.py"}
+MATPLOTLIB = {"verbs/compare/pvt.py", "results/figures.py"}
 PYSPICE = {"engines/ngspice/server.py"}
 TORCH = ("training/", "papers/", "automata/train_")  # what modules begin with
 TORCH_LAZY = {"exchange/checkpoint.py", "base/arrays.py"}

@@ -13,8 +13,7 @@ from cosim.variation.draws import VariationPlan
 from cosim.verbs.characterize.ladder import LadderStudy, LadderTrace, ladder_runs, software_levels, summarize_ladder
 from cosim.verbs.characterize.page import LadderCondition, cell_page, ladder_page
 from cosim.verbs.characterize.study import CellFigure, Characterisation, FigureLine
-from cosim.verbs.compare.pvt import PvtCondition, Sweep
-from cosim.verbs.compare.pvt_page import pvt_page
+from cosim.verbs.compare.pvt import PvtCondition, Sweep, pvt_page
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.partitions.run import CutBackbone, partitions_page

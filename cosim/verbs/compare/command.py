@@ -121,8 +121,7 @@ def _compare(
 ) -> "ComparisonSummary | Sweep":
     """Run and write the comparison, in one condition or in all; return its figures."""
     from cosim.verbs.compare.page import ComparisonExtras, run_comparison
-    from cosim.verbs.compare.pvt import Conditions
-    from cosim.verbs.compare.pvt_page import Listener, run_pvt
+    from cosim.verbs.compare.pvt import Conditions, Listener, run_pvt
 
     with progress_bar(options.engine) as progress:
         if options.pvt:

@@ -1,23 +1,65 @@
-"""Process, supply and temperature: the conditions of a sweep, and the worst of them."""
+"""A comparison over process, supply and temperature: its conditions, its run, the worst of them, page and figure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+# the stubs of matplotlib are partial
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 
-from cosim.base.errors import InputError
-from cosim.cells.blocks import OUTSIDE
-from cosim.engines.simulation.audit import Audit
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, TwoSlopeNorm
+from matplotlib.ticker import NullLocator
+
+from cosim.base.errors import InputError, SimulationError
+from cosim.base.quantities import format_quantity
+from cosim.base.seal import seal_npz
+from cosim.base.store import write_results, write_texts
+from cosim.base.write import write_atomically
+from cosim.cells.blocks import OUTSIDE, outside_of
+from cosim.circuit.deck import device_sizes
+from cosim.compiler.design import Design
+from cosim.engines.engine import Outcome, Progress, Run, part_of
+from cosim.engines.simulation.audit import Audit, AuditableRun, audit_conditions
+from cosim.engines.simulation.simulated import engine_named
+from cosim.engines.table import simulator_beside
+from cosim.results.figures import (
+    BLACK,
+    BLUE_TO_RED,
+    DOUBLE,
+    FONT,
+    REDS,
+    Axes,
+    Figure,
+    few_ticks,
+    picture_of,
+    save_figure,
+    styled,
+)
+from cosim.results.html import Picture
 from cosim.results.intervals import IntervalEnds
-from cosim.results.metrics import Estimate
-from cosim.tasks.testset import Clipping
-from cosim.technology.conditions import at
+from cosim.results.kept_page import write_page
+from cosim.results.metrics import Estimate, percent, within
+from cosim.results.page import Page, Section, Table
+from cosim.tasks.testset import Clipping, TestSet, find_clipping
+from cosim.technology.conditions import at, format_conditions
+from cosim.technology.devices import device_cards
 from cosim.technology.foundry import read_section
 from cosim.technology.types import Technology
-from cosim.verbs.bias import WORDS, Bias
-from cosim.verbs.compare.agreement import ComparisonSummary
+from cosim.verbs.bias import WORDS, Bias, bias_words, biased
+from cosim.verbs.compare.agreement import ComparisonSummary, compare_engines, summarize_comparison
+from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.provenance import circuit_section, origins, subject_of
+from cosim.verbs.simulate.sample_table import tabulate_samples
+from cosim.verbs.simulate.samples import clear_failures, simulate_test_set
+from cosim.verbs.trust import say_audit
 
 CELSIUS = (0.0, 27.0, 60.0)
 SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
+_NAMED = 6  # conditions that are named, where there are more
+_LEAST = 700  # pixels under which the picture's words cannot be read
+_DARK = 0.6  # of the colours: beyond, digits are white
+_WHITE = 1e-12  # per cent
 
 
 @dataclass(frozen=True)
@@ -70,6 +112,67 @@ class Conditions:
     audit: int = 0
 
 
+@dataclass(frozen=True)
+class Listener:
+    """Functions that hear of a sweep's progress: within each run, and by a line after each condition and an audit."""
+
+    progress: Progress
+    finished: Callable[[str], None] = lambda line: None
+
+
+def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, asked: Conditions = Conditions()) -> Sweep:
+    """Simulate the samples in every condition of `pvt_grid`; write pvt.json, whose content it returns, pvt.png and the
+    page.
+
+    The network is compiled once, at the nominal point.
+    """
+    bias, conditions = asked.bias, pvt_grid(design.technology, asked)
+    sizes = device_sizes(design.assembly.circuit)
+    for technology in conditions:
+        device_cards(technology, sizes)  # what a library does not have is said before the first run
+    write_texts(run.place, {})
+    clear_failures(run.place)
+    summaries: list[ComparisonSummary | None] = []
+    runs: list[AuditableRun] = []
+    found: dict[str, list[Outcome] | None] = {}
+    count = len(test_set.y)
+    total = len(conditions) * count + min(asked.audit, len(conditions) * count)
+    for k, technology in enumerate(conditions):
+        name = format_conditions(technology)
+        where = f"{k + 1}/{len(conditions)} {name}"
+        try:
+            there = replace(run, condition=biased(design, technology, bias, simulator_beside(run.engine)))
+        except SimulationError as error:
+            summaries.append(None)
+            found[name] = None
+            listener.finished(f"{where}: {error}")
+            continue
+        found[name] = outcomes = simulate_test_set(
+            design, test_set, there, part_of(listener.progress, k * count, total)
+        )
+        runs.append(AuditableRun(design, test_set, outcomes, there))
+        comparison = compare_engines(design, test_set, outcomes, there)
+        summaries.append(None if comparison is None else summarize_comparison(comparison))
+        listener.finished(where)
+    sweep = replace(
+        summarize_pvt(conditions, summaries, count, bias),
+        clipped=find_clipping(design.network.encoding, test_set),
+        power_outside=outside_of(design.assembly.blocks),
+        bias_assumed=bias_words(design, bias),
+    )
+    if asked.audit:
+        audited = part_of(listener.progress, len(conditions) * count, total)
+        sweep = replace(sweep, audit=audit_conditions(runs, asked.audit, audited))
+        listener.finished(f"audit of {asked.audit}")
+    write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
+    rows = tabulate_samples(design, test_set, found, run.engine)
+    write_atomically(run.place / "pvt.npz", seal_npz({**rows, "conditions": np.array(tuple(found))}))
+    save_figure(draw_pvt(sweep), run.place / "pvt.png")
+    version = engine_named(run.engine).describe(run.standing(design).technology).version
+    write_page(run.place, pvt_page(design, sweep, {run.engine: version}))
+    return sweep
+
+
 def pvt_grid(technology: Technology, grid: Conditions = Conditions()) -> tuple[Technology, ...]:
     """Return the technology for `compare --pvt` at every corner of the grid, at each of its temperatures and supplies.
 
@@ -95,7 +198,6 @@ def summarize_pvt(
     summaries: Sequence[ComparisonSummary | None],
     samples: int,
     bias: Bias = "constant",
-    clipped: Clipping | None = None,
 ) -> Sweep:
     """Return one row per condition, from `summarize_comparison` (None: every simulation failed), and the worst of all.
 
@@ -103,12 +205,11 @@ def summarize_pvt(
 
     The worst have the smallest task agreement, then the smallest state agreement; a condition that failed is worse.
     """
-    rows = tuple(_row(there, summary, samples) for there, summary in zip(conditions, summaries, strict=True))
+    rows = tuple(_condition(there, summary, samples) for there, summary in zip(conditions, summaries, strict=True))
     ranks = [(row.task_agreement, row.state_agreement) for row in rows]
     worst = tuple(row for row, rank in zip(rows, ranks, strict=True) if rank == min(ranks))
-    failed = sum(row.failed for row in rows)
     shown = worst if len(worst) < len(rows) else ()
-    return Sweep(bias, clipped, rows, shown, failed, OUTSIDE, bias_assumed=WORDS[bias])
+    return Sweep(bias, None, rows, shown, sum(row.failed for row in rows), OUTSIDE, bias_assumed=WORDS[bias])
 
 
 def nominal_condition(sweep: Sweep) -> PvtCondition | None:
@@ -120,7 +221,7 @@ def nominal_condition(sweep: Sweep) -> PvtCondition | None:
     return next((row for row in found if row.power_w is not None), None)
 
 
-def _row(there: Technology, found: ComparisonSummary | None, samples: int) -> PvtCondition:
+def _condition(there: Technology, found: ComparisonSummary | None, samples: int) -> PvtCondition:
     where = there.corner, there.celsius, there.supply
     if found is None:
         return PvtCondition(*where, 0, samples, 0.0, 0.0, None, None, None)
@@ -129,3 +230,207 @@ def _row(there: Technology, found: ComparisonSummary | None, samples: int) -> Pv
     return PvtCondition(
         *where, found.samples, found.failed, *same, right, power, sum(found.elsewhere.values()), found.measured
     )
+
+
+def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
+    """Return the page of a sweep over conditions. made_with: name of the simulator -> its version."""
+    subject, rows = subject_of(design), sweep.conditions
+    one = (sweep.worst or rows)[0]
+    bounds = within(one.task_agreement_interval or IntervalEnds(0.0, 1.0))
+    count, simulator = len(rows), ", ".join(made_with)
+    powers = [row.power_w for row in rows if row.power_w is not None]
+    span = " to ".join(format_quantity(power, "W") for power in (min(powers), max(powers))) if powers else "none"
+    verdict = f"at worst {percent(one.task_agreement)} of decisions as software {bounds}"
+    return Page(
+        verb="compare --pvt",
+        subject=subject,
+        title=f"{subject.name} on {design.technology.name} in {count} conditions, {sweep.bias} bias: {verdict}",
+        lead=f"{one.samples + one.failed} test samples in each of {count} corners, temperatures and supplies, by "
+        f"{simulator} on {design.assembly.transistors} transistors compiled once; {sweep.failed} simulations failed.",
+        answer=f"{say_worst(sweep)} Assumed: {say_basis(sweep)}.",
+        cards=(
+            (percent(one.task_agreement), f"decisions as software at worst {bounds}"),
+            (percent(min(row.state_agreement for row in rows), 2), "of the states equal the software's at worst"),
+            (span, "mean supply power"),
+            (str(sweep.failed), "simulations failed"),
+        ),
+        notes=() if sweep.clipped is None else (f"{sweep.clipped}.",),
+        sections=(
+            Section("States and decisions equal to the software's", (_picture(sweep),)),
+            Section("Every condition", (condition_table(sweep), f"Not in power: {', '.join(sweep.power_outside)}.")),
+            Section("Audit", tuple(f"{line}." for line in say_audit(sweep.audit))),
+            circuit_section(design),
+        ),
+        provenance=origins(design, made_with),
+    )
+
+
+def say_worst(sweep: Sweep) -> str:
+    """Return a sentence with the worst conditions of a comparison over process, supply and temperature."""
+    if not sweep.worst:
+        return "All conditions have equal figures."
+    places = [", ".join(_place(row)) for row in sweep.worst]
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return f"Worst: {'; '.join(places[:_NAMED])}{more}."
+
+
+def _picture(sweep: Sweep) -> Picture:
+    caption = (
+        "A column for each corner: states that differ from the software's, on a logarithmic scale; samples decided "
+        "otherwise than the software decides; power over that of the framed, nominal condition."
+    )
+    alt = f"{caption} {say_worst(sweep)}"
+    return picture_of(draw_pvt(sweep), alt, caption, _LEAST, "png")
+
+
+def condition_table(sweep: Sweep) -> Table:
+    """Return the table of `compare --pvt`: the figures of every condition."""
+    head = ("corner", "temperature", "supply", "states", "decisions", "95 % interval", "accuracy", "power")
+    return Table(head, tuple(map(_cells, sweep.conditions)), tuple(range(1, len(head))))
+
+
+def _place(row: PvtCondition) -> tuple[str, str, str]:
+    return row.corner, f"{row.celsius:g} °C", f"{row.supply_v:.4g} V"
+
+
+def _cells(row: PvtCondition) -> tuple[str, ...]:
+    if row.accuracy is None or row.power_w is None or row.task_agreement_interval is None:
+        return (*_place(row), "failed", "", "", "", "")
+    same = percent(row.state_agreement, 2), percent(row.task_agreement), within(row.task_agreement_interval)
+    return (*_place(row), *same, percent(row.accuracy), format_quantity(row.power_w, "W"))
+
+
+def say_basis(sweep: Sweep) -> str:
+    """Return what bias currents the figures of a sweep rest on; of ideal ones also how to see others."""
+    ideal = sweep.bias_assumed == WORDS["constant"]
+    return sweep.bias_assumed + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A row of heat maps: its name, the number of a condition, how that is written, and its colours."""
+
+    name: str
+    value: Callable[[PvtCondition], float | None]
+    text: Callable[[float], str]
+    colors: LinearSegmentedColormap
+    norm: Normalize
+    whole: bool = False
+
+
+@styled
+def draw_pvt(sweep: Sweep) -> Figure:
+    """Draw wrong states, changed decisions and power of each condition, a column of panels for a corner.
+
+    Wrong states are on a logarithmic scale, on which one in a thousand can be seen beside one in ten; power is per cent
+    of the nominal condition's, which has a frame. A condition in which every simulation failed is crossed out.
+    """
+    corners = list(dict.fromkeys(row.corner for row in sweep.conditions))
+    layers = _layers(sweep)
+    figure = Figure(figsize=(max(DOUBLE, 1.2 + 1.2 * len(corners)), 5.0), layout="constrained")
+    panels = figure.subplots(len(layers), len(corners), sharex=True, sharey=True, squeeze=False)
+    for layer, axes in zip(layers, panels, strict=True):
+        for axis, corner in zip(axes, corners, strict=True):
+            _draw_layer(axis, layer, sweep, corner)
+        bar = figure.colorbar(axes[0].collections[0], ax=list(axes), pad=0.01, aspect=14)
+        bar.set_label(layer.name, fontsize=FONT)
+        bar.ax.tick_params(labelsize=FONT)
+        bar.outline.set_visible(False)
+        _mark_bar(bar.ax, layer)
+        axes[0].set_ylabel("supply (V)")
+    for axis, corner in zip(panels[0], corners, strict=True):
+        axis.set_title(corner, fontsize=9)
+    figure.supxlabel("temperature (°C)", fontsize=FONT)
+    nominal, samples = nominal_condition(sweep), max(row.samples for row in sweep.conditions)
+    power = "" if nominal is None else f"; framed: nominal, {format_quantity(nominal.power_w or 0.0, 'W')}"
+    figure.suptitle(f"{samples} samples in each of {len(sweep.conditions)} conditions{power}", fontsize=9)
+    return figure
+
+
+def _mark_bar(axis: Axes, layer: _Layer) -> None:
+    """Write numbers beside a colour bar, none of them as a power of ten."""
+    if isinstance(layer.norm, LogNorm):
+        low, high = axis.get_ylim()
+        found = [digit * 10.0**power for power in range(-6, 3) for digit in (1, 2, 5)]
+        axis.set_yticks([value for value in found if low <= value <= high])
+        axis.yaxis.set_minor_locator(NullLocator())
+        axis.yaxis.set_major_formatter("{x:g}")
+    else:
+        few_ticks(axis, "y", 4, integer=layer.whole)
+
+
+def _draw_layer(axis: Axes, layer: _Layer, sweep: Sweep, corner: str) -> None:
+    celsius = sorted({row.celsius for row in sweep.conditions})
+    supplies = sorted({row.supply_v for row in sweep.conditions})
+    nominal = nominal_condition(sweep)
+    grid = np.full((len(supplies), len(celsius)), np.nan)
+    for row in (row for row in sweep.conditions if row.corner == corner):
+        y, x = supplies.index(row.supply_v), celsius.index(row.celsius)
+        value = layer.value(row)
+        if value is None:
+            axis.plot(x, y, "x", color=BLACK, ms=8)
+            continue
+        grid[y, x] = value
+        share = float(layer.norm(value)) if value > 0 or not isinstance(layer.norm, LogNorm) else 0.0
+        dark = abs(share - 0.5) > 0.4 if layer.colors is BLUE_TO_RED else share > _DARK
+        axis.text(x, y, layer.text(value), ha="center", va="center", fontsize=FONT, color="white" if dark else BLACK)
+        if row is nominal:
+            axis.plot(
+                x + np.array([-1, 1, 1, -1, -1]) * 0.47, y + np.array([-1, -1, 1, 1, -1]) * 0.47, color=BLACK, lw=1.4
+            )
+    axis.pcolormesh(
+        np.arange(len(celsius) + 1) - 0.5, np.arange(len(supplies) + 1) - 0.5, np.ma.masked_invalid(grid),
+        cmap=layer.colors, norm=layer.norm, zorder=0, edgecolors="white", linewidths=1.2,
+    )  # fmt: skip
+    axis.set_xticks(range(len(celsius)), [f"{t:g}" for t in celsius])
+    axis.set_yticks(range(len(supplies)), [f"{v:g}" for v in supplies])
+    axis.tick_params(labelsize=FONT, length=0)
+    axis.spines[:].set_visible(False)
+
+
+def _layers(sweep: Sweep) -> tuple[_Layer, ...]:
+    """Return the rows of the figure, each with a scale on which its conditions differ."""
+    nominal = nominal_condition(sweep)
+    reference = nominal.power_w if nominal else None
+
+    def wrong(row: PvtCondition) -> float | None:
+        return None if row.accuracy is None else 100 * (1 - row.state_agreement)
+
+    def changed(row: PvtCondition) -> float | None:
+        return None if row.accuracy is None else float(row.samples - round(row.task_agreement * row.samples))
+
+    def power(row: PvtCondition) -> float | None:
+        return None if row.power_w is None or not reference else 100 * (row.power_w / reference - 1)
+
+    found = [value for row in sweep.conditions if (value := wrong(row)) is not None and value > _WHITE]
+    low, high = (min(found), max(found)) if found else (0.1, 1.0)
+    decisions = [value for row in sweep.conditions if (value := changed(row)) is not None]
+    spread = max([abs(value) for row in sweep.conditions if (value := power(row)) is not None] or [0.0]) or 1.0
+    samples = max(row.samples for row in sweep.conditions)
+    return (
+        _Layer("wrong states (%)", wrong, _short, REDS, LogNorm(low / 1.5, max(high, 1.5 * low))),
+        _Layer(
+            f"decisions changed\nof {samples}",
+            changed,
+            "{:.0f}".format,
+            REDS,
+            Normalize(0, max([*decisions, 1.0])),
+            whole=True,
+        ),
+        _Layer("power over\nnominal (%)", power, _signed, BLUE_TO_RED, TwoSlopeNorm(0.0, -spread, spread)),
+    )
+
+
+def _short(value: float) -> str:
+    """Format a share, given in per cent, in four letters."""
+    if value < _WHITE:
+        return "0"
+    return (
+        "<.01" if value < 0.005 else f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < 10 else f"{value:.0f}"
+    )
+
+
+def _signed(value: float) -> str:
+    """Format a change, given in per cent, with its sign."""
+    text = "0" if abs(value) < 0.05 else f"{value:+.1f}" if abs(value) < 10 else f"{value:+.0f}"
+    return text.replace("-", "\N{MINUS SIGN}")

@@ -14,8 +14,7 @@ from cosim.verbs.calibrate.noise import find_noise
 from cosim.verbs.compare.agreement import Figures
 from cosim.verbs.compare.noise import study_noise
 from cosim.verbs.compare.page import ComparisonExtras, run_comparison
-from cosim.verbs.compare.pvt import Conditions, PvtCondition, Sweep
-from cosim.verbs.compare.pvt_page import Listener, run_pvt
+from cosim.verbs.compare.pvt import Conditions, Listener, PvtCondition, Sweep, run_pvt
 from cosim.verbs.montecarlo.execute import run_local
 from cosim.verbs.montecarlo.keep import keep_trial
 from cosim.verbs.montecarlo.run import check_specs, default_spec, run_montecarlo, run_settings

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-import cosim.verbs.compare.pvt_page
+import cosim.verbs.compare.pvt
 from cosim.base.errors import InputError, SimulationError
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
@@ -16,10 +16,21 @@ from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
 from cosim.verbs.bias import WORDS
 from cosim.verbs.compare.agreement import ComparisonSummary
-from cosim.verbs.compare.figures import draw_pvt
 from cosim.verbs.compare.page import ComparisonExtras, run_comparison
-from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES, Conditions, nominal_condition, pvt_grid, summarize_pvt
-from cosim.verbs.compare.pvt_page import Listener, condition_table, run_pvt, say_basis, say_worst
+from cosim.verbs.compare.pvt import (
+    CELSIUS,
+    SUPPLIES,
+    Conditions,
+    Listener,
+    condition_table,
+    draw_pvt,
+    nominal_condition,
+    pvt_grid,
+    run_pvt,
+    say_basis,
+    say_worst,
+    summarize_pvt,
+)
 
 
 def summary(states, decisions, samples=8):
@@ -133,7 +144,7 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     design = compile_network(network, technology, calibration)
     x = np.array([[[0.1, 0.9, 0.4], [0.8, 0.2, 0.6]]])
     conditions = (at(technology, "ss", 0.0, 1.71), at(technology, "ff", 60.0, 1.89))
-    monkeypatch.setattr(cosim.verbs.compare.pvt_page, "pvt_grid", lambda nominal, grid: conditions)
+    monkeypatch.setattr(cosim.verbs.compare.pvt, "pvt_grid", lambda nominal, grid: conditions)
     seen, lines = [], []
     test_set = TestSet(x, np.array([0]), np.array([2]), np.array([0]))
     run = Run(tmp_path)
@@ -196,7 +207,7 @@ def test_a_condition_whose_reference_does_not_start_is_a_row(
     def refuse(technology, simulator):
         raise SimulationError("current reference: it does not start")
 
-    monkeypatch.setattr(cosim.verbs.compare.pvt_page, "pvt_grid", lambda nominal, grid: (at(technology, "ss"),))
+    monkeypatch.setattr(cosim.verbs.compare.pvt, "pvt_grid", lambda nominal, grid: (at(technology, "ss"),))
     monkeypatch.setattr(cosim.verbs.bias, "measure_reference", refuse)
     lines = []
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
