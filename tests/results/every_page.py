@@ -19,7 +19,7 @@ from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.partitions.run import CutBackbone, partitions_page
 from cosim.verbs.partitions.study import CompiledPartition, DeployedSummary, PartitionSummary
 from cosim.verbs.power.study import power_page, study_power, summarize_power
-from cosim.verbs.simulate.samples import SimulationSubject, simulation_page
+from cosim.verbs.simulate.samples import simulation_page
 from cosim.verbs.trim.page import trim_page
 from cosim.verbs.trim.run import summarize_trim, trim_chip
 
@@ -52,7 +52,7 @@ def simulation(design, test_set):
     steps, cells, outputs = test_set.x.shape[1], len(design.assembly.decisions), len(design.assembly.outputs)
     good = Inference(np.zeros((steps, cells), np.int8), np.zeros((steps, outputs)), 1e-7, np.zeros((0, cells)))
     failed = Failure(FailureKind.TIMEOUT, "after 1 s", "")
-    return simulation_page(SimulationSubject(design, test_set, [good] + [failed] * (len(test_set.y) - 1), Run()))
+    return simulation_page(design, test_set, [good] + [failed] * (len(test_set.y) - 1), Run())
 
 
 def cell(technology, calibration):

@@ -50,8 +50,7 @@ from cosim.verbs.bias import WORDS, Bias, bias_words, biased
 from cosim.verbs.compare.agreement import ComparisonSummary, compare_engines, summarize_comparison
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.provenance import circuit_section, origins, subject_of
-from cosim.verbs.simulate.sample_table import tabulate_samples
-from cosim.verbs.simulate.samples import clear_failures, simulate_test_set
+from cosim.verbs.simulate.samples import clear_failures, simulate_test_set, tabulate_samples
 from cosim.verbs.trust import say_audit
 
 CELSIUS = (0.0, 27.0, 60.0)

@@ -22,7 +22,7 @@ from cosim.results.paired import (
     contrast_shares,
 )
 from cosim.verbs.diff.runs import Metered, Run, Sampled
-from cosim.verbs.simulate.sample_table import SampleTable
+from cosim.verbs.simulate.samples import SampleTable
 
 Verdict = Literal["counts", "fails"]
 Places = NDArray[np.int64]

@@ -27,7 +27,7 @@ from cosim.verbs.montecarlo.keep import SAMPLES_FILE, read_kept
 from cosim.verbs.montecarlo.store import CHIPS_FILE, RUN_FILE, check_run, read_store
 from cosim.verbs.montecarlo.store import VERB as MONTECARLO
 from cosim.verbs.montecarlo.write import read_summary
-from cosim.verbs.simulate.sample_table import STACKED, UNDECIDED, SampleTable
+from cosim.verbs.simulate.samples import STACKED, UNDECIDED, SampleTable
 
 Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]

@@ -1,15 +1,14 @@
-"""A simulation of samples: its run, its page, and the files of its folder: results, decks of failed runs, waveforms.
+"""Samples through a simulator: the run, its page, and the files of its folder: results, and decks of failed runs.
 
-waveforms.npz: `time_s`, every vector under its name, states and clocks likewise, and `units`, JSON. waveforms.raw: the
-binary format of SPICE 3 as ngspice writes and loads it, doubles point by point (ngspice manual, chapter "Binary raw
-file format"). waveforms.vcd: states and clocks as IEEE 1364 value changes.
+simulation.npz has the samples as a table, too, so that `cosim diff` can compare two runs sample by sample; so has
+pvt.npz of several conditions, then with one more axis in front of what STACKED names.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,22 +23,22 @@ from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run, cou
 from cosim.engines.simulation.inference import deck_hash
 from cosim.engines.simulation.simulated import engine_named, simulate_samples
 from cosim.engines.table import engine_entry
-from cosim.network.reference import pool_readout
+from cosim.network.ir.states import States, differ, software_states, tolerances
+from cosim.network.reference import pool_readout, run_reference
 from cosim.results.figures import Figure, figure_bytes, save_figure
 from cosim.results.html import Picture
 from cosim.results.intervals import IntervalEnds, interval
 from cosim.results.kept_page import write_page
 from cosim.results.metrics import percent, within
 from cosim.results.page import Page, Section, Table
-from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.provenance import circuit_section, origins, subject_of
-from cosim.verbs.simulate.sample_table import STACKED, tabulate_samples
 from cosim.verbs.simulate.waveform_figure import draw_units, draw_waveforms
 from cosim.verbs.simulate.waveforms import (
     ProbedInference,
     ends_of,
+    format_waveforms,
     judge_sample,
     labels_of,
     liveliest_cell,
@@ -49,101 +48,47 @@ from cosim.verbs.simulate.waveforms import (
 from cosim.verbs.trust import say_elsewhere
 from cosim.verbs.words import network_name, say_answer, say_conditions, say_target
 
-FILES = ("waveforms.npz", "waveforms.raw", "waveforms.vcd")
-_KINDS = {"A": "current", "W": "power", "1": "notype"}
-_NANO = 1e9
-_FIRST, _CODES = 33, 94  # printable characters, of which value changes make their identifiers
 FAILED = "failed"  # folder
+UNDECIDED = -1  # the decision of a sample whose simulation failed
+STACKED = ("decisions", "wrong", "power_w")
+_BY_SAMPLE = ("indices", "sums", "y", "lengths", "software", "decisions", "wrong", "power_w")
 _LEAST = 600  # pixels under which a picture's words cannot be read
 _ROWS = 400  # of the table of samples
 _WAVES = "Inputs, one unit's candidate with its thresholds, its state, the readout, the supply power."
 
 
-def format_waveforms(recorded: ProbedInference, title: str) -> dict[str, bytes]:
-    """Return the waveform files of `cosim simulate`, name -> bytes; the same waveforms give the same bytes."""
-    formats = (format_npz(recorded), format_raw(recorded, title), format_vcd(recorded).encode())
-    return dict(zip(FILES, formats, strict=True))
+def run_samples(
+    design: Design, test_set: TestSet, run: Run, progress: Progress, watched: tuple[str, ...] | None = None
+) -> list[Outcome]:
+    """Simulate, keeping finished samples; write simulation.npz, the decks of failed runs, the page and, unless
+    `watched` is None, the waveforms of the first sample that did not fail, of these names or of its liveliest cell.
+
+    Raises SimulationError where waveforms cannot be had.
+    """
+    clear_failures(run.place)
+    outcomes = simulate_test_set(design, test_set, run, progress)
+    write_simulation(run.place, design, test_set, outcomes, run)
+    write_results(run.place, {"design.json": summarize(design, run.condition)})
+    first = next(((k, found) for k, found in enumerate(outcomes) if isinstance(found, Inference)), None)
+    picture = None
+    if watched is not None and first is not None:
+        names = watched or (liveliest_cell(tuple(design.assembly.decisions), first[1].states),)
+        figure, recorded = draw_sample(design, test_set, first[0], names, run)
+        title = f"{network_name(design.network)}, test sample {test_set.indices[first[0]]}"
+        files = format_waveforms(recorded, title)
+        write_together({run.place / name: content for name, content in files.items()})
+        save_figure(figure, run.place / "waveforms.png")
+        picture = figure_bytes(figure, "png")
+    write_page(run.place, simulation_page(design, test_set, outcomes, run, picture))
+    return outcomes
 
 
-def format_npz(recorded: ProbedInference) -> bytes:
-    """Return all vectors that `cosim simulate` recorded by name, with `units`, as the content of an .npz file."""
-    digital = {**recorded.states, **recorded.logic}
-    units = {"time_s": "s", **recorded.units, **dict.fromkeys(digital, "1")}
-    arrays = {"time_s": recorded.time, **recorded.vectors, **digital, "units": np.array(json.dumps(units))}
-    return seal_npz(arrays)
-
-
-def format_raw(recorded: ProbedInference, title: str) -> bytes:
-    """Return what `cosim simulate` recorded as a raw file of ngspice: time first, then vectors, states and clocks;
-    names as `plain_names` writes them."""
-    columns: dict[str, tuple[str, NDArray[np.float64]]] = {"time": ("time", recorded.time)}
-    columns |= {name: (_KINDS[recorded.units[name]], values) for name, values in recorded.vectors.items()}
-    columns |= {f"{name} s": (_KINDS["1"], values.astype(float)) for name, values in recorded.states.items()}
-    columns |= {name: (_KINDS["1"], values.astype(float)) for name, values in recorded.logic.items()}
-    names = plain_names(tuple(columns))
-    lines = [
-        f"Title: {_one_line(title)}",
-        "Date: none",
-        "Plotname: Transient Analysis",
-        "Flags: real",
-        f"No. Variables: {len(columns)}",
-        f"No. Points: {len(recorded.time)}",
-        "Variables:",
-        *(f"\t{k}\t{names[name]}\t{kind}" for k, (name, (kind, _)) in enumerate(columns.items())),
-        "Binary:",
-    ]
-    points = np.stack([values for _, values in columns.values()], axis=1)
-    return ("\n".join(lines) + "\n").encode("ascii") + points.astype("<f8").tobytes()
-
-
-def format_vcd(recorded: ProbedInference) -> str:
-    """Return for `cosim simulate` a VCD file with states and clocks in steps of a nanosecond, each change once."""
-    signals = {**recorded.logic, **recorded.states}
-    names = plain_names(tuple(signals))
-    codes = {name: _code(k) for k, name in enumerate(signals)}
-    widths = {name: max(1, int(values.max(initial=0)).bit_length()) for name, values in signals.items()}
-    lines = ["$timescale 1 ns $end", "$scope module network $end"]
-    lines += [f"$var wire {widths[name]} {codes[name]} {names[name]} $end" for name in signals]
-    lines += ["$upscope $end", "$enddefinitions $end"]
-    ticks = np.rint(_NANO * recorded.time).astype(np.int64)
-    changes: dict[int, list[str]] = {}
-    for name, values in signals.items():
-        turns = [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist()]
-        for turn in turns:
-            changes.setdefault(int(ticks[turn]), []).append(_value(int(values[turn]), widths[name], codes[name]))
-    for tick in sorted(changes):
-        lines += [f"#{tick}", *changes[tick]]
-    return "\n".join([*lines, f"#{int(ticks[-1])}", ""])
-
-
-def plain_names(names: Sequence[str]) -> Mapping[str, str]:
-    """Return names for the files of waveforms of `cosim simulate`, in letters, digits and _, as ngspice can take them
-    in an expression: `layer1.weight[0,3]` is `layer1_weight_0_3`; those that would be one name are numbered."""
-    found: dict[str, str] = {}
-    used: set[str] = set()
-    for name in names:
-        stem = plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "vector"
-        count = 1
-        while plain in used:
-            count += 1
-            plain = f"{stem}_{count}"
-        used.add(plain)
-        found[name] = plain
-    return found
-
-
-def _value(value: int, width: int, code: str) -> str:
-    return f"{value}{code}" if width == 1 else f"b{value:b} {code}"
-
-
-def _code(number: int) -> str:
-    """Return the short identifier of a number: !, ", ... then two characters."""
-    code = chr(_FIRST + number % _CODES)
-    return code if number < _CODES else _code(number // _CODES - 1) + code
-
-
-def _one_line(text: str) -> str:
-    return " ".join(ascii(text)[1:-1].split())
+def simulate_test_set(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
+    """Simulate for `cosim simulate` the samples of a test set, keeping finished ones; write the decks of those that
+    failed."""
+    outcomes = simulate_samples(design, test_set, run, progress)
+    write_failures(run.place, test_set, outcomes)
+    return outcomes
 
 
 def clear_failures(folder: Path) -> None:
@@ -217,83 +162,111 @@ def draw_sample(
     return draw_units(design, recorded, names, labels, run.timing), recorded
 
 
-def write_waveforms(folder: Path, design: Design, index: int, drawn: tuple[Figure, ProbedInference]) -> None:
-    """Write the picture of waveforms, and the waveforms as files; index: of the sample in the full test set."""
-    figure, recorded = drawn
-    title = f"{network_name(design.network)}, test sample {index}"
-    files = format_waveforms(recorded, title)
-    write_together({folder / name: content for name, content in files.items()})
-    save_figure(figure, folder / "waveforms.png")
-
-
-def run_samples(
-    design: Design, test_set: TestSet, run: Run, progress: Progress, watched: tuple[str, ...] | None = None
-) -> list[Outcome]:
-    """Simulate, keeping finished samples; write simulation.npz, the decks of failed runs, the page and, unless
-    `watched` is None, the waveforms of the first sample that did not fail, of these names or of its liveliest cell.
-
-    Raises SimulationError where waveforms cannot be had.
-    """
-    clear_failures(run.place)
-    outcomes = simulate_test_set(design, test_set, run, progress)
-    write_simulation(run.place, design, test_set, outcomes, run)
-    write_results(run.place, {"design.json": summarize(design, run.condition)})
-    first = next(((k, found) for k, found in enumerate(outcomes) if isinstance(found, Inference)), None)
-    picture = None
-    if watched is not None and first is not None:
-        names = watched or (liveliest_cell(tuple(design.assembly.decisions), first[1].states),)
-        drawn = draw_sample(design, test_set, first[0], names, run)
-        write_waveforms(run.place, design, int(test_set.indices[first[0]]), drawn)
-        picture = figure_bytes(drawn[0], "png")
-    write_page(run.place, simulation_page(SimulationSubject(design, test_set, outcomes, run, picture)))
-    return outcomes
-
-
-def simulate_test_set(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
-    """Simulate for `cosim simulate` the samples of a test set, keeping finished ones; write the decks of those that
-    failed."""
-    outcomes = simulate_samples(design, test_set, run, progress)
-    write_failures(run.place, test_set, outcomes)
-    return outcomes
-
-
 @dataclass(frozen=True)
-class SimulationSubject:
-    """Samples that a simulator ran, in their order; picture: PNG of the first that did not fail, None without."""
+class SampleTable:
+    """Samples of one condition, by `engine`.
 
-    design: Design
-    test_set: TestSet
-    outcomes: Sequence[Outcome]
-    run: Run
-    picture: bytes | None = None
+    indices (n,): in the full test set; sums (n,): `TestSet.sums`; y (n,): classes; lengths (n,): valid steps;
+    software, decisions (n,): of the trained network and of the engine, UNDECIDED where that failed; wrong (n, cells):
+    frames whose state is not the software's; power_w (n,): watt, nan where it failed; tolerances (cells,): how far two
+    states may differ and be the same; states (n, time, cells): of the engine, where they are kept.
+    """
 
-    def answers(self, outcome: Inference) -> Answers:
-        """Return (1,) the class that a readout is decided as, or (1, outputs) its numbers in multiples of the
-        software's 1.0."""
-        readout = outcome.readout[None] / (self.run.standing(self.design).bias_scale * self.design.i_unit)
-        pooled = pool_readout(readout, np.array([len(outcome.readout)]), self.design.network.readout.pooling)
-        return decided_by([outcome], self.test_set.target.answers(pooled))
+    indices: NDArray[np.int64]
+    sums: NDArray[np.str_]
+    y: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    software: NDArray[np.int64]
+    decisions: NDArray[np.int64]
+    wrong: NDArray[np.int64]
+    power_w: NDArray[np.float64]
+    cells: tuple[str, ...]
+    tolerances: NDArray[np.float64]
+    engine: str
+    states: States | None = None
 
-    def right(self, place: int, outcome: Inference) -> bool:
-        """Tell whether the simulated answer to the sample at `place` is right."""
-        return bool(self.test_set.target.same(self.answers(outcome), self.test_set.y[place : place + 1])[0])
+    @property
+    def good(self) -> NDArray[np.bool_]:
+        """Return (n,) booleans: `cosim simulate` ran the sample to its end."""
+        return self.decisions != UNDECIDED
+
+    @property
+    def agreement(self) -> NDArray[np.float64]:
+        """Return (n,) the share of states that equal the software's, of each sample that `cosim diff` may compare."""
+        return 1.0 - self.wrong.sum(axis=1) / (self.lengths * self.wrong.shape[1])
+
+    def select(self, places: NDArray[np.int64]) -> "SampleTable":
+        """Return the samples at these places, in this order, for `cosim diff` or `cosim power`."""
+        taken = {name: getattr(self, name)[places] for name in _BY_SAMPLE}
+        return replace(self, **taken, states=None if self.states is None else self.states[places])
 
 
-def simulation_page(found: SimulationSubject) -> Page:
-    """Return the page of simulated samples."""
-    design, run = found.design, found.run
-    subject, technology = subject_of(design), run.standing(design).technology
-    good = [(k, one) for k, one in enumerate(found.outcomes) if isinstance(one, Inference)]
-    right = sum(found.right(k, one) for k, one in good)
-    count, total = len(good), len(found.outcomes)
+def tabulate_samples(
+    design: Design, test_set: TestSet, outcomes: Mapping[str, Sequence[Outcome] | None], engine: str
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a `SampleTable` of simulated samples, but for their states, by name.
+
+    outcomes: by condition; None where none was simulated.
+    """
+    reference = run_reference(design.network, test_set.x, test_set.lengths)
+    wanted, pooling = software_states(design.graph, reference), design.network.readout.pooling
+    allowed, count = tolerances(design.graph), len(test_set.y)
+    decisions = np.full((len(outcomes), count), UNDECIDED)
+    wrong = np.zeros((len(outcomes), count, wanted.shape[2]), dtype=np.int64)
+    power = np.full((len(outcomes), count), np.nan)
+    for row, found in enumerate(outcomes.values()):
+        for k, outcome in enumerate(found or ()):
+            if isinstance(outcome, Inference):
+                length = len(outcome.states)
+                pooled = pool_readout(outcome.readout[None], np.array([length]), pooling)
+                decisions[row, k], power[row, k] = pooled[0].argmax(), outcome.power_w
+                wrong[row, k] = differ(outcome.states, wanted[k, :length], allowed).sum(axis=0)
+    return {
+        "indices": test_set.indices,
+        "sums": test_set.sums,
+        "y": test_set.y,
+        "lengths": test_set.lengths,
+        "software": pool_readout(reference.readout, test_set.lengths, pooling).argmax(axis=1),
+        "decisions": decisions,
+        "wrong": wrong,
+        "power_w": power,
+        "cells": np.array(list(design.assembly.decisions)),
+        "tolerances": allowed,
+        "engine": np.array(engine),
+    }
+
+
+def simulation_page(
+    design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run, picture: bytes | None = None
+) -> Page:
+    """Return the page of simulated samples, in their order. picture: PNG of the first that did not fail, None without
+    waveforms."""
+    subject, there, target = subject_of(design), run.standing(design), test_set.target
+    readout, technology = design.network.readout, there.technology
+    good = {k: one for k, one in enumerate(outcomes) if isinstance(one, Inference)}
+    answers, right = dict[int, str](), 0
+    for k, one in good.items():
+        units = one.readout[None] / (there.bias_scale * design.i_unit)
+        pooled = pool_readout(units, np.array([len(one.readout)]), readout.pooling)
+        answer = decided_by([one], target.answers(pooled))
+        answers[k] = say_answer(design.network, answer[0])
+        right += bool(target.same(answer, test_set.y[k : k + 1])[0])
+    count, total = len(good), len(outcomes)
     verdict, cards = f"all {total} simulations failed", [(f"{count} of {total}", "samples simulated")]
     if good:
         share = interval(right, count)
         accuracy, bounds = percent(share[0]), within(IntervalEnds(*share[1:]))
-        power = format_quantity(float(np.mean([one.power_w for _, one in good])), "W")
+        power = format_quantity(float(np.mean([one.power_w for one in good.values()])), "W")
         verdict = f"{accuracy} of {count} samples decided right {bounds}"
         cards += [(accuracy, f"accuracy of the transistors {bounds}"), (power, "mean supply power")]
-    made_with = engine_named(run.engine).describe(technology)
+    pictures = ()
+    if picture is not None and good:
+        first = next(iter(good))
+        wanted = say_target(design.network, test_set.y[first])
+        caption = (
+            f"Test sample {test_set.indices[first]}, {wanted}; decided: {answers[first]} by {run.engine}. {_WAVES}"
+        )
+        pictures = (Picture("png", picture, caption, caption, _LEAST),)
     return Page(
         verb="simulate",
         subject=subject,
@@ -302,40 +275,27 @@ def simulation_page(found: SimulationSubject) -> Page:
         f"({say_conditions(technology)}); {total - count} simulations failed.",
         cards=tuple(cards),
         sections=(
-            Section("One inference", _waveforms(found)),
-            Section("Every sample", _samples(found)),
-            Section("Simulated elsewhere", say_elsewhere(count_elsewhere(found.outcomes))),
+            Section("One inference", pictures),
+            Section("Every sample", _samples(design, test_set, outcomes, answers)),
+            Section("Simulated elsewhere", say_elsewhere(count_elsewhere(outcomes))),
             circuit_section(design),
         ),
-        provenance=origins(design, {run.engine: made_with.version}),
+        provenance=origins(design, {run.engine: engine_named(run.engine).describe(technology).version}),
     )
 
 
-def _waveforms(found: SimulationSubject) -> tuple[str | Picture, ...]:
-    first = next(((k, one) for k, one in enumerate(found.outcomes) if isinstance(one, Inference)), None)
-    if found.picture is None or first is None:
-        return ()
-    place, outcome = first
-    network, test_set = found.design.network, found.test_set
-    caption = (
-        f"Test sample {test_set.indices[place]}, {say_target(network, test_set.y[place])}; decided: "
-        f"{say_answer(network, found.answers(outcome)[0])} by {found.run.engine}. {_WAVES}"
-    )
-    return (Picture("png", found.picture, caption, caption, _LEAST),)
-
-
-def _samples(found: SimulationSubject) -> tuple[Table | str, ...]:
+def _samples(
+    design: Design, test_set: TestSet, outcomes: Sequence[Outcome], answers: Mapping[int, str]
+) -> tuple[Table | str, ...]:
     """Return a table with a row for each of the first _ROWS samples, and where the others are."""
-    rows = [_row(found, k, outcome) for k, outcome in enumerate(found.outcomes[:_ROWS])]
-    wanted = "class" if found.test_set.tolerance is None else "target"
+    rows: list[tuple[str, ...]] = []
+    for k, one in enumerate(outcomes[:_ROWS]):
+        known = str(test_set.indices[k]), say_answer(design.network, test_set.y[k])
+        if isinstance(one, Inference):
+            rows.append((*known, answers[k], format_quantity(one.power_w, "W")))
+        else:
+            rows.append((*known, f"failed: {one.kind.value}", ""))
+    wanted = "class" if test_set.tolerance is None else "target"
     table = Table(("sample", wanted, "decided", "power"), tuple(rows), (0, 3), tall=True)
-    more = len(found.outcomes) - _ROWS
+    more = len(outcomes) - _ROWS
     return (table, f"And {more} more: simulation.npz has all.") if more > 0 else (table,)
-
-
-def _row(found: SimulationSubject, place: int, outcome: Outcome) -> tuple[str, ...]:
-    test_set, network = found.test_set, found.design.network
-    known = str(test_set.indices[place]), say_answer(network, test_set.y[place])
-    if not isinstance(outcome, Inference):
-        return (*known, f"failed: {outcome.kind.value}", "")
-    return (*known, say_answer(network, found.answers(outcome)[0]), format_quantity(outcome.power_w, "W"))

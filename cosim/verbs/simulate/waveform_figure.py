@@ -239,14 +239,15 @@ def draw_units(
     clock, *axes = figure.subplots(count + 1, 1, sharex=True, height_ratios=(lane, *count * (1.0,)))
     after = recorded.time >= timing.start
     time = _MILLI * (recorded.time[after] - timing.start)
+    nano = {name: _NANO * values[after] for name, values in recorded.vectors.items()}
     frames = round(time[-1] / (_MILLI * timing.t_step))
     draw_clocks(clock, first, timing, frames)
     of_unit = {one.unit: one for one in labels}
     for axis, name in zip(axes, shown, strict=False):
-        _draw_unit(axis, design, recorded, (name, timing))
+        _draw_unit(axis, design, name, time, nano)
         if name in of_unit:
             shade_decisions((axis,), of_unit[name], timing, frames)
-    axes[-1].plot(time, _NANO * recorded.vectors["power"][after], color=GREY, lw=0.9)
+    axes[-1].plot(time, nano["power"], color=GREY, lw=0.9)
     axes[-1].set_ylim(bottom=0, top=1.4 * _NANO * float(np.percentile(recorded.vectors["power"][after], 99)))
     axes[-1].set_ylabel("supply\npower (nW)")
     mark_frames((clock, *axes), timing, frames)
@@ -256,15 +257,12 @@ def draw_units(
     return figure
 
 
-def _draw_unit(axis: Axes, design: Design, recorded: ProbedInference, which: tuple[str, Timing]) -> None:
-    """Draw the currents of one name, and its thresholds where it compares."""
-    name, timing = which
-    after = recorded.time >= timing.start
-    time = _MILLI * (recorded.time[after] - timing.start)
+def _draw_unit(axis: Axes, design: Design, name: str, time: Array, nano: Waves) -> None:
+    """Draw the currents of one name, and its thresholds where it compares. time: ms; nano: every vector, nA."""
     for vector in watchable(design)[name] or (name,):
         label = vector.removeprefix(name).lstrip(". ") or "current"
         color = BLUE if label == "state" else BLACK
-        axis.plot(time, _NANO * recorded.vectors[vector][after], color=color, label=label)
+        axis.plot(time, nano[vector], color=color, label=label)
     node = design.graph.nodes.get(name)
     if isinstance(node, ThresholdUnit):
         asked = design.graph.currents[name]

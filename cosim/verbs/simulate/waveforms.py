@@ -1,11 +1,17 @@
-"""Signals of one inference: those to watch, by the names of graph and mapping, and their waveforms.
+"""Signals of one inference: those to watch, by the names of graph and mapping, their waveforms, and files of these.
 
 A simulator saves only what it is asked for, so names of cells, rectifiers and weights, or all, are chosen before the
 run.
+
+waveforms.npz: `time_s`, every vector under its name, states and clocks likewise, and `units`, JSON. waveforms.raw: the
+binary format of SPICE 3 as ngspice writes and loads it, doubles point by point (ngspice manual, chapter "Binary raw
+file format"). waveforms.vcd: states and clocks as IEEE 1364 value changes.
 """
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
@@ -13,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import InputError
+from cosim.base.seal import seal_npz
 from cosim.base.text import shown
 from cosim.cells.assembly import Carried
 from cosim.cells.schmitt import STATE_LEVEL
@@ -29,7 +36,7 @@ from cosim.engines.table import NGSPICE, engine_entry
 from cosim.network.ir.nodes import InputCurrent, Memory, Output, Rectifier
 from cosim.network.ir.states import States
 from cosim.network.reference import pool_readout, run_reference
-from cosim.network.types import InputEncoding, Network
+from cosim.network.types import Network
 from cosim.tasks.testset import TestSet
 from cosim.units.builder import instance, net
 from cosim.verbs.words import network_name
@@ -38,6 +45,10 @@ Array = NDArray[np.float64]
 Devices = Mapping[str, str]  # name of a vector -> the transistor whose drain current it is
 MOST = 400  # currents that one run saves: more would fill the memory with what nobody looks at
 _LISTED = 24
+FILES = ("waveforms.npz", "waveforms.raw", "waveforms.vcd")
+_KINDS = {"A": "current", "W": "power", "1": "notype"}
+_NANO = 1e9
+_FIRST, _CODES = 33, 94  # printable characters, of which value changes make their identifiers
 Waves = Mapping[str, NDArray[np.float64]]
 
 
@@ -126,12 +137,12 @@ def _unknown(pattern: str, names: Sequence[str], units: Sequence[str]) -> str:
     )
 
 
-def record(design: Design, x: Array, names: Sequence[str], run: Run, what: str = "") -> ProbedInference:
+def record(design: Design, x: Array, names: Sequence[str], run: Run) -> ProbedInference:
     """Simulate one raw sample (time, features) for `cosim simulate` and keep what is named.
 
     Inputs, outputs, power, states and clocks are kept in any case.
 
-    names: of `watchable`; what: begins the text of a failure. Raises SimulationError when the run fails.
+    names: of `watchable`. Raises SimulationError when the run fails.
     """
     there = watchable(design)
     devices = {vector: device for name in names for vector, device in there[name].items()}
@@ -139,7 +150,7 @@ def record(design: Design, x: Array, names: Sequence[str], run: Run, what: str =
     added = tuple(dict.fromkeys(map(DrainCurrent, devices.values())))
     bench = replace(bench, probes=(*bench.probes, *(probe for probe in added if probe not in bench.probes)))
     engine = run.engine if engine_entry(run.engine).inside else NGSPICE
-    waves = run_bench(bench, what or f"waveforms of {', '.join(names[:3]) or 'a sample'}", engine)
+    waves = run_bench(bench, f"waveforms of {', '.join(names[:3]) or 'a sample'}", engine)
     power = drawn_power(waves, read_plan(design, len(x), run.timing, run.standing(design)).supplies)
     vectors = {
         **dict(_inputs(design, x, run, waves.time)),
@@ -214,7 +225,7 @@ class SampleDecisions:
 
     sample: int
     wanted: int
-    decided: Mapping[str, int] = field(default_factory=dict[str, int])
+    decided: Mapping[str, int]
 
 
 def record_waveforms(
@@ -252,6 +263,7 @@ def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
     """Return the labels of a memory node's waveforms, without a verdict."""
     graph, currents, shown = design.graph, design.graph.currents[cell], design.assembly.decisions[cell]
     rest = shown.rest if isinstance(shown, Carried) else graph.i_pedestal
+    encoding = design.network.encoding
     return WaveLabels(
         unit=cell,
         i_rise=currents.i_rise,
@@ -261,15 +273,8 @@ def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
         i_pedestal=run.standing(design).bias_scale * rest,
         stage=next(node.stage for node in graph.memories if node.name == cell),
         stages=len(design.assembly.clocks),
-        inputs=input_names(design.network.encoding),
+        inputs=(*map(str, range(encoding.features)), *(() if encoding.ramp_steps is None else ("ramp",))),
     )
-
-
-def input_names(encoding: InputEncoding) -> tuple[str, ...]:
-    """Return the names of the input currents among the waveforms of `cosim simulate`: features by their number, and the
-    ramp of time."""
-    names = (str(k) for k in range(encoding.features))
-    return (*names, "ramp") if encoding.ramp_steps is not None else tuple(names)
 
 
 def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves, run: Run) -> SampleDecisions | None:
@@ -304,3 +309,90 @@ def liveliest_cell(cells: tuple[str, ...], states: States) -> str:
     """Return the cell that `cosim simulate` draws: its state (time, cells) changes most often; the first of equals."""
     changes = (states[1:] != states[:-1]).sum(axis=0)
     return cells[int(changes.argmax())]
+
+
+def format_waveforms(recorded: ProbedInference, title: str) -> dict[str, bytes]:
+    """Return the waveform files of `cosim simulate`, name -> bytes; the same waveforms give the same bytes."""
+    formats = (format_npz(recorded), format_raw(recorded, title), format_vcd(recorded).encode())
+    return dict(zip(FILES, formats, strict=True))
+
+
+def format_npz(recorded: ProbedInference) -> bytes:
+    """Return all vectors that `cosim simulate` recorded by name, with `units`, as the content of an .npz file."""
+    digital = {**recorded.states, **recorded.logic}
+    units = {"time_s": "s", **recorded.units, **dict.fromkeys(digital, "1")}
+    arrays = {"time_s": recorded.time, **recorded.vectors, **digital, "units": np.array(json.dumps(units))}
+    return seal_npz(arrays)
+
+
+def format_raw(recorded: ProbedInference, title: str) -> bytes:
+    """Return what `cosim simulate` recorded as a raw file of ngspice: time first, then vectors, states and clocks;
+    names as `plain_names` writes them."""
+    columns: dict[str, tuple[str, NDArray[np.float64]]] = {"time": ("time", recorded.time)}
+    columns |= {name: (_KINDS[recorded.units[name]], values) for name, values in recorded.vectors.items()}
+    columns |= {f"{name} s": (_KINDS["1"], values.astype(float)) for name, values in recorded.states.items()}
+    columns |= {name: (_KINDS["1"], values.astype(float)) for name, values in recorded.logic.items()}
+    names = plain_names(tuple(columns))
+    lines = [
+        f"Title: {_one_line(title)}",
+        "Date: none",
+        "Plotname: Transient Analysis",
+        "Flags: real",
+        f"No. Variables: {len(columns)}",
+        f"No. Points: {len(recorded.time)}",
+        "Variables:",
+        *(f"\t{k}\t{names[name]}\t{kind}" for k, (name, (kind, _)) in enumerate(columns.items())),
+        "Binary:",
+    ]
+    points = np.stack([values for _, values in columns.values()], axis=1)
+    return ("\n".join(lines) + "\n").encode("ascii") + points.astype("<f8").tobytes()
+
+
+def format_vcd(recorded: ProbedInference) -> str:
+    """Return for `cosim simulate` a VCD file with states and clocks in steps of a nanosecond, each change once."""
+    signals = {**recorded.logic, **recorded.states}
+    names = plain_names(tuple(signals))
+    codes = {name: _code(k) for k, name in enumerate(signals)}
+    widths = {name: max(1, int(values.max(initial=0)).bit_length()) for name, values in signals.items()}
+    lines = ["$timescale 1 ns $end", "$scope module network $end"]
+    lines += [f"$var wire {widths[name]} {codes[name]} {names[name]} $end" for name in signals]
+    lines += ["$upscope $end", "$enddefinitions $end"]
+    ticks = np.rint(_NANO * recorded.time).astype(np.int64)
+    changes: dict[int, list[str]] = {}
+    for name, values in signals.items():
+        turns = [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist()]
+        for turn in turns:
+            changes.setdefault(int(ticks[turn]), []).append(_value(int(values[turn]), widths[name], codes[name]))
+    for tick in sorted(changes):
+        lines += [f"#{tick}", *changes[tick]]
+    return "\n".join([*lines, f"#{int(ticks[-1])}", ""])
+
+
+def plain_names(names: Sequence[str]) -> Mapping[str, str]:
+    """Return names for the files of waveforms of `cosim simulate`, in letters, digits and _, as ngspice can take them
+    in an expression: `layer1.weight[0,3]` is `layer1_weight_0_3`; those that would be one name are numbered."""
+    found: dict[str, str] = {}
+    used: set[str] = set()
+    for name in names:
+        stem = plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "vector"
+        count = 1
+        while plain in used:
+            count += 1
+            plain = f"{stem}_{count}"
+        used.add(plain)
+        found[name] = plain
+    return found
+
+
+def _value(value: int, width: int, code: str) -> str:
+    return f"{value}{code}" if width == 1 else f"b{value:b} {code}"
+
+
+def _code(number: int) -> str:
+    """Return the short identifier of a number: !, ", ... then two characters."""
+    code = chr(_FIRST + number % _CODES)
+    return code if number < _CODES else _code(number // _CODES - 1) + code
+
+
+def _one_line(text: str) -> str:
+    return " ".join(ascii(text)[1:-1].split())

@@ -7,8 +7,14 @@ import re
 import numpy as np
 import pytest
 
-from cosim.verbs.simulate.samples import FILES, format_raw, format_vcd, format_waveforms, plain_names
-from cosim.verbs.simulate.waveforms import ProbedInference
+from cosim.verbs.simulate.waveforms import (
+    FILES,
+    ProbedInference,
+    format_raw,
+    format_vcd,
+    format_waveforms,
+    plain_names,
+)
 
 
 @pytest.fixture(scope="module")
