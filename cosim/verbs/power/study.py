@@ -12,7 +12,7 @@ Drivers of clocks, pulses and reset deliver from V_DD and take back to ground: V
 `run_power` runs it; its page has power block by block, energies, areas, rails, and a figure.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,7 @@ _PICO, _MILLI2 = 1e12, 1e-6  # um2 in mm2
 
 @dataclass(frozen=True)
 class PowerStudy:
-    """Mean power of n samples in watt, (n,) by block or by rail; frames (n,) of each sample.
+    """Mean power of the n samples that count in watt, (n,) by block or by rail.
 
     total, static and rails come from the simulator; without one they are None.
     vdd: what transistors, capacitors and bias currents take from V_DD; vground: what outputs that pull take from it
@@ -60,7 +60,7 @@ class PowerStudy:
     toggles): their drivers.
     """
 
-    frames: NDArray[np.int64]
+    counted: TestSet
     behavioral: dict[str, Array]
     total: dict[str, Array] | None = None
     static: dict[str, Array] | None = None
@@ -85,6 +85,13 @@ class PowerRow:
     energy_inference_j: dict[str, Interval | None]
     gate_area_um2: float
     capacitor_area_um2: float
+
+    @property
+    def means(self) -> list[Interval]:
+        """Return every mean of power and energy that a table of `cosim power` shows for the block."""
+        by_engine = (self.power_w, self.energy_frame_j, self.energy_inference_j)
+        found = (self.static_w, self.dynamic_frame_j, *(mean for means in by_engine for mean in means.values()))
+        return [mean for mean in found if mean is not None]
 
 
 @dataclass(frozen=True)
@@ -135,18 +142,15 @@ def study_power(design: Design, test_set: TestSet, outcomes: Sequence[Outcome] |
 
     Without outcomes, or if all failed, it is the behavioral side alone.
     """
-    good = _simulated(outcomes)
-    failed = len(outcomes or ()) - len(good)
-    chosen = good or list(range(len(test_set.y)))
-    counted = test_set.select(np.array(chosen))
-    lengths, behavioral = counted.lengths, _behavioral(design, counted, run)
-    clipped = find_clipping(design.network.encoding, test_set)
+    good = {k: outcome for k, outcome in enumerate(outcomes or ()) if isinstance(outcome, Inference)}
+    failed, clipped = len(outcomes or ()) - len(good), find_clipping(design.network.encoding, test_set)
+    counted = test_set.select(np.array([*good] or range(len(test_set.y))))
+    behavioral = _behavioral(design, counted, run)
     if not good:
-        return PowerStudy(lengths, behavioral, failed=failed, clipped=clipped)
-    inferences = [outcome for outcome in outcomes or () if isinstance(outcome, Inference)]
+        return PowerStudy(counted, behavioral, failed=failed, clipped=clipped)
     supply, names = run.standing(design).technology.supply, tuple(meters_of(design.assembly))
     total, static = [], []
-    for inference, frames in zip(inferences, lengths, strict=True):
+    for inference, frames in zip(good.values(), counted.lengths, strict=True):
         delivered = supply * inference.delivered
         _, weights = settled_windows(run.timing, design.assembly, int(frames))
         total.append(delivered[:frames].mean(axis=0))
@@ -154,22 +158,16 @@ def study_power(design: Design, test_set: TestSet, outcomes: Sequence[Outcome] |
     mean = dict(zip(names, np.array(total).T, strict=True))
     settled = dict(zip(names, np.array(static).T, strict=True))
     simulated = _blocks(design, mean), _blocks(design, settled), _rails(design, mean)
-    return PowerStudy(lengths, behavioral, *simulated, failed, clipped, count_elsewhere(inferences))
+    return PowerStudy(counted, behavioral, *simulated, failed, clipped, count_elsewhere([*good.values()]))
 
 
-def _simulated(outcomes: Sequence[Outcome] | None) -> list[int]:
-    return [k for k, outcome in enumerate(outcomes or ()) if isinstance(outcome, Inference)]
-
-
-def tabulate_power(
-    study: PowerStudy, test_set: TestSet, outcomes: Sequence[Outcome] | None, engine: str
-) -> dict[str, NDArray[Any]]:
+def tabulate_power(study: PowerStudy, engine: str) -> dict[str, NDArray[Any]]:
     """Return the arrays of power.npz for `cosim diff`: the power of every sample that counts.
 
     indices, sums, lengths, y: as in `SampleTable`; figures (k,): such as `ngspice power cells`, by engine, `power` or
     `static`, and block or rail; power_w (k, n): watt.
     """
-    counted = test_set.select(np.array(_simulated(outcomes) or range(len(test_set.y))))
+    counted = study.counted
     tables = {
         f"{BEHAVIORAL} power": study.behavioral, f"{engine} power": study.total, f"{engine} static": study.static,
         f"{engine} rail": study.rails,
@@ -230,9 +228,9 @@ def summarize_power(design: Design, study: PowerStudy, run: Run = Run()) -> Powe
         i_unit_a=design.i_unit,
         t_step_s=t_step,
         transistors=design.assembly.transistors,
-        samples=len(study.frames),
+        samples=len(study.counted.lengths),
         failed=study.failed,
-        frames=float(study.frames.mean()),
+        frames=float(study.counted.lengths.mean()),
         power_outside=outside_of(design.assembly.blocks),
         total=rows.pop(TOTAL),
         blocks=rows,
@@ -255,19 +253,18 @@ def _rows(design: Design, study: PowerStudy, run: Run) -> dict[str, PowerRow]:
     rows = {}
     for name in (*design.assembly.blocks, TOTAL):
         measured, settled = total.get(name), static.get(name)
-        powers = {run.engine: measured, BEHAVIORAL: behavioral[name]}
-        energies = {engine: None if power is None else t_step * power for engine, power in powers.items()}
         lag = None if measured is None or settled is None else t_step * _difference(measured, settled)
+        powers = {run.engine: measured, BEHAVIORAL: behavioral[name]}
+        frames = {engine: None if power is None else t_step * power for engine, power in powers.items()}
+        whole = {engine: None if one is None else one * study.counted.lengths for engine, one in frames.items()}
+        means = [{engine: _interval(found) for engine, found in one.items()} for one in (powers, frames, whole)]
         rows[name] = PowerRow(
-            power_w={engine: _interval(power) for engine, power in powers.items()},
+            power_w=means[0],
             difference=_relative(behavioral[name], measured),
             static_w=_interval(settled),
             dynamic_frame_j=_interval(lag),
-            energy_frame_j={engine: _interval(energy) for engine, energy in energies.items()},
-            energy_inference_j={
-                engine: _interval(None if energy is None else energy * study.frames)
-                for engine, energy in energies.items()
-            },
+            energy_frame_j=means[1],
+            energy_inference_j=means[2],
             gate_area_um2=round(float(areas[name][0]), 1),
             capacitor_area_um2=round(float(areas[name][1]), 1),
         )
@@ -364,8 +361,9 @@ def _energies(summary: PowerSummary) -> Table:
 
 def _few(summary: PowerSummary) -> tuple[str, ...]:
     """Return what explains TOO_FEW, with how many samples would be enough; nothing where no figure is that."""
-    rows = [*summary.rows.values(), *summary.rails.values()]
-    unsure = [mean for row in rows for mean in _means(row) if not shows_sign(mean)]
+    means = [mean for row in summary.rows.values() for mean in row.means]
+    means += [mean for rail in summary.rails.values() for mean in (rail.power_w, rail.energy_frame_j)]
+    unsure = [mean for mean in means if not shows_sign(mean)]
     if not any(TOO_FEW in cell for row in _energies(summary).rows for cell in row):
         return ()
     if summary.samples == 1:
@@ -375,16 +373,6 @@ def _few(summary: PowerSummary) -> tuple[str, ...]:
     beyond = f", {len(needed) - len(known)} of {len(needed)} not even {MOST}" if len(known) < len(needed) else ""
     most = f"; about --samples {max(known)} would show it{beyond}" if known else ""
     return (f"Too few samples: the interval of the mean holds 0{most}.",)
-
-
-def _means(row: PowerRow | RailRow) -> Iterator[Interval]:
-    """Yield every mean of a row that a table shows."""
-    if isinstance(row, RailRow):
-        yield from (row.power_w, row.energy_frame_j)
-        return
-    engines = (row.power_w, row.energy_frame_j, row.energy_inference_j)
-    found = (row.static_w, row.dynamic_frame_j, *(mean for means in engines for mean in means.values()))
-    yield from (mean for mean in found if mean is not None)
 
 
 def _rail_table(summary: PowerSummary) -> tuple[Block, ...]:
@@ -497,12 +485,10 @@ def run_power(
         check_any(outcomes, run.place)
     study = study_power(design, test_set, outcomes, run)
     summary = summarize_power(design, study, run)
-    rows = tabulate_power(study, test_set, outcomes, run.engine)
     write_results(run.place, {"design.json": summarize(design, run.condition), "power.json": summary})
-    write_atomically(run.place / "power.npz", seal_npz(rows))
+    write_atomically(run.place / "power.npz", seal_npz(tabulate_power(study, run.engine)))
     save_figure(draw_power(summary), run.place / "power.png")
-    made_with = dict[str, str]()
-    if simulate:
-        made_with[run.engine] = engine_named(run.engine).describe(run.standing(design).technology).version
+    technology = run.standing(design).technology
+    made_with = {run.engine: engine_named(run.engine).describe(technology).version} if simulate else {}
     write_page(run.place, power_page(design, summary, made_with))
     return summary

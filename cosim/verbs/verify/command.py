@@ -11,21 +11,11 @@ from cosim.cli.session import VerbSession
 from cosim.cli.settings import say_version
 from cosim.cli.verb import FILE, Result, argument, verb
 
-RESULTS = (
-    "comparison.json",
-    "pvt.json",
-    "power.json",
-    "trim.json",
-    "design.json",
-    "sweep.json",
-    "explore.json",
-    "signoff.json",
-    "page.json",
-    "diff.json",
-    "search.json",
-)
-DRAWN = ("wires.csv", "positions.csv")  # of cosim layout
-TABLES = ("simulation.npz", "pvt.npz", "power.npz")
+KEPT = (
+    "comparison.json", "pvt.json", "power.json", "trim.json", "design.json", "sweep.json", "explore.json",
+    "signoff.json", "page.json", "diff.json", "search.json", "simulation.npz", "pvt.npz", "power.npz", "wires.csv",
+    "positions.csv",
+)  # fmt: skip
 _WITHIN = ("sweep", "explore", "signoff")  # have runs in folders of their own
 AGAIN = "the same command writes it again"
 
@@ -74,7 +64,7 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield for `cosim verify` (file, fault) of all that a folder keeps; a fault says what is wrong and what happens
     then, and is empty for a whole file."""
     from cosim.base.claim import owner_of
-    from cosim.base.seal import is_whole
+    from cosim.base.settings import read_settings
     from cosim.base.store import INFERENCES, damaged_results
     from cosim.base.text import is_file
 
@@ -85,17 +75,13 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
         if point.name in (INFERENCES, "failed"):
             continue
         yield from ((f"{point.name}/{name}", fault) for name, fault in check_kept(point))
-    for name in RESULTS:
+    for name in KEPT:
         if is_file(folder / name):
-            yield name, _fault_of(folder / name) and AGAIN
-    for name in TABLES:
-        if is_file(folder / name):
-            yield name, "" if is_whole(folder / name) else AGAIN
-    for name in DRAWN:
-        if is_file(folder / name):
-            yield name, _fault_of_table(folder / name) and AGAIN
-    if fault := _fault_of_settings(folder):
-        yield SETTINGS_FILE, fault
+            yield name, _fault_of(folder / name)
+    try:
+        read_settings(folder)
+    except InputError as error:
+        yield SETTINGS_FILE, str(error)
     count, damaged = damaged_results(folder / INFERENCES)
     if count:
         fault = f"{len(damaged)} of {count}, {_some(damaged)}: the same command measures them anew" if damaged else ""
@@ -117,7 +103,7 @@ def check_store(folder: Path) -> Iterator[tuple[str, str]]:
     from cosim.verbs.montecarlo.store import CHIPS_FILE, RUN_FILE, read_chips, read_sealed
 
     fault = _fault_of(folder / RUN_FILE)
-    yield RUN_FILE, fault and AGAIN
+    yield RUN_FILE, fault
     if fault:
         yield CHIPS_FILE, f"not to be told without {RUN_FILE}"
     else:
@@ -135,36 +121,23 @@ def check_store(folder: Path) -> Iterator[tuple[str, str]]:
         yield name, f"not to be told without {TRIAL_FILE}" if fault else AGAIN if name in damaged else ""
     for name in (SUMMARY_FILE, CONTRIBUTIONS_FILE):
         if is_file(folder / name):
-            yield name, _fault_of(folder / name) and AGAIN
+            yield name, _fault_of(folder / name)
 
 
 def _fault_of(path: Path) -> str:
-    from cosim.verbs.montecarlo.store import read_sealed
+    """Return what happens to a file whose checksum does not fit, or that is missing; '' for a whole one."""
+    from cosim.base.seal import is_whole, read_sealed, read_sealed_text
 
     try:
-        read_sealed(path)
-    except (FileNotFoundError, InputError) as error:
-        return str(error)
-    return ""
-
-
-def _fault_of_table(path: Path) -> str:
-    from cosim.base.seal import read_sealed_text
-
-    try:
-        read_sealed_text(path, AGAIN)
-    except InputError as error:
-        return str(error)
-    return ""
-
-
-def _fault_of_settings(folder: Path) -> str:
-    from cosim.base.settings import read_settings
-
-    try:
-        read_settings(folder)
-    except InputError as error:
-        return str(error)
+        match path.suffix:
+            case ".npz":
+                return "" if is_whole(path) else AGAIN
+            case ".csv":
+                read_sealed_text(path, AGAIN)
+            case _:
+                read_sealed(path, AGAIN, finite=False)
+    except InputError:
+        return AGAIN
     return ""
 
 

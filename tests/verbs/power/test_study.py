@@ -303,7 +303,7 @@ def test_failed_samples_count_on_neither_side(tiny, test_set):
     outcomes = made_up(design, 4)
     failure = Failure(FailureKind.TIMEOUT, "", "")
     study = study_power(design, test_set, [failure, *outcomes[1:]])
-    assert (study.failed, len(study.frames)) == (1, 3)
+    assert (study.failed, len(study.counted.lengths)) == (1, 3)
     every = study_power(design, test_set, outcomes)
     for block in BLOCKS:
         np.testing.assert_array_equal(study.behavioral[block], every.behavioral[block][1:])
