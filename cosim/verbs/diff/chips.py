@@ -13,7 +13,7 @@ own.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,12 @@ from cosim.base.errors import InputError
 from cosim.compiler.design import Design
 from cosim.engines.engine import Progress
 from cosim.results.metrics import CHIP_METRICS, METRICS
-from cosim.results.paired import (
-    contrast_fractions,
-    contrast_fractions_apart,
-    contrast_means,
-    contrast_means_apart,
-    contrast_shares,
-)
 from cosim.technology.types import Technology
 from cosim.units.builder import instance, net
 from cosim.variation.draws import Chip
 from cosim.verbs.diff.difference import (
+    APART,
+    PAIRED,
     Cause,
     Change,
     ChipFlip,
@@ -43,6 +38,7 @@ from cosim.verbs.diff.difference import (
     Scatter,
     Verdict,
     names_of,
+    pair_things,
     rank,
 )
 from cosim.verbs.diff.runs import ChipRun
@@ -122,23 +118,6 @@ def _largest(own: Chip, other: Chip, places: NDArray[np.int64], technology: Tech
     return devices[place].name.removeprefix(instance("")), float(shift[place])
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One run's records, figures by its engine (None: failed), specs and verdicts."""
-
-    run: ChipRun
-    records: Sequence[ChipRecord]
-    specs: tuple[Spec, ...]
-
-    @property
-    def figures(self) -> list[Figures | None]:
-        return [record.outcome(self.run.summary.engine) for record in self.records]
-
-    @property
-    def passes(self) -> NDArray[np.bool_]:
-        return np.array([passes_specs(found, self.specs) for found in self.figures])
-
-
 def diff_drawn(a: ChipRun, b: ChipRun, specs: Sequence[str], places: Places, progress: Progress) -> Difference:
     """Compare two runs of chips; settings are left out.
 
@@ -148,7 +127,8 @@ def diff_drawn(a: ChipRun, b: ChipRun, specs: Sequence[str], places: Places, pro
     pairing, notes = _pair(a, b)
     count = pairing.paired or None
     one, other = (
-        _Side(run, run.records[:count], tuple(map(parse_spec, specs or run.summary.yield_.spec))) for run in (a, b)
+        replace(run, records=run.records[:count], specs=tuple(map(parse_spec, specs or run.summary.yield_.spec)))
+        for run in (a, b)
     )
     if [spec.text for spec in one.specs] != [spec.text for spec in other.specs]:
         texts = [" and ".join(spec.text for spec in side.specs) for side in (one, other)]
@@ -176,11 +156,9 @@ def _pair(a: ChipRun, b: ChipRun) -> tuple[Pairing, list[str]]:
     plans = [vars(run.summary.variation) for run in (a, b)]
     grids = [plan["sampling"] != "random" and plan["chips"] for plan in plans]
     other = [name for name in _DRAWS if plans[0][name] != plans[1][name]] + (["chips"] if grids[0] != grids[1] else [])
-    counts = len(a.records), len(b.records)
     if other:
-        return Pairing(
-            "chips", 0, *counts, f"drawn with another {' and '.join(other)}: chips of one number are others"
-        ), []
+        apart = f"drawn with another {' and '.join(other)}: chips of one number are others"
+        return Pairing("chips", 0, len(a.records), len(b.records), apart), []
     notes = []
     if a.facts.made["network"] != b.facts.made["network"]:
         notes.append("of other networks, transistors of the same name have the same draws, in standard deviations")
@@ -188,40 +166,36 @@ def _pair(a: ChipRun, b: ChipRun) -> tuple[Pairing, list[str]]:
         notes.append("draws are the same in standard deviations; those are smaller with more area")
     if a.facts.made["samples_hash"] != b.facts.made["samples_hash"]:
         notes.append("the runs' chips saw other samples, so their accuracies differ by these, too")
-    both = min(counts)
-    only = counts[0] - both, counts[1] - both
-    return Pairing("chips", both, *only, "one run has more" if any(only) else ""), notes
+    return pair_things("chips", *(range(len(run.records)) for run in (a, b)), "one run has more"), notes
 
 
-def _changes(a: _Side, b: _Side, pairs: Sequence[tuple[Figures, Figures]] | None) -> tuple[Change, ...]:
+def _changes(a: ChipRun, b: ChipRun, pairs: Sequence[tuple[Figures, Figures]] | None) -> tuple[Change, ...]:
     """Return how far the figures of chips moved. pairs: of the chips that ran in both runs, None where none are
     paired."""
+    fractions, shares, means = APART if pairs is None else PAIRED
     if pairs is None:
-        fractions = contrast_fractions_apart
         good = [[figures for figures in side.figures if figures is not None] for side in (a, b)]
     else:
-        fractions = contrast_fractions
         good = [[pair[k] for pair in pairs] for k in range(2)]
     found = [Change("yield", "%", fractions(a.passes, b.passes))]
     for name in CHIP_METRICS if all(good) else ():
         first, second = (np.array([figures[name] for figures in side]) for side in good)
-        metric, contrast = METRICS[name], contrast_means_apart
-        if pairs is not None:
-            contrast = contrast_shares if metric.is_share else contrast_means
+        metric, contrast = METRICS[name], shares if METRICS[name].is_share else means
         found.append(Change(metric.title, metric.unit, contrast(first, second)))
     return tuple(found)
 
 
-def _turns(a: _Side, b: _Side, places: Places, progress: Progress) -> tuple[tuple[ChipTurn, ...], list[str]]:
+def _turns(a: ChipRun, b: ChipRun, places: Places, progress: Progress) -> tuple[tuple[ChipTurn, ...], list[str]]:
     """Return the chips whose verdict differs, each with its cause as far as it can be known, and notes on what
     cannot."""
-    turned = np.flatnonzero(a.passes != b.passes).tolist()
+    passes = a.passes
+    turned = np.flatnonzero(passes != b.passes).tolist()
     trials, notes = _trials(a, b, places) if turned else ((), [])
     if trials and len(turned) > CAUSES:
         notes.append(f"causes were looked for on the first {CAUSES} of {len(turned)} chips that turned")
     turns: list[ChipTurn] = []
     for done, chip in enumerate(turned):
-        fails, counts = (1, 0) if a.passes[chip] else (0, 1)
+        fails, counts = (1, 0) if passes[chip] else (0, 1)
         verdicts: tuple[Verdict, Verdict] = ("counts", "fails") if fails else ("fails", "counts")
         turn = ChipTurn(chip, *verdicts, why=_why((a, b)[fails], chip))
         if trials and done < CAUSES:
@@ -233,13 +207,13 @@ def _turns(a: _Side, b: _Side, places: Places, progress: Progress) -> tuple[tupl
     return tuple(turns), notes
 
 
-def _trials(a: _Side, b: _Side, places: Places) -> tuple[Sequence[Trial], list[str]]:
+def _trials(a: ChipRun, b: ChipRun, places: Places) -> tuple[Sequence[Trial], list[str]]:
     """Build both runs' trials again; return none, with the reason, where their transistors cannot be exchanged."""
     names = ("network", "technology", "calibration")
-    if other := [name for name in names if a.run.facts.made[name] != b.run.facts.made[name]]:
+    if other := [name for name in names if a.facts.made[name] != b.facts.made[name]]:
         return (), [f"no unit is named as a cause: the runs have another {' and '.join(other)}"]
     try:
-        trials = [load_trial(side.run.facts.folder, places) for side in (a, b)]
+        trials = [load_trial(side.facts.folder, places) for side in (a, b)]
     except InputError as error:
         return (), [f"no unit is named as a cause: {error}"]
     if [device.name for device in trials[0].devices] != [device.name for device in trials[1].devices]:
@@ -247,7 +221,7 @@ def _trials(a: _Side, b: _Side, places: Places) -> tuple[Sequence[Trial], list[s
     return trials, []
 
 
-def _why(side: _Side, chip: int) -> str:
+def _why(side: ChipRun, chip: int) -> str:
     """Return the reason why a chip fails, its cells that do not reset first."""
     found = side.figures[chip]
     if found is None:

@@ -4,8 +4,8 @@ Shares are fractions of 1, powers W. A is the first run, B the second; differenc
 samples: of compare, simulate, conditions of --pvt, and power; runs of chips are in `cosim.verbs.diff.chips`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -25,6 +25,9 @@ from cosim.verbs.diff.runs import Metered, Run, Sampled
 from cosim.verbs.simulate.samples import SampleTable
 
 Verdict = Literal["counts", "fails"]
+# how yes or no figures, shares and means are compared, of things that are paired, and of runs apart
+PAIRED = contrast_fractions, contrast_shares, contrast_means
+APART = contrast_fractions_apart, contrast_means_apart, contrast_means_apart
 Places = NDArray[np.int64]
 _CIRCUIT = "circuit"
 
@@ -186,25 +189,24 @@ def rank(moved: Sequence[Moved]) -> tuple[Moved, ...]:
     return tuple(sorted((one for one in moved if one.count), key=lambda one: -one.count / max(one.of, 1)))
 
 
-def pair_samples(
-    a: tuple[Places, NDArray[np.str_]], b: tuple[Places, NDArray[np.str_]]
-) -> tuple[Places, Places, Pairing]:
-    """Return the places (k,) of the same samples in two runs of `cosim diff`, and how they were paired.
+def pair_things(things: str, a: Collection[object], b: Collection[object], apart: str) -> Pairing:
+    """Return how many things both runs of `cosim diff` have; apart: why one has what the other does not."""
+    common = len(set(a) & set(b))
+    only = len(a) - common, len(b) - common
+    return Pairing(things, common, *only, apart if any(only) else "")
 
-    a, b: indices and sums (n,) of the samples of a run: the same ones have both equal.
-    """
-    first, second = ({key: k for k, key in enumerate(zip(*map(list, run), strict=True))} for run in (a, b))
+
+def pair_samples(a: SampleTable | Metered, b: SampleTable | Metered) -> tuple[Places, Places, Pairing]:
+    """Return the places (k,) of the same samples in two runs of `cosim diff`, which have indices and sums equal, and
+    how they were paired."""
+    first, second = (
+        {key: k for k, key in enumerate(zip(list(run.indices), list(run.sums), strict=True))} for run in (a, b)
+    )
     common = [key for key in first if key in second]
     places = [np.array([run[key] for key in common], dtype=np.int64) for run in (first, second)]
-    only = len(first) - len(common), len(second) - len(common)
-    apart = ""
-    if any(only):
-        shared = len(set(a[0].tolist()) & set(b[0].tolist()))
-        others = shared - len(common)
-        apart = (
-            f"{others} samples of the same number are not the same: other test sets" if others else "drawn otherwise"
-        )
-    return places[0], places[1], Pairing("samples", len(common), *only, apart)
+    others = len(set(a.indices.tolist()) & set(b.indices.tolist())) - len(common)
+    apart = f"{others} samples of the same number are not the same: other test sets" if others else "drawn otherwise"
+    return places[0], places[1], pair_things("samples", first, second, apart)
 
 
 def diff_sampled(a: Sampled, b: Sampled) -> Difference:
@@ -235,8 +237,7 @@ def diff_sampled(a: Sampled, b: Sampled) -> Difference:
         notes.append("of other networks, units of one name may have other parts to play")
     conditions = ()
     if list(a.tables) != [""]:
-        only = len(a.tables) - len(common), len(b.tables) - len(common)
-        conditions = (Pairing("conditions", len(common), *only, "the technologies have others" if any(only) else ""),)
+        conditions = (pair_things("conditions", a.tables, b.tables, "the technologies have others"),)
     return Difference(
         *names_of(a, b),
         settings=(),
@@ -258,14 +259,12 @@ def _pair_tables(a: SampleTable, b: SampleTable) -> tuple[SampleTable, SampleTab
     """Return the samples of one condition that succeeded in both runs, and how they were paired; where no sample is
     paired, those that succeeded in each."""
     a, b = (table.select(np.flatnonzero(table.good)) for table in (a, b))
-    first, second, pairing = pair_samples((a.indices, a.sums), (b.indices, b.sums))
+    first, second, pairing = pair_samples(a, b)
     return (a.select(first), b.select(second), pairing) if pairing.paired else (a, b, pairing)
 
 
 def _changes(where: str, a: SampleTable, b: SampleTable, *, paired: bool) -> list[Change]:
-    fractions, shares, means = contrast_fractions, contrast_shares, contrast_means
-    if not paired:
-        fractions, shares, means = contrast_fractions_apart, contrast_means_apart, contrast_means_apart
+    fractions, shares, means = PAIRED if paired else APART
     found = {
         "software accuracy": fractions(a.software == a.y, b.software == b.y),
         "accuracy": fractions(a.decisions == a.y, b.decisions == b.y),
@@ -293,19 +292,19 @@ def _together(units: Sequence[Moved]) -> tuple[Moved, ...]:
     """Return the units with their counts of several conditions added up."""
     found: dict[str, Moved] = {}
     for one in units:
-        before = found.get(one.unit, Moved(one.unit, one.what, 0, 0))
+        before = found.get(one.unit, replace(one, count=0, of=0))
         found[one.unit] = Moved(one.unit, one.what, before.count + one.count, before.of + one.of)
     return rank(tuple(found.values()))
 
 
 def diff_metered(a: Metered, b: Metered) -> Difference:
     """Compare two runs of cosim power; settings are left out."""
-    *places, pairing = pair_samples((a.indices, a.sums), (b.indices, b.sums))
+    *places, pairing = pair_samples(a, b)
     first, second = _by_role(a), _by_role(b)
     common = [name for name in first if name in second]
-    means, scatter = contrast_means_apart, None
+    _, _, means = PAIRED if pairing.paired else APART
+    scatter = None
     if pairing.paired:
-        means = contrast_means
         first, second = (
             {name: run[name][k] for name in common} for run, k in zip((first, second), places, strict=True)
         )

@@ -51,35 +51,40 @@ def _cards(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
 
 
 def _sections(difference: Difference, *, picture: bool) -> Iterator[Section]:
-    if difference.settings:
-        rows = tuple((one.name, one.a, one.b) for one in difference.settings)
-        yield Section("What was set", (Table(("setting", "A", "B"), rows),))
+    yield Section("What was set", tuple(_settings(difference)))
     if difference.changes:
         yield Section("By how much", tuple(_figures(difference, picture=picture)))
-    if difference.chips:
-        rows = tuple(
-            (str(one.chip), one.a, one.b, one.why, say_cause(one.cause) if one.cause else "")
-            for one in difference.chips
-        )
-        yield Section(
-            f"Chips that turned: {len(rows)}",
-            (Table(("chip", "A", "B", "why it fails", "unit"), rows, tall=len(rows) > 12),),
-        )
-    yield from _samples(difference)
-    if difference.units:
-        rows = tuple((one.unit, str(one.count), str(one.of)) for one in difference.units)
-        name = name_units(difference.units)
-        of = "chips that turned" if "chips" in name else "frames"
-        yield Section(
-            f"{name[0].upper()}{name[1:]}: {len(rows)}", (Table(("unit", of, "of"), rows, (1, 2), tall=len(rows) > 12),)
-        )
+    chips = [
+        (str(one.chip), one.a, one.b, one.why, say_cause(one.cause) if one.cause else "") for one in difference.chips
+    ]
+    yield _list("Chips that turned", ("chip", "A", "B", "why it fails", "unit"), chips)
+    flips = [(one.where, str(one.sample), str(one.y), str(one.a), str(one.b)) for one in difference.flips]
+    head = ("condition", "sample", "class", "A", "B")
+    if not any(row[0] for row in flips):
+        head, flips = head[1:], [row[1:] for row in flips]
+    yield _list("Decisions that differ", head, flips)
+    if difference.chip_flips:
+        found = difference.chip_flips
+        head = ("sample", "class", f"chips of {found[0].of}", "right in A", "right in B")
+        rows = [tuple(map(str, (one.sample, one.y, one.chips, one.right_a, one.right_b))) for one in found]
+        yield _list("Samples that chips decide otherwise", head, rows, (2, 3, 4))
+    name = name_units(difference.units)
+    of = "chips that turned" if "chips" in name else "frames"
+    units = [(one.unit, str(one.count), str(one.of)) for one in difference.units]
+    yield _list(f"{name[0].upper()}{name[1:]}", ("unit", of, "of"), units, (1, 2))
     for name, point in difference.points.items():
-        yield Section(name, (f"{say_verdict(point)}.", *_settings_of(point), *_figures(point, picture=picture)))
+        yield Section(name, (f"{say_verdict(point)}.", *_settings(point), *_figures(point, picture=picture)))
 
 
-def _settings_of(point: Difference) -> Iterator[Block]:
-    if point.settings:
-        yield Table(("setting", "A", "B"), tuple((one.name, one.a, one.b) for one in point.settings))
+def _list(name: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: tuple[int, ...] = ()) -> Section:
+    """Return a section with a table that may be long, and how many rows it has; without rows an empty one."""
+    table = Table(head, tuple(rows), numbers, tall=len(rows) > 12)
+    return Section(f"{name}: {len(rows)}", (table,) if rows else ())
+
+
+def _settings(difference: Difference) -> Iterator[Block]:
+    if difference.settings:
+        yield Table(("setting", "A", "B"), tuple((one.name, one.a, one.b) for one in difference.settings))
 
 
 def _figures(difference: Difference, *, picture: bool) -> Iterator[Block]:
@@ -92,23 +97,6 @@ def _figures(difference: Difference, *, picture: bool) -> Iterator[Block]:
     yield from (f"{text[0].upper()}{text[1:]}." for text in say_methods(difference.changes))
     if picture and difference.scatter is not None:
         yield _picture(difference.scatter)
-
-
-def _samples(difference: Difference) -> Iterator[Section]:
-    if difference.flips:
-        rows = tuple((one.where, str(one.sample), str(one.y), str(one.a), str(one.b)) for one in difference.flips)
-        head = ("condition", "sample", "class", "A", "B")
-        if not any(row[0] for row in rows):
-            head, rows = head[1:], tuple(row[1:] for row in rows)
-        yield Section(f"Decisions that differ: {len(rows)}", (Table(head, rows, tall=len(rows) > 12),))
-    if difference.chip_flips:
-        chips = tuple(
-            tuple(map(str, (one.sample, one.y, one.chips, one.right_a, one.right_b))) for one in difference.chip_flips
-        )
-        head = ("sample", "class", f"chips of {difference.chip_flips[0].of}", "right in A", "right in B")
-        yield Section(
-            f"Samples that chips decide otherwise: {len(chips)}", (Table(head, chips, (2, 3, 4), tall=len(chips) > 12),)
-        )
 
 
 def _picture(scatter: Scatter) -> Picture:

@@ -12,7 +12,7 @@ from cosim.base.settings import RunSettings
 from cosim.base.text import shown_path
 from cosim.engines.engine import Progress
 from cosim.verbs.diff.chips import diff_drawn
-from cosim.verbs.diff.difference import Difference, Pairing, Setting, diff_metered, diff_sampled
+from cosim.verbs.diff.difference import Difference, Setting, diff_metered, diff_sampled, pair_things
 from cosim.verbs.diff.runs import VERBS, ChipRun, Metered, Run, RunFacts, Sampled, read_run
 from cosim.verbs.montecarlo.keep import Places
 
@@ -65,8 +65,7 @@ def _diff_sweeps(a: Path, b: Path, specs: Sequence[str], places: Places, progres
     if not common:
         raise InputError(f"{' and '.join(names)}: no point of one has a name of the other's; give two of one option")
     points = {name: diff_folders(a / name, b / name, specs, places, progress) for name in common}
-    only = len(first) - len(common), len(second) - len(common)
-    pairing = Pairing("points", len(common), *only, apart="the sweeps have other values" if any(only) else "")
+    pairing = pair_things("points", first, second, "the sweeps have other values")
     return Difference(SWEEP, *names, settings=(), pairings=(pairing,), changes=(), points=points)
 
 

@@ -8,7 +8,7 @@
 Everything has a checksum, which must fit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,15 @@ from cosim.base.errors import InputError
 from cosim.base.seal import read_sealed, read_sealed_arrays
 from cosim.base.settings import RunSettings, read_settings
 from cosim.base.text import is_file, shown_path
-from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary
+from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Figures
 from cosim.verbs.montecarlo.keep import SAMPLES_FILE, read_kept
+from cosim.verbs.montecarlo.spec import Spec, passes_specs
 from cosim.verbs.montecarlo.store import CHIPS_FILE, RUN_FILE, check_run, read_store
 from cosim.verbs.montecarlo.store import VERB as MONTECARLO
 from cosim.verbs.montecarlo.write import read_summary
 from cosim.verbs.simulate.samples import STACKED, UNDECIDED, SampleTable
 
 Array = NDArray[np.float64]
-Arrays = dict[str, NDArray[Any]]
 VERBS = ("compare", "demo", "simulate", "power", MONTECARLO)
 _AGAIN = "the same command writes it again"
 _SAMPLES = {
@@ -79,13 +79,27 @@ class Metered:
 
 @dataclass(frozen=True)
 class ChipRun:
-    """Chips that were drawn, in the order of their numbers, and the samples that each of them saw (index, class)."""
+    """Chips that were drawn, in the order of their numbers, and the samples that each of them saw (index, class).
+
+    specs: what a chip must do to count, once that is decided.
+    """
 
     facts: RunFacts
     summary: ChipSummary
     records: tuple[ChipRecord, ...]
     indices: NDArray[np.int64]
     y: NDArray[np.int64]
+    specs: tuple[Spec, ...] = ()
+
+    @property
+    def figures(self) -> list[Figures | None]:
+        """Return the figures of every chip by the run's engine, None where its simulation failed."""
+        return [record.outcome(self.summary.engine) for record in self.records]
+
+    @property
+    def passes(self) -> NDArray[np.bool_]:
+        """Return (chips,) booleans: the chip counts by the run's specs."""
+        return np.array([passes_specs(found, self.specs) for found in self.figures])
 
 
 Run = Sampled | Metered | ChipRun
@@ -110,16 +124,20 @@ def read_run(folder: Path) -> Run:
         raise InputError(
             f"{name}: this run of {verb} is not finished, {result.name} is missing; the same command goes on"
         )
-    parts = [folder / "design.json", *([result] if result.suffix == ".json" else [])]
-    made = [(path, read_sealed(path, _AGAIN, finite=False)) for path in parts]
-    facts = RunFacts(folder, name, "compare" if verb == "demo" else verb, read_settings(folder), _made(made))
+    content = read_sealed(folder / "design.json", _AGAIN, finite=False)
+    if result.suffix == ".json":
+        content |= read_sealed(result, _AGAIN, finite=False)
+    _check_named(folder / "design.json", content)
+    made = {key: content[key] for key in _MADE if key in content}
+    facts = RunFacts(folder, name, "compare" if verb == "demo" else verb, read_settings(folder), made)
     if verb == "power":
         rows = read_sealed_arrays(folder / "power.npz", _POWER, _AGAIN)
         return Metered(
             facts, rows["indices"], rows["sums"], dict(zip(rows["figures"].tolist(), rows["power_w"], strict=True))
         )
-    tables = _conditions(folder / "pvt.npz") if result == pvt else {"": _table(folder / "simulation.npz")}
-    return Sampled(facts, tables)
+    if result == pvt:
+        return Sampled(facts, _tables(folder / "pvt.npz", _CONDITIONS))
+    return Sampled(facts, _tables(folder / "simulation.npz", _SAMPLES))
 
 
 def _drawn(folder: Path, name: str) -> ChipRun:
@@ -132,8 +150,8 @@ def _drawn(folder: Path, name: str) -> ChipRun:
     samples = read_arrays(folder / SAMPLES_FILE, _AGAIN, _DRAWN_SAMPLES)
     check_forms(samples, _DRAWN_SAMPLES, shown_path(folder / SAMPLES_FILE), _AGAIN)
     _check_classes(folder / SAMPLES_FILE, samples["y"])
-    made = {key: value for key, value in settings.items() if key not in ("devices", "design")}
-    made = {**settings["design"], **made, "chips": summary.chips}
+    asked = {key: value for key, value in settings.items() if key not in ("devices", "design")}
+    made = {**settings["design"], **asked, "chips": summary.chips}
     _check_named(folder / RUN_FILE, made)
     facts = RunFacts(folder, name, MONTECARLO, read_settings(folder), made)
     chosen = tuple(records[number] for number in range(summary.chips))
@@ -154,31 +172,14 @@ _MADE = (
 )  # fmt: skip
 
 
-def _made(parts: Sequence[tuple[Path, Mapping[str, object]]]) -> dict[str, object]:
-    """Return the inputs of a run, without its results. Raises InputError where its files do not name the network."""
-    content = {name: value for _, part in parts for name, value in part.items()}
-    _check_named(parts[0][0], content)
-    return {name: content[name] for name in _MADE if name in content}
-
-
 def _check_named(path: Path, made: Mapping[str, object]) -> None:
+    """Raise InputError where a run's files do not name its network, technology and calibration."""
     if missing := [name for name in _HASHES if not isinstance(made.get(name), str)]:
         raise InputError(f"{shown_path(path)}: must have the field {missing[0]}, a text; {_AGAIN}")
 
 
-def _table(path: Path) -> SampleTable:
-    rows = _rows(path, _SAMPLES)
-    return _sample_table(rows, {name: rows[name] for name in STACKED}, rows["states"])
-
-
-def _conditions(path: Path) -> dict[str, SampleTable]:
-    rows = _rows(path, _CONDITIONS)
-    names = rows["conditions"].tolist()
-    return {name: _sample_table(rows, {key: rows[key][k] for key in STACKED}) for k, name in enumerate(names)}
-
-
-def _rows(path: Path, forms: Mapping[str, str]) -> Arrays:
-    """Read the arrays of a run's table of samples, of these forms, to be compared by `cosim diff`.
+def _tables(path: Path, forms: Mapping[str, str]) -> dict[str, SampleTable]:
+    """Read a run's table of samples in each condition, from arrays of these forms, to be compared by `cosim diff`.
 
     Raises InputError for values that samples cannot have.
     """
@@ -191,7 +192,12 @@ def _rows(path: Path, forms: Mapping[str, str]) -> Arrays:
             raise InputError(
                 f"{shown_path(path)}: {name} must be {least} or more, and of the frames there are; {_AGAIN}"
             )
-    return rows
+    plain = {name: rows[name] for name in ("indices", "sums", "y", "lengths", "software", "tolerances")}
+    plain |= {"cells": tuple(rows["cells"].tolist()), "engine": str(rows["engine"])}
+    if "conditions" not in rows:
+        return {"": SampleTable(**plain, **{name: rows[name] for name in STACKED}, states=rows["states"])}
+    names = enumerate(rows["conditions"].tolist())
+    return {name: SampleTable(**plain, **{key: rows[key][k] for key in STACKED}) for k, name in names}
 
 
 def _check_classes(path: Path, y: NDArray[Any]) -> None:
@@ -201,10 +207,3 @@ def _check_classes(path: Path, y: NDArray[Any]) -> None:
             f"{shown_path(path)}: y must be classes, one for each sample, not real numbers; diff pairs "
             "decisions, so compare rmse in the comparison.json or summary.json of both runs"
         )
-
-
-def _sample_table(rows: Arrays, stacked: Arrays, states: NDArray[Any] | None = None) -> SampleTable:
-    plain = {name: rows[name] for name in ("indices", "sums", "y", "lengths", "software", "tolerances")}
-    return SampleTable(
-        **plain, **stacked, cells=tuple(rows["cells"].tolist()), engine=str(rows["engine"]), states=states
-    )
