@@ -113,11 +113,11 @@ class Comparison:
         return 1.0 - self.state_errors(first, second) / (int(self.valid.sum()) * len(self.cells))
 
     def _differ(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
-        return differ(first.states, second.states, self.tolerances)
+        return differ(first.states, second.states, self.tolerances) & self.valid[:, :, None]
 
     def state_errors(self, first: str, second: str) -> int:
         """Count for `cosim compare` the states that differ between the results of two engines."""
-        return int((self._differ(self.engines[first], self.engines[second]) & self.valid[:, :, None]).sum())
+        return int(self._differ(self.engines[first], self.engines[second]).sum())
 
     def task_agreement(self, first: str, second: str) -> float:
         """Compare two engines: return the fraction of samples with the same decision, or with answers within the
@@ -126,6 +126,11 @@ class Comparison:
 
     def _same(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
         return self.target.same(first.decisions, second.decisions)
+
+    def task_interval(self) -> tuple[float, float, float]:
+        """Compare software and simulator: return `task_agreement` with its Clopper-Pearson interval."""
+        same = self._same(self.engines["software"], self.engines[self.simulator])
+        return interval(int(same.sum()), len(self.y))
 
     def accuracy(self, engine: str) -> tuple[float, float, float]:
         """Return the fraction of right answers in a comparison with its Clopper-Pearson interval."""
@@ -147,13 +152,11 @@ class Comparison:
 
     def wrong(self) -> NDArray[np.bool_]:
         """Return (n, time, cells) booleans of a comparison: the state of software and simulator differ."""
-        return self._differ(self.engines["software"], self.engines[self.simulator]) & self.valid[:, :, None]
+        return self._differ(self.engines["software"], self.engines[self.simulator])
 
     def error_sources(self) -> dict[str, int]:
         """Count the states that each step of realism changes: rounding, statics (calibration residue), dynamics."""
-        return {
-            step: int((self._differ(a, b) & self.valid[:, :, None]).sum()) for step, (a, b) in self._steps().items()
-        }
+        return {step: int(self._differ(a, b).sum()) for step, (a, b) in self._steps().items()}
 
     def decision_sources(self) -> dict[str, int]:
         """Count a comparison's decisions that each step of realism changes; a near tie changes without any state."""
@@ -162,10 +165,9 @@ class Comparison:
     def measured(self) -> dict[str, Estimate]:
         """Return the simulator's figures of a comparison that a spec may be on, with their intervals where they have
         one."""
-        same = round(self.task_agreement("software", self.simulator) * len(self.y))
         found = {
             "accuracy": Estimate(*self.accuracy(self.simulator)),
-            "task_agreement": Estimate(*interval(same, len(self.y))),
+            "task_agreement": Estimate(*self.task_interval()),
             "state_agreement": Estimate(self.state_agreement("software", self.simulator)),
         }
         if (errors := self.errors()) is not None:
@@ -236,10 +238,10 @@ class ComparisonSummary:
     audit: Audit | None
     undecided: Undecided | None
     transitions: Transitions | None
-    errors: ValueErrors | None = field(default=None, kw_only=True)
-    measured: dict[str, Estimate] = field(default_factory=dict[str, Estimate], kw_only=True)
-    noise: NoiseSummary | None = field(default=None, kw_only=True)
-    analog_tolerance: float = field(default=0.0, kw_only=True)
+    errors: ValueErrors | None
+    measured: dict[str, Estimate]
+    noise: NoiseSummary | None
+    analog_tolerance: float
 
 
 def compare_engines(
@@ -247,11 +249,11 @@ def compare_engines(
 ) -> Comparison | None:
     """Compare for `cosim compare` the outcomes of a run's engine with both other engines; None when every simulation
     failed."""
-    good = np.array([isinstance(outcome, Inference) for outcome in outcomes])
-    if not good.any():
+    good = {k: outcome for k, outcome in enumerate(outcomes) if isinstance(outcome, Inference)}
+    if not good:
         return None
-    x, lengths = test_set.x[good], test_set.lengths[good]
-    inferences = [outcome for outcome in outcomes if isinstance(outcome, Inference)]
+    inferences, ran = [*good.values()], test_set.select(np.array([*good]))
+    x, lengths = ran.x, ran.lengths
     reference = run_reference(design.network, x, lengths)
     steps, cells = x.shape[1], tuple(design.assembly.decisions)
     valid = np.arange(steps)[None, :] < lengths[:, None]
@@ -272,15 +274,18 @@ def compare_engines(
     transistors = engine(states, simulated / (run.standing(design).bias_scale * design.i_unit))
     transistors = replace(transistors, decisions=decided_by(inferences, transistors.decisions))
     watts = np.array([inference.power_w for inference in inferences])
-    cost = measure_cost(design, watts, lengths, run.timing.t_step)
+    cost, pooling = measure_cost(design, watts, lengths, run.timing.t_step), design.network.readout.pooling
+    margin = decision_margin(pool_readout(simulated, lengths, pooling), pooling)
+    if test_set.tolerance is None and margin is not None:
+        cost["margin"] = Estimate(margin)
     return Comparison(
         engines={"software": software, "behavioral": evaluated(behavioral), run.engine: transistors},
         rounding=evaluated(run_behavioral(design, x, *there, ideal=True)),
         margins=cell_distances(design, reference),
         cells=cells,
         valid=valid,
-        y=test_set.y[good],
-        indices=test_set.indices[good],
+        y=ran.y,
+        indices=ran.indices,
         power_w={"behavioral": (power * valid).sum(axis=1) / lengths, run.engine: watts},
         failures=tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
         transistors=design.assembly.transistors,
@@ -290,21 +295,9 @@ def compare_engines(
         elsewhere=count_elsewhere(outcomes),
         transitions=find_transitions(design, test_set, outcomes, run),
         target=test_set.target,
-        cost=cost | _decision_margin(test_set, simulated, lengths, design),
+        cost=cost,
         blocks=design.assembly.blocks,
     )
-
-
-def _decision_margin(
-    test_set: TestSet, readout: NDArray[np.float64], lengths: NDArray[np.int64], design: Design
-) -> dict[str, Estimate]:
-    """Return the margin of readouts (n, time, outputs), A, by its name; none where answers are real numbers or votes
-    are counted."""
-    pooling = design.network.readout.pooling
-    if test_set.tolerance is not None:
-        return {}
-    margin = decision_margin(pool_readout(readout, lengths, pooling), pooling)
-    return {} if margin is None else {"margin": Estimate(margin)}
 
 
 def _saturated(design: Design, states: States, valid: NDArray[np.bool_]) -> int:
@@ -320,7 +313,7 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
     sources, decisions = comparison.error_sources(), comparison.decision_sources()
     changed = sources if any(sources.values()) else decisions
     simulator = comparison.simulator
-    same = round(comparison.task_agreement("software", simulator) * len(comparison.y))
+    agreement, *ends = comparison.task_interval()
     margins = comparison.margins[comparison.wrong()]
     margins = margins[np.isfinite(margins)]  # an analog state has no threshold
     return ComparisonSummary(
@@ -330,8 +323,8 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
         state_bits=int(comparison.valid.sum()) * len(comparison.cells),
         state_agreement=comparison.state_agreement("software", simulator),
         state_agreement_behavioral=comparison.state_agreement("behavioral", simulator),
-        task_agreement=comparison.task_agreement("software", simulator),
-        task_agreement_interval=IntervalEnds(*interval(same, len(comparison.y))[1:]),
+        task_agreement=agreement,
+        task_agreement_interval=IntervalEnds(*ends),
         accuracy={engine: value for engine, (value, _, _) in accuracy.items()},
         accuracy_interval={engine: IntervalEnds(low, high) for engine, (_, low, high) in accuracy.items()},
         balanced_accuracy=comparison.balanced_accuracy(),

@@ -9,7 +9,7 @@ from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.verb import Result, group_of, one_of, option, switch, verb
-from cosim.engines.table import BEHAVIORAL, Entry, engines, simulator_beside
+from cosim.engines.table import BEHAVIORAL, engines, simulator_beside
 from cosim.verbs.common import (
     RUNNING,
     Compiling,
@@ -34,19 +34,11 @@ from cosim.verbs.common import (
 from cosim.verbs.partitions.command import bits_option, compare_backbone, conversion_option, refuse_converters
 
 if TYPE_CHECKING:
-    from cosim.compiler.design import Design
-    from cosim.engines.engine import Run
-    from cosim.tasks.testset import TestSet
     from cosim.technology.types import Flicker, Technology
     from cosim.verbs.bias import Bias
     from cosim.verbs.compare.agreement import ComparisonSummary
     from cosim.verbs.compare.pvt import Sweep
     from cosim.verbs.montecarlo.spec import Specs
-
-
-def _compared() -> tuple[Entry, ...]:
-    """Return the engines that an option of `cosim compare` takes, to compare the behavioral one with."""
-    return tuple(entry for entry in engines() if entry.name != BEHAVIORAL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +50,9 @@ class CompareOptions:
     json_file: Path | None = json_option()
     pvt: bool = switch("Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
     bias: "Bias" = bias_option()
-    engine: str = engine_option("Simulator of the transistors.", _compared)
+    engine: str = engine_option(
+        "Simulator of the transistors.", lambda: tuple(entry for entry in engines() if entry.name != BEHAVIORAL)
+    )
     audit: int | None = audit_option()
     tolerance: float | None = tolerance_option()
     specs: tuple[str, ...] = option(
@@ -99,13 +93,27 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
     specs = _specs(options.specs)
     design, test_set, run = load_run(options.network_file, output, options.compiling, options.running, engine)
     test_set = test_set.tolerating(options.tolerance)
-    watched, design = choose(design, options.probe), _with_wires(design, options.extracted)
+    watched = choose(design, options.probe)
+    if options.extracted is not None:
+        from cosim.mask.record import extracted
+
+        design = extracted(design, options.extracted)
     if not options.pvt:
         condition = biased(design, run.standing(design).technology, options.bias, simulator_beside(engine))
         run = replace(run, condition=condition)
     engine_named(engine).check()  # said before the work
     session.take_folder("compare", output)
-    summary = _compare(options, audit, (design, test_set, run), watched)
+
+    from cosim.verbs.compare.page import ComparisonExtras, run_comparison
+    from cosim.verbs.compare.pvt import Conditions, Listener, run_pvt
+
+    with progress_bar(engine) as progress:
+        if options.pvt:
+            asked = Conditions(bias=options.bias, audit=audit)
+            summary = run_pvt(design, test_set, run, Listener(progress, say), asked)
+        else:
+            noise = noise_of(design, options.running.seed, options.flicker) if options.noise else None
+            summary = run_comparison(design, test_set, run, progress, ComparisonExtras(audit, watched, noise))
     met, said = judge_specs(specs, summary, run.standing(design).technology)
     return Result(
         summary,
@@ -114,20 +122,6 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
         report=f"report: {output / 'report.html'}",
         fault=describe_audit(summary.audit, output) or describe_failed(summary.failed, output) or (None if met else ""),
     )
-
-
-def _compare(
-    options: CompareOptions, audit: int, what: "tuple[Design, TestSet, Run]", watched: tuple[str, ...]
-) -> "ComparisonSummary | Sweep":
-    """Run and write the comparison, in one condition or in all; return its figures."""
-    from cosim.verbs.compare.page import ComparisonExtras, run_comparison
-    from cosim.verbs.compare.pvt import Conditions, Listener, run_pvt
-
-    with progress_bar(options.engine) as progress:
-        if options.pvt:
-            return run_pvt(*what, Listener(progress, say), Conditions(bias=options.bias, audit=audit))
-        noise = noise_of(what[0], options.running.seed, options.flicker) if options.noise else None
-        return run_comparison(*what, progress, ComparisonExtras(audit, watched, noise))
 
 
 def _specs(texts: tuple[str, ...]) -> "Specs":
@@ -153,13 +147,6 @@ def _check_asked(options: CompareOptions, *, software: bool) -> None:
         raise InputError("--noise is for a network that compiles whole, without --pvt; leave it out")
     if options.pvt and software:
         raise InputError("--pvt is for a network that compiles whole; give a backbone one --corner at a time")
-
-
-def _with_wires(design: "Design", folder: Path | None) -> "Design":
-    """Return the design with the wires of its layout, where there is one."""
-    from cosim.mask.record import extracted
-
-    return design if folder is None else extracted(design, folder)
 
 
 def judge_specs(specs: "Specs", summary: "ComparisonSummary | Sweep", there: "Technology") -> tuple[bool, list[str]]:

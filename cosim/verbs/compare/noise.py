@@ -21,7 +21,7 @@ from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Inference, Outcome, Run
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States, differ, tolerances
-from cosim.network.late import later
+from cosim.network.late import later, padded
 from cosim.network.reference import pool_readout
 from cosim.results.intervals import Interval, mean_interval, share_interval
 from cosim.results.page import Blocks, Table
@@ -64,18 +64,17 @@ def compare_noisy(
 
     outcomes: of every sample without noise, and with it.
     """
-    pairs = [
-        (k, one, other)
+    pairs = {
+        k: (one, other)
         for k, (one, other) in enumerate(zip(*outcomes, strict=True))
         if isinstance(one, Inference) and isinstance(other, Inference)
-    ]
+    }
     if not pairs:
         return None
-    target, allowed, there = test_set.target, tolerances(design.graph), [k for k, *_ in pairs]
-    states = np.array([differ(other.states, one.states, allowed).mean() for _, one, other in pairs])
-    before, after = (_answers(design, test_set, {k: pair[way] for k, *pair in pairs}, run) for way in (0, 1))
-    wanted = test_set.y[there]
-    right, was = (target.same(one, wanted).astype(np.float64) for one in (after, before))
+    ran, target, allowed = test_set.select(np.array([*pairs])), test_set.target, tolerances(design.graph)
+    states = np.array([differ(other.states, one.states, allowed).mean() for one, other in pairs.values()])
+    before, after = (_answers(design, ran, found, run) for found in zip(*pairs.values(), strict=True))
+    right, was = (target.same(one, ran.y).astype(np.float64) for one in (after, before))
     return TransistorNoise(
         samples=len(pairs),
         failed=len(test_set.lengths) - len(pairs),
@@ -87,15 +86,10 @@ def compare_noisy(
     )
 
 
-def _answers(design: Design, test_set: TestSet, found: dict[int, Inference], run: Run) -> Answers:
-    there = list(found)
-    readout = np.zeros((len(there), test_set.x.shape[1], len(design.assembly.outputs)))
-    for row, one in enumerate(found.values()):
-        readout[row, : len(one.readout)] = one.readout
+def _answers(design: Design, test_set: TestSet, found: Sequence[Inference], run: Run) -> Answers:
+    readout = np.stack([padded(one.readout, test_set.x.shape[1]) for one in found])
     unit = design.i_unit * run.standing(design).bias_scale
-    return test_set.target.answers(
-        pool_readout(readout / unit, test_set.lengths[there], design.network.readout.pooling)
-    )
+    return test_set.target.answers(pool_readout(readout / unit, test_set.lengths, design.network.readout.pooling))
 
 
 @dataclass(frozen=True)
@@ -218,18 +212,13 @@ def chip_noise_rows(found: ChipNoise | None) -> list[tuple[str, str]]:
     return [*rows, ("meet the spec without it", f"{found.passed} of {found.chips} chips"), ("seed", str(found.seed))]
 
 
-def say_sigma(found: NoiseSummary) -> str:
-    """Return the median noise of a candidate and its range, as text on a comparison's page."""
-    low, middle, high = (format_quantity(found.sigma_a[q], "A") for q in ("5", "50", "95"))
-    return f"{middle} ({low} to {high})"
-
-
 def noise_section(found: NoiseSummary | None) -> Blocks:
     """Return the blocks of a page on how noise changes a circuit's figures; none without noise."""
     if found is None:
         return ()
+    low, middle, high = (format_quantity(found.sigma_a[q], "A") for q in ("5", "50", "95"))
     rows = [
-        ("noise of a candidate, median and 5 to 95 %", say_sigma(found)),
+        ("noise of a candidate, median and 5 to 95 %", f"{middle} ({low} to {high})"),
         ("states that it changes", _share(found.states, 3)),
         ("decisions that it changes", _share(found.answers, 2)),
         ("accuracy with noise", f"{_share(found.accuracy, 2)}; without {100 * found.quiet:.2f} %"),

@@ -210,11 +210,13 @@ def comparison_cards(summary: ComparisonSummary) -> tuple[tuple[str, str], ...]:
     accuracy, answers = ("accuracy", "decisions") if summary.errors is None else ("right answers", "answers")
     right = f"{accuracy} of the transistors {within(summary.accuracy_interval[simulator])}"
     states = f"of {summary.state_bits} states equal the software's"
+    if tolerance := summary.analog_tolerance:
+        states += f"; analog states are equal within {percent(tolerance, 0)} of full scale"
     return (
         (percent(summary.task_agreement), f"{answers} as software {within(summary.task_agreement_interval)}"),
         *(() if balanced is None else ((percent(balanced[simulator]), "balanced accuracy of the transistors"),)),
         (percent(summary.accuracy[simulator]), f"{right}; software {percent(summary.accuracy['software'])}"),
-        (percent(summary.state_agreement, 2), "; ".join((states, *say_analog(summary)))),
+        (percent(summary.state_agreement, 2), states),
         (format_quantity(summary.power_w[simulator] or 0.0, "W"), "mean supply power"),
     )
 
@@ -272,12 +274,6 @@ def _sources(summary: ComparisonSummary) -> Table:
         (text, str(summary.error_sources[step]), str(summary.decision_sources[step])) for step, text in _STEPS.items()
     )
     return Table(("step of realism", "states", "decisions"), rows, (1, 2))
-
-
-def say_analog(summary: ComparisonSummary) -> list[str]:
-    """Return a line of a comparison's page on when analog states are equal; nothing for a network that has none."""
-    tolerance = summary.analog_tolerance
-    return [f"analog states are equal within {percent(tolerance, 0)} of full scale"] if tolerance else []
 
 
 @dataclass(frozen=True)

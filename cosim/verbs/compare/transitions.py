@@ -4,7 +4,7 @@ A frame belongs to the transition from the state that its cells stood in before 
 transistors themselves, so that behind a wrong state their own way counts, and not the one that they should have gone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,17 +20,6 @@ from cosim.network.reference import symbols_in
 from cosim.tasks.testset import TestSet
 
 Array = NDArray[np.float64]
-Margins = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Frames:
-    """A string from the start on: symbols (time,), -1 for none; states (time, cells), h of the network's cells; margins
-    (time, cells) of all decisions, ampere, inf where there is none, empty where nothing measured them."""
-
-    symbols: Whole
-    states: Array
-    margins: Margins
 
 
 @dataclass(frozen=True)
@@ -65,32 +54,33 @@ def find_transitions(design: Design, test_set: TestSet, outcomes: Sequence[Outco
     if coded is None:
         return None
     symbols = symbols_in(design.network.encoding, test_set.x)
-    frames = [
-        Frames(string[: len(found.states)], _cells_of(design, found.states), found.margins)
+    strings = (
+        (string[: len(found.states)], _cells_of(design, found.states), found.margins)
         for string, found in zip(symbols, outcomes, strict=True)
         if isinstance(found, Inference)
-    ]
-    return count_transitions(coded, frames, run.standing(design).bias_scale * design.i_unit)
+    )
+    return count_transitions(coded, strings, run.standing(design).bias_scale * design.i_unit)
 
 
-def count_transitions(coded: Coded, strings: Sequence[Frames], unit: float) -> Transitions:
-    """Count for `cosim compare` the transitions in strings that transistors have read.
+def count_transitions(coded: Coded, strings: Iterable[tuple[Whole, Array, Array]], unit: float) -> Transitions:
+    """Count for `cosim compare` the transitions in strings that transistors have read from the start on.
 
-    unit: the current of 1.0, ampere.
+    strings: symbols (time,), -1 for none; states (time, cells), h of the network's cells; margins (time, cells) of all
+    decisions, ampere, inf where there is none, empty where nothing measured them. unit: the current of 1.0, ampere.
     """
     automaton, shape = coded.automaton, coded.automaton.next.shape
     taken, wrong, margin = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int), np.full(shape, np.inf)
     astray = 0
-    for one in strings:
-        behind = _state(one.states, coded.codes)
+    for symbols, states, margins in strings:
+        behind = _state(states, coded.codes)
         before = np.concatenate([[automaton.start], behind[:-1]])
-        known = (before >= 0) & (one.symbols >= 0)
+        known = (before >= 0) & (symbols >= 0)
         astray += int((~known).sum())
-        at = before[known], one.symbols[known]
+        at = before[known], symbols[known]
         np.add.at(taken, at, 1)
         np.add.at(wrong, at, behind[known] != automaton.next[at])
-        if one.margins.size:
-            np.minimum.at(margin, at, one.margins[known].min(axis=1))
+        if margins.size:
+            np.minimum.at(margin, at, margins[known].min(axis=1))
     rows = tuple(
         Transition(
             automaton.states[state], symbol, automaton.states[int(automaton.next[state, k])], int(taken[state, k]),

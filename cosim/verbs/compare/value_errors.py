@@ -81,19 +81,14 @@ def _ends(values: Array) -> IntervalEnds:
     return IntervalEnds(float(low), float(high))
 
 
-def say_tolerance(errors: ValueErrors) -> str:
-    """Return a comparison's tolerance in words: within how much of a target, or of another answer, an answer counts as
-    right."""
-    return f"within {errors.tolerance:.4g} of the target, of the other answer"
-
-
 def errors_section(errors: ValueErrors) -> Blocks:
     """Return the blocks of a page on errors: a table by engine and a note on what its columns mean."""
     rows = tuple((name, *_cells(found)) for name, found in errors.engines.items())
     apart = ", ".join(f"{name} {value:.4g}" for name, value in errors.software_rmse.items())
     notes = (
-        f"Right and same: {say_tolerance(errors)}. Rms distance from the software's answers: {apart}. NRMSE: rms error "
-        "over the standard deviation of the targets; R2 = 1 - NRMSE^2. Intervals: percentile bootstrap over samples."
+        f"Right and same: within {errors.tolerance:.4g} of the target, of the other answer. Rms distance from the "
+        f"software's answers: {apart}. NRMSE: rms error over the standard deviation of the targets; R2 = 1 - NRMSE^2. "
+        "Intervals: percentile bootstrap over samples."
     )
     return Table(("engine", *_HEAD), rows, tuple(range(1, 6))), notes
 

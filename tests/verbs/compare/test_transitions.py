@@ -17,7 +17,7 @@ from cosim.engines.simulation.simulated import simulate_samples
 from cosim.tasks.testset import TestSet
 from cosim.verbs.automaton.section import say_transitions
 from cosim.verbs.automaton.structure import tour
-from cosim.verbs.compare.transitions import Frames, count_transitions, find_transitions
+from cosim.verbs.compare.transitions import count_transitions, find_transitions
 
 THREE, UNIT = modulo(3), 1e-9
 CODED = Coded(THREE, np.eye(3))
@@ -28,7 +28,7 @@ def frames(symbols, states, margins=NOTHING):
     """Of a counter of three: states by number, -1 for none, 9 for all."""
     cells = np.concatenate([np.eye(3, dtype=np.int16), np.zeros((1, 3)), np.ones((1, 3))])
     places = [{-1: 3, 9: 4}.get(state, state) for state in states]
-    return Frames(np.array(symbols), cells[places], np.asarray(margins))
+    return np.array(symbols), cells[places], np.asarray(margins)
 
 
 @settings(max_examples=100, deadline=None)
