@@ -219,10 +219,7 @@ def noise_section(found: NoiseSummary | None) -> Blocks:
     low, middle, high = (format_quantity(found.sigma_a[q], "A") for q in ("5", "50", "95"))
     rows = [
         ("noise of a candidate, median and 5 to 95 %", f"{middle} ({low} to {high})"),
-        ("states that it changes", _share(found.states, 3)),
-        ("decisions that it changes", _share(found.answers, 2)),
-        ("accuracy with noise", f"{_share(found.accuracy, 2)}; without {100 * found.quiet:.2f} %"),
-        ("change of accuracy, points", _points(found.change)),
+        *_effects(found, "states that it changes", "accuracy with noise"),
         *(
             (f"comparisons within {number} sigma of their threshold", _share(share, 2))
             for number, share in found.within.items()
@@ -231,14 +228,18 @@ def noise_section(found: NoiseSummary | None) -> Blocks:
         ("comparisons, runs, seed", f"{found.decisions}, {found.draws}, {found.seed}"),
     ]
     if (ran := found.transistors) is not None:
-        rows += [
-            ("states that noise of the transistors changes", _share(ran.states, 3)),
-            ("decisions that it changes", _share(ran.answers, 2)),
-            ("accuracy with it", f"{_share(ran.accuracy, 2)}; without {100 * ran.quiet:.2f} %"),
-            ("change of accuracy, points", _points(ran.change)),
-            ("samples; those that did not run", f"{ran.samples}; {ran.failed}"),
-        ]
+        rows += _effects(ran, "states that noise of the transistors changes", "accuracy with it")
+        rows.append(("samples; those that did not run", f"{ran.samples}; {ran.failed}"))
     return Table(("noise", "value"), tuple(rows), (1,)), _SAID
+
+
+def _effects(found: NoiseSummary | TransistorNoise, states: str, accuracy: str) -> list[tuple[str, str]]:
+    return [
+        (states, _share(found.states, 3)),
+        ("decisions that it changes", _share(found.answers, 2)),
+        (accuracy, f"{_share(found.accuracy, 2)}; without {100 * found.quiet:.2f} %"),
+        ("change of accuracy, points", _points(found.change)),
+    ]
 
 
 def _points(found: Interval) -> str:

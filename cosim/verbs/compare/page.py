@@ -30,6 +30,7 @@ from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.compile.page import format_inside
 from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.samples import (
+    WAVES,
     check_any,
     clear_failures,
     draw_sample,
@@ -111,14 +112,11 @@ def write_comparison(compared: ComparisonSubject) -> Reported:
 
 
 INFERENCE = (
-    "Inputs, one unit's candidate with its thresholds, its state, the readout, the supply power. Spikes "
-    "at the edges of the clock are what its switches and the cells that flip couple into the lines."
+    f"{WAVES} Spikes at the edges of the clock are what its switches and the cells that flip couple into the lines."
 )
 DECISIONS = (
     "What the software decides, and what the other two change of it, in their colours; accuracy with its 95 % interval."
 )
-
-
 ANSWERS = "Answers of the three engines over their targets, on the same samples; grey: what counts as right."
 
 

@@ -97,7 +97,6 @@ def network_page(network: Network, origin: str) -> Page:
     its training."""
     name, width = network_name(network), sum(layer.width for layer in network.recurrent_layers)
     parameters = sum(_weights(layer).size + layer.bias.size for layer in (*network.layers, network.readout))
-    figures = tuple((name, _figure(value)) for name, value in network.history.get("figures", {}).items())
     layers = f"{len(network.layers)} layer{'s' * (len(network.layers) != 1)}"
     return Page(
         verb="inspect",
@@ -108,8 +107,8 @@ def network_page(network: Network, origin: str) -> Page:
         sections=(
             Section("What it reads and answers", (Facts(_encoding(network)),)),
             Section("Layers", (_layers(network), *_remarks(network))),
-            Section("Levels that the training data visit", (_levels(network),) if _visited(network) else ()),
-            Section("Figures of its training", (Facts(figures),) if figures else ()),
+            Section("Levels that the training data visit", tuple(_levels(network))),
+            _training(network.history.get("figures", {})),
         ),
     )
 
@@ -118,7 +117,6 @@ def software_page(described: Mapping[str, Any]) -> Page:
     """Return the page of a model of `cosim backbone` from its description, with its parts that have no circuit."""
     name = f"{described['task']} backbone"
     shape = {"epsilon": described["epsilon"], **described["shape"]}
-    figures = tuple((key, _figure(value)) for key, value in described["figures"].items())
     return Page(
         verb="inspect",
         subject=PageSubject(name),
@@ -126,11 +124,19 @@ def software_page(described: Mapping[str, Any]) -> Page:
         lead=f"From {described['file']}. Nothing was compiled.",
         cards=(),
         sections=(
-            Section("Its shape", (Facts(tuple((key, _figure(value)) for key, value in shape.items())),)),
-            Section("Figures of its training", (Facts(figures),) if figures else ()),
+            Section("Its shape", (_facts(shape),)),
+            _training(described["figures"]),
             Section("Why it stays software", (described["stays software"],)),
         ),
     )
+
+
+def _training(figures: Mapping[str, object]) -> Section:
+    return Section("Figures of its training", (_facts(figures),) if figures else ())
+
+
+def _facts(values: Mapping[str, object]) -> Facts:
+    return Facts(tuple((name, _figure(value)) for name, value in values.items()))
 
 
 def _encoding(network: Network) -> tuple[tuple[str, str], ...]:
@@ -183,9 +189,10 @@ def _layers(network: Network) -> Table:
     return Table(head, tuple(rows))
 
 
-def _levels(network: Network) -> Table:
+def _levels(network: Network) -> Iterator[Table]:
     rows = [(unit, f"{low:.4g}", f"{high:.4g}", str(levels)) for unit, low, high, levels in _visited(network)]
-    return Table(("unit", "lowest", "highest", "levels"), tuple(rows), numbers=(1, 2, 3))
+    if rows:
+        yield Table(("unit", "lowest", "highest", "levels"), tuple(rows), numbers=(1, 2, 3))
 
 
 def _figure(value: object) -> str:

@@ -46,7 +46,7 @@ def run(options: SimulateOptions, session: VerbSession) -> Result:
     viewers of logic.
     """
     from cosim.base.store import write_texts
-    from cosim.engines.engine import Failure, Inference
+    from cosim.engines.engine import Failure
     from cosim.engines.simulation.simulated import engine_named
     from cosim.results.kept_page import REPORT_FILE, read_page
     from cosim.verbs.simulate.samples import FAILED, run_samples
@@ -67,12 +67,13 @@ def run(options: SimulateOptions, session: VerbSession) -> Result:
         write_texts(output / "decks", {f"sample_{index}.sp": deck for index, deck in decks})
     with progress_bar(options.engine) as progress:
         outcomes = run_samples(design, test_set, run, progress, watched)
-    good = sum(isinstance(outcome, Inference) for outcome in outcomes)
-    beside = ", with waveforms.png, .npz, .raw and .vcd" if watched is not None and good else ""
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+    drawn = watched is not None and len(failures) < len(outcomes)
+    beside = ", with waveforms.png, .npz, .raw and .vcd" if drawn else ""
     written = f"written: {output / 'simulation.npz'}{beside}\nreport: {output / REPORT_FILE}"
-    first, fault = next((outcome for outcome in outcomes if isinstance(outcome, Failure)), None), None
-    if first is not None:
-        reason = f"the first: {first.kind.value}: {first.detail}"
+    fault = None
+    if failures:
+        reason = f"the first: {failures[0].kind.value}: {failures[0].detail}"
         fault = f"failed runs: {reason}; their decks are in {output / FAILED}"
     return Result(page=read_page(output), report=written, fault=fault)
 

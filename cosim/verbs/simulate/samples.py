@@ -54,7 +54,7 @@ STACKED = ("decisions", "wrong", "power_w")
 _BY_SAMPLE = ("indices", "sums", "y", "lengths", "software", "decisions", "wrong", "power_w")
 _LEAST = 600  # pixels under which a picture's words cannot be read
 _ROWS = 400  # of the table of samples
-_WAVES = "Inputs, one unit's candidate with its thresholds, its state, the readout, the supply power."
+WAVES = "Inputs, one unit's candidate with its thresholds, its state, the readout, the supply power."
 
 
 def run_samples(
@@ -263,9 +263,7 @@ def simulation_page(
     if picture is not None and good:
         first = next(iter(good))
         wanted = say_target(design.network, test_set.y[first])
-        caption = (
-            f"Test sample {test_set.indices[first]}, {wanted}; decided: {answers[first]} by {run.engine}. {_WAVES}"
-        )
+        caption = f"Test sample {test_set.indices[first]}, {wanted}; decided: {answers[first]} by {run.engine}. {WAVES}"
         pictures = (Picture("png", picture, caption, caption, _LEAST),)
     return Page(
         verb="simulate",

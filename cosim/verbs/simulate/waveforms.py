@@ -110,7 +110,8 @@ def choose(design: Design, patterns: Sequence[str]) -> tuple[str, ...]:
     A pattern is a name as it is, or with * and ? those of units that fit, and where none does those of weights.
     Raises InputError for a pattern that means nothing.
     """
-    names = tuple(watchable(design))
+    watched = watchable(design)
+    names = tuple(watched)
     units = [name for name in names if name in design.graph.nodes]
     chosen: dict[str, None] = {}
     for pattern in patterns:
@@ -120,7 +121,7 @@ def choose(design: Design, patterns: Sequence[str]) -> tuple[str, ...]:
         if not found:
             raise InputError(_unknown(pattern, names, units))
         chosen |= dict.fromkeys(found)
-    if sum(len(devices) for name, devices in watchable(design).items() if name in chosen) > MOST:
+    if sum(len(watched[name]) for name in chosen) > MOST:
         raise InputError(
             f"--probe: {len(chosen)} names are more than the {MOST} currents that a run saves; choose fewer"
         )
