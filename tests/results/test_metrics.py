@@ -5,7 +5,7 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.results.metrics import AGREEMENTS, CHIP_METRICS, METRICS, Estimate, Metric
 from cosim.verbs.montecarlo.spec import format_verdicts, judge, parse_spec
-from cosim.verbs.signoff.subject import findings
+from cosim.verbs.signoff.study import findings
 from cosim.verbs.sweep.study import find_figures, format_one, unit_of
 
 

@@ -4,7 +4,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.verb import FILE, Result, group_of, one_of, option, verb
@@ -60,8 +59,7 @@ def run(options: SignoffOptions, session: VerbSession) -> Result:
     from cosim.results.kept_page import read_page
     from cosim.verbs.signoff.plan import read_plan
     from cosim.verbs.signoff.run import sign_off, write_signoff
-    from cosim.verbs.signoff.study import verdict_of
-    from cosim.verbs.signoff.subject import SignoffSubject
+    from cosim.verbs.signoff.study import SignoffSubject, verdict_of
 
     plan, output = read_plan(options.plan), options.output
     check_outputs("signoff", output, options.json_file)
@@ -77,7 +75,6 @@ def run(options: SignoffOptions, session: VerbSession) -> Result:
         run,
         plan,
         asdict(options.compiling),
-        progress_bar,
         seed=options.running.seed,
         extracted=options.extracted is not None,
         biases=biases,

@@ -16,7 +16,7 @@ ripple_v = 0.1
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from cosim.base.bounds import AREA, AUDIT, CHIPS, SAMPLES, Bounds
 from cosim.base.bounds import CELSIUS as CELSIUS_BOUNDS
@@ -30,37 +30,19 @@ from cosim.verbs.montecarlo.spec import Spec, parse_spec
 _REPAIR = "see docs/reference/signoff-plan.md for what a plan holds"
 _MUCH = Bounds(0, 1, "V", open_low=True)
 _DRAWS = Bounds(0, 1000)
-_BOUNDS: Mapping[str, Bounds] = {
-    "nominal.audit": AUDIT,
-    "corners.audit": AUDIT,
-    "corners.celsius": CELSIUS_BOUNDS,
-    "corners.supplies": Bounds(0, 2, open_low=True, open_high=True),  # of the nominal one
-    "mismatch.chips": CHIPS,
-    "mismatch.device_area": AREA,
-    "noise.draws": replace(_DRAWS, low=2),
-    "frame.shortest": Bounds(1e-3, 1),
-    "frame.longest": Bounds(1, 1000),
-    "supply.ripple_v": _MUCH,
-    "supply.step_v": _MUCH,
-    "supply.frequencies_hz": Bounds(1e-3, 1e6, "Hz"),
-    "clocks.edges": Bounds(0, 0.1, open_low=True),
-    "clocks.skew": Bounds(0, 0.1),
-    "clocks.draws": _DRAWS,
-    "start.ramp": Bounds(0, 0.3, open_low=True),  # the shortest reset is 0.5
-    "start.reset": Bounds(0.5, 100),
-    "decisions.samples": SAMPLES,
-    "decisions.distance": Bounds(0, 1000),
-    "decisions.within": Bounds(0, 1),
-    "limits.samples": SAMPLES,
-}
 _NEEDED = ("corners.celsius", "corners.supplies")
+_WITHIN = "within"  # in a field's metadata: the bounds of its number, or of each of its numbers
+
+
+def _number(default: Any, bounds: Bounds) -> Any:  # noqa: ANN401 - it is declared where a field has its default
+    return field(default=default, metadata={_WITHIN: bounds})
 
 
 @dataclass(frozen=True)
 class NominalSettings:
     """Settings of a sign-off's nominal check. audit: how many samples go through ngspice, too."""
 
-    audit: int = 20
+    audit: int = _number(20, AUDIT)
 
 
 @dataclass(frozen=True)
@@ -71,27 +53,27 @@ class Corners:
     the leaky and the hot end is of these conditions, too.
     """
 
-    audit: int = 20
+    audit: int = _number(20, AUDIT)
     corners: tuple[str, ...] = ()
-    celsius: tuple[float, ...] = CELSIUS
-    supplies: tuple[float, ...] = SUPPLIES
+    celsius: tuple[float, ...] = _number(CELSIUS, CELSIUS_BOUNDS)
+    supplies: tuple[float, ...] = _number(SUPPLIES, Bounds(0, 2, open_low=True, open_high=True))
 
 
 @dataclass(frozen=True)
 class Mismatch:
     """Chips of a sign-off. engine: what runs one, "behavioral" or a simulator; device_area: over drawn one."""
 
-    chips: int = 1000
+    chips: int = _number(1000, CHIPS)
     variation: Literal["local", "global", "all"] = "local"
     engine: str = "behavioral"
-    device_area: float = 1.0
+    device_area: float = _number(1.0, AREA)
 
 
 @dataclass(frozen=True)
 class NoiseSettings:
     """Noise of a sign-off. draws: runs of each sample with other numbers; flicker: the worst where there is one."""
 
-    draws: int = 10
+    draws: int = _number(10, replace(_DRAWS, low=2))
     flicker: Flicker = "typical"
 
 
@@ -99,8 +81,8 @@ class NoiseSettings:
 class Frame:
     """Limits of a sign-off: shortest and longest frame that must work, over the one that was compiled for."""
 
-    shortest: float = 0.8
-    longest: float = 2.0
+    shortest: float = _number(0.8, Bounds(1e-3, 1))
+    longest: float = _number(2.0, Bounds(1, 1000))
 
 
 @dataclass(frozen=True)
@@ -110,9 +92,9 @@ class Supply:
     ripple_v: from peak to peak, at each of `frequencies_hz`; step_v: up and down for a third of a sample.
     """
 
-    ripple_v: float = 0.05
-    frequencies_hz: tuple[float, ...] = (100.0, 1e3, 1e4)
-    step_v: float = 0.1
+    ripple_v: float = _number(0.05, _MUCH)
+    frequencies_hz: tuple[float, ...] = _number((100.0, 1e3, 1e4), Bounds(1e-3, 1e6, "Hz"))
+    step_v: float = _number(0.1, _MUCH)
 
 
 @dataclass(frozen=True)
@@ -122,9 +104,9 @@ class Clocks:
     edges: of clocks, as fractions of a frame; skew: of each clock net, likewise, either way; draws of it.
     """
 
-    edges: tuple[float, ...] = (0.002, 0.05)
-    skew: float = 0.03
-    draws: int = 3
+    edges: tuple[float, ...] = _number((0.002, 0.05), Bounds(0, 0.1, open_low=True))
+    skew: float = _number(0.03, Bounds(0, 0.1))
+    draws: int = _number(3, _DRAWS)
 
 
 @dataclass(frozen=True)
@@ -135,8 +117,8 @@ class Start:
     both in frames.
     """
 
-    ramp: float = 0.25
-    reset: float = 10.0
+    ramp: float = _number(0.25, Bounds(0, 0.3, open_low=True))  # the shortest reset is 0.5
+    reset: float = _number(10.0, Bounds(0.5, 100))
 
 
 @dataclass(frozen=True)
@@ -148,35 +130,18 @@ class Decisions:
     at most; 1: not judged.
     """
 
-    samples: int = 8
-    distance: float = 0.0
-    within: float = 1.0
+    samples: int = _number(8, SAMPLES)
+    distance: float = _number(0.0, Bounds(0, 1000))
+    within: float = _number(1.0, Bounds(0, 1))
 
 
 @dataclass(frozen=True)
 class LimitSettings:
     """samples: whose voltages are looked at, in each condition."""
 
-    samples: int = 8
+    samples: int = _number(8, SAMPLES)
 
 
-@dataclass(frozen=True)
-class CheckSettings:
-    """Settings of every check."""
-
-    nominal: NominalSettings = NominalSettings()
-    corners: Corners = Corners()
-    mismatch: Mismatch = Mismatch()
-    noise: NoiseSettings = NoiseSettings()
-    frame: Frame = Frame()
-    supply: Supply = Supply()
-    clocks: Clocks = Clocks()
-    start: Start = Start()
-    decisions: Decisions = Decisions()
-    limits: LimitSettings = LimitSettings()
-
-
-NAMES = tuple(one.name for one in fields(CheckSettings))
 _JUDGED = {"task_agreement": ">= 95 %", "state_agreement": ">= 99 %"}  # where something is not as it should be
 DEFAULT_LIMITS: Mapping[str, Mapping[str, str]] = {
     "spec": {"task_agreement": ">= 98 %", "state_agreement": ">= 99.5 %"},
@@ -191,21 +156,34 @@ DEFAULT_LIMITS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class SignoffPlan:
-    """limits: metric -> text, of `spec` and of checks by name; skip: checks that are not made."""
+    """Settings of every check by its name; metric_limits: metric -> text, of `spec` and of checks; skip: checks that
+    are not made."""
 
-    settings: CheckSettings = CheckSettings()
-    limits: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: DEFAULT_LIMITS)
+    nominal: NominalSettings = NominalSettings()
+    corners: Corners = Corners()
+    mismatch: Mismatch = Mismatch()
+    noise: NoiseSettings = NoiseSettings()
+    frame: Frame = Frame()
+    supply: Supply = Supply()
+    clocks: Clocks = Clocks()
+    start: Start = Start()
+    decisions: Decisions = Decisions()
+    limits: LimitSettings = LimitSettings()
+    metric_limits: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: DEFAULT_LIMITS)
     skip: tuple[str, ...] = ()
 
     def specs(self, check: str) -> tuple[Spec, ...]:
         """Return the specs that a sign-off check's figures must keep: its own limits, and the common ones on other
         metrics."""
-        found = {**self.limits.get("spec", {}), **self.limits.get(check, {})}
+        found = {**self.metric_limits.get("spec", {}), **self.metric_limits.get(check, {})}
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in found.items())
 
     def own(self, check: str) -> tuple[Spec, ...]:
         """Return the specs of a sign-off check's own table alone."""
-        return tuple(parse_spec(f"{metric} {limit}") for metric, limit in self.limits.get(check, {}).items())
+        return tuple(parse_spec(f"{metric} {limit}") for metric, limit in self.metric_limits.get(check, {}).items())
+
+
+NAMES = tuple(one.name for one in fields(SignoffPlan) if one.name not in ("metric_limits", "skip"))
 
 
 def read_plan(path: Path | None) -> SignoffPlan:
@@ -237,9 +215,9 @@ def read_plan(path: Path | None) -> SignoffPlan:
             raise InputError(f"{where}: spec.{next(iter(others))} is no figure; known are {listed(METRICS)}; {_REPAIR}")
         if name != "spec":
             settings[name] = others
-    check_known(settings, CheckSettings, where, _REPAIR)
-    plan = SignoffPlan(typed(settings, CheckSettings, where, _REPAIR), limits, tuple(skip))
-    _check(plan, where)
+    check_known(settings, SignoffPlan, where, _REPAIR)
+    plan = replace(typed(settings, SignoffPlan, where, _REPAIR), metric_limits=limits, skip=tuple(skip))
+    _check_numbers(plan, where)
     return plan
 
 
@@ -252,24 +230,23 @@ def _limits(table: Mapping[str, object], where: str) -> dict[str, str]:
     return {metric: str(value) for metric, value in table.items()}
 
 
-def _check(plan: SignoffPlan, where: str) -> None:
+def _check_numbers(plan: SignoffPlan, where: str) -> None:
     """Raise InputError for a number that no check could use."""
-    for name, bounds in _BOUNDS.items():
-        check, setting = name.split(".")
-        value = getattr(getattr(plan.settings, check), setting)
-        numbers = value if isinstance(value, tuple) else (value,)
-        if not numbers and name in _NEEDED:
+    for check, setting in [(name, one) for name in NAMES for one in fields(getattr(plan, name))]:
+        name, value = f"{check}.{setting.name}", getattr(getattr(plan, check), setting.name)
+        if name in _NEEDED and not value:
             raise InputError(f"{where}: {name} must be a list of one or more numbers, not empty; {_REPAIR}")
-        for number in numbers:
-            bounds.check(f"{where}: {name}", number, _REPAIR)
+        if _WITHIN in setting.metadata:
+            for number in value if isinstance(value, tuple) else (value,):
+                setting.metadata[_WITHIN].check(f"{where}: {name}", number, _REPAIR)
 
 
 def format_plan(plan: SignoffPlan) -> str:
     """Return the sign-off plan as TOML, every setting and limit in it; the same plan gives the same bytes."""
     lines = [f"skip = {_toml(plan.skip)}"]
     for name in ("spec", *NAMES):
-        table = {} if name == "spec" else asdict(getattr(plan.settings, name))
-        table |= plan.limits.get(name, {})
+        table = {} if name == "spec" else asdict(getattr(plan, name))
+        table |= plan.metric_limits.get(name, {})
         lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
 

@@ -15,43 +15,22 @@ from cosim.verbs.montecarlo.keep import Places
 from cosim.verbs.montecarlo.run import SUMMARY_FILE
 from cosim.verbs.montecarlo.write import read_run
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
-from cosim.verbs.signoff.conditions import (
-    CHIPS,
-    NOMINAL,
-    check_corners,
-    check_mismatch,
-    check_noise,
-    check_nominal,
-    corners_folder,
-)
+from cosim.verbs.signoff.checks import CHECKS, CHIPS, NOMINAL, corners_folder
 from cosim.verbs.signoff.plan import NAMES, format_plan
-from cosim.verbs.signoff.stresses import check_clocks, check_frame, check_start, check_supply
 from cosim.verbs.signoff.study import (
     Check,
     Finding,
+    NotModelledError,
     SignOff,
+    SignoffSubject,
     find_basis,
     say_basis,
     say_finding,
     say_whole,
     verdict_of,
 )
-from cosim.verbs.signoff.subject import NotModelledError, SignoffSubject
-from cosim.verbs.signoff.weakest import check_decisions, check_limits
 from cosim.verbs.words import worded
 
-CHECKS: dict[str, Callable[[SignoffSubject], Check]] = {
-    "nominal": check_nominal,
-    "corners": check_corners,
-    "mismatch": check_mismatch,
-    "noise": check_noise,
-    "frame": check_frame,
-    "supply": check_supply,
-    "clocks": check_clocks,
-    "start": check_start,
-    "decisions": check_decisions,
-    "limits": check_limits,
-}
 NEVER = (
     "stresses together: each check moves one thing",
     "mismatch together with corners, temperature or supply",

@@ -21,7 +21,7 @@ def test_what_a_run_writes_is_read_back_the_same(tmp_path):
     again = plan_of(tmp_path, format_plan(plan))
     assert again == plan
     assert format_plan(again) == format_plan(plan)
-    assert plan.settings.supply.frequencies_hz == (50.0, 2000.0)
+    assert plan.supply.frequencies_hz == (50.0, 2000.0)
     assert plan.skip == ("noise",)
 
 

@@ -16,11 +16,10 @@ from cosim.compiler.design import Condition
 from cosim.engines.engine import Run, Waveforms
 from cosim.verbs import bias as sources
 from cosim.verbs.bias import ON_CHIP, applicable_biases, bias_name, bias_words
-from cosim.verbs.signoff import stresses
+from cosim.verbs.signoff import checks
+from cosim.verbs.signoff.checks import largest_voltages
 from cosim.verbs.signoff.plan import NAMES, SignoffPlan
-from cosim.verbs.signoff.study import Check, Finding, SignOff, say_whole, verdict_of
-from cosim.verbs.signoff.subject import SignoffSubject
-from cosim.verbs.signoff.weakest import largest_voltages
+from cosim.verbs.signoff.study import Check, Finding, SignOff, SignoffSubject, say_whole, verdict_of
 
 pytest.importorskip("numba")
 NETWORK = Path(__file__).parents[3] / "models" / "trained" / "digits_d4.pt"
@@ -72,8 +71,8 @@ def signed(folder, batch, cosim_in):
     """All ten checks of three digits; what was printed, and the folder. Frames: its own, and two on either side."""
     asked = ("--plan", "plan.toml", "--samples", 3, "-j", 1, "--bias", "constant", "-o", "all")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stresses, "SHORTER", (0.8, 0.3))
-        patch.setattr(stresses, "LONGER", (2.0, 5.0))
+        patch.setattr(checks, "SHORTER", (0.8, 0.3))
+        patch.setattr(checks, "LONGER", (2.0, 5.0))
         return cosim_in(folder, "signoff", NETWORK, *asked), folder / "all"
 
 
@@ -171,7 +170,7 @@ def test_a_reference_that_gives_no_current_leaves_ideal_currents_and_says_why(te
     monkeypatch.setattr(sources, "measure_reference", refuse)
     monkeypatch.setattr(sources, "_measured", {})
     assert applicable_biases(pins, technology) == (("constant",), "current reference: it does not start")
-    subject = SignoffSubject(pins, None, Run(Path()), SignoffPlan(), {}, None, biases=("constant", "tracking"))
+    subject = SignoffSubject(pins, None, Run(Path()), SignoffPlan(), {}, biases=("constant", "tracking"))
     found, missing = subject.across("ss")
     assert list(found) == ["constant"]
     assert [(one.bias, one.met, one.shown) for one in missing] == [
