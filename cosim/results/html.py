@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
-from cosim.results.style import SCRIPT, STYLE
-
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _SEARCHED = '<div class="search">'
 _BOX = '<input type="search" hidden placeholder="filter: layer1 rounded" aria-label="filter"/> <output></output>'
@@ -147,3 +145,108 @@ def color_verdicts(escaped: str) -> str:
 def hold(text: str) -> str:
     """Return text escaped for a page, with a no-break space between each percent sign and its number."""
     return escape(text.replace(" %", f"{NO_BREAK}%"))
+
+
+# for any screen, light or dark, and for paper; pictures are drawn on white: on a dark page light and dark change places
+# in them, and colours stay
+STYLE = """
+:root { color-scheme: light dark; --ground: #ffffff; --ink: #1c1c1c; --soft: #5f6368; --line: #dcdfe3;
+  --accent: #0b5394; --card: #f7f8fa; --pass: #1b6e2c; --fail: #b3261e; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --ground: #15181c; --ink: #e6e8eb; --soft: #aab0b8; --line: #3a4047; --accent: #8ab8f5; --card: #1e2227;
+    --pass: #7fd18b; --fail: #ff8a80; }
+  img { filter: invert(.91) hue-rotate(180deg); } }
+.zoom label { margin-right: .9rem; font-size: .9rem; white-space: nowrap; }
+.zoom .view { overflow: auto; max-height: 85vh; border: 1px solid var(--line); margin-top: .4rem; }
+.zoom .view img { display: block; max-width: none; width: min(100%, 1.3 * var(--natural)); height: auto; }
+.zoom:has([value="1"]:checked) img { width: var(--natural); }
+.zoom:has([value="2"]:checked) img { width: calc(2 * var(--natural)); }
+.zoom:has([value="4"]:checked) img { width: calc(4 * var(--natural)); }
+.search input { font: inherit; width: 100%; max-width: 28rem; padding: .3rem .5rem; margin-bottom: .4rem; }
+.search th[aria-sort] { cursor: pointer; } .search th[aria-sort="ascending"]::after { content: " \\2191"; }
+.search th[aria-sort="descending"]::after { content: " \\2193"; } .search td { white-space: nowrap; }
+.search td:last-child { white-space: normal; min-width: 14rem; }
+@media print { :root { color-scheme: light; } }
+* { box-sizing: border-box; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); margin: 0 auto;
+  max-width: 62rem; padding: 1.5rem 1rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin-bottom: .2rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
+h3 { font-size: 1rem; margin: 1.5rem 0 .5rem; } a { color: var(--accent); }
+article > h2 { font-size: 1.35rem; line-height: 1.3; margin-top: 3.5rem; padding-top: 1.5rem;
+  border-top: 1px solid var(--line); }
+b.pass { color: var(--pass); } b.fail { color: var(--fail); }
+p.lead, figcaption { color: var(--soft); } figcaption { font-size: .9rem; }
+p.answer { font-size: 1.25rem; line-height: 1.4; border-left: 4px solid var(--accent); padding-left: .8rem; }
+nav { font-size: .9rem; } nav a { margin-right: .9rem; display: inline-block; }
+figure { margin: 1rem 0; }
+img { display: block; max-width: 100%; height: auto; background: white; border-radius: 4px; }
+figcaption { margin-top: .4rem; }
+.wide { overflow-x: auto; } .tall { max-height: 26rem; overflow: auto; border: 1px solid var(--line); }
+.grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 0 2rem; }
+.grid > * { min-width: 0; } img.fit { width: 100%; max-width: min(100%, 38rem); } img.full { width: 100%; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums;
+  overflow-wrap: normal; margin: .5rem 0; }
+th, td { text-align: left; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.n, th.n { text-align: right; white-space: nowrap; } th { white-space: nowrap; }
+table.facts { overflow-wrap: anywhere; }
+table.facts th { font-weight: normal; color: var(--soft); white-space: normal; width: 40%; }
+.tall table { font-size: .85rem; margin: 0; }
+.tall th { position: sticky; top: 0; background: var(--ground); }
+.tall th:first-child, .tall td:first-child { padding-left: .6rem; }
+summary { cursor: pointer; margin: .5rem 0; color: var(--accent); }
+pre { white-space: pre-wrap; background: var(--card); border: 1px solid var(--line); border-radius: 6px;
+  padding: .6rem .8rem; font-size: .85rem; }
+.cards { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1.2rem 0; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: .6rem 1rem;
+  flex: 1 1 10rem; }
+.card b { display: block; font-size: 1.35rem; line-height: 1.3; color: var(--accent); overflow-wrap: break-word; }
+.card span { color: var(--soft); font-size: .85rem; }
+@media print {
+  .zoom label, .search input, .search output { display: none; }
+  .zoom .view { max-height: none; overflow: visible; } .zoom .view img { width: 100% !important; }
+  .search td { white-space: normal; }
+  @page { size: A4; margin: 15mm; } body { font-size: 10pt; max-width: none; padding: 0; } nav { display: none; }
+  figure, .card, tr { break-inside: avoid; } h1, h2, h3 { break-after: avoid; }
+  thead { display: table-header-group; } .cards { gap: .5rem; }
+  section.sheet, article { break-before: page; } article > h2 { border-top: 0; margin-top: 0; padding-top: 0; }
+  .tall { max-height: none; border: 0; } .tall th { position: static; }
+  .wide, .tall { overflow: visible; } img, img.fit, img.full { width: auto; max-height: 18cm; min-width: 0 !important; }
+  table, .tall table { font-size: 7pt; } table.facts { font-size: 8.5pt; }
+  th, td { padding: .15rem .35rem .15rem 0; } td { overflow-wrap: break-word; }
+  .facts td { overflow-wrap: anywhere; }
+  th { white-space: normal; } td.n { overflow-wrap: normal; }
+  details::details-content { content-visibility: visible; block-size: auto; } summary { list-style: none; }
+}
+"""
+
+
+SCRIPT = """
+const scale = {p: 1e-12, n: 1e-9, u: 1e-6, m: 1e-3};
+const size = text => { const [, number, prefix] = text.match(/^([-+.0-9e]+) ?([pnum]?)/) ?? [];
+  return number === undefined ? -1 : Math.abs(number) * (scale[prefix] ?? 1); };
+for (const part of document.querySelectorAll(".search")) {
+  const box = part.querySelector("input"), body = part.querySelector("tbody"), count = part.querySelector("output");
+  const rows = [...body.rows].map(row => [row, row.textContent.toLowerCase()]);
+  const filter = () => {
+    const words = box.value.toLowerCase().split(/\\s+/);
+    let shown = 0;
+    for (const [row, text] of rows) shown += !(row.hidden = !words.every(word => text.includes(word)));
+    count.textContent = `${shown} of ${rows.length}`;
+  };
+  box.hidden = false;
+  box.addEventListener("input", filter);
+  filter();
+  const heads = [...part.querySelectorAll("th")], order = new Intl.Collator("en", {numeric: true});
+  heads.forEach((head, column) => {
+    head.setAttribute("aria-sort", "none");
+    head.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") !== "descending", sign = down ? -1 : 1;
+      for (const other of heads) other.setAttribute("aria-sort", "none");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const text = row => row.cells[column].textContent, numbers = head.classList.contains("n");
+      rows.sort(([a], [b]) => sign * (numbers ? size(text(a)) - size(text(b)) : order.compare(text(a), text(b))));
+      body.append(...rows.map(([row]) => row));
+    });
+  });
+}
+"""

@@ -18,7 +18,7 @@ from cosim.network.ir.states import software_states
 from cosim.network.layers import FirstQuadrantLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout
-from cosim.results.text import format_text
+from cosim.results.page import format_text
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.verbs.compare.agreement import cell_distances
 from cosim.verbs.compile.outputs import format_design, summarize

@@ -17,7 +17,7 @@ from cosim.engines.behavioral.model import run_behavioral
 from cosim.exchange.checkpoint import npz_bytes
 from cosim.network.ir.graph import GraphBuilder, Lowered
 from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT, Output, Weight
-from cosim.results.text import format_text
+from cosim.results.page import format_text
 from cosim.verbs.compile import outputs
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.compile.page import design_page

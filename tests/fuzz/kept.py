@@ -48,8 +48,7 @@ from cosim.mask.record import POSITIONS, WIRES, extracted, format_wires, nets_of
 from cosim.network.types import Network
 from cosim.results.kept_page import read_page
 from cosim.results.metrics import Estimate
-from cosim.results.page import format_pages
-from cosim.results.text import format_text
+from cosim.results.page import format_pages, format_text
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology

@@ -30,7 +30,7 @@ from cosim.papers.backbone import Backbone
 from cosim.papers.file import Model as SoftwareModel
 from cosim.papers.file import load_model, model_bytes, save_model
 from cosim.papers.shape import BackboneShape
-from cosim.results.text import format_text
+from cosim.results.page import format_text
 from cosim.tasks.audio import read_wav
 from cosim.tasks.from_npz import load_npz_task
 from cosim.tasks.images import read_idx

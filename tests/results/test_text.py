@@ -1,8 +1,20 @@
 """A page in the terminal: what it shows of each kind of block, and how wide it gets."""
 
 from cosim.results.html import Picture
-from cosim.results.page import Facts, Fold, Grid, Links, Page, PageSubject, Section, Table
-from cosim.results.text import SHOWN, WIDTH, format_columns, format_text
+from cosim.results.page import (
+    SHOWN,
+    WIDTH,
+    Facts,
+    Fold,
+    Grid,
+    Links,
+    Page,
+    PageSubject,
+    Section,
+    Table,
+    format_columns,
+    format_text,
+)
 
 PICTURE = Picture("svg+xml", b"<svg/>", "a picture", "a picture")
 SHORT = Table(("cell", "power"), (("a", "1 nW"), ("bb", "12 nW")), (1,))

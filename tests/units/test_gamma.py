@@ -20,7 +20,7 @@ from cosim.network.ir.nodes import PEDESTAL, Output
 from cosim.network.layers import ReluLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.results.text import format_text
+from cosim.results.page import format_text
 from cosim.tasks.testset import TestSet
 from cosim.training.config import Architecture, TrainingConfig, check_config
 from cosim.units.gamma import Gamma

@@ -26,7 +26,7 @@ from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, MinGruLayer
 from cosim.network.reference import encode_inputs, run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
-from cosim.results.text import format_text
+from cosim.results.page import format_text
 from cosim.tasks.task import Task
 from cosim.tasks.testset import TestSet
 from cosim.units.mingru import tau_cell_fit

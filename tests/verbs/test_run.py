@@ -13,7 +13,7 @@ from cosim.base.errors import SimulationError
 from cosim.circuit.bench import Tolerances
 from cosim.engines import vacask
 from cosim.exchange.checkpoint import load_network
-from cosim.results.text import WIDTH
+from cosim.results.page import WIDTH
 from cosim.tasks.testset import load_test_set
 
 ENGINES = {"software", "behavioral", "ngspice"}

@@ -83,7 +83,7 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
     from cosim.base.text import json_object
     from cosim.circuit.waveforms import Timing
     from cosim.results.kept_page import REPORT_FILE, write_page
-    from cosim.results.text import WIDTH
+    from cosim.results.page import WIDTH
     from cosim.tasks.testset import load_test_set
     from cosim.verbs.compile.margins import study_margins
     from cosim.verbs.compile.outputs import Exercise, summarize

@@ -21,8 +21,7 @@ from cosim.base.errors import InputError
 from cosim.base.quantities import parse_quantity
 from cosim.base.text import read_toml, shown, shown_path
 from cosim.results.metrics import AREA_UNIT, METRICS, Estimate
-from cosim.results.page import Table
-from cosim.results.text import format_columns
+from cosim.results.page import Table, format_columns
 from cosim.technology.types import Technology
 from cosim.verbs.montecarlo.chips import Figures, NominalFigures, SpecVerdict
 

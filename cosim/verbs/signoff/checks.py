@@ -22,8 +22,8 @@ from cosim.cli.progress import progress_bar, say
 from cosim.compiler.design import Condition
 from cosim.engines.engine import Failure, Run, Waveforms
 from cosim.engines.simulation.audit import LEAST, Audit
-from cosim.engines.simulation.simulated import engine_named, sample_benches
 from cosim.engines.simulation.inference import run_benches
+from cosim.engines.simulation.simulated import engine_named, sample_benches
 from cosim.engines.table import simulator_named
 from cosim.results.metrics import METRICS, Estimate, percent
 from cosim.technology.conditions import format_conditions, with_flicker

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cosim.results.text import WIDTH
+from cosim.results.page import WIDTH
 
 KEYS = {"steps_checked", "wrong_levels", "level_error_max", "power_w", "retention_steps", "retention_wrong"}
 

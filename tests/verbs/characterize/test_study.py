@@ -10,7 +10,7 @@ from cosim.cells.bias import STRENGTH
 from cosim.engines.engine import Failure, FailureKind, Run
 from cosim.engines.ngspice.process import run_bench
 from cosim.engines.ngspice.simulator import Ngspice
-from cosim.results.text import format_columns
+from cosim.results.page import format_columns
 from cosim.units.ladder import ladder_currents, ladder_timing, solve_ladder
 from cosim.verbs.characterize import ladder as ladder_study
 from cosim.verbs.characterize import study as characterize

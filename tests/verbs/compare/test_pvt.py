@@ -11,7 +11,7 @@ from cosim.base.errors import InputError, SimulationError
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
 from cosim.results.intervals import IntervalEnds
-from cosim.results.text import WIDTH, format_columns
+from cosim.results.page import WIDTH, format_columns
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
 from cosim.verbs.bias import WORDS

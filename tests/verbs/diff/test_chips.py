@@ -10,8 +10,8 @@ from cosim.base.errors import InputError
 from cosim.base.seal import seal_json, seal_line, unseal_json, unseal_line
 from cosim.base.store import settings_key
 from cosim.results.intervals import IntervalEnds
+from cosim.results.page import format_text
 from cosim.results.paired import tango_interval
-from cosim.results.text import format_text
 from cosim.verbs.diff.chips import units_of
 from cosim.verbs.diff.page import difference_page
 from cosim.verbs.diff.pair import diff_folders

@@ -11,7 +11,7 @@ from cosim.base.errors import InputError
 from cosim.base.text import json_object
 from cosim.engines.engine import FailureKind
 from cosim.engines.simulation import workers
-from cosim.results.text import format_text
+from cosim.results.page import format_text
 from cosim.verbs.montecarlo.chips import Contribution, Cure, Division, Unreset, VarianceShare
 from cosim.verbs.montecarlo.contributions import DIVISIONS, chip_figures, share_variance
 from cosim.verbs.montecarlo.execute import run_local, run_on

@@ -17,7 +17,7 @@ from cosim.engines.simulation.testbench import control_elements
 from cosim.exchange.checkpoint import load_network
 from cosim.network.layers import FirstQuadrantLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
-from cosim.results.text import format_text
+from cosim.results.page import format_text
 from cosim.tasks.testset import TestSet
 from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import VariationPlan

@@ -14,7 +14,7 @@ from cosim.compiler.settings import CompilerSettings  # noqa: E402
 from cosim.engines.engine import Failure, FailureKind, Inference, Run  # noqa: E402
 from cosim.papers.converter import KeptStates, calibrate  # noqa: E402
 from cosim.results.kept_page import read_page  # noqa: E402
-from cosim.results.text import WIDTH  # noqa: E402
+from cosim.results.page import WIDTH  # noqa: E402
 from cosim.units.counter import Counter  # noqa: E402
 from cosim.units.ladder import Ladder  # noqa: E402
 from cosim.verbs.loading import TargetTechnology  # noqa: E402

@@ -22,7 +22,7 @@ from cosim.engines.simulation.testbench import inference_bench, meter
 from cosim.exchange.checkpoint import load_network
 from cosim.results.figures import save_figure
 from cosim.results.intervals import Interval, mean_interval, samples_to_sign, shows_sign
-from cosim.results.text import WIDTH, format_text
+from cosim.results.page import WIDTH, format_text
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.scale import units_for

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cosim.results.text import WIDTH
+from cosim.results.page import WIDTH
 
 
 @pytest.mark.ngspice

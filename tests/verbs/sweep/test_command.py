@@ -14,7 +14,7 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.results.metrics import Estimate
-from cosim.results.text import WIDTH
+from cosim.results.page import WIDTH
 from cosim.verbs.montecarlo import command as montecarlo
 from cosim.verbs.montecarlo.store import unpack_draws
 from cosim.verbs.sweep.command import read_axes
