@@ -17,14 +17,8 @@ from cosim.base.errors import InputError, OutOfMemoryError  # noqa: E402
 from cosim.exchange.checkpoint import load_network  # noqa: E402
 from cosim.network.layers import SignedLayer  # noqa: E402
 from cosim.network.reference import run_reference  # noqa: E402
-<<<<<<< HEAD
-from cosim.results.text import format_text  # noqa: E402
-from cosim.tasks.memory import generate_copy_first_task, generate_parity_task  # noqa: E402
-=======
 from cosim.results.page import format_text  # noqa: E402
-from cosim.tasks.copy_first import generate_copy_first_task  # noqa: E402
-from cosim.tasks.parity import generate_parity_task  # noqa: E402
->>>>>>> 99613c41 (results: a page's three forms are in one file, its style beside the HTML that uses it)
+from cosim.tasks.memory import generate_copy_first_task, generate_parity_task  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, state_path  # noqa: E402
 from cosim.training.state import write_state  # noqa: E402
