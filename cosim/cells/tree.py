@@ -15,7 +15,7 @@
 A count says the ratio, so all pins follow the reference together, over temperature, supply and process; their ratios,
 on which decisions stand, follow from whole devices. The bits of a pin are its remainder of one coarse unit: set from
 the design, they are where a chip would be trimmed. What the output conductance of the sources adds is measured once
-(`cosim.technology.chip`), and goes into the counts.
+(`cosim.technology.calibration`), and goes into the counts.
 Source: T. Delbruck, R. Berner, P. Lichtsteiner and C. Dualibe, "32-bit configurable bias current generator with
 sub-off-current capability", Proc. IEEE ISCAS 2010, 1647; the reference is that of `reference.py`.
 """

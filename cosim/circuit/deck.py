@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Source, Subcircuit
-from cosim.technology.devices import Size, card_name
+from cosim.technology.foundry import Size, card_name
 from cosim.technology.types import Technology
 
 _FOLD_AT = 110

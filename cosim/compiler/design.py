@@ -20,7 +20,7 @@ from cosim.network.ir.graph import Sized
 from cosim.network.ir.nodes import InputCurrent, Memory
 from cosim.network.types import Network
 from cosim.technology.calibration import Calibration
-from cosim.technology.devices import oxide_thickness
+from cosim.technology.foundry import oxide_thickness
 from cosim.technology.types import POLARITIES, Technology
 from cosim.units.builder import NETWORK, net
 

@@ -12,8 +12,7 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.lower import HEADROOM
 from cosim.network.ir.nodes import PEDESTAL_UNITS
 from cosim.network.types import Network
-from cosim.technology.calibration import Calibration
-from cosim.technology.chip import ChipFit
+from cosim.technology.calibration import Calibration, ChipFit
 from cosim.technology.scale import I_UNIT
 from cosim.technology.types import Technology
 from cosim.units.placement import Circuit

@@ -11,7 +11,7 @@ from functools import cached_property
 from cosim.mask.floorplan import RAILS, WellBand
 from cosim.mask.sensitive import CLOCK, DECISION, Manners
 from cosim.mask.tiles import FREE, Terminal
-from cosim.technology.drawing import DrawingRules
+from cosim.technology.types import DrawingRules
 
 _NOWHERE = 10**9  # cost of two stubs of one track that are too near each other
 GRID = 40  # nm, of the search for the x of a stub

@@ -13,8 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from cosim.base.errors import MissingToolError, SimulationError
-from cosim.technology.drawing import DrawingRules
-from cosim.technology.types import Technology
+from cosim.technology.types import DrawingRules, Technology
 
 OLDEST = (0, 28, 4)
 _THREADS = 2  # of a deck

@@ -20,8 +20,7 @@ from cosim.mask.route import NoRoomError, RoutingPlan, Wires, flipped, route, te
 from cosim.mask.rows import PIN, RowGoals, find_bands, find_rows
 from cosim.mask.sensitive import Manners, manners, unclocked
 from cosim.mask.tiles import BOTTOM, HALF_TAP, RAIL_TOP, STRIP, UNDER, Box, LayoutTile, Shape, contacts
-from cosim.technology.drawing import DrawingRules
-from cosim.technology.types import Technology
+from cosim.technology.types import DrawingRules, Technology
 
 _APART = 600  # nm, between the rows and the straps of the supplies
 _MET = 500  # nm, from a strap's inner edge to the vias of wires that end on it

@@ -33,7 +33,7 @@ from scipy.ndimage import distance_transform_edt
 from cosim.circuit.elements import GROUND
 from cosim.mask.gds import ExtractedLayout
 from cosim.mask.tiles import Box
-from cosim.technology.drawing import CONDUCTORS, DrawingRules, WireTable
+from cosim.technology.types import CONDUCTORS, DrawingRules, WireTable
 
 GRID = 70  # nm, of the places
 SEEN = 8000  # nm, from which an edge sees nothing: `sidehalo` of the kit's file

@@ -14,7 +14,7 @@ from cosim.mask.chip import DrawnChip
 from cosim.mask.gds import ExtractedLayout, geometry, label_of
 from cosim.mask.sensitive import sensitive
 from cosim.mask.tiles import Box, Shape
-from cosim.technology.drawing import DrawingRules
+from cosim.technology.types import DrawingRules
 
 METALS = ("metal1", "metal2", "metal3", "metal4", "metal5")
 _SIZES = (4000, 2000, 1000, 500)  # nm, sides of squares

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 from cosim.mask.blocks import GROUND, VDD, TransistorBlock
 from cosim.mask.tiles import UNDER, LayoutTile, width
-from cosim.technology.drawing import DrawingRules
-from cosim.technology.types import Polarity
+from cosim.technology.types import DrawingRules, Polarity
 
 RAILS = (VDD, GROUND)
 OWN = "own"  # the well of a row whose transistors have wells of their own

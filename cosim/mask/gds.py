@@ -11,7 +11,7 @@ from cosim.base.errors import MissingToolError
 from cosim.base.resources import install_command
 from cosim.mask.chip import DrawnChip
 from cosim.mask.tiles import Box
-from cosim.technology.drawing import CONDUCTORS, DrawingRules
+from cosim.technology.types import CONDUCTORS, DrawingRules
 
 
 def geometry() -> Any:  # noqa: ANN401 - klayout has no types of its own

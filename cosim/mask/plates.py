@@ -15,7 +15,7 @@ from cosim.base.errors import MappingError
 from cosim.circuit.elements import GROUND, Capacitor
 from cosim.mask.blocks import VDD
 from cosim.mask.tiles import Box, Shape
-from cosim.technology.drawing import DrawingRules
+from cosim.technology.types import DrawingRules
 
 WIRE = 500  # nm, metal5 of a plate
 _LANE = 250  # nm, of the search for the height of a plate's wire

@@ -31,7 +31,7 @@ from cosim.mask.record import (
     table,
 )
 from cosim.mask.resist import Resistance, resistances
-from cosim.technology.drawing import DrawingRules
+from cosim.technology.types import DrawingRules
 
 GDS, NETLIST, CELLS = "layout.gds", "lvs.sp", "cells"
 DECKS = ("main", "antenna", "density")

@@ -19,7 +19,7 @@ from cosim.mask.extract import Parasitic
 from cosim.mask.gds import ExtractedLayout, label_of
 from cosim.mask.route import flipped
 from cosim.mask.tiles import heights, width
-from cosim.technology.drawing import DrawingRules
+from cosim.technology.types import DrawingRules
 
 WIRES, POSITIONS = "wires.csv", "positions.csv"
 _HEADER, _PLACES = ("net", "other", "kind", "farad"), ("device", "x_um", "y_um")  # names first, then _QUANTITIES

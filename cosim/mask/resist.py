@@ -28,7 +28,7 @@ from cosim.mask.gds import label_of
 from cosim.mask.plates import WIRE
 from cosim.mask.route import terminals_of
 from cosim.mask.tiles import RAIL_TOP, STRIP, heights
-from cosim.technology.drawing import DrawingRules
+from cosim.technology.types import DrawingRules
 
 
 @dataclass(frozen=True)

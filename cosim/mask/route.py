@@ -14,7 +14,7 @@ from cosim.mask.channel import Channel, FullError, NoTrunkError, Stub, Track, Tr
 from cosim.mask.floorplan import RAILS, WellBand
 from cosim.mask.sensitive import CLOCK, Manners
 from cosim.mask.tiles import Terminal
-from cosim.technology.drawing import DrawingRules
+from cosim.technology.types import DrawingRules
 
 _NOWHERE = 10**9  # cost of a place that a trunk must not take
 _FROM_CLOCKS = 3360  # nm, between the trunk of a clock and others

@@ -27,8 +27,7 @@ from cosim.mask.blocks import RAIL, TransistorBlock, nanometres
 from cosim.mask.floorplan import OWN, RAILS, BlockRow, WellBand, piled, spaced, stack_rows
 from cosim.mask.route import terminals_of
 from cosim.mask.tiles import BOTTOM, STRIP, LayoutTile, close_diode, contacts, draw, head, head_width, heights, width
-from cosim.technology.drawing import DrawingRules
-from cosim.technology.types import Polarity
+from cosim.technology.types import DrawingRules, Polarity
 
 GAP = 300  # between blocks under one poly
 _SHORT = 12  # of a row: shorter gate lines are spread over rows by where they belong

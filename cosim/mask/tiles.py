@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cosim.mask.blocks import TransistorBlock, nanometres
-from cosim.technology.drawing import DrawingRules
+from cosim.technology.types import DrawingRules
 
 Box = tuple[int, int, int, int]  # x1, y1, x2, y2
 Shape = tuple[str, Box]

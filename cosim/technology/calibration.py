@@ -3,6 +3,10 @@
 Finite output conductance, not matching, sets the nominal error of subthreshold current-mode cells. It is smooth in the
 bias currents, so it is measured once per technology in ngspice (cosim.verbs.calibrate.measure), kept in a file with its
 provenance, and inverted here. Currents in ampere; the fits work in nanoampere so that the coefficients have one scale.
+
+The blocks around a network are measured as well: converters, sources of the bias tree, clock generator. A converter
+draws a little more than its level's current, and a source of the tree gives a little more than its units say, because
+their drains stand elsewhere than those of the diodes that they copy.
 """
 
 import itertools
@@ -19,15 +23,16 @@ from cosim.base.text import parse_json, read_json
 from cosim.base.write import write_atomically
 from cosim.technology.fit_file import FitFile
 from cosim.technology.scale import MAX_UNITS
+from cosim.technology.types import interpolate_log
 
 Array = NDArray[np.float64]
 Own = Mapping[str, tuple[float, ...]]
-FORMAT = 7
 _NANO = 1e-9
 _SOLVER_STEPS = 60
 _LARGEST = 1e3  # of voltages, gains and times over their ideal
 _ABSOLUTE_ZERO = -273.15
 _REPAIR = "make it anew with: cosim calibrate"
+_MEASURE_ANEW = "remove it, and it is measured again"
 
 
 @dataclass(frozen=True)
@@ -138,8 +143,7 @@ class MirrorFit:
 
     def interpolate(self, gains: tuple[float, ...], current: ArrayLike) -> Array:
         """Return a gain at other currents: linear over log current, flat outside the measured range."""
-        low, high = self.currents[0], self.currents[-1]
-        return np.interp(np.log(np.clip(current, low, high)), np.log(self.currents), gains)
+        return interpolate_log(current, self.currents, gains)
 
     def pushed(self, current: ArrayLike) -> Array:
         """Return the current into an nMOS diode that a gate line p of `current` pushes, ampere."""
@@ -177,8 +181,7 @@ class ComparatorFit:
 
     def decides_at(self, i_thresh: ArrayLike) -> Array:
         """Return the threshold at this bias, ampere."""
-        bias = np.asarray(i_thresh, dtype=np.float64)
-        return bias * np.interp(np.log(bias), np.log(self.currents), self.ratios)
+        return np.asarray(i_thresh, dtype=np.float64) * interpolate_log(i_thresh, self.currents, self.ratios)
 
     def solve(self, threshold: float) -> float:
         """Return the I_thresh for a threshold, ampere."""
@@ -203,7 +206,7 @@ class DpiFit:
 
     def ratio(self, alpha: float) -> float:
         """Return I_g / I_tau at another alpha: linear over log alpha."""
-        return float(np.interp(np.log(alpha), np.log(self.alphas), self.ratios))
+        return float(interpolate_log(alpha, self.alphas, self.ratios))
 
 
 @dataclass(frozen=True)
@@ -264,8 +267,8 @@ def is_calibration(path: Path) -> bool:
     return isinstance(content, dict) and {"format", "mirror", "schmitt"} <= content.keys()
 
 
-def _rules(c: Calibration) -> dict[str, tuple[bool, str]]:
-    """Return the rules for the numbers of a calibration: field -> (kept, what it must be)."""
+def _check(c: Calibration, where: str) -> None:
+    """Check the numbers of a calibration. Raises InputError for the first that is none of a technology's."""
     mirror, schmitt, upper, lower, dpi = c.mirror, c.schmitt, c.upper, c.lower, c.dpi
     curves = {
         "mirror.gain_n": (mirror.gain_n, mirror.currents), "mirror.gain_p": (mirror.gain_p, mirror.currents),
@@ -285,7 +288,7 @@ def _rules(c: Calibration) -> dict[str, tuple[bool, str]]:
         "mirror.diode_slopes": min(mirror.diode_slopes), "dpi.share": dpi.share, "dpi.rise": dpi.rise,
         "dpi.fall": dpi.fall,
     }  # fmt: skip
-    return {
+    rules = {  # field -> (kept, what it must be)
         "technology": (c.technology.isprintable() and c.simulator.isprintable(), "printable, as simulator must be"),
         "units": (1 <= c.units <= MAX_UNITS, f"1 to {MAX_UNITS}"),
         "celsius": (abs(c.celsius) < -_ABSOLUTE_ZERO, "a temperature in celsius"),
@@ -301,6 +304,9 @@ def _rules(c: Calibration) -> dict[str, tuple[bool, str]]:
             for name, size in sizes.items()
         },
     }
+    for name, (kept, wanted) in rules.items():
+        if not kept:
+            raise InputError(f"{where}: {name} must be {wanted}; {_REPAIR}")
 
 
 def _rise(axis: tuple[float, ...]) -> bool:
@@ -312,11 +318,42 @@ def _quadratic_2d(c: tuple[float, ...], i_thresh: ArrayLike, i_width: ArrayLike)
     return _NANO * (c[0] + c[1] * x + c[2] * y + c[3] * x * x + c[4] * x * y + c[5] * y * y)
 
 
-def _check(calibration: Calibration, where: str) -> None:
-    for name, (holds, wanted) in _rules(calibration).items():
-        if not holds:
-            raise InputError(f"{where}: {name} must be {wanted}; {_REPAIR}")
-
-
-CALIBRATION_FILE = FitFile(Calibration, FORMAT, 9, "calibration", _REPAIR, _check, Calibration.content)
+CALIBRATION_FILE = FitFile(Calibration, 7, 9, "calibration", _REPAIR, _check, Calibration.content)
 load_calibration = CALIBRATION_FILE.load
+
+
+@dataclass(frozen=True)
+class ChipFit:
+    """Measured currents of the blocks around a network; fingerprint: of cards, circuits and conditions.
+
+    converter: current of the largest code over that of its level. pins, coarse: currents into a bias diode, rising, and
+    what one coarse unit of the tree gives there, A; fine: what one fine unit gives, A. tick: charge that a flip-flop of
+    the clock generator takes in each tick, with its share of all that drives them, C; leakage: current besides, A.
+    """
+
+    technology: str
+    fingerprint: str
+    simulator: str
+    converter: float
+    pins: tuple[float, ...]
+    coarse: tuple[float, ...]
+    fine: float
+    tick: float
+    leakage: float
+
+    def units(self, current: float) -> tuple[int, int]:
+        """Return the numbers of coarse and fine units that come nearest to a pin's current, A."""
+        each = float(interpolate_log(current, self.pins, self.coarse))
+        coarse = int(current / each)
+        fine = round((current - coarse * each) / self.fine)
+        most = int(each / self.fine)
+        return coarse, min(fine, most)
+
+
+def _check_chip(fit: ChipFit, where: str) -> None:
+    rising = len(fit.pins) == len(fit.coarse) > 1 and fit.pins[0] > 0 and bool(np.all(np.diff(fit.pins) > 0))
+    if not rising or min(*fit.coarse, fit.fine, fit.converter, fit.tick, fit.leakage) <= 0:
+        raise InputError(f"{where}: pins must rise, one coarse for each, and all be positive; {_MEASURE_ANEW}")
+
+
+CHIP_FILE = FitFile(ChipFit, 2, 7, "figures of the chip's blocks", _MEASURE_ANEW, _check_chip)

@@ -28,21 +28,26 @@ from cosim.base.bounds import CELSIUS
 from cosim.base.errors import InputError, MissingToolError
 from cosim.base.resources import models_path
 from cosim.base.text import is_file, read_toml, shown
-from cosim.technology.drawing import (
+from cosim.technology.types import (
     AREAS,
     CONDUCTORS,
     LAYERS,
     RULES,
     SHARES,
     VIAS,
+    DeviceLibrary,
+    DeviceModel,
+    DeviceSizes,
     DrawingRules,
+    Geometry,
     Layer,
     ResistanceTable,
     Rule,
+    Technology,
     WireTable,
 )
-from cosim.technology.types import DeviceLibrary, DeviceModel, DeviceSizes, Geometry, Technology
 
+DEFAULT_TECHNOLOGY = "generic180"
 GROUPS = {
     "mirrors": ("mirror_n", "mirror_p"),
     "cells": ("cell_n", "cell_p"),
@@ -52,9 +57,51 @@ HOLD = "hold_capacitance"
 SMALLEST, LARGEST = 0.01, 100.0  # of an area over that of the base
 LEAST_FARAD, MOST_FARAD = 1e-15, 1e-10
 _FIELDS = ("name", "summary", "base", HOLD, "area")
+CORNERS = ("tt", "ff", "ss", "fs", "sf")
+_NUMBERS = ("grid", "supply", "supply_max", "capacitor_density")
+# 0 where a technology does not know them; bounds in V m, m, V and m, a hundred times those of any process
+_MISMATCH = {
+    "a_vt": (0.0, 1e-6),
+    "a_beta": (0.0, 1e-5),
+    "spread_vt": (0.0, 1.0),
+    "mismatch_dw": (-1e-6, 1e-6),
+    "mismatch_dl": (-1e-6, 1e-6),
+}
+_LENGTHS = 1e-8, 1e-3  # m: what is drawn; a length in micrometre lies outside
+_ROLES = tuple(DeviceSizes.__dataclass_fields__)
+_SWITCHES = ("latch_switch", "sample_switch")
+_PARAMETER = re.compile(r"[a-z_]\w*=-?[\d.]+", re.ASCII)
+_NAME = re.compile(r"\w[\w-]*", re.ASCII)  # it becomes part of a file name
+_REPAIR = "docs/reference/technologies.md says what a technology is"
+_WHAT_IT_IS = "docs/reference/technologies.md says what it is"
 
 
-def derive(path: Path, content: Mapping[str, object], base: Technology) -> Technology:
+def technology_names() -> tuple[str, ...]:
+    """Return the names of the technologies that come with cosim."""
+    return tuple(sorted(path.stem for path in (models_path() / "devices").glob("*.toml")))
+
+
+def load_technology(name: str, pdk_root: Path | None = None) -> Technology:
+    """Load the technology of a name, or of a TOML file of one's own (a name that ends in .toml).
+
+    A file describes a whole technology, or what it changes of another one, its `base`. `pdk_root`: where foundry kits
+    are, default $PDK_ROOT. Raises InputError for an unknown name, a file that is no technology or a wrong root,
+    MissingToolError when the kit is not installed.
+    """
+    names = technology_names()
+    if not name.endswith(".toml") and name not in names:
+        raise InputError(f"technology must be one of {', '.join(names)}, or a .toml file of your own, not {name!r}")
+    path = Path(name) if name.endswith(".toml") else models_path() / "devices" / f"{name}.toml"
+    content = read_toml(path, _REPAIR)
+    base = content.get("base")
+    if base is None:
+        return _read_technology(path, content, pdk_root)
+    if not isinstance(base, str) or base not in names:
+        raise InputError(f"{path}: base must be one of {', '.join(names)}, not {shown(base)}")
+    return _derive(path, content, load_technology(base, pdk_root))
+
+
+def _derive(path: Path, content: Mapping[str, object], base: Technology) -> Technology:
     """Return the technology that a file derives from its base.
 
     Raises InputError that names file, field and what the field must be.
@@ -75,23 +122,14 @@ def derive(path: Path, content: Mapping[str, object], base: Technology) -> Techn
         raise InputError(f"{path}: name must consist of letters, digits, _ and -, not {shown(name)}")
     if not isinstance(summary, str) or not summary.isprintable():
         raise InputError(f"{path}: summary must be a text on one line, not {shown(summary)}")
-    return resized(replace(base, name=name, summary=summary, hold_capacitance=hold), factors)
-
-
-def resized(technology: Technology, factors: Mapping[str, float]) -> Technology:
-    """Return the technology with the devices of some GROUPS scaled by factors, W and L alike, on the layout grid."""
-    sizes = {
-        role: _scaled(technology, getattr(technology.sizing, role), factors[group])
-        for group, roles in GROUPS.items()
-        if group in factors
-        for role in roles
-    }
-    return replace(technology, sizing=replace(technology.sizing, **sizes))
-
-
-def _scaled(technology: Technology, drawn: Geometry, factor: float) -> Geometry:
-    w, l = (max(technology.snap(side * factor**0.5), technology.grid) for side in (drawn.w, drawn.l))  # noqa: E741
-    return replace(drawn, w=w, l=l)
+    sizes = dict[str, Geometry]()
+    for group, factor in factors.items():
+        for role in GROUPS[group]:  # W and L alike, on the layout grid
+            drawn: Geometry = getattr(base.sizing, role)
+            w, l = (max(base.snap(side * factor**0.5), base.grid) for side in (drawn.w, drawn.l))  # noqa: E741
+            sizes[role] = replace(drawn, w=w, l=l)
+    sizing = replace(base.sizing, **sizes)
+    return replace(base, name=name, summary=summary, hold_capacitance=hold, sizing=sizing)
 
 
 def _number(path: Path, field: str, value: object, ends: tuple[float, float]) -> float:
@@ -101,48 +139,28 @@ def _number(path: Path, field: str, value: object, ends: tuple[float, float]) ->
     return float(value)
 
 
-CORNERS = ("tt", "ff", "ss", "fs", "sf")
-_NUMBERS = ("grid", "supply", "supply_max", "capacitor_density")
-# 0 where a technology does not know them; bounds in V m, m, V and m, a hundred times those of any process
-_MISMATCH = {
-    "a_vt": (0.0, 1e-6),
-    "a_beta": (0.0, 1e-5),
-    "spread_vt": (0.0, 1.0),
-    "mismatch_dw": (-1e-6, 1e-6),
-    "mismatch_dl": (-1e-6, 1e-6),
-}
-_LENGTHS = 1e-8, 1e-3  # m: what is drawn; a length in micrometre lies outside
-_ROLES = tuple(DeviceSizes.__dataclass_fields__)
-_SWITCHES = ("latch_switch", "sample_switch")
-_PARAMETER = re.compile(r"[a-z_]\w*=-?[\d.]+", re.ASCII)
-_NAME = re.compile(r"\w[\w-]*", re.ASCII)  # it becomes part of a file name
-
-
-def read_technology(path: Path, pdk_root: Path | None) -> Technology:
-    """Read a technology from a TOML file, with its foundry kit if it asks for one.
+def _read_technology(path: Path, content: dict[str, object], pdk_root: Path | None) -> Technology:
+    """Return the technology that a file describes, with its foundry kit if it asks for one.
 
     Raises InputError that names the file, the field and what it must be, and MissingToolError without the kit.
     """
-    content = read_toml(path, "docs/reference/technologies.md says what a technology is")
     table = _Table(path, "", content)
     grid, supply, supply_max, density = (table.number(key) for key in _NUMBERS)
     name, summary, celsius = table.text("name"), table.text("summary"), table.number("celsius", least=-math.inf)
     if not _NAME.fullmatch(name):
         raise InputError(f"{path}: name must consist of letters, digits, _ and -, not {shown(name)}")
     CELSIUS.check(f"{path}: celsius", celsius)
-    devices = table.table("nfet"), table.table("pfet")
+    nfet, pfet = (_device(table.table(key)) for key in ("nfet", "pfet"))
     sizing = table.table("sizing")
     roles = {role: _geometry(sizing.table(role), grid) for role in _ROLES}
     for role in _SWITCHES:
         if roles[role].cascode is not None:
             raise InputError(f"{path}: sizing.{role} is a switch and takes no cascode; leave it out")
-    sizing.finish()
     library = _library(table.table("library"), table.table("corners"), path, pdk_root)
     drawing = _drawing(table.table("layout")) if "layout" in content else None
     table.finish()
     if supply > supply_max:
         raise InputError(f"{path}: supply must be at most supply_max {supply_max:g}, not {content['supply']}")
-    nfet, pfet = (_device(device) for device in devices)
     numbers = grid, supply, supply_max, celsius, density
     return Technology(name, summary, library, nfet, pfet, DeviceSizes(**roles), *numbers, drawing=drawing)
 
@@ -151,19 +169,13 @@ def _device(table: "_Table") -> DeviceModel:
     mismatch = {
         key: table.number(key, low, high) if key in table.content else 0.0 for key, (low, high) in _MISMATCH.items()
     }
-    model = DeviceModel(
-        table.text("device"),
-        **mismatch,
-        slope_factor=table.number("slope_factor", 1.0),
-        response=table.curve("response"),
-    )
-    table.finish()
-    return model
+    slope_factor, response = table.number("slope_factor", 1.0), table.curve("response")
+    return DeviceModel(table.text("device"), **mismatch, slope_factor=slope_factor, response=response)
 
 
 def _drawing(table: "_Table") -> DrawingRules:
     mos, layers, rules, gradient = (table.table(key) for key in ("mos", "layers", "rules", "gradient"))
-    found = DrawingRules(
+    return DrawingRules(
         {polarity: mos.text(polarity) for polarity in ("n", "p")},
         table.text("capacitor"),
         table.text("variant"),
@@ -174,62 +186,49 @@ def _drawing(table: "_Table") -> DrawingRules:
         _resistances(table.table("resistance")),
         (gradient.number("vt", 0.0), gradient.number("beta", 0.0)),
     )
-    for part in (mos, layers, rules, gradient, table):
-        part.finish()
-    return found
 
 
 def _wires(table: "_Table") -> WireTable:
     over, rim, beside, junctions = (table.table(key) for key in ("over", "rim", "beside", "junctions"))
-    found = WireTable(
+    return WireTable(
         _below(over, 1e-6),
         _below(rim, 1e-12),
         {layer: (cap * 1e-18, offset * 1e-6) for layer in CONDUCTORS for cap, offset in [beside.pair(layer)]},
         {polarity: junctions.pair(polarity) for polarity in ("n", "p")},
         table.number("well", 0.0) * 1e-6,
     )
-    for part in (over, rim, beside, junctions, table):
-        part.finish()
-    return found
 
 
 def _resistances(table: "_Table") -> ResistanceTable:
     sheet, via = table.table("sheet"), table.table("via")
-    found = ResistanceTable(
+    return ResistanceTable(
         {layer: sheet.number(layer, 0.0) for layer in CONDUCTORS}, {name: via.number(name, 0.0) for name in VIAS}
     )
-    for part in (sheet, via, table):
-        part.finish()
-    return found
 
 
 def _below(table: "_Table", unit: float) -> dict[str, dict[str, float]]:
     """Return from a technology's file, for each layer, ground or a layer below it -> its number, in attofarad a square
     or plain micrometre there."""
-    found: dict[str, dict[str, float]] = {}
-    for k, layer in enumerate(CONDUCTORS):
-        one = table.table(layer)
-        found[layer] = {name: one.number(name, 0.0) * unit for name in ("ground", *CONDUCTORS[:k])}
-        one.finish()
-    return found
+    layers = {layer: table.table(layer) for layer in CONDUCTORS}
+    return {
+        layer: {name: below.number(name, 0.0) * unit for name in ("ground", *CONDUCTORS[:k])}
+        for k, (layer, below) in enumerate(layers.items())
+    }
 
 
 def _geometry(table: "_Table", grid: float) -> Geometry:
-    lengths = {key: table.length(key) for key in ("w", "l")}
-    cascode = None
+    drawn = {key: table.number(key, *_LENGTHS) for key in ("w", "l")}
     if "cascode" in table.content:
         inner = table.table("cascode")
-        cascode = {key: inner.length(key) for key in ("w", "l")}
-        inner.finish()
-    table.finish()
-    drawn = {**lengths, **{f"cascode.{key}": value for key, value in (cascode or {}).items()}}
+        drawn |= {f"cascode.{key}": inner.number(key, *_LENGTHS) for key in ("w", "l")}
     for key, value in drawn.items():
         if abs(value / grid - round(value / grid)) > 1e-6:
             raise InputError(
                 f"{table.path}: {table.name}.{key} must be a multiple of the grid {grid:g} m, not {value:g}; "
                 f"{max(round(value / grid), 1) * grid:g} is the nearest"
             )
-    return Geometry(lengths["w"], lengths["l"], (cascode["w"], cascode["l"]) if cascode else None)
+    w, l, *cascode = drawn.values()  # noqa: E741
+    return Geometry(w, l, (cascode[0], cascode[1]) if cascode else None)
 
 
 def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | None) -> DeviceLibrary:
@@ -286,11 +285,12 @@ def find_kit(file: str, package: str, install: str, pdk_root: Path | None) -> Pa
 
 
 class _Table:
-    """One table of the file: every field is asked for once, and what nobody asked for is refused."""
+    """A table of the file with the tables in it: every field is asked for once, and others are refused by `finish`."""
 
     def __init__(self, path: Path, name: str, content: dict[str, object]) -> None:
         self.path, self.name, self.content = path, name, content
         self.asked: set[str] = set()
+        self.tables: list[_Table] = []
 
     def _get(self, key: str, default: object = None) -> object:
         self.asked.add(key)
@@ -312,13 +312,6 @@ class _Table:
         if not isinstance(value, list) or not all(isinstance(item, str) and item.isprintable() for item in value):
             raise InputError(f"{self.path}: {self._full(key)} must be a list of file names, not {shown(value)}")
         return tuple(value)
-
-    def length(self, key: str) -> float:
-        """Return a drawn length of the technology's file, m.
-
-        Raises InputError.
-        """
-        return self.number(key, *_LENGTHS)
 
     def number(self, key: str, least: float | None = None, most: float = sys.float_info.max) -> float:
         """Return a number of the technology's file in SI: positive, or at least `least`; at most `most`.
@@ -393,47 +386,17 @@ class _Table:
         value = self._get(key)
         if not isinstance(value, dict):
             raise InputError(f"{self.path}: {self._full(key)} must be a table, not {shown(value)}")
-        return _Table(self.path, self._full(key), value)
+        self.tables.append(_Table(self.path, self._full(key), value))
+        return self.tables[-1]
 
     def finish(self) -> None:
-        """Check that all fields are known; raises InputError for one that is not, a typing error most of the time."""
+        """Check that all fields are known, those of the tables in it as well.
+
+        Raises InputError for one that is not, a typing error most of the time.
+        """
+        for table in self.tables:
+            table.finish()
         if unknown := sorted(set(self.content) - self.asked):
             raise InputError(
                 f"{self.path}: {self._full(unknown[0])} is no field; known are {', '.join(sorted(self.asked))}"
             )
-
-
-DEFAULT_TECHNOLOGY = "generic180"
-_REPAIR = "docs/reference/technologies.md says what a technology is"
-_WHAT_IT_IS = "docs/reference/technologies.md says what it is"
-
-
-def technology_names() -> tuple[str, ...]:
-    """Return the names of the technologies that come with cosim."""
-    return tuple(sorted(path.stem for path in (models_path() / "devices").glob("*.toml")))
-
-
-def load_technology(name: str, pdk_root: Path | None = None) -> Technology:
-    """Load the technology of a name, or of a TOML file of one's own (a name that ends in .toml).
-
-    `pdk_root`: where foundry kits are, default $PDK_ROOT. Raises InputError for an unknown name, a file that is no
-    technology or a wrong root, MissingToolError when the kit is not installed.
-    """
-    if name.endswith(".toml"):
-        return _read(Path(name), pdk_root)
-    if name not in technology_names():
-        raise InputError(
-            f"technology must be one of {', '.join(technology_names())}, or a .toml file of your own, not {name!r}"
-        )
-    return read_technology(models_path() / "devices" / f"{name}.toml", pdk_root)
-
-
-def _read(path: Path, pdk_root: Path | None) -> Technology:
-    """Read a file of one's own: a whole technology, or what it changes of another one, its `base`."""
-    content = read_toml(path, _REPAIR)
-    base = content.get("base")
-    if base is None:
-        return read_technology(path, pdk_root)
-    if not isinstance(base, str) or base not in technology_names():
-        raise InputError(f"{path}: base must be one of {', '.join(technology_names())}, not {shown(base)}")
-    return derive(path, content, load_technology(base, pdk_root))

@@ -10,6 +10,9 @@ Left out, because nothing of it can be seen at nanoampere: diffusion and substra
 1 kohm, but three more nodes per transistor), and checks of parameters, which write files (`paramchk`).
 Held against the foundry's own library in tests/technology/test_kits.py.
 
+`device_cards` returns the cards that a deck needs: one per transistor type and size, from the technology's library and
+corner.
+
 Arithmetic of SPICE parameters: `{0.7*par_k*1e-06/p}`, `'w*2'`, `10u`, `agauss(0,1,1)`, evaluated without `eval`.
 
 Random functions give their mean: what is left is the nominal device, and variation is drawn by cosim itself.
@@ -19,15 +22,17 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from cosim.base.errors import InputError
 from cosim.base.text import is_file, listed, read_bytes, shown
-from cosim.technology.types import Polarity
+from cosim.technology.types import Polarity, Technology
+
+Size = tuple[Polarity, float, float]  # polarity, w and l in metre
 
 _SUFFIXES = {
     "t": 1e12, "g": 1e9, "meg": 1e6, "x": 1e6, "k": 1e3, "mil": 25.4e-6, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12,
@@ -381,6 +386,7 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = (), given: str 
     return LibrarySection(path, name, Parameters(parameters | _assignments(given)), devices, models, tnom)
 
 
+@cache  # the same few sizes for every deck of a worker
 def model_card(section: LibrarySection, device: str, drawn: DrawnTransistor, name: str) -> ModelCard:
     """Return the card called `name` of one `device` as it is drawn.
 
@@ -434,6 +440,7 @@ def _deviate(numbers: dict[str, float], instance: dict[str, str], values: Parame
         numbers["u0"] *= mobility
 
 
+@cache
 def is_sized(section: LibrarySection, device: str) -> bool:
     """Tell whether the card of a device depends on its size: a bare model without bins does not."""
     return device.lower() in section.devices or len(_find(section, device)[1]) > 1
@@ -539,3 +546,52 @@ def _assignments(text: str) -> dict[str, str]:
     found = list(_ASSIGNMENT.finditer(text))
     ends = [match.start() for match in found[1:]] + [len(text)]
     return {match[1]: text[match.end() : end].strip() for match, end in zip(found, ends, strict=False)}
+
+
+_DEFAULT_TOXE = 3e-9  # m; BSIM4's
+
+
+def card_name(technology: Technology, polarity: Polarity, w: float, l: float) -> str:  # noqa: E741
+    """Return the name of the model card that describes a process's device of this size.
+
+    It is the library's own where one card fits all sizes.
+    """
+    device = technology.device(polarity).name
+    if not is_sized(_section(technology), device):
+        return device
+    size = "_".join(f"{letter}{value * 1e6:.6g}" for letter, value in (("w", w), ("l", l)))
+    return f"{device}_{size}".replace(".", "p")
+
+
+def device_cards(technology: Technology, sizes: Iterable[Size]) -> tuple[ModelCard, ...]:
+    """Return the cards of these sizes in order of name.
+
+    Raises InputError when the library does not have a device or a size.
+    """
+    section, unit = _section(technology), technology.library.length_unit
+    cards = {
+        (name := card_name(technology, *size)): model_card(
+            section, technology.device(size[0]).name, DrawnTransistor(*size, unit), name
+        )
+        for size in sizes
+    }
+    return tuple(cards[name] for name in sorted(cards))
+
+
+def cards_source(technology: Technology) -> str:
+    """Return where the technology's cards come from, for a comment in a deck."""
+    name, section = technology.library.file.name, _section(technology).name
+    return f"devices of {technology.name}, from {name}, section {section}; its licence applies"
+
+
+def oxide_thickness(technology: Technology, polarity: Polarity) -> float:
+    """Return the electrical thickness of the gate oxide of the unit mirror's device, m: TOXE of its BSIM4 card."""
+    drawn = {"n": technology.sizing.mirror_n, "p": technology.sizing.mirror_p}[polarity]
+    (card,) = device_cards(technology, [(polarity, drawn.w, drawn.l)])
+    return card.parameters.get("toxe", _DEFAULT_TOXE)
+
+
+def _section(technology: Technology) -> LibrarySection:
+    library = technology.library
+    given = library.flicker_worst if technology.flicker == "worst" else ""
+    return read_section(library.file, library.sections[technology.corner], library.also, given)

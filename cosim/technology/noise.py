@@ -17,7 +17,7 @@ gate has closed, on that of decision node and latch, and the hold node follows t
 cosim.engines.behavioral.noise says what follows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +25,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosim.base.errors import InputError
 from cosim.technology.fit_file import FitFile
+from cosim.technology.types import interpolate_log
 
 Array = NDArray[np.float64]
 DECISION_CURRENTS = (5e-11, 2e-10, 1e-9, 5e-9)  # A, of the threshold
+KINDS = ("mirror_n", "mirror_p", "cell_n", "cell_p")  # the geometries of `DeviceSizes` that carry currents
+_LARGEST = 40.0  # e-folds of a current that are computed
+_REPAIR = "remove it, and it is measured again"
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,7 @@ class DecisionNode:
 
     def output(self, i_thresh: ArrayLike) -> Array:
         """Return the conductance of M1 and M2 at a threshold current, S."""
-        low, high = DECISION_CURRENTS[0], DECISION_CURRENTS[-1]
-        ratio = np.interp(np.log(np.clip(i_thresh, low, high)), np.log(DECISION_CURRENTS), self.outputs)
-        return np.asarray(i_thresh) * ratio
+        return np.asarray(i_thresh) * interpolate_log(i_thresh, DECISION_CURRENTS, self.outputs)
 
     def switched(self, latch: ArrayLike) -> Array:
         """Return the current that M6 could carry at a voltage of the latch, A: exponential, as a device in weak
@@ -60,25 +62,6 @@ class DecisionNode:
         (low, least), (high, most) = self.switch
         steep = np.log(most / least) / (high - low)
         return least * np.exp(np.minimum(steep * (np.asarray(latch) - low), _LARGEST))
-
-
-_LARGEST = 40.0
-
-
-def why_not_a_node(node: DecisionNode) -> str | None:
-    """Return a sentence about the first field that is not as a decision node's must be; None where all are."""
-    positive: Sequence[float] = (node.tracking, node.joined, node.loop, *node.outputs)
-    if len(node.outputs) != len(DECISION_CURRENTS) or min(positive) <= 0:
-        return f"decision.outputs must hold {len(DECISION_CURRENTS)} positive numbers, and its capacitances be positive"
-    if len(node.switch) != 2 or any(len(pair) != 2 for pair in node.switch):
-        return "decision.switch must hold two pairs of volt and ampere"
-    (low, least), (high, most) = node.switch
-    return None if low < high and 0 < least < most else "decision.switch must rise"
-
-
-FORMAT = 2
-KINDS = ("mirror_n", "mirror_p", "cell_n", "cell_p")  # the geometries of `Sizing` that carry currents
-_REPAIR = "remove it, and it is measured again"
 
 
 @dataclass(frozen=True)
@@ -116,8 +99,7 @@ class DeviceNoise:
         return np.exp(self._at(tuple(np.log(np.maximum(self.flicker, 1e-30)).tolist()), current))
 
     def _at(self, values: tuple[float, ...], current: ArrayLike) -> Array:
-        low, high = self.currents[0], self.currents[-1]
-        return np.interp(np.log(np.clip(current, low, high)), np.log(self.currents), values)
+        return interpolate_log(current, self.currents, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +123,17 @@ def _check(fit: NoiseFit, where: str) -> None:
         rising = len(device.currents) > 1 and bool(np.all(np.diff(device.currents) > 0)) and device.currents[0] > 0
         if not rising or any(len(curve) != len(device.currents) or min(curve) < 0 for curve in curves):
             raise InputError(f"{where}: devices.{kind} must hold rising currents and as many figures; {_REPAIR}")
-    if (reason := why_not_a_node(fit.decision)) is not None:
-        raise InputError(f"{where}: {reason}; {_REPAIR}")
+    node = fit.decision
+    if len(node.outputs) != len(DECISION_CURRENTS) or min(node.tracking, node.joined, node.loop, *node.outputs) <= 0:
+        raise InputError(
+            f"{where}: decision.outputs must hold {len(DECISION_CURRENTS)} positive numbers, and its capacitances be "
+            f"positive; {_REPAIR}"
+        )
+    if len(node.switch) != 2 or any(len(pair) != 2 for pair in node.switch):
+        raise InputError(f"{where}: decision.switch must hold two pairs of volt and ampere; {_REPAIR}")
+    (low, least), (high, most) = node.switch
+    if not (low < high and 0 < least < most):
+        raise InputError(f"{where}: decision.switch must rise; {_REPAIR}")
 
 
-NOISE_FILE = FitFile(NoiseFit, FORMAT, 6, "noise figures", _REPAIR, _check)
+NOISE_FILE = FitFile(NoiseFit, 2, 6, "noise figures", _REPAIR, _check)

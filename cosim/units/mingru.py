@@ -24,6 +24,7 @@ from cosim.network.ir.nodes import Rectifier, Weight
 from cosim.network.ir.states import States
 from cosim.network.layers import MinGruLayer, RecurrentLayer
 from cosim.technology.calibration import Calibration
+from cosim.technology.types import interpolate_log
 from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.kind import (
     Array,
@@ -84,11 +85,11 @@ class TauFit:
 
     def gain(self, candidate: Array) -> Array:
         """Return for the equations of a minGRU unit its settled state over the candidate, at candidates in ampere."""
-        return _interpolate(candidate, self.candidates, self.gains)
+        return interpolate_log(candidate, self.candidates, self.gains)
 
     def rate(self, gate: Array) -> Array:
         """Return the rate r in the equations of the minGRU, a kind of recurrent unit, at gate currents, ampere."""
-        return _interpolate(gate, self.gates, self.rates)
+        return interpolate_log(gate, self.gates, self.rates)
 
 
 def tau_cell_fit(calibration: Calibration) -> TauFit:
@@ -97,11 +98,6 @@ def tau_cell_fit(calibration: Calibration) -> TauFit:
     (swing,), (trim,), (leak,) = own["swing"], own["trim"], own["leak"]
     candidates, gains, gates, rates = (np.array(own[name]) for name in ("candidates", "gains", "gates", "rates"))
     return TauFit(swing, trim, candidates, gains, gates, rates, leak)
-
-
-def _interpolate(current: Array, points: Array, values: Array) -> Array:
-    """Interpolate a minGRU unit's measured gain or rate linearly over the logarithm of the current, flat outside."""
-    return np.interp(np.log(np.maximum(current, points[0])), np.log(points), values)
 
 
 MinGruCell = CellEquations[MinGruPins, MinGruFactors]

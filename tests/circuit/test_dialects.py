@@ -24,7 +24,7 @@ from cosim.engines.simulation.testbench import control_elements, input_elements,
 from cosim.network.reference import measure_state_ranges
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
-from cosim.technology.devices import card_name, device_cards
+from cosim.technology.foundry import card_name, cards_source, device_cards
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.compile.outputs import Exercise, format_exercise, format_expected, made_up_stimulus
 
@@ -420,11 +420,11 @@ def test_a_card_without_tnom_says_it_where_the_default_is_another(dialect, techn
 
 def test_ngspice_cards_are_the_technology_s_own(kit):
     """A card is data: numbers by parameter, which its text holds digit for digit, in the same order."""
-    text, devices = dialect_named("ngspice").devices(kit, SIZES), device_cards(kit, SIZES)
-    assert text.startswith(f"* {devices.source}\n.model ")
+    text, cards = dialect_named("ngspice").devices(kit, SIZES), device_cards(kit, SIZES)
+    assert text.startswith(f"* {cards_source(kit)}\n.model ")
     found = read_cards(text, "ngspice")
-    assert list(found) == [card.name for card in devices.cards] and len(found) == 2
-    for card in devices.cards:
+    assert list(found) == [card.name for card in cards] and len(found) == 2
+    for card in cards:
         polarity, values = found[card.name]
         assert (polarity, values.pop("version")) == (card.polarity, card.version)
         assert [(key, float(value)) for key, value in values.items()] == list(card.parameters.items())

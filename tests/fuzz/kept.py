@@ -50,9 +50,8 @@ from cosim.results.kept_page import read_page
 from cosim.results.metrics import Estimate
 from cosim.results.page import format_pages, format_text
 from cosim.tasks.testset import TestSet
-from cosim.technology.calibration import load_calibration
+from cosim.technology.calibration import CHIP_FILE, load_calibration
 from cosim.technology.catalog import load_technology
-from cosim.technology.chip import CHIP_FILE
 from cosim.technology.noise import NOISE_FILE
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.calibrate.find import shipped_path

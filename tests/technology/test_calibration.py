@@ -12,7 +12,8 @@ from cosim.base.errors import InputError, MappingError
 from cosim.base.resources import models_path
 from cosim.base.seal import seal_json, unseal_json
 from cosim.technology.calibration import (
-    FORMAT,
+    CALIBRATION_FILE,
+    CHIP_FILE,
     Calibration,
     ComparatorFit,
     DpiFit,
@@ -21,7 +22,6 @@ from cosim.technology.calibration import (
     load_calibration,
     write_calibration,
 )
-from cosim.technology.chip import CHIP_FILE
 from cosim.technology.noise import NOISE_FILE
 
 FIT = SchmittFit(
@@ -76,8 +76,11 @@ def test_absent_file(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c.update(format=FORMAT - 1), f"holds no calibration of format {FORMAT}"),
-        (lambda c: c.pop("format"), f"holds no calibration of format {FORMAT}"),
+        (
+            lambda c: c.update(format=CALIBRATION_FILE.format - 1),
+            f"holds no calibration of format {CALIBRATION_FILE.format}",
+        ),
+        (lambda c: c.pop("format"), f"holds no calibration of format {CALIBRATION_FILE.format}"),
         (lambda c: c.pop("mirror"), "must have the field mirror"),
         (lambda c: c["mirror"].pop("trim"), "mirror must have the field trim"),
         (lambda c: c["schmitt"].update(surprise=1), "schmitt.surprise is no field; known are error, fall, level"),

@@ -7,7 +7,7 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.circuit.dialects.ngspice import format_devices
 from cosim.technology.conditions import at, format_conditions, with_flicker
-from cosim.technology.devices import device_cards
+from cosim.technology.foundry import device_cards
 
 SIZES = {"n": [("n", 1e-6, 1e-6)], "p": [("p", 1e-6, 1e-6)]}
 
@@ -82,6 +82,6 @@ def test_a_worst_case_of_flicker_is_of_those_that_say_it(technology, tmp_path):
     library = replace(technology.library, file=tmp_path / "generic180.lib", flicker_worst="worst=1")
     own = replace(technology, library=library)
     sizes = [("n", 1e-6, 5e-6)]
-    (typical,), (worst,) = (device_cards(with_flicker(own, one), sizes).cards for one in ("typical", "worst"))
+    (typical,), (worst,) = (device_cards(with_flicker(own, one), sizes) for one in ("typical", "worst"))
     assert worst.parameters["noia"] == pytest.approx(10 * typical.parameters["noia"])
     assert {**worst.parameters, "noia": 0.0} == {**typical.parameters, "noia": 0.0}

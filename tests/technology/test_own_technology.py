@@ -19,7 +19,7 @@ from cosim.exchange.checkpoint import save_checkpoint
 from cosim.technology.calibration import write_calibration
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
-from cosim.technology.devices import card_name
+from cosim.technology.foundry import card_name
 from cosim.verbs.calibrate.find import cached_name
 from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
 from cosim.verbs.calibrate.measure import measure_schmitt

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tolerances, Voltage
 from cosim.circuit.deck import Language, format_circuit, format_number
 from cosim.circuit.elements import Circuit
-from cosim.technology.devices import Size, card_name, device_cards
-from cosim.technology.foundry import ModelCard
+from cosim.technology.foundry import ModelCard, Size, card_name, cards_source, device_cards
 from cosim.technology.types import Technology
 
 START_FILE = "start.sp"  # the operating point that a testbench with `skip_still` begins at
@@ -90,10 +89,10 @@ class CardForm:
     def format_devices(self, technology: Technology, sizes: Iterable[Size]) -> str:
         """Format the device cards of these sizes in the dialect, and comments on the foundry's own library."""
         sizes = set(sizes)
-        devices, comment = device_cards(technology, sizes), self.language.comment
-        lines = [f"{comment} {devices.source}", *self.opening]
+        comment = self.language.comment
+        lines = [f"{comment} {cards_source(technology)}", *self.opening]
         lines += [f"{comment} {line}" for line in self._about_the_library(technology, sizes)]
-        for card in devices.cards:
+        for card in device_cards(technology, sizes):
             lines += self._format_card(card)
         return "\n".join(lines) + "\n"
 

@@ -7,7 +7,7 @@ from cosim.circuit.bench import Analysis, Bench, Dc, DrainCurrent, Op, Probe, To
 from cosim.circuit.deck import SPICE, device_sizes, fold, format_circuit, format_elements, format_number
 from cosim.circuit.dialects.dialect import START_FILE, Dialect, spice_probe, tolerance_texts
 from cosim.circuit.elements import Circuit
-from cosim.technology.devices import Size, device_cards
+from cosim.technology.foundry import Size, cards_source, device_cards
 from cosim.technology.types import Technology
 
 _CARD_WIDTH = 109
@@ -56,9 +56,8 @@ def format_devices(technology: Technology, sizes: Iterable[Size]) -> str:
 
     Raises InputError when the library does not have a device or a size.
     """
-    devices = device_cards(technology, sizes)
-    lines = [f"* {devices.source}"]
-    for card in devices.cards:
+    lines = [f"* {cards_source(technology)}"]
+    for card in device_cards(technology, sizes):
         version = [f"version={card.version}"] if card.version else []
         fields = (*version, *(f"{key}={value:.12g}" for key, value in card.parameters.items()))
         lines += [f".model {card.name} {card.polarity}mos", *fold(f"+ {' '.join(fields)}", _CARD_WIDTH)]

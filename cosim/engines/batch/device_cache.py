@@ -32,7 +32,7 @@ from cosim.engines.batch.device_tables import (
     ThreeTerminalTable,
 )
 from cosim.engines.table import NGSPICE, simulator_named
-from cosim.technology.devices import Size, device_cards
+from cosim.technology.foundry import Size, device_cards
 from cosim.technology.types import Technology
 
 FORMAT = 2  # raised whenever a table of the same device comes out differently
@@ -170,7 +170,7 @@ def _provenance(technology: Technology, kind: DeviceKind, version: str) -> str:
         "diffusion": technology.library.diffusion,
         "cards": [
             {"name": card.name, "polarity": card.polarity, "version": card.version, **card.parameters}
-            for card in device_cards(technology, sizes).cards
+            for card in device_cards(technology, sizes)
         ],
     }
     return json.dumps(content, sort_keys=True)

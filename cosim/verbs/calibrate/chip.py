@@ -14,8 +14,8 @@ from cosim.circuit.elements import Mos
 from cosim.engines.engine import Waveforms
 from cosim.engines.simulation.inference import run_bench
 from cosim.engines.table import NGSPICE, simulator_named
-from cosim.technology.chip import CHIP_FILE, FORMAT, ChipFit
-from cosim.technology.devices import device_cards
+from cosim.technology.calibration import CHIP_FILE, ChipFit
+from cosim.technology.foundry import device_cards
 from cosim.technology.types import Technology
 from cosim.verbs.calibrate.find import Progress
 
@@ -45,9 +45,9 @@ def chip_fingerprint(technology: Technology) -> str:
     """Return a fingerprint for a chip's calibration: a hash of the cards, the circuits and the conditions that the
     figures follow from."""
     circuits = [bench.circuit for bench in _benches(technology)]
-    cards = device_cards(technology, set().union(*map(device_sizes, circuits))).cards
+    cards = device_cards(technology, set().union(*map(device_sizes, circuits)))
     content = {
-        "format": FORMAT,
+        "format": CHIP_FILE.format,
         "cards": {card.name: (card.polarity, card.version, dict(sorted(card.parameters.items()))) for card in cards},
         "devices": [[_drawn(mos) for mos in circuit.flatten()] for circuit in circuits],
         "conditions": (technology.supply, technology.celsius, technology.library.diffusion),

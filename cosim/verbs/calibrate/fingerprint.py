@@ -26,8 +26,7 @@ from cosim.cells.benches import (
 from cosim.circuit.bench import Bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.waveforms import Timing
-from cosim.technology.devices import device_cards
-from cosim.technology.foundry import ModelCard
+from cosim.technology.foundry import ModelCard, device_cards
 from cosim.technology.types import Technology
 from cosim.units.counter import KEEP
 from cosim.units.ladder import TAU_SHARE, ladder_currents
@@ -118,7 +117,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
     sizes = set().union(*(device_sizes(bench.circuit) for bench in benches))
     content = {
         "benches": [_plain(bench) for bench in benches],
-        "devices": {card.name: _numbers(card) for card in device_cards(technology, sizes).cards},
+        "devices": {card.name: _numbers(card) for card in device_cards(technology, sizes)},
         "diffusion": technology.library.diffusion,
         "conditions": (technology.supply, technology.celsius),
         "grid": technology.grid,  # the trim is a length on it

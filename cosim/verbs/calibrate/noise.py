@@ -17,8 +17,8 @@ from cosim.circuit.elements import GROUND, Circuit, Source
 from cosim.engines.engine import Vectors
 from cosim.engines.ngspice.noise import analyse
 from cosim.engines.table import NGSPICE, simulator_named
-from cosim.technology.devices import device_cards
-from cosim.technology.noise import FORMAT, KINDS, NOISE_FILE, DeviceNoise, NoiseFit
+from cosim.technology.foundry import device_cards
+from cosim.technology.noise import KINDS, NOISE_FILE, DeviceNoise, NoiseFit
 from cosim.technology.types import HOLD_CAPACITANCE, Technology
 from cosim.verbs.calibrate.decision import measure_decision
 from cosim.verbs.calibrate.find import Progress
@@ -56,9 +56,9 @@ def noise_fingerprint(technology: Technology) -> str:
     It is of the cards, the sizes and the conditions that the figures follow from.
     """
     circuits = {kind: _circuit(technology, kind) for kind in KINDS}
-    cards = device_cards(technology, set().union(*map(device_sizes, circuits.values()))).cards
+    cards = device_cards(technology, set().union(*map(device_sizes, circuits.values())))
     content = {
-        "format": FORMAT,
+        "format": NOISE_FILE.format,
         "cards": {card.name: (card.polarity, card.version, dict(sorted(card.parameters.items()))) for card in cards},
         "sizes": {kind: [(mos.w, mos.l) for mos in circuit.flatten()] for kind, circuit in circuits.items()},
         "conditions": (technology.supply, technology.celsius, technology.library.diffusion),

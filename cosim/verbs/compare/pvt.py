@@ -43,8 +43,7 @@ from cosim.results.metrics import Estimate, percent, within
 from cosim.results.page import Page, Section, Table
 from cosim.tasks.testset import Clipping, TestSet, find_clipping
 from cosim.technology.conditions import at, format_conditions
-from cosim.technology.devices import device_cards
-from cosim.technology.foundry import read_section
+from cosim.technology.foundry import device_cards, read_section
 from cosim.technology.types import Technology
 from cosim.verbs.bias import WORDS, Bias, bias_words, biased
 from cosim.verbs.compare.agreement import ComparisonSummary, compare_engines, summarize_comparison

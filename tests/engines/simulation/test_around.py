@@ -22,7 +22,7 @@ from cosim.exchange.checkpoint import load_network
 from cosim.network.ir.states import software_states
 from cosim.network.reference import run_reference
 from cosim.tasks.testset import TestSet
-from cosim.technology.chip import CHIP_FILE
+from cosim.technology.calibration import CHIP_FILE
 from cosim.verbs.bias import biased
 from cosim.verbs.calibrate import chip as chip_files
 from cosim.verbs.calibrate.chip import chip_fingerprint, find_chip, measure_chip
