@@ -18,17 +18,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cosim.base.errors import MappingError
-from cosim.compiler.steer import lower_and
 from cosim.network.ir.graph import GraphBuilder, Lowered
-from cosim.network.ir.nodes import InputCurrent, Memory, Node, Output, Rectifier, UnitCurrent, Weight
+from cosim.network.ir.nodes import And, InputCurrent, Memory, Node, Output, Rectifier, UnitCurrent, Weight
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, Network, Readout
 from cosim.units.epsilon import check_epsilon
 from cosim.units.placement import Circuit, LayerPlacement, Parameter, Sources, Tap, add_row, read_sources
-from cosim.units.schmitt import Shift, shift_cell
+from cosim.units.schmitt import Schmitt, Shift, shift_cell
 from cosim.units.table import unit_of_layer
+from cosim.units.toggle import Toggle
 
 MOST_CELLS = 256  # shift cells of a network: 20 transistors and some nanowatts for each bit
+_SAME = 1e-9  # of numbers that are 1 or whole but for rounding
 _BEFORE = -1  # the stage of inputs: they change before any stage decides
 
 
@@ -179,7 +180,7 @@ def _lower(
         if isinstance(layer, RecurrentLayer):
             unit_of_layer(layer, origin).lower_layer(layer, placement)
         elif isinstance(layer, AndLayer):
-            lower_and(layer, placement)
+            _lower_and(layer, placement)
         else:
             _lower_relu(layer, placement)
     _lower_readout(network.readout, graph, read(network.readout.sources, None))
@@ -219,6 +220,57 @@ def _without_late(network: Network) -> Network:
 
     readout = Readout((network.layers[-1].name,), np.zeros((1, network.layers[-1].width)), np.zeros(1))
     return replace(network, layers=tuple(map(reduced, network.layers)), readout=readout, late={})
+
+
+def _lower_and(layer: AndLayer, placement: LayerPlacement) -> None:
+    """Lower a layer of kind `and`, products of bits, to steering ANDs (cosim.cells.steering): one for each row.
+
+    Raises MappingError where a row is no product of bits that are voltages.
+    """
+    nodes, taps = {**placement.later_nodes, **placement.graph.nodes}, placement.sources.taps
+    weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
+    for i in range(layer.width):
+        name, where = f"{layer.name}.{i}", f"{placement.origin}: {layer.name}"
+        placement.graph.add(And(name, layer.name, i))
+        columns = np.flatnonzero(layer.weight[i])
+        for column in columns:
+            tap, origin = taps[column], f"{layer.name}.weight[{i},{column}]"
+            level = _bit_level(nodes[tap.name], f"{where}.weight[{i},{column}]")
+            if abs((found := weight[i, column] * level) - 1) > _SAME:
+                value = layer.weight[i, column]
+                raise MappingError(
+                    f"{where}.weight[{i},{column}] must be {value / found:g}, 1 over the level of {tap.name}, not "
+                    f"{value:g}: an AND weighs no bits; use a layer of kind relu"
+                )
+            placement.graph.connect(tap.name, name, Weight(1.0, origin, "gate", tap.late))
+        if abs(bias[i] - (1 - len(columns))) > _SAME:
+            raise MappingError(
+                f"{where}.bias[{i}] must be {layer.bias[i] - bias[i] + 1 - len(columns):g}, which makes an AND of its "
+                f"{len(columns)} bits, not {layer.bias[i]:g}; use a layer of kind relu"
+            )
+
+
+def _bit_level(node: Node, where: str) -> float:
+    """Return the level of a bit, units, where the compiler lowers an AND that reads it.
+
+    Raises MappingError for a node that is no bit.
+    """
+    match node:
+        case InputCurrent(step=1.0):
+            return 1.0
+        case Schmitt() | Shift() | Toggle():
+            return node.level
+        case InputCurrent():
+            raise MappingError(
+                f"{where} reads {node.name}, which must be 0 or 1: meta.input_levels must be 1; train with "
+                "`input_levels=1`"
+            )
+        case _:
+            kind = "a ladder" if isinstance(node, Memory) else "no bit"
+            raise MappingError(
+                f"{where} reads {node.name}, {kind}, and an AND reads inputs of one bit and units with epsilon 0 or "
+                "-1; use a layer of kind relu"
+            )
 
 
 def _lower_relu(layer: Layer, placement: LayerPlacement) -> None:

@@ -206,8 +206,8 @@ def _finish(builder: Builder) -> Assembly:
     )  # fmt: skip
 
 
-_SERIES = (1.0, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2)  # IEC 60063, E12
-_DECADES = range(-12, -6)  # of i_unit, A
+_E12 = (1.0, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2)  # IEC 60063
+_SERIES = tuple(float(f"{value}e{decade}") for decade in range(-12, -6) for value in _E12)  # of i_unit, A
 _SAME = 1e-9  # relative, of rounded floats
 
 
@@ -217,13 +217,13 @@ def advise_unit_current(graph: Lowered, asked: float, refused: Callable[[float],
     refused: what the compiler says against an i_unit, nothing where it takes it.
     """
     least, most = _bounds(graph)
-    tried = sorted(
-        {value for value in (least, most, *_series()) if least <= value <= most}, key=lambda one: _apart(one, asked)
-    )
-    found = next((value for value in tried if not refused(value)), None)
-    if found is not None:
+    between = {value for value in (least, most, *_SERIES) if least <= value <= most}
+    tried = sorted(between, key=lambda value: abs(math.log(value / asked)) if 0 < value < math.inf else math.inf)
+    if (found := next((value for value in tried if not refused(value)), None)) is not None:
         return f"compile with `i_unit={_typed(found)}`, which suits all cells"
-    nearest = _between(least, most) if least <= most else most
+    nearest = most
+    if least <= most:  # the geometric mean within the series
+        nearest = _rounded(math.sqrt(max(least, _SERIES[0]) * min(most, _SERIES[-1])), math.floor)
     other = refused(nearest)
     why = other and f": at {_typed(nearest)}A, {other}"
     return (
@@ -253,22 +253,6 @@ def _rounded(value: float, whole: Callable[[float], int]) -> float:
         return value
     digit = math.floor(math.log10(value)) - 2
     return float(f"{whole(value / 10.0**digit)}e{digit}")
-
-
-def _between(least: float, most: float) -> float:
-    """Return an i_unit between two for the compiler to try, ampere: the geometric mean within its series, three
-    digits."""
-    ends = max(least, _series()[0]), min(most, _series()[-1])
-    return _rounded(math.sqrt(ends[0] * ends[1]), math.floor)
-
-
-def _series() -> list[float]:
-    return [float(f"{value}e{decade}") for decade in _DECADES for value in _SERIES]
-
-
-def _apart(one: float, other: float) -> float:
-    """Return by how many e-folds two values of i_unit differ, that the compiler may scale by."""
-    return abs(math.log(one / other)) if 0 < one < math.inf else math.inf
 
 
 def _typed(i_unit: float) -> str:

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from cosim.base.errors import MappingError, UnitCurrentError
-from cosim.compiler.steer import steer
-from cosim.network.ir.graph import Lowered, Scaled, Sized
+from cosim.network.ir.graph import Edge, Lowered, Scaled, Sized
 from cosim.network.ir.nodes import (
     PEDESTAL,
     PEDESTAL_UNITS,
@@ -21,6 +20,7 @@ from cosim.network.ir.nodes import (
     Weight,
 )
 from cosim.technology.calibration import Calibration
+from cosim.technology.scale import MAX_RISE
 from cosim.units.sizing import SizingInput, largest_count
 from cosim.units.table import unit_of
 
@@ -49,7 +49,7 @@ def size(
     biases = {node.name: _bias(node, sizing) for node in graph.memories}
     sized = Sized(
         graph.nodes, graph.weights, graph.i_unit, graph.currents, units, pedestal * graph.i_unit, mirrors, biases,
-        steer(graph, calibration, origin), left_out=graph.left_out, comparator_devices=graph.comparator_devices,
+        _steer(graph, calibration, origin), left_out=graph.left_out, comparator_devices=graph.comparator_devices,
     )  # fmt: skip
     return _with_pedestal(sized) if pedestal else sized
 
@@ -66,6 +66,25 @@ def _mirror(source: str, weight: Weight, units: int) -> Mirror:
     largest = largest_count(source)
     count = max(-largest, min(round(weight.target * units), largest))
     return Mirror(count, count / units)
+
+
+def _steer(graph: Scaled, calibration: Calibration, origin: str) -> dict[Edge, float]:
+    """Return the bias current that the compiler gives each weight on an And, ampere.
+
+    Raises UnitCurrentError beyond the calibrated range.
+    """
+    found: dict[Edge, float] = {}
+    for (source, target), weight in graph.weights.items():
+        if isinstance(graph.nodes[source], And) and weight.target:
+            level = weight.target * graph.i_unit
+            if level > MAX_RISE:
+                raise UnitCurrentError(
+                    f"{origin}: {weight.origin} must be at most {MAX_RISE / graph.i_unit:g} at {graph.i_unit:.3g} A, "
+                    f"not {weight.target:g}: an AND is a source of at most {MAX_RISE * 1e9:g} nA",
+                    where=weight.origin, value=weight.target, limit=MAX_RISE / graph.i_unit,
+                )  # fmt: skip
+            found[source, target] = calibration.schmitt.solve_gain(level)
+    return found
 
 
 def _pedestals(source: Node) -> int:
