@@ -246,7 +246,7 @@ def test_bad_options(cosim_main, options, option):
 
 @pytest.mark.ngspice
 def test_calibrate_says_where_it_cannot_write(cosim_main, tmp_path, monkeypatch, calibration):
-    monkeypatch.setattr("cosim.verbs.calibrate.find.calibrate", lambda *arguments: calibration)
+    monkeypatch.setattr("cosim.verbs.calibrate.measure.calibrate", lambda *arguments: calibration)
     (tmp_path / "file").write_text("in the way")
     code, _, err = cosim_main("calibrate", "-o", tmp_path / "file" / "x.json")
     assert code == 2

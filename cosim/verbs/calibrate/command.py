@@ -33,7 +33,8 @@ def run(options: CalibrateOptions, session: VerbSession) -> Result:
     from cosim.base.write import check_writable
     from cosim.technology.calibration import is_calibration, write_calibration
     from cosim.technology.catalog import load_technology
-    from cosim.verbs.calibrate.find import cached_name, calibrate
+    from cosim.verbs.calibrate.find import cached_name
+    from cosim.verbs.calibrate.measure import calibrate
 
     units, output = options.units, options.output
     process = load_technology(options.technology, options.pdk_root)

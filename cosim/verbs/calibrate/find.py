@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from cosim.base.resources import models_path
-from cosim.engines.table import NGSPICE, simulator_named
 from cosim.technology.calibration import CALIBRATION_FILE, Calibration
 from cosim.technology.types import Technology
 from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
-from cosim.verbs.calibrate.measure import Progress, measure_calibration
+from cosim.verbs.calibrate.measure import Progress, calibrate
 
 
 def shipped_path(technology: str, units: int) -> Path:
@@ -42,14 +41,3 @@ def find_calibration(technology: Technology, units: int, progress: Progress = la
         f"no calibration of {technology.name} with {units} unit devices fits this version, and a new one needs ngspice",
         progress,
     )
-
-
-def calibrate(
-    technology: Technology, units: int, progress: Progress = lambda text: None, simulator: str = NGSPICE
-) -> Calibration:
-    """Calibrate the cells of a technology for `cosim calibrate`, with a simulator of this machine.
-
-    units: unit devices of a weight of 1. Raises MissingToolError without the simulator.
-    """
-    version = f"{simulator}-{simulator_named(simulator).describe(technology).version}"
-    return measure_calibration(technology, units, version, progress, simulator)

@@ -4,19 +4,15 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import InputError, SimulationError
 from cosim.cells.benches import (
-    LEVEL_STATE,
     RAMP,
-    LevelDrive,
     Pins,
     clocked_bench,
-    level_bench,
     mirror_bench,
     schmitt_bench,
     sink_bench,
@@ -25,35 +21,40 @@ from cosim.cells.clocked import LATCH_NODE
 from cosim.cells.schmitt import DECISION_NODE, STATE_LEVEL
 from cosim.circuit.bench import Bench
 from cosim.circuit.elements import Circuit
-from cosim.circuit.waveforms import LAST_CLOSE, Timing
+from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Waveforms
 from cosim.engines.simulation.inference import run_bench
-from cosim.engines.table import NGSPICE
+from cosim.engines.table import NGSPICE, simulator_named
 from cosim.technology.calibration import Calibration, MirrorFit, Own, SchmittFit
 from cosim.technology.types import Technology
 from cosim.units.comparator import DECISION_FIT
 from cosim.units.mingru import MinGru
-from cosim.units.register import KEEP, RELEASE, Register
-from cosim.units.sizing import PULSE_BEGIN, PULSE_END
+from cosim.units.register import Register
 from cosim.units.table import fit_measurements
 from cosim.verbs.calibrate.fingerprint import POINTS, calibration_fingerprint
-from cosim.verbs.calibrate.fit import find_crossings, fit_relative
-from cosim.verbs.calibrate.native import BENCH, fit_comparator, fit_decision, fit_dpi, fit_tau_cell
+from cosim.verbs.calibrate.native import (
+    BENCH,
+    find_crossings,
+    fit_comparator,
+    fit_decision,
+    fit_dpi,
+    fit_level,
+    fit_tau_cell,
+)
 
+Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
 
-def measure_calibration(
-    technology: Technology,
-    units: int,
-    version: str,
-    progress: Progress = lambda text: None,
-    simulator: str = NGSPICE,
+def calibrate(
+    technology: Technology, units: int, progress: Progress = lambda text: None, simulator: str = NGSPICE
 ) -> Calibration:
-    """Measure mirrors and the 9T cell of a technology with `units` unit devices per 1.0; `version` is kept.
+    """Measure mirrors and the 9T cell of a technology for `cosim calibrate`, with a simulator of this machine.
 
-    Raises SimulationError when the simulator fails on a bench, MissingToolError without it.
+    units: unit devices of a weight of 1. Raises SimulationError when the simulator fails on a bench, MissingToolError
+    without it.
     """
+    version = f"{simulator}-{simulator_named(simulator).describe(technology).version}"
     v_node, mirror = _measure_mirror(technology, units, simulator, progress)
     trim = mirror.trim
     progress("mirror: leakage and usable currents")
@@ -198,6 +199,13 @@ def _find_trim(technology: Technology, units: int, v_node: float, simulator: str
     near = technology.snap(length * math.exp(start / slope))
     trims = [length / found for step in (-1, 0, 1) if (found := technology.snap(near + step * grid)) > grid / 2]
     return min(trims, key=lambda trim: abs(excess(trim)))
+
+
+def fit_relative(terms: Array, values: Array) -> tuple[tuple[float, ...], float]:
+    """Fit a calibration by least squares of the relative error: it must be right at 0.1 nA as much as at 4 nA."""
+    solution, *_ = np.linalg.lstsq(terms / values[:, None], np.ones_like(values), rcond=None)
+    error = float(np.max(np.abs(terms @ solution / values - 1)))
+    return tuple(map(float, solution)), error
 
 
 def measure_schmitt(
@@ -354,51 +362,3 @@ def _currents(
 
 def _run(bench: Bench, simulator: str) -> Waveforms:
     return run_bench(bench, BENCH, simulator)
-
-
-_PULSE = LAST_CLOSE + PULSE_BEGIN, LAST_CLOSE + PULSE_END
-_UNIT = 1e-9  # A, of what keeps a level and ends a write
-Array = NDArray[np.float64]
-
-
-def fit_level(technology: Technology, units: int, simulator: str) -> Own:
-    """Measure for a calibration the fields of `cosim.units.register.LevelFit`: means of coming from far below and from
-    far above."""
-    shifts = [
-        float(np.mean([measure_turn(technology, units, i_turn, far, simulator) for far in (0.0, 2.0)]))
-        for i_turn in POINTS.level_turns
-    ]
-    return {"turns": POINTS.level_turns, "shifts": tuple(shifts)}
-
-
-def measure_turn(technology: Technology, units: int, i_turn: float, far: float, simulator: str) -> float:
-    """Measure for a calibration how much a value must exceed `i_turn` to turn a level on, A; every value before it was
-    far * i_turn.
-
-    First in coarse steps, then between two of them. Raises SimulationError where no value turns it.
-    """
-    reach = POINTS.level_reach[0] + POINTS.level_reach[1] * i_turn
-    below, above = -reach, reach
-    for _ in range(POINTS.level_rounds):
-        tried = np.linspace(below, above, POINTS.level_steps)
-        values = np.full(2 * len(tried) + 1, far * i_turn)
-        values[1::2] = i_turn + tried
-        on = _written(technology, units, i_turn, values, simulator)[1::2]
-        turned = [k for k, (before, after) in enumerate(pairwise(on.tolist())) if after and not before]
-        if not turned:
-            raise SimulationError(
-                f"a register's level at a turn of {i_turn:.3g} A does not turn within {reach:.3g} A of it"
-            )
-        below, above = tried[turned[0]], tried[turned[0] + 1]
-    return float(below + above) / 2
-
-
-def _written(technology: Technology, units: int, i_turn: float, values: Array, simulator: str) -> NDArray[np.bool_]:
-    """Tell for each value but the last whether the level is on half a frame later, before the next is written.
-
-    values: ampere, one each frame.
-    """
-    drive = LevelDrive(i_turn, KEEP * _UNIT, RELEASE * _UNIT, values, _PULSE)
-    waves = run_bench(level_bench(technology, units, drive), "register", simulator)
-    moments = Timing().moments(len(values) - 1, 1.5)
-    return np.asarray(np.interp(moments, waves.time, waves.voltage(LEVEL_STATE)) > STATE_LEVEL * technology.supply)

@@ -1,8 +1,9 @@
-"""Calibration of what ladders, toggles and tau-cells are made of: the quantiser's comparator, the DPI, gated cells."""
+"""Calibration of what units but the 9T cell are made of: comparators, decisions, levels, the DPI, gated cells."""
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,17 +11,21 @@ from numpy.typing import NDArray
 from cosim.base.errors import SimulationError
 from cosim.cells.benches import (
     CLOSE,
+    LEVEL_STATE,
     STATE_DIODE,
     ComparatorDrive,
     DecisionDrive,
     DpiDrive,
+    LevelDrive,
     TauDrive,
     comparator_bench,
     decision_bench,
     dpi_bench,
+    level_bench,
     tau_cell_bench,
 )
 from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
+from cosim.cells.schmitt import STATE_LEVEL
 from cosim.cells.tau_cell import gate_charge
 from cosim.cells.window import COMPARED
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
@@ -32,9 +37,10 @@ from cosim.technology.types import Technology
 from cosim.units.counter import KEEP
 from cosim.units.ladder import TAU_SHARE, ladder_currents
 from cosim.units.mingru import GATED_SHARE
+from cosim.units.register import KEEP as LEVEL_KEEP
+from cosim.units.register import RELEASE
 from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.verbs.calibrate.fingerprint import POINTS
-from cosim.verbs.calibrate.fit import find_crossings
 
 BENCH = "calibration bench"  # what failed, in messages
 PULSE = LAST_CLOSE + PULSE_BEGIN, LAST_CLOSE + PULSE_END
@@ -43,6 +49,19 @@ _UNIT, _OPEN, _HOLD = 1e-9, 8e-9, 1.0  # A; A, a gate that takes over all; s, a 
 _HELD = 1.1, 1.75  # of a frame, between which a state leaks
 Array = NDArray[np.float64]
 Cell = tuple[float, float]  # capacitance, trim
+
+
+def find_crossings(time: Array, values: Array, level: float) -> list[float]:
+    """Return the times at which a cell that `cosim calibrate` measures passes a level, either way.
+
+    Values are linear between samples.
+    """
+    above = values > level
+    found = []
+    for i in np.flatnonzero(above[1:] != above[:-1]):
+        fraction = (level - values[i]) / (values[i + 1] - values[i])
+        found.append(float(time[i] + fraction * (time[i + 1] - time[i])))
+    return found
 
 
 def fit_comparator(technology: Technology, simulator: str, *, upper: bool) -> ComparatorFit:
@@ -251,3 +270,46 @@ def _states(technology: Technology, units: int, cell: Cell, currents: tuple[Arra
 
 def _current(waves: Waveforms, moments: Array | float) -> Array:
     return np.asarray(np.interp(moments, waves.time, np.abs(waves.drain(STATE_DIODE))), dtype=np.float64)
+
+
+def fit_level(technology: Technology, units: int, simulator: str) -> Own:
+    """Measure for a calibration the fields of `cosim.units.register.LevelFit`: means of coming from far below and from
+    far above."""
+    shifts = [
+        float(np.mean([measure_turn(technology, units, i_turn, far, simulator) for far in (0.0, 2.0)]))
+        for i_turn in POINTS.level_turns
+    ]
+    return {"turns": POINTS.level_turns, "shifts": tuple(shifts)}
+
+
+def measure_turn(technology: Technology, units: int, i_turn: float, far: float, simulator: str) -> float:
+    """Measure for a calibration how much a value must exceed `i_turn` to turn a level on, A; every value before it was
+    far * i_turn.
+
+    First in coarse steps, then between two of them. Raises SimulationError where no value turns it.
+    """
+    reach = POINTS.level_reach[0] + POINTS.level_reach[1] * i_turn
+    below, above = -reach, reach
+    for _ in range(POINTS.level_rounds):
+        tried = np.linspace(below, above, POINTS.level_steps)
+        values = np.full(2 * len(tried) + 1, far * i_turn)
+        values[1::2] = i_turn + tried
+        on = _written(technology, units, i_turn, values, simulator)[1::2]
+        turned = [k for k, (before, after) in enumerate(pairwise(on.tolist())) if after and not before]
+        if not turned:
+            raise SimulationError(
+                f"a register's level at a turn of {i_turn:.3g} A does not turn within {reach:.3g} A of it"
+            )
+        below, above = tried[turned[0]], tried[turned[0] + 1]
+    return float(below + above) / 2
+
+
+def _written(technology: Technology, units: int, i_turn: float, values: Array, simulator: str) -> NDArray[np.bool_]:
+    """Tell for each value but the last whether the level is on half a frame later, before the next is written.
+
+    values: ampere, one each frame.
+    """
+    drive = LevelDrive(i_turn, LEVEL_KEEP * _UNIT, RELEASE * _UNIT, values, PULSE)
+    waves = run_bench(level_bench(technology, units, drive), "register", simulator)
+    moments = Timing().moments(len(values) - 1, 1.5)
+    return np.asarray(np.interp(moments, waves.time, waves.voltage(LEVEL_STATE)) > STATE_LEVEL * technology.supply)

@@ -18,12 +18,12 @@ from cosim.engines.ngspice.simulator import Ngspice
 from cosim.technology.calibration import load_calibration, write_calibration
 from cosim.units.register import level_fit
 from cosim.verbs.calibrate import find as calibration_files
-from cosim.verbs.calibrate import fingerprint
+from cosim.verbs.calibrate import fingerprint, native
 from cosim.verbs.calibrate import measure as calibrate
 from cosim.verbs.calibrate.find import cached_name, find_calibration, shipped_path
 from cosim.verbs.calibrate.fingerprint import POINTS, calibration_fingerprint
-from cosim.verbs.calibrate.measure import measure_schmitt, measure_turn
-from cosim.verbs.calibrate.native import measure_comparator, measure_dpi_output
+from cosim.verbs.calibrate.measure import measure_schmitt
+from cosim.verbs.calibrate.native import measure_comparator, measure_dpi_output, measure_turn
 
 SHIPPED = sorted(
     int(path.name.split(".")[1][1:]) for path in shipped_path("generic180", 8).parent.glob("generic180.u*.json")
@@ -178,7 +178,7 @@ def test_a_registers_level_at_a_new_point_agrees_with_the_shipped_fit(technology
 
 @pytest.mark.ngspice
 def test_a_registers_level_that_does_not_turn_says_so(technology, monkeypatch):
-    monkeypatch.setattr(calibrate, "POINTS", replace(POINTS, level_reach=(1e-12, 0.0)))
+    monkeypatch.setattr(native, "POINTS", replace(POINTS, level_reach=(1e-12, 0.0)))
     with pytest.raises(SimulationError, match="level at a turn of 1e-09 A does not turn within 1e-12 A of it"):
         measure_turn(technology, 8, 1e-9, 0.0, "ngspice")
 
@@ -334,7 +334,7 @@ def test_a_cache_that_cannot_be_written_costs_the_file_not_the_calibration(files
 def test_whole_calibration_measured_anew_equals_the_shipped_one(technology, calibration, monkeypatch):
     """In ngspice by another name: none of its benches goes to the simulator that is there by default."""
     monkeypatch.setattr(table, "ENGINES", (table.Entry("other", lambda: Ngspice("other")),))
-    anew = calibration_files.calibrate(technology, 8, simulator="other")
+    anew = calibrate.calibrate(technology, 8, simulator="other")
     assert anew.simulator.startswith("other-")
     # The same benches: another version of ngspice, at reltol 1e-5, and one time step of the ramp for the thresholds
     assert anew.mirror.trim == pytest.approx(calibration.mirror.trim, rel=1e-4)

@@ -206,7 +206,7 @@ def test_json_on_stdout(samples, tmp_path):
 
 
 def test_calibrate_says_where_it_cannot_write_before_it_measures(cosim_main, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosim.verbs.calibrate.find.calibrate", lambda *_: pytest.fail("the work has begun"))
+    monkeypatch.setattr("cosim.verbs.calibrate.measure.calibrate", lambda *_: pytest.fail("the work has begun"))
     code, _, err = cosim_main("calibrate", "-o", tmp_path / "no" / "x.json")
     assert code == 2 and f"x.json: the folder {tmp_path / 'no'} must exist; create it, or choose another place" in err
     (tmp_path / "file").touch()
