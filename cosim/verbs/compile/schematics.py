@@ -5,6 +5,7 @@ imports schemdraw.
 """
 
 from collections.abc import Callable
+from functools import wraps
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -117,14 +118,20 @@ class Sheet:
         for start, end in pairwise(points):
             self.drawing.add(parts.Line().endpoints(start, end))
 
-    def dot(self, at: Point) -> None:
-        """Draw a joint of a schematic's wires."""
-        self.drawing.add(parts.Dot(radius=0.07).at(at))
+    def dot(self, *points: Point) -> None:
+        """Draw a joint of a schematic's wires at each point."""
+        for point in points:
+            self.drawing.add(parts.Dot(radius=0.07).at(point))
 
     def port(self, at: Point, name: str, side: Side = "left") -> None:
         """Draw a terminal of a schematic, its name beside it."""
         self.drawing.add(parts.Dot(open=True, radius=0.09).at(at))
         self.text(at, name, side, NET)
+
+    def lead(self, start: Point, end: Point, name: str, side: Side = "left") -> None:
+        """Draw a schematic's wire that ends in a terminal, its name beside it."""
+        self.wire(start, end)
+        self.port(end, name, side)
 
     def supply(self, *points: Point) -> None:
         """Draw V_DD at each point of a schematic."""
@@ -166,14 +173,22 @@ class Sheet:
         element.segments.append(SegmentText((0, 0), name, align=align, color=color, font=_FONT, fontsize=size))
         self.drawing.add(element)
 
-    def svg(self) -> bytes:
-        """Return the schematic as SVG."""
-        return self.drawing.get_imagedata("svg")
+
+def _schematic(draw: Callable[..., None]) -> Callable[..., bytes]:
+    """Make a function that draws on a sheet return it as SVG; what it takes is the sizes that the sheet shows."""
+
+    @wraps(draw)
+    def drawn(sizes: Sizes = NO_SIZES, **options: bool) -> bytes:
+        sheet = Sheet(sizes)
+        draw(sheet, **options)
+        return sheet.drawing.get_imagedata("svg")
+
+    return drawn
 
 
-def draw_mirror(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_mirror(sheet: Sheet) -> None:
     """Draw the schematic of a signal diode, its copy into gate line n, and a weight of either sign, as SVG."""
-    sheet = Sheet(sizes)
     low, node = -2.9, -2.5
     diode = sheet.mos("p", (0, 0), "diode", "right", "diode p")
     copy = sheet.mos("p", (2.6, 0), "copy", "left")
@@ -184,29 +199,25 @@ def draw_mirror(sizes: Sizes = NO_SIZES) -> bytes:
     sheet.ground(line.last, pull.last)
     sheet.wire(diode.gate, copy.gate)
     sheet.wire((1.3, -HALF), (1.3, -2.1), (0, -2.1))
-    sheet.dot((1.3, -HALF))
-    sheet.dot((0, -2.1))
+    sheet.dot((1.3, -HALF), (0, -2.1))
     sheet.wire(diode.last, (0, -2.5))
     sheet.arrow((0, -2.5), (0, -3.6), "signal I", "left")
     sheet.text((1.3, -2.1), "p", "right", NET)
     sheet.wire(copy.last, line.first)
     sheet.wire((line.gate[0], node), (2.6, node))
     sheet.wire((line.gate[0], node), line.gate, pull.gate)
-    sheet.dot((2.6, node))
-    sheet.dot(line.gate)
+    sheet.dot((2.6, node), line.gate)
     sheet.text((5.0, line.gate[1]), "n", "top", NET)
-    sheet.wire(push.gate, (5.9, push.gate[1]))
-    sheet.port((5.9, push.gate[1]), "p")
+    sheet.lead(push.gate, (5.9, push.gate[1]), "p")
     sheet.wire(push.last, pull.first)
     sheet.wire((7.4, node), (8.4, node))
     sheet.dot((7.4, node))
     sheet.port((8.4, node), "node", "right")
-    return sheet.svg()
 
 
-def draw_rectifier(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_rectifier(sheet: Sheet) -> None:
     """Draw the schematic of a row of weights on its summing node, and the diode that makes max(I, 0) of it, as SVG."""
-    sheet = Sheet(sizes)
     node = -2.07
     diode = sheet.diode("p", (0, 0), "diode")
     push = sheet.mos("p", (4.2, 0), "w < 0", "left")
@@ -223,12 +234,11 @@ def draw_rectifier(sizes: Sizes = NO_SIZES) -> bytes:
     sheet.wire((8.0, node), (9.0, node))
     sheet.dot((8.0, node))
     sheet.port((9.0, node), "node", "right")
-    return sheet.svg()
 
 
-def draw_schmitt(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_schmitt(sheet: Sheet) -> None:
     """Draw the schematic of the Schmitt cell, nine transistors, as SVG."""
-    sheet = Sheet(sizes)
     mid, low = -2.7, -4.75
     v0 = mid - HALF
     m1, m9 = sheet.mos("p", (0, 0), "M1"), sheet.mos("p", (3.2, 0), "M9", "right")
@@ -247,34 +257,27 @@ def draw_schmitt(sizes: Sizes = NO_SIZES) -> bytes:
     sheet.wire(m1.last, (0, v0), m6.gate)
     sheet.wire(m9.last, (3.2, v0))
     sheet.wire((1.6, v0), m2.first)
-    sheet.dot((1.6, v0))
-    sheet.dot((3.2, v0))
+    sheet.dot((1.6, v0), (3.2, v0))
     sheet.text((4.4, v0), "v0", "top", NET)
     for drawn, name in ((m1, "cand"), (m2, "thresh"), (m8, "width"), (m5, "gain"), (m3, "v0")):
         sheet.port(drawn.gate, name)
-    sheet.wire((10.4, -2.07), (11.4, -2.07))
-    sheet.port((11.4, -2.07), "out", "right")
-    return sheet.svg()
+    sheet.lead((10.4, -2.07), (11.4, -2.07), "out", "right")
 
 
-def draw_clocked(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_clocked(sheet: Sheet) -> None:
     """Draw the schematic of the gates that make the Schmitt cell a clocked one, as SVG: sample gate, reset, hold
     capacitor; decision gate."""
-    sheet = Sheet(sizes)
     _draw_gate(sheet, (0, 0), "sn", "sp", "clk", "clkb", "cand", "hold")
     reset = sheet.mos("p", (5.0, 2.3), "reset")
     sheet.supply(reset.first, (7.0, 2.3))
     sheet.port(reset.gate, "resetb")
     sheet.wire(reset.last, (5.0, 0))
     sheet.capacitor((7.0, 2.3), (7.0, 0), "hold")
-    sheet.dot((5.0, 0))
-    sheet.dot((7.0, 0))
-    sheet.wire((2.7, 0), (8.0, 0))
-    sheet.port((8.0, 0), "hold: gate of M1", "right")
+    sheet.dot((5.0, 0), (7.0, 0))
+    sheet.lead((2.7, 0), (8.0, 0), "hold: gate of M1", "right")
     _draw_gate(sheet, (0, -4.6), "dn", "dp", "clkb", "clk", "v0", "latch")
-    sheet.wire((2.7, -4.6), (8.0, -4.6))
-    sheet.port((8.0, -4.6), "latch: gates of M3, M6", "right")
-    return sheet.svg()
+    sheet.lead((2.7, -4.6), (8.0, -4.6), "latch: gates of M3, M6", "right")
 
 
 def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str, source: str, target: str) -> None:
@@ -286,17 +289,16 @@ def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str
         sheet.wire(end, (end[0], y - 0.6))
     sheet.wire((x - 1.0, y), (x, y))
     sheet.wire((x + HEIGHT, y), (x + 2.7, y))
-    sheet.dot((x, y))
-    sheet.dot((x + HEIGHT, y))
+    sheet.dot((x, y), (x + HEIGHT, y))
     sheet.port(upper.gate, n_gate, "top")
     sheet.port(lower.gate, p_gate, "bottom")
     sheet.port((x - 1.0, y), source)
 
 
-def draw_bias(sizes: Sizes = NO_SIZES, *, pedestal: bool = True) -> bytes:
+@_schematic
+def draw_bias(sheet: Sheet, *, pedestal: bool = True) -> None:
     """Draw the schematic of a bias diode, and the cells' transistors that it leads, as SVG; with a pedestal the sink on
     a state's line, too."""
-    sheet = Sheet(sizes)
     diode = sheet.diode("n", (0, 0), "diode", "right")
     sheet.arrow((0, 1.6), (0, 0.4), "bias current", "left")
     sheet.port((0, 1.6), "pin", "top")
@@ -312,12 +314,11 @@ def draw_bias(sizes: Sizes = NO_SIZES, *, pedestal: bool = True) -> bytes:
         sheet.port(own.first, "out of a state", "top")
         sheet.port(own.gate, "its line")
         sheet.ground(own.last)
-    return sheet.svg()
 
 
-def draw_dpi(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_dpi(sheet: Sheet) -> None:
     """Draw the schematic of the differential pair integrator as SVG."""
-    sheet = Sheet(sizes)
     pair, vc = -2.4, -5.0
     feed = sheet.mos("p", (1.5, 0), "in")
     m1, m2 = sheet.mos("p", (0, pair), "M1"), sheet.mos("p", (3.0, pair), "M2", "right")
@@ -333,20 +334,17 @@ def draw_dpi(sizes: Sizes = NO_SIZES) -> bytes:
     sheet.wire(m2.last, tau.first)
     sheet.wire(m2.gate, (m2.gate[0], vc))
     sheet.wire((3.0, vc), (7.4, vc), (7.4, out.gate[1]), out.gate)
-    sheet.dot((3.0, vc))
-    sheet.dot((m2.gate[0], vc))
-    sheet.dot((6.0, vc))
+    sheet.dot((3.0, vc), (m2.gate[0], vc), (6.0, vc))
     sheet.text((5.0, vc), "vc", "top", NET)
     sheet.capacitor((6.0, vc), (6.0, vc - 1.8), "C")
     for drawn, name in ((feed, "line"), (m1, "vg"), (tau, "tau")):
         sheet.port(drawn.gate, name)
     sheet.port(out.first, "out0", "top")
-    return sheet.svg()
 
 
-def draw_quantiser(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_quantiser(sheet: Sheet) -> None:
     """Draw the schematic of the three-level quantiser in blocks, as SVG."""
-    sheet = Sheet(sizes)
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.wire((3.0, 0), (4.4, 0))
     sheet.dot((4.4, 0))
@@ -360,18 +358,16 @@ def draw_quantiser(sizes: Sizes = NO_SIZES) -> bytes:
     sheet.box((12.5, 0), 3.8, 4.4, "driver", "I_base, I_delta", key="driver")
     sheet.arrow((-0.6, 0), (0.6, 0))
     sheet.port((-0.6, 0), "cand")
-    sheet.wire((14.4, 0), (15.4, 0))
-    sheet.port((15.4, 0), "in", "right")
+    sheet.lead((14.4, 0), (15.4, 0), "in", "right")
     for x, top, name in ((1.8, 0.9, "clk"), (12.5, 2.2, "pulse")):
         sheet.arrow((x, top + 1.0), (x, top))
         sheet.port((x, top + 1.0), name, "top")
-    return sheet.svg()
 
 
-def draw_ladder(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_ladder(sheet: Sheet) -> None:
     """Draw the schematic of three rungs of a ladder in blocks, as SVG: low-passed states open the windows of both
     neighbours."""
-    sheet = Sheet(sizes)
     width, gap = 3.2, 2.8
     centres = [k * (width + gap) for k in range(3)]
     for k, x in enumerate(centres, start=1):
@@ -385,18 +381,16 @@ def draw_ladder(sizes: Sizes = NO_SIZES) -> bytes:
     end = centres[-1]
     sheet.wire((-1.8, 2.0), (end, 2.0))
     sheet.port((-1.8, 2.0), "in")
-    sheet.wire((0, -2.0), (end + 1.8, -2.0))
-    sheet.port((end + 1.8, -2.0), "out", "right")
+    sheet.lead((0, -2.0), (end + 1.8, -2.0), "out", "right")
     for x in centres[:-1]:
         sheet.dot((x, 2.0))
     for x in centres[1:]:
         sheet.dot((x, -2.0))
-    return sheet.svg()
 
 
-def draw_counter(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_counter(sheet: Sheet) -> None:
     """Draw the schematic of a counter in blocks, as SVG: two decisions, and below them one of its bits."""
-    sheet = Sheet(sizes)
     sheet.box((1.4, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.text((3.2, 0), "hold", "top", NET)
     for y, name in ((1.6, "upper"), (-1.6, "lower")):
@@ -421,14 +415,12 @@ def draw_counter(sizes: Sizes = NO_SIZES) -> bytes:
     sheet.dot((10.9, -5.8))
     sheet.wire((10.9, -5.8), (10.9, -7.6), (1.8, -7.6))
     sheet.arrow((1.8, -7.6), (1.8, -6.6))
-    sheet.wire((13.6, -5.8), (14.2, -5.8))
-    sheet.port((14.2, -5.8), "out", "right")
-    return sheet.svg()
+    sheet.lead((13.6, -5.8), (14.2, -5.8), "out", "right")
 
 
-def draw_toggle(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_toggle(sheet: Sheet) -> None:
     """Draw the schematic of master and slave of the toggle in blocks, as SVG."""
-    sheet = Sheet(sizes)
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.box((6.2, 0), 3.2, 1.6, "comparator", key="comparator")
     sheet.box((11.2, 0), 3.8, 1.6, "drive", "I_base, I_delta")
@@ -438,21 +430,19 @@ def draw_toggle(sizes: Sizes = NO_SIZES) -> bytes:
     for start, end, name in ((3.0, 4.6, "hold"), (7.8, 9.3, "up"), (13.1, 14.8, "")):
         sheet.arrow((start, 0), (end, 0))
         sheet.text(((start + end) / 2, 0), name, "top", NET)
-    sheet.wire((18.0, 0), (19.0, 0))
-    sheet.port((19.0, 0), "out", "right")
+    sheet.lead((18.0, 0), (19.0, 0), "out", "right")
     sheet.wire((16.4, -0.8), (16.4, -1.7), (11.2, -1.7))
     sheet.arrow((11.2, -1.7), (11.2, -0.8))
     sheet.text((13.8, -1.7), "q", "top", NET)
     for x, name in ((1.8, "clk"), (16.4, "pulse")):
         sheet.arrow((x, 1.8), (x, 0.8))
         sheet.port((x, 1.8), name, "top")
-    return sheet.svg()
 
 
-def draw_register(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_register(sheet: Sheet) -> None:
     """Draw the schematic of the thermometer register in blocks, as SVG: window in front, value of either sign,
     levels."""
-    sheet = Sheet(sizes)
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.box((6.4, 0), 3.6, 2.4, "decisions", "upper, lower", key="window_decision")
     sheet.box((11.6, 0), 3.2, 1.6, "gates")
@@ -470,17 +460,15 @@ def draw_register(sizes: Sizes = NO_SIZES) -> bytes:
     for y, name in ((-2.6, "pos"), (-3.4, "neg")):
         sheet.arrow((8.8, y), (10.0, y))
         sheet.port((8.8, y), name)
-    sheet.wire((19.4, -1.5), (20.4, -1.5))
-    sheet.port((20.4, -1.5), "out", "right")
+    sheet.lead((19.4, -1.5), (20.4, -1.5), "out", "right")
     for x, top, name in ((1.8, 0.9, "clk"), (11.6, 0.8, "pulse")):
         sheet.arrow((x, top + 1.0), (x, top))
         sheet.port((x, top + 1.0), name, "top")
-    return sheet.svg()
 
 
-def draw_level(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_level(sheet: Sheet) -> None:
     """Draw the schematic of a level of the register as SVG: comparator, keeper, and its part of the output."""
-    sheet = Sheet(sizes)
     node, low, above = -2.07, -2.9, -0.2
     m1, m2 = sheet.mos("p", (0, 0), "M1"), sheet.mos("n", (0, low), "M2")
     m9, keep = sheet.mos("p", (8.4, 2.6), "M9", "right"), sheet.mos("n", (8.4, low), "keep")
@@ -513,12 +501,11 @@ def draw_level(sizes: Sizes = NO_SIZES) -> bytes:
     sheet.port(hold.gate, "writeb", "top")
     sheet.wire(m3.first, (16.4, -0.4), (17.4, -0.4))
     sheet.port((17.4, -0.4), "out", "right")
-    return sheet.svg()
 
 
-def draw_tau_cell(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_tau_cell(sheet: Sheet) -> None:
     """Draw the schematic of the gated tau-cell without its mirrors, as SVG: M1 to M4, both I_tau, the switch, C."""
-    sheet = Sheet(sizes)
     low = -3.4
     m1, t3, t2, m4 = (sheet.mos("p", (4.2 * k, 0), name) for k, name in enumerate(("M1", "tau3", "tau2", "M4")))
     m3, m2 = sheet.mos("p", (4.2, low), "M3"), sheet.mos("p", (8.4, low), "M2")
@@ -537,13 +524,12 @@ def draw_tau_cell(sizes: Sizes = NO_SIZES) -> bytes:
     sheet.wire(m4.gate, (m4.gate[0], m4.gate[1] - 2.0))
     sheet.text(m4.gate, "vc", "top", NET)
     sheet.port(m4.last, "I", "bottom")
-    return sheet.svg()
 
 
-def draw_ratio_gate(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_ratio_gate(sheet: Sheet) -> None:
     """Draw the schematic of the ratio gate as SVG: both copies on their diodes, lifted by a third, and the pair that
     shares the tail."""
-    sheet = Sheet(sizes)
     low, feet = -3.2, -6.4
     copy, half = (sheet.mos("p", (x, 0), name, "left") for x, name in ((0, "copy"), (4.6, "half")))
     da, db = (sheet.diode("n", (x, low), name, "left") for x, name in ((0, "da"), (4.6, "db")))
@@ -566,20 +552,18 @@ def draw_ratio_gate(sizes: Sizes = NO_SIZES) -> bytes:
     for drawn, name in ((copy, "line"), (half, "half"), (a, "a"), (b, "b"), (tail, "bias")):
         sheet.port(drawn.gate, name)
     sheet.port(diode.last, "tau", "right")
-    return sheet.svg()
 
 
-def draw_steering(sizes: Sizes = NO_SIZES) -> bytes:
+@_schematic
+def draw_steering(sheet: Sheet) -> None:
     """Draw the schematic of a symbol comparator, and a current source below a switch for each of two bits, as SVG."""
-    sheet = Sheet(sizes)
     upper, middle, lower = 0.0, -HEIGHT, -2 * HEIGHT
     m1, m2 = sheet.mos("p", (0, upper), "M1"), sheet.mos("n", (0, middle - 0.6), "M2")
     sheet.supply(m1.first)
     sheet.wire(m1.last, m2.first)
     out = m2.first[1] + 0.3
     sheet.dot((0, out))
-    sheet.wire((0, out), (1.2, out))
-    sheet.port((1.2, out), "x", "right")
+    sheet.lead((0, out), (1.2, out), "x", "right")
     sheet.ground(m2.last)
     sheet.port(m1.gate, "line p")
     sheet.port(m2.gate, "half of one")
@@ -591,7 +575,6 @@ def draw_steering(sizes: Sizes = NO_SIZES) -> bytes:
     sheet.wire(stack[0].first, (7.0, 0.4), (8.4, 0.4))
     sheet.port((8.4, 0.4), "node", "right")
     sheet.ground(stack[2].last)
-    return sheet.svg()
 
 
 RATIO = "Rate that saturates: ratio gate of a minGRU"
