@@ -13,7 +13,7 @@ from cosim.cells.blocks import BIAS_TREE, BLOCKS, CLOCK_GENERATOR, CONVERTERS, D
 from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.results.figures import COLORS, DOUBLE, SIMULATOR, SINGLE, engine_colors, figure_bytes, styled
 from cosim.results.intervals import running_intervals
-from cosim.verbs.characterize.figures import draw_characterisation
+from cosim.verbs.characterize.page import draw_characterisation
 from cosim.verbs.characterize.study import CellFigure, Characterisation, FigureLine
 from cosim.verbs.compare.agreement import Comparison, EngineResult
 from cosim.verbs.compare.figures import draw_confusion

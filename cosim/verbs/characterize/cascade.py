@@ -14,13 +14,12 @@ import numpy as np
 from cosim.base.quantities import format_quantity
 from cosim.engines.engine import Progress, Run
 from cosim.results.figures import BLUE, DOUBLE, GREY, Figure, picture_of, plain, styled
-from cosim.results.html import Picture
 from cosim.results.page import Page, PageSubject, Section, Table
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 from cosim.units.ladder import LadderTiming, ladder_currents, ladder_timing, solve_ladder
-from cosim.verbs.characterize.figures import sample_times
 from cosim.verbs.characterize.ladder import LadderRun, LadderStudy, LadderTrace, simulate_runs
+from cosim.verbs.characterize.page import sample_times
 from cosim.verbs.provenance import calibration_origins
 from cosim.verbs.words import say_conditions
 
@@ -144,22 +143,18 @@ def cascade_page(
                 f"mean power of that chain; the paper's: {_NANO * PUBLISHED_W:g} nW",
             ),
         ),
-        sections=tuple(
-            Section(say_conditions(technology), (_picture(traces), _table(traces))) for technology, traces in found
-        ),
+        sections=tuple(_section(*one) for one in found),
         provenance=calibration_origins(calibration, made_with),
     )
 
 
-def _picture(traces: Sequence[LadderTrace]) -> Picture:
-    return picture_of(draw_cascades(traces), _CAPTION, _CAPTION, 600, "png")
-
-
-def _table(traces: Sequence[LadderTrace]) -> Table:
+def _section(technology: Technology, traces: Sequence[LadderTrace]) -> Section:
+    picture = picture_of(draw_cascades(traces), _CAPTION, _CAPTION, 600, "png")
     summaries = summarize_cascades(traces)
     asked = ("asked for", " ".join(map(str, summaries[0].expected)), "", "")
     rows = [
         (one.name, " ".join(map(str, one.levels)), str(one.wrong), format_quantity(one.power_w, "W"))
         for one in summaries
     ]
-    return Table(("chain", "level after each step", "wrong", "mean power"), (asked, *rows), (2, 3))
+    table = Table(("chain", "level after each step", "wrong", "mean power"), (asked, *rows), (2, 3))
+    return Section(say_conditions(technology), (picture, table))

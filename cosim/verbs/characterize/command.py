@@ -100,8 +100,7 @@ def _swept(cell: str) -> Verb:
         from cosim.results.figures import save_figure
         from cosim.results.kept_page import read_page, write_page
         from cosim.verbs.characterize import study as characterize
-        from cosim.verbs.characterize.figures import draw_characterisation
-        from cosim.verbs.characterize.page import cell_page
+        from cosim.verbs.characterize.page import cell_page, draw_characterisation
 
         output, where = options.output, options.where
         check_outputs("characterize", output, where.json_file)
@@ -138,8 +137,7 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
     from cosim.technology.conditions import format_conditions
     from cosim.units.ladder import ladder_currents, ladder_timing
     from cosim.verbs.characterize import ladder as ladder_study
-    from cosim.verbs.characterize.figures import draw_staircase
-    from cosim.verbs.characterize.page import LadderCondition, ladder_page
+    from cosim.verbs.characterize.page import draw_staircase, ladder_page
 
     output, where, rungs = options.output, options.where, options.rungs
     currents, timing = ladder_currents(I_UNIT), ladder_timing(options.t_step, options.tau)
@@ -151,16 +149,15 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
     session.take_folder("characterize", output)
     with progress_bar(where.engine) as progress:
         found = ladder_study.run_ladder(study, technologies, calibration, run, progress)
-    conditions: list[LadderCondition] = []
+    summaries = [ladder_study.summarize_ladder(study, *one) for one in zip(technologies, found, strict=True)]
     pictures: list[Path] = []
     for technology, traces in zip(technologies, found, strict=True):
-        summary = ladder_study.summarize_ladder(study, technology, traces)
-        conditions.append(LadderCondition(technology, traces, summary))
         title = f"ladder of {rungs} rungs, {technology.name}, {format_conditions(technology)}"
         pictures.append(output / f"ladder_{_stem(technology)}.png")
         save_figure(draw_staircase(study, traces, title), pictures[-1])
+    conditions = list(zip(technologies, found, summaries, strict=True))
     write_page(output, ladder_page(study, conditions, calibration, _made_with(where.engine, technologies[0])))
-    figures = ladder_study.summarize_study(study, technologies[0].name, [one.summary for one in conditions])
+    figures = ladder_study.summarize_study(study, technologies[0].name, summaries)
     return Result(figures, read_page(output), report=_written(pictures, output))
 
 

@@ -36,6 +36,7 @@ from cosim.verbs.calibrate.measure import measure_schmitt
 
 Array = NDArray[np.float64]
 Kind = Literal["ideal", "measured", "calibrated"]
+_SIMULATED: tuple[Kind, Kind] = ("measured", "calibrated")
 
 SCHMITT_POINTS = (
     (0.1e-9, 0.05e-9, 0.1e-9), (0.35e-9, 0.15e-9, 0.5e-9), (1e-9, 0.5e-9, 1e-9), (2e-9, 1.5e-9, 2e-9),
@@ -124,8 +125,7 @@ def characterize_schmitt(
         names = ("upper threshold", "lower threshold", "level")
         for name, ideal, measured, calibrated in zip(names, (rise, fall, high), *found, strict=True):
             rows.append(CellFigure(group, name, "A", ideal, measured, calibrated, ideal))
-        kinds: tuple[tuple[Kind, Pins], ...] = (("measured", plain), ("calibrated", solved))
-        for kind, bias in kinds:
+        for kind, bias in zip(_SIMULATED, (plain, solved), strict=True):
             curves.append(FigureLine(group, kind, *_hysteresis(technology, calibration, bias, 1.3 * rise, simulator)))
         x = np.array([0, rise, rise, 1.3 * rise, fall, fall, 0])
         curves.append(FigureLine(group, "ideal", x, high * np.array([0, 0, 1, 1, 1, 0, 0])))
@@ -146,8 +146,7 @@ def _hysteresis(
 def characterize_mirror(technology: Technology, calibration: Calibration, simulator: str = NGSPICE) -> Characterisation:
     """Measure currents through both gate lines at MIRROR_POINTS; curves: gain over current. Calibrated means
     trimmed."""
-    rows, curves = [], []
-    kinds: tuple[tuple[Kind, float], ...] = (("measured", 1.0), ("calibrated", calibration.mirror.trim))
+    rows, curves, trims = [], [], (1.0, calibration.mirror.trim)
     currents = np.geomspace(MIRROR_POINTS[0], MIRROR_POINTS[-1], 21)
 
     def paths(trim: float, current: float) -> tuple[float, ...]:
@@ -156,10 +155,10 @@ def characterize_mirror(technology: Technology, calibration: Calibration, simula
         return tuple(abs(float(waves.through(source)[-1])) for source in ("n", "p"))
 
     for current in MIRROR_POINTS:
-        found = [paths(trim, current) for _, trim in kinds]
+        found = [paths(trim, current) for trim in trims]
         for line, measured, calibrated in zip(("line n", "line p"), *found, strict=True):
             rows.append(CellFigure(format_quantity(current, "A"), line, "A", current, measured, calibrated, current))
-    for kind, trim in kinds:
+    for kind, trim in zip(_SIMULATED, trims, strict=True):
         gains = np.array([paths(trim, current) for current in currents]) / currents[:, None]
         curves += [
             FigureLine(line, kind, currents, gain) for line, gain in zip(("line n", "line p"), gains.T, strict=True)
@@ -175,11 +174,10 @@ def characterize_rectifier(
 
     Rows have the residue where pull equals push, and the output where pull is twice the push.
     """
-    rows, curves = [], []
-    kinds: tuple[tuple[Kind, float], ...] = (("measured", 1.0), ("calibrated", calibration.mirror.trim))
+    rows, curves, trims = [], [], (1.0, calibration.mirror.trim)
     for push in RECTIFIER_PUSHES:
         group, outputs = format_quantity(push, "A"), []
-        for kind, trim in kinds:
+        for kind, trim in zip(_SIMULATED, trims, strict=True):
             waves = _run(rectifier_bench(technology, calibration.units, trim, push, 2 * push), simulator)
             output = np.abs(waves.through("sense"))
             pull = np.linspace(0.0, 2 * push, len(output))
@@ -205,23 +203,17 @@ def characterize_steering(
     rows, curves = [], []
     for level in STEERING_POINTS:
         group, found = format_quantity(level, "A"), []
-        pins: tuple[tuple[Kind, float], ...] = (
-            ("measured", level),
-            ("calibrated", calibration.schmitt.solve_gain(level)),
-        )
-        for kind, pin in pins:
+        for kind, pin in zip(_SIMULATED, (level, calibration.schmitt.solve_gain(level)), strict=True):
             waves = _run(steering_bench(technology, calibration.units, pin, level, calibration.v_node), simulator)
             output = np.abs(waves.through("node"))
             signal = np.linspace(0.0, level, len(output))
             curves.append(FigureLine(group, kind, signal, output))
             found.append((output[-1], output[0], float(np.interp(output[-1] / 2, output, signal))))
         half = level / 2
-        curves.append(
-            FigureLine(group, "ideal", np.array([0.0, half, half, level]), np.array([0.0, 0.0, level, level]))
-        )
-        for name, ideal, measured, calibrated in zip(
-            ("level", "off", "turns at"), (level, 0.0, half), *found, strict=True
-        ):
+        signal = np.array([0.0, half, half, level])
+        curves.append(FigureLine(group, "ideal", signal, np.array([0.0, 0.0, level, level])))
+        asked = ("level", "off", "turns at"), (level, 0.0, half)
+        for name, ideal, measured, calibrated in zip(*asked, *found, strict=True):
             rows.append(CellFigure(group, name, "A", ideal, float(measured), float(calibrated), level))
     return Characterisation(technology, tuple(rows), tuple(curves))
 
@@ -237,28 +229,20 @@ def characterize_dpi(technology: Technology, calibration: Calibration, simulator
     rows, curves = [], []
     for alpha in DPI_POINTS:
         i_tau, group = TAU_SHARE * alpha, format_quantity(alpha, "A")
-        biases: tuple[tuple[Kind, float], ...] = (
-            ("measured", i_tau),
-            ("calibrated", i_tau * calibration.dpi.ratio(alpha)),
-        )
         found, first = [], 0.0
-        for kind, i_g in biases:
+        for kind, i_g in zip(_SIMULATED, (i_tau, i_tau * calibration.dpi.ratio(alpha)), strict=True):
             time, output = _step_response(technology, calibration, alpha, i_g, simulator)
             curves.append(FigureLine(group, kind, time, output))
             first, *figures = _step_figures(time, output)
             found.append(figures)
-        share, tau = (
-            1 - np.exp(-1),
-            DPI_TAU * technology.thermal_voltage / nominal(technology, calibration).thermal_voltage,
-        )
-        ideal = (
-            alpha,
-            tau * dpi_rise_time(first, share * alpha, alpha, i_tau),
-            tau * dpi_fall_time(alpha, (1 - share) * alpha),
-        )
+        share = 1 - np.exp(-1)
+        tau = DPI_TAU * technology.thermal_voltage / nominal(technology, calibration).thermal_voltage
+        rise, fall = dpi_rise_time(first, share * alpha, alpha, i_tau), dpi_fall_time(alpha, (1 - share) * alpha)
         curves.append(_ideal_response(group, first, alpha, i_tau, tau))
         names = (("level", "A"), ("rise to 63 %", "s"), ("fall to 37 %", "s"))
-        for (name, unit), value, measured, calibrated in zip(names, ideal, *found, strict=True):
+        for (name, unit), value, measured, calibrated in zip(
+            names, (alpha, tau * rise, tau * fall), *found, strict=True
+        ):
             rows.append(CellFigure(f"alpha {group}", name, unit, value, measured, calibrated, value))
     return Characterisation(technology, tuple(rows), tuple(curves))
 
