@@ -1,23 +1,19 @@
 """The blocks around a network, measured in ngspice once: which file applies, and what is measured for it."""
 
-import json
-
 import numpy as np
 
-from cosim.base.seal import checksum
 from cosim.cells.clock import clock_bench, flip_flops
 from cosim.cells.converter import STEP, converter_bench
 from cosim.cells.tree import ALL_FINE, TREE_COUNTS, tree_bench
 from cosim.circuit.bench import Bench
-from cosim.circuit.deck import device_sizes
 from cosim.circuit.elements import Mos
 from cosim.engines.engine import Waveforms
 from cosim.engines.simulation.inference import run_bench
 from cosim.engines.table import NGSPICE, simulator_named
 from cosim.technology.calibration import CHIP_FILE, ChipFit
-from cosim.technology.foundry import device_cards
 from cosim.technology.types import Technology
 from cosim.verbs.calibrate.find import Progress
+from cosim.verbs.calibrate.fingerprint import circuits_fingerprint, simulator_version
 
 LEVELS, LEVEL, UNITS = 16, 1e-9, 8  # codes, current of the largest in A, unit devices of the input's diode
 TICKS, TICK = 20, 50e-6  # of a frame; s
@@ -45,14 +41,8 @@ def chip_fingerprint(technology: Technology) -> str:
     """Return a fingerprint for a chip's calibration: a hash of the cards, the circuits and the conditions that the
     figures follow from."""
     circuits = [bench.circuit for bench in _benches(technology)]
-    cards = device_cards(technology, set().union(*map(device_sizes, circuits)))
-    content = {
-        "format": CHIP_FILE.format,
-        "cards": {card.name: (card.polarity, card.version, dict(sorted(card.parameters.items()))) for card in cards},
-        "devices": [[_drawn(mos) for mos in circuit.flatten()] for circuit in circuits],
-        "conditions": (technology.supply, technology.celsius, technology.library.diffusion),
-    }
-    return checksum(json.dumps(content, sort_keys=True).encode())
+    devices = [[_drawn(mos) for mos in circuit.flatten()] for circuit in circuits]
+    return circuits_fingerprint(technology, circuits, {"format": CHIP_FILE.format, "devices": devices})
 
 
 def _drawn(mos: Mos) -> tuple[str, str, str, str, str, float, float, int]:
@@ -69,8 +59,7 @@ def _benches(technology: Technology) -> tuple[Bench, Bench, Bench]:
 
 def measure_chip(technology: Technology) -> ChipFit:
     """Measure the blocks around the network for `cosim calibrate`. Raises SimulationError or MissingToolError."""
-    version = f"{NGSPICE}-{simulator_named(NGSPICE).describe(technology).version}"
-    where = f"the chip's blocks in {technology.name}"
+    version, where = simulator_version(technology), f"the chip's blocks in {technology.name}"
     drawing, feeding, ticking = _benches(technology)
     drawn = run_bench(drawing, where)
     code = float(np.interp(0.99 * STEP, drawn.time, drawn.through("out")))

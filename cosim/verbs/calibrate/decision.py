@@ -54,7 +54,7 @@ def measure_decision(technology: Technology, slope: float) -> DecisionNode:
         kick=kick,
         pedestal=_pedestal(technology, kick),
         switch=_switched(technology),
-        freezes=_freezes(technology, float(np.real(_point(technology)["cand"][0])), slope),
+        freezes=_freezes(technology, _candidate(technology), slope),
         joins=_joins(technology, joined - farad),
     )
 
@@ -79,12 +79,23 @@ def _circuit(technology: Technology, current: float, width: float, clocks: tuple
     return Circuit("decision node", blocks, elements).flat()
 
 
-def _clocks(technology: Technology, *, high: bool) -> tuple[float, float]:
-    return (technology.supply, 0.0) if high else (0.0, technology.supply)
-
-
 def _volt(name: str, net: str, volt: float, more: str = "") -> str:
     return f"v{name} {net} 0 dc {format_number(volt)}{more}"
+
+
+def _simulate(
+    technology: Technology,
+    lines: list[str],
+    analysis: str,
+    *,
+    current: float = _ONE,
+    width: float = 0.0,
+    high: bool = True,
+) -> Vectors:
+    """Simulate a cell with its clocks high or low, and further lines of SPICE."""
+    clocks = (technology.supply, 0.0) if high else (0.0, technology.supply)
+    (found,) = analyse(_circuit(technology, current, width, clocks), technology, lines, [analysis])
+    return found
 
 
 def _small(technology: Technology, current: float, *, high: bool) -> Vectors:
@@ -93,9 +104,7 @@ def _small(technology: Technology, current: float, *, high: bool) -> Vectors:
     hertz = _SLOW * current / _ONE if high else _DECIDING
     floats = f"rlatch {_LATCH} 0 1e15" if high else f"rhold {_HOLD} cand 1e12"
     lines = [_volt("test", _V0, _AT * technology.supply, " ac 1"), floats]
-    circuit = _circuit(technology, current, 0.0, _clocks(technology, high=high))
-    (found,) = analyse(circuit, technology, lines, [_single(hertz)])
-    return found
+    return _simulate(technology, lines, _single(hertz), current=current, high=high)
 
 
 def _single(hertz: float) -> str:
@@ -110,9 +119,7 @@ def _loop(technology: Technology) -> float:
     """Measure for `cosim calibrate` the capacitance of the feedback's line where it conducts, F."""
     supply = technology.supply
     lines = [_volt("test", _LOOP, supply - _BELOW, " ac 1"), _volt("l", _LATCH, 0.0), _volt("d", _V0, _AT * supply)]
-    circuit = _circuit(technology, _ONE, 0.0, _clocks(technology, high=True))
-    (found,) = analyse(circuit, technology, lines, [_single(_FAST)])
-    return _farad(found, _FAST)
+    return _farad(_simulate(technology, lines, _single(_FAST)), _FAST)
 
 
 def _switched(technology: Technology) -> tuple[tuple[float, float], ...]:
@@ -122,17 +129,16 @@ def _switched(technology: Technology) -> tuple[tuple[float, float], ...]:
     """
     supply = technology.supply
     lines = [_volt("l", _LATCH, 0.0), _volt("test", _LOOP, supply - _BELOW), _volt("d", _V0, _AT * supply)]
-    circuit = _circuit(technology, _ONE, _LARGE, _clocks(technology, high=True))
     sweep = f"dc vl 0 {format_number(supply / 2)} {format_number(supply / 2 / _STEPS)}"
-    (found,) = analyse(circuit, technology, lines, [sweep])
-    drawn = -found["vtest#branch"]
+    drawn = -_simulate(technology, lines, sweep, width=_LARGE)["vtest#branch"]
     volts, more = np.linspace(0.0, supply / 2, len(drawn)), np.maximum(drawn - drawn[0], 1e-15)
     return tuple((float(np.interp(np.log(ampere), np.log(more), volts)), ampere) for ampere in _SWITCHED)
 
 
-def _point(technology: Technology) -> Vectors:
+def _candidate(technology: Technology) -> float:
+    """Measure the voltage of a candidate node in `cosim calibrate`, V."""
     lines = [_volt("d", _V0, _AT * technology.supply), f"rlatch {_LATCH} 0 1e15"]
-    return analyse(_circuit(technology, _ONE, 0.0, _clocks(technology, high=True)), technology, lines, ["op"])[0]
+    return float(np.real(_simulate(technology, lines, "op")["cand"][0]))
 
 
 def _edge(technology: Technology, lines: list[str], source: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, fields, is_dataclass, replace
 
 import numpy as np
@@ -25,7 +26,9 @@ from cosim.cells.benches import (
 )
 from cosim.circuit.bench import Bench
 from cosim.circuit.deck import device_sizes
+from cosim.circuit.elements import Circuit
 from cosim.circuit.waveforms import Timing
+from cosim.engines.table import NGSPICE, simulator_named
 from cosim.technology.foundry import ModelCard, device_cards
 from cosim.technology.types import Technology
 from cosim.units.counter import KEEP
@@ -129,6 +132,26 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
         content["own"] = sorted(own)
     text = json.dumps(content, sort_keys=True, default=_plain)
     return checksum(text.encode())
+
+
+def circuits_fingerprint(technology: Technology, circuits: Collection[Circuit], content: dict[str, object]) -> str:
+    """Return the fingerprint of what `cosim calibrate` measures of circuits: a hash of their cards and conditions, and
+    of `content`."""
+    cards = device_cards(technology, set().union(*map(device_sizes, circuits)))
+    content = {
+        **content,
+        "cards": {card.name: (card.polarity, card.version, dict(sorted(card.parameters.items()))) for card in cards},
+        "conditions": (technology.supply, technology.celsius, technology.library.diffusion),
+    }
+    return checksum(json.dumps(content, sort_keys=True).encode())
+
+
+def simulator_version(technology: Technology, simulator: str = NGSPICE) -> str:
+    """Return name and version of a simulator of this machine, as `cosim calibrate` keeps them with what it measured.
+
+    Raises MissingToolError without the simulator.
+    """
+    return f"{simulator}-{simulator_named(simulator).describe(technology).version}"
 
 
 def _numbers(card: ModelCard) -> dict[str, object]:

@@ -24,14 +24,14 @@ from cosim.circuit.elements import Circuit
 from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Waveforms
 from cosim.engines.simulation.inference import run_bench
-from cosim.engines.table import NGSPICE, simulator_named
+from cosim.engines.table import NGSPICE
 from cosim.technology.calibration import Calibration, MirrorFit, Own, SchmittFit
 from cosim.technology.types import Technology
 from cosim.units.comparator import DECISION_FIT
 from cosim.units.mingru import MinGru
 from cosim.units.register import Register
 from cosim.units.table import fit_measurements
-from cosim.verbs.calibrate.fingerprint import POINTS, calibration_fingerprint
+from cosim.verbs.calibrate.fingerprint import POINTS, calibration_fingerprint, simulator_version
 from cosim.verbs.calibrate.native import (
     BENCH,
     find_crossings,
@@ -54,7 +54,7 @@ def calibrate(
     units: unit devices of a weight of 1. Raises SimulationError when the simulator fails on a bench, MissingToolError
     without it.
     """
-    version = f"{simulator}-{simulator_named(simulator).describe(technology).version}"
+    version = simulator_version(technology, simulator)
     v_node, mirror = _measure_mirror(technology, units, simulator, progress)
     trim = mirror.trim
     progress("mirror: leakage and usable currents")

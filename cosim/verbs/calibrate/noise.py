@@ -5,23 +5,19 @@ densities are V^2/Hz times |Y|^2, Y what `.ac` says of the same diode. The therm
 pole, flicker at 10 mHz and 1 Hz.
 """
 
-import json
-
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.base.seal import checksum
 from cosim.cells.transistor import TransistorDesign, transistor
-from cosim.circuit.deck import device_sizes, format_number
+from cosim.circuit.deck import format_number
 from cosim.circuit.elements import GROUND, Circuit, Source
 from cosim.engines.engine import Vectors
 from cosim.engines.ngspice.noise import analyse
-from cosim.engines.table import NGSPICE, simulator_named
-from cosim.technology.foundry import device_cards
 from cosim.technology.noise import KINDS, NOISE_FILE, DeviceNoise, NoiseFit
 from cosim.technology.types import HOLD_CAPACITANCE, Technology
 from cosim.verbs.calibrate.decision import measure_decision
 from cosim.verbs.calibrate.find import Progress
+from cosim.verbs.calibrate.fingerprint import circuits_fingerprint, simulator_version
 
 Array = NDArray[np.float64]
 Point = dict[str, float]  # net -> V
@@ -40,14 +36,9 @@ def find_noise(technology: Technology, progress: Progress = lambda text: None) -
     Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
     """
     lacking = f"no noise figures of {technology.name} fit this version, and new ones need ngspice"
+    name = f"{technology.name}.{'flicker.' if technology.flicker == 'worst' else ''}noise.json"
     fingerprint = noise_fingerprint(technology)
-    return NOISE_FILE.find(
-        _file(technology), fingerprint, lambda: measure_noise(technology, progress), lacking, progress
-    )
-
-
-def _file(technology: Technology) -> str:
-    return f"{technology.name}.{'flicker.' if technology.flicker == 'worst' else ''}noise.json"
+    return NOISE_FILE.find(name, fingerprint, lambda: measure_noise(technology, progress), lacking, progress)
 
 
 def noise_fingerprint(technology: Technology) -> str:
@@ -56,21 +47,18 @@ def noise_fingerprint(technology: Technology) -> str:
     It is of the cards, the sizes and the conditions that the figures follow from.
     """
     circuits = {kind: _circuit(technology, kind) for kind in KINDS}
-    cards = device_cards(technology, set().union(*map(device_sizes, circuits.values())))
     content = {
         "format": NOISE_FILE.format,
-        "cards": {card.name: (card.polarity, card.version, dict(sorted(card.parameters.items()))) for card in cards},
         "sizes": {kind: [(mos.w, mos.l) for mos in circuit.flatten()] for kind, circuit in circuits.items()},
-        "conditions": (technology.supply, technology.celsius, technology.library.diffusion),
         "currents": CURRENTS,
         **({} if technology.hold_capacitance == HOLD_CAPACITANCE else {"hold": technology.hold_capacitance}),
     }
-    return checksum(json.dumps(content, sort_keys=True).encode())
+    return circuits_fingerprint(technology, circuits.values(), content)
 
 
 def measure_noise(technology: Technology, progress: Progress = lambda text: None) -> NoiseFit:
     """Measure the noise of all device kinds for the calibration. Raises SimulationError or MissingToolError."""
-    version = f"{NGSPICE}-{simulator_named(NGSPICE).describe(technology).version}"
+    version = simulator_version(technology)
     devices = dict[str, DeviceNoise]()
     for kind in KINDS:
         progress(f"noise: {kind}")
