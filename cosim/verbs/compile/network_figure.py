@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Design, once_per_design
@@ -159,12 +160,9 @@ def _columns(graph: Lowered) -> list[list[str]]:
 def _groups(graph: Lowered, column: Sequence[str], most: int) -> Iterator[tuple[str, ...]]:
     """Yield the groups of a column: neighbours of one layer together, where there are more than `most`."""
     size = -(-len(column) // most)
-    family = [_family(graph.nodes[name]) for name in column]
-    start = 0
-    for end in range(1, len(column) + 1):
-        if end == len(column) or family[end] != family[start] or end - start == size:
-            yield tuple(column[start:end])
-            start = end
+    for _, family in groupby(column, lambda name: _family(graph.nodes[name])):
+        names = tuple(family)
+        yield from (names[first : first + size] for first in range(0, len(names), size))
 
 
 def _family(node: Node) -> tuple[str, str]:
@@ -249,7 +247,8 @@ def _wire(design: Design, boxes: Sequence[Box], ends: tuple[int, int], edges: li
     late = all(graph.weights[edge].late for edge in edges)
     if others:
         devices = sum(abs(graph.mirrors[edge].count) for edge in edges)
-        title = f"{len(edges)} weights of {_ends(boxes, source, target)}: {devices} unit devices, sum {built:g}"
+        between = f"{boxes[source].lines[0]} into {boxes[target].lines[0]}"
+        title = f"{len(edges)} weights of {between}: {devices} unit devices, sum {built:g}"
         return Wire(source, target, built, f"{len(edges)} w", title, back, late, drives)
     count, mirror = graph.mirrors[first].count, graph.mirrors[first]
     label = f"{count:+d}" if count else {"gate": "bit"}.get(weight.role, weight.role)
@@ -258,15 +257,9 @@ def _wire(design: Design, boxes: Sequence[Box], ends: tuple[int, int], edges: li
         label, made = f"{mirror.realised:+g}", f"steered, {format_quantity(graph.steered[first], 'A')}"
     what = "" if drives else f", {_SENDS[weight.role]}"
     when = ", read a frame later" if late else ""
-    device = design.assembly.weights.get(first, "")
-    title = f"{weight.origin}{what}{when}: {weight.target:.6g} wanted, built {made}" + (
-        f" ({device})" if device else ""
-    )
+    device = f" ({design.assembly.weights[first]})" if design.assembly.weights.get(first) else ""
+    title = f"{weight.origin}{what}{when}: {weight.target:.6g} wanted, built {made}{device}"
     return Wire(source, target, mirror.realised or weight.target, label, title, back, late, drives)
-
-
-def _ends(boxes: Sequence[Box], source: int, target: int) -> str:
-    return f"{boxes[source].lines[0]} into {boxes[target].lines[0]}"
 
 
 @dataclass(frozen=True)
@@ -311,7 +304,7 @@ class _Layout:
         columns = defaultdict[int, list[int]](list)
         for k, box in enumerate(self.parts.boxes):
             columns[box.column].append(k)
-        heights = {k: self._height(k) for k in range(len(self.parts.boxes))}
+        heights = [self._height(k) for k in range(len(self.parts.boxes))]
         tallest = max(sum(heights[k] + _APART for k in column) for column in columns.values())
         found: dict[int, _Place] = {}
         x = _MARGIN
