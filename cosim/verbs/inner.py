@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
-from cosim.base.errors import CosimError
+from cosim.base.errors import CosimError, InputError
 from cosim.base.text import json_object
 from cosim.cli import load_verb
 from cosim.cli.config import NO_SETTING, setting_name
 from cosim.cli.help import Verb
 from cosim.cli.option_names import spell_options
 from cosim.cli.verb import call, parse, with_values
+from cosim.verbs.sweep.study import Value
 
 Content = dict[str, object]  # of a verb's JSON file
 SWEPT = ("montecarlo", "compare", "power", "compile", "trim")  # verbs whose results are figures
@@ -65,6 +66,30 @@ class InnerVerb:
 def read_inner(name: str, words: Sequence[str], *, jobs: int, fresh: bool) -> InnerVerb:
     """Read arguments and options of the verb that another verb runs, as typed. Raises click's errors."""
     return InnerVerb(name, *parse(load_verb(name), words), jobs, fresh)
+
+
+def split_values(text: str, option: str, form: str) -> tuple[str, str]:
+    """Return name and values of NAME=VALUES behind --over of a sweep or --vary of a search.
+
+    Raises InputError, by `form`, for text of another form.
+    """
+    name, equals, values = (part.strip() for part in text.partition("="))
+    name = name.removeprefix("--")
+    if not equals or not name:
+        raise InputError(f"{option} must be {form}, not {text!r}")
+    return name, values
+
+
+def read_value(word: str, param: click.Option, where: str) -> Value:
+    """Return a swept or searched value, read by the option's own type; a flag's is yes or no, a number stays one, and
+    others are words. Raises InputError that begins with `where`, or the one of the option's type."""
+    try:
+        value = param.type(word, param)
+    except click.BadParameter as error:
+        raise InputError(f"{where}: {error.message}") from None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, int | float) else word
 
 
 def fixed_options(verb: click.Command, given: Mapping[str, object]) -> Content:

@@ -24,7 +24,7 @@ from cosim.results.metrics import METRICS, Estimate
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, technology_names
 from cosim.technology.types import HOLD_CAPACITANCE
 from cosim.verbs.explore.study import BITS, DRAWN, FIGURES, HOLD, Knob, OnTransistors, Tried
-from cosim.verbs.inner import COMPLAINT, Content, InnerVerb, read_inner
+from cosim.verbs.inner import COMPLAINT, Content, InnerVerb, read_inner, read_value, split_values
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.sweep.study import Value, find_figures
 
@@ -69,10 +69,7 @@ def read_knobs(texts: Sequence[str], verb: click.Command) -> tuple[Knob, ...]:
 
 
 def _read_knob(text: str, verb: click.Command) -> Knob:
-    name, equals, values = (part.strip() for part in text.partition("="))
-    name = name.removeprefix("--")
-    if not equals or not name:
-        raise InputError(f"--vary must be {_FORM}, not {text!r}")
+    name, values = split_values(text, "--vary", _FORM)
     if name == "area":
         raise InputError(f"--vary area: --area is for mismatch alone; vary what is drawn: {', '.join(DRAWN)}")
     if name not in NAMES:
@@ -95,7 +92,7 @@ def _listed(name: str, param: click.Option, words: list[str]) -> Knob:
     values = tuple(sorted(numbers)) if len(numbers) == len(found) else tuple(found)
     usual = _usual(param)
     start = usual if usual is not None and usual in values else values[len(values) // 2]
-    return Knob(name, _unit(param), start, values=values)
+    return Knob(name, getattr(param.type, "unit", ""), start, values=values)
 
 
 def _ranged(name: str, param: click.Option, match: re.Match[str]) -> Knob:
@@ -116,20 +113,17 @@ def _ranged(name: str, param: click.Option, match: re.Match[str]) -> Knob:
     usual, log = _usual(param), bool(match.group(3))
     middle = float(f"{(low * high) ** 0.5 if log else (low + high) / 2:.3g}")
     inside = isinstance(usual, float) and low <= usual <= high
-    return Knob(name, _unit(param), usual if usual is not None and inside else middle, low, high, log)
+    return Knob(
+        name, getattr(param.type, "unit", ""), usual if usual is not None and inside else middle, low, high, log
+    )
 
 
 def _value(word: str, param: click.Option, name: str) -> Value:
-    """Convert a word by the option's own type; a flag's value is yes or no."""
+    """Return a value of a knob, read by the option's own type."""
     try:
-        value = param.type(word, param)
-    except click.BadParameter as error:
-        raise InputError(f"--vary {name}: {error.message}") from None
+        return read_value(word, param, name)
     except InputError as error:
         raise InputError(f"--vary {error}") from None
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, int | float) else word
 
 
 def _usual(param: click.Option) -> Value | None:
@@ -138,10 +132,6 @@ def _usual(param: click.Option) -> Value | None:
     if not isinstance(default, str | int | float):
         return None
     return _value(str(default), param, str(param.name)) if not isinstance(default, float) else default
-
-
-def _unit(param: click.Option) -> str:
-    return getattr(param.type, "unit", "")
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     }
     key["data"] = _checksum(given.get("data"))
     check = None if options.behavioral else circuits.check
-    search = Search(about, options.trials, options.round, circuits.run, check, say)
+    search = Search(about, options.trials, options.round, circuits.run, check)
     trials = explore(search, TrialStore(output, key))
     found = _found(circuits, about, trials, 0 if options.behavioral else options.transistor_chips)
     write_exploration(output, found)

@@ -32,6 +32,7 @@ from cosim.verbs.explore.study import (
     OBJECTIVES,
     Exploration,
     Tried,
+    cells_of,
     format_exploration_csv,
     head_of,
     name_knob,
@@ -102,15 +103,9 @@ def _best(found: Exploration, name: str) -> tuple[str, str]:
 
 
 def _trials(found: Exploration) -> Table:
-    names = shown_figures(found)
-    head = ("trial", *map(name_knob, found.knobs), *names, "what became of it")
-    return Table(head, tuple(_row(found, one) for one in found.trials), tuple(range(len(head) - 1)), tall=True)
-
-
-def _row(found: Exploration, one: Tried) -> tuple[str, ...]:
-    values = (shown_value(knob, one.values[knob.option]) for knob in found.knobs)
-    figures = (shown_figure(name, one.figures.get(name)) for name in shown_figures(found))
-    return (str(one.number), *values, *figures, state_of(found, one))
+    head = ("trial", *map(name_knob, found.knobs), *shown_figures(found), "what became of it")
+    rows = tuple((*cells_of(found, one), state_of(found, one)) for one in found.trials)
+    return Table(head, rows, tuple(range(len(head) - 1)), tall=True)
 
 
 def _searched(found: Exploration, checked: int, refuted: int) -> tuple[tuple[str, str], ...]:

@@ -19,6 +19,7 @@ from cosim.base.errors import MissingToolError
 from cosim.base.resources import install_command
 from cosim.base.store import RecordFormat, RecordStore, continue_run, settings_key
 from cosim.base.text import check_plain, json_object, typed
+from cosim.cli.progress import say
 from cosim.verbs.explore.study import Exploration, Knob, OnTransistors, Tried, front_of, shown_value, violation, worth
 from cosim.verbs.sweep.study import Value
 
@@ -29,7 +30,6 @@ _DIGITS = 3  # of a value of a range: a folder's settings stay short
 _ATTEMPTS = 60  # at something new
 Run = Callable[[int, dict[str, Value]], Tried]
 Check = Callable[[Tried], OnTransistors]
-Say = Callable[[str], None]
 
 
 def optuna() -> ModuleType:
@@ -164,8 +164,8 @@ class TrialStore:
 class Search:
     """A search and its extent.
 
-    about: the search with no trial yet; trials, and after how many of them transistors are asked; how a trial runs, how
-    a circuit is checked on transistors (None: not at all), and who hears of it.
+    about: the search with no trial yet; trials, and after how many of them transistors are asked; how a trial runs, and
+    how a circuit is checked on transistors (None: not at all).
     """
 
     about: Exploration
@@ -173,7 +173,6 @@ class Search:
     round: int
     run: Run
     check: Check | None
-    say: Say
 
 
 def explore(search: Search, kept: TrialStore) -> tuple[Tried, ...]:
@@ -181,17 +180,17 @@ def explore(search: Search, kept: TrialStore) -> tuple[Tried, ...]:
     transistors."""
     for store in (kept.trials, kept.checks):
         if store.damage:
-            search.say(store.damage)
+            say(store.damage)
     tried = list[Tried]()
     while len(tried) < search.trials:
         number = len(tried)
         if (one := kept.trials.records.get(number)) is None or not belongs(search.about, one):
             values = propose(search.about, tried)
             if values is None:
-                search.say(f"nothing new to try after {number} trials")
+                say(f"nothing new to try after {number} trials")
                 break
             named = (f"{knob.option} {shown_value(knob, values[knob.option])}" for knob in search.about.knobs)
-            search.say(f"trial {number + 1} of {search.trials}: {', '.join(named)}")
+            say(f"trial {number + 1} of {search.trials}: {', '.join(named)}")
             kept.trials.append(one := search.run(number, values))
         tried.append(one)
         if len(tried) % search.round == 0:
@@ -210,14 +209,11 @@ def _settle(search: Search, kept: TrialStore, tried: Sequence[Tried]) -> list[Tr
     found = list(tried)
     if search.check is None:
         return found
-    while unchecked := [one for one in _front(search, found) if one.transistors is None]:
-        search.say(f"{len(unchecked)} circuits of the front on transistors")
+    sought = search.about.objectives, search.about.least_yield
+    while unchecked := [one for one in front_of(found, *sought) if one.transistors is None]:
+        say(f"{len(unchecked)} circuits of the front on transistors")
         for one in unchecked:
             if (seen := kept.checks.records.get(one.number)) is None:
                 kept.checks.append(seen := CheckedTrial(one.number, search.check(one)))
             found[one.number] = replace(one, transistors=seen.found)
     return found
-
-
-def _front(search: Search, tried: Sequence[Tried]) -> tuple[Tried, ...]:
-    return front_of(tried, search.about.objectives, search.about.least_yield)

@@ -186,6 +186,13 @@ def head_of(found: Exploration) -> tuple[str, ...]:
     return ("trial", *map(name_knob, found.knobs), *shown_figures(found), _OTHERS, *there, *counted)
 
 
+def cells_of(found: Exploration, one: Tried) -> tuple[str, ...]:
+    """Return the number of a search's trial, its values and its figures as cells of a table."""
+    values = (shown_value(knob, one.values[knob.option]) for knob in found.knobs)
+    figures = (shown_figure(name, one.figures.get(name)) for name in shown_figures(found))
+    return (str(one.number), *values, *figures)
+
+
 def row_of(found: Exploration, one: Tried) -> tuple[str, ...]:
     """Return a circuit on the front of `cosim explore` as a row of the table."""
     seen = one.transistors
@@ -195,9 +202,7 @@ def row_of(found: Exploration, one: Tried) -> tuple[str, ...]:
         _STATES: shown_figure("state_agreement", seen.figures.get("state_agreement") if seen else None),
         _COUNTED: shown_figure("yield", seen.yield_ if seen else None),
     }
-    values = (shown_value(knob, one.values[knob.option]) for knob in found.knobs)
-    figures = (shown_figure(name, one.figures.get(name)) for name in shown_figures(found))
-    return (str(one.number), *values, *figures, *(more[name] for name in head_of(found) if name in more))
+    return (*cells_of(found, one), *(more[name] for name in head_of(found) if name in more))
 
 
 def verdict(found: Exploration) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,16 @@ from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, argument, option, verb
 from cosim.verbs.common import check_outputs, json_option, output_option
-from cosim.verbs.inner import SWEPT, Content, InnerVerb, describe_network, fixed_options, read_inner
+from cosim.verbs.inner import (
+    SWEPT,
+    Content,
+    InnerVerb,
+    describe_network,
+    fixed_options,
+    read_inner,
+    read_value,
+    split_values,
+)
 from cosim.verbs.sweep.study import SweepAxis, Value, spaced
 
 if TYPE_CHECKING:
@@ -169,9 +179,7 @@ def read_axes(texts: Sequence[str], name: str, verb: click.Command) -> tuple[Swe
     axes = tuple(_read_axis(text, name, verb) for text in texts)
     if len({axis.option for axis in axes}) < len(axes):
         raise InputError(f"--over {axes[0].option} is given twice; put its values into one --over, with commas")
-    points = 1
-    for axis in axes:
-        points *= len(axis.values)
+    points = prod(len(axis.values) for axis in axes)
     if points > MOST_POINTS:
         raise InputError(f"--over must give at most {MOST_POINTS} points, not {points}; give fewer values")
     return axes
@@ -191,10 +199,7 @@ def option_named(option: str, name: str, verb: click.Command) -> click.Option:
 
 
 def _read_axis(text: str, name: str, verb: click.Command) -> SweepAxis:
-    option, equals, values = (part.strip() for part in text.partition("="))
-    option = option.removeprefix("--")
-    if not equals or not option:
-        raise InputError(f"--over must be {_FORM}, not {text!r}")
+    option, values = split_values(text, "--over", _FORM)
     param = option_named(option, name, verb)
     words = [word.strip() for word in values.split(",")]
     if not all(words):
@@ -204,27 +209,20 @@ def _read_axis(text: str, name: str, verb: click.Command) -> SweepAxis:
         raise InputError(
             f"--over {option}: a range is first:last:count, :log at its end for equal factors, not {values}"
         )
-    found = [_read(word, param, option) for word in words] if match is None else _range(match, param, option)
+    found = (
+        [read_value(word, param, f"--over {option}") for word in words]
+        if match is None
+        else _range(match, param, option)
+    )
     twice = next((value for k, value in enumerate(found) if value in found[:k]), None)
     if twice is not None:
         raise InputError(f"--over {option} has {twice} twice; give each value once")
     return SweepAxis(option, getattr(param.type, "unit", ""), tuple(found))
 
 
-def _read(word: str, param: click.Option, option: str) -> Value:
-    """Read one value by the option's own type; a flag's is yes or no, a number stays one, and others are words."""
-    try:
-        value = param.type(word, param)
-    except click.BadParameter as error:
-        raise InputError(f"--over {option}: {error.message}") from None
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, int | float) else word
-
-
 def _range(match: re.Match[str], param: click.Option, option: str) -> list[Value]:
     """Return the values of a range, first:last:count or first:last:count:log. Raises InputError where it is none."""
-    first, last = (_as_number(_read(word, param, option), option) for word in match.group(1, 2))
+    first, last = (_as_number(read_value(word, param, f"--over {option}"), option) for word in match.group(1, 2))
     count, spacing = match.group(3), match.group(4)
     if not count.isascii() or not count.isdigit() or not 2 <= int(count) <= MOST_POINTS:
         raise InputError(f"--over {option}: a range is first:last:count, count from 2 to {MOST_POINTS}, not {count!r}")
@@ -236,10 +234,10 @@ def _range(match: re.Match[str], param: click.Option, option: str) -> list[Value
     if len(found) < int(count):
         raise InputError(f"--over {option}: a range must end elsewhere than it begins; {match.group()} is empty")
     if not all(isinstance(end, int) for end in (first, last)):
-        return [_read(repr(value), param, option) for value in found]
+        return [read_value(repr(value), param, f"--over {option}") for value in found]
     if any(value != round(value) for value in found):
         raise InputError(f"--over {option}: {match.group()} gives {found[1]:g}, which is no whole number; list them")
-    return [_read(str(round(value)), param, option) for value in found]
+    return [read_value(str(round(value)), param, f"--over {option}") for value in found]
 
 
 def _as_number(value: Value, option: str) -> float:

@@ -14,7 +14,7 @@ from cosim.base.write import write_together
 from cosim.results.figures import CYCLE, RED, Axes, Figure, figure_bytes, log_axis, picture_of, plain, styled
 from cosim.results.html import show
 from cosim.results.kept_page import REPORT_FILE, write_page
-from cosim.results.metrics import PERCENT
+from cosim.results.metrics import PERCENT, Estimate
 from cosim.results.page import Facts, Links, Page, PageSubject, Section, Table
 from cosim.verbs.sweep.study import (
     SweepAxis,
@@ -146,17 +146,17 @@ def _draw_curves(panel: Axes, summary: SweepSummary, name: str) -> None:
     factor, unit = scale_of(name, _largest(summary.points, name))
     groups = others[0].values if others else (None,)
     for k, value in enumerate(groups):
-        points = [point for point in summary.points if value is None or point.values[others[0].option] == value]
-        color = CYCLE[k]
-        shift = (k - (len(groups) - 1) / 2) * _APART
-        label = None if value is None else f"{name_axis(others[0])} {others[0].label(value)}"
-        _draw_bars(
-            panel,
-            _moved(place, shift, log=first.geometric),
-            [(point, factor) for point in points],
-            (name, first.option),
-            (color, label),
-        )
+        there = [
+            (point.values[first.option], figure)
+            for point in summary.points
+            if (figure := point.figures.get(name)) is not None
+            and (value is None or point.values[others[0].option] == value)
+        ]
+        if there:
+            moved = _moved(place, (k - (len(groups) - 1) / 2) * _APART, log=first.geometric)
+            label = None if value is None else f"{name_axis(others[0])} {others[0].label(value)}"
+            x, figures = [moved[at] for at, _ in there], [figure for _, figure in there]
+            _draw_bars(panel, x, figures, factor, (CYCLE[k], label))
     failed = [place[point.values[first.option]] for point in summary.points if point.figures.get(name) is None]
     if failed:
         transform = panel.get_xaxis_transform()
@@ -174,23 +174,16 @@ def _moved(place: dict[float | str, float], share: float, *, log: bool) -> dict[
 
 
 def _draw_bars(
-    panel: Axes,
-    place: dict[float | str, float],
-    points: Sequence[tuple[SweptPoint, float]],
-    names: tuple[str, str],
-    style: tuple[object, str | None],
+    panel: Axes, x: Sequence[float], figures: Sequence[Estimate], factor: float, style: tuple[str, str | None]
 ) -> None:
-    """Draw one curve with its intervals; names: of the figure and of the axis; style: colour and label."""
-    there = [(point, found, factor) for point, factor in points if (found := point.figures.get(names[0])) is not None]
-    if not there:
-        return
-    x = [place[point.values[names[1]]] for point, _, _ in there]
-    y = np.array([factor * found.value for _, found, factor in there])
-    ends = [(found.value if end is None else end) for _, found, _ in there for end in (found.low, found.high)]
-    bounds = there[0][2] * np.array(ends).reshape(-1, 2).T
+    """Draw one curve with its intervals; style: colour and label."""
+    color, label = style
+    y = np.array([factor * found.value for found in figures])
+    ends = [(found.value if end is None else end) for found in figures for end in (found.low, found.high)]
+    bounds = factor * np.array(ends).reshape(-1, 2).T
     errors = np.maximum(np.array([y - bounds[0], bounds[1] - y]), 0)
-    panel.errorbar(x, y, errors if errors.any() else None, marker="o", ms=3.5, lw=1.3, capsize=2.5, color=style[0],
-                   label=style[1])  # fmt: skip
+    panel.errorbar(x, y, errors if errors.any() else None, marker="o", ms=3.5, lw=1.3, capsize=2.5, color=color,
+                   label=label)  # fmt: skip
 
 
 def _finish(panel: Axes, axis: SweepAxis, numbers: Sequence[float], label: str) -> None:

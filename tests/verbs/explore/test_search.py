@@ -48,7 +48,7 @@ def check(one):
 
 
 def search(trials, run=run, check=check):
-    return Search(ABOUT, trials, 5, run, check, lambda line: None)
+    return Search(ABOUT, trials, 5, run, check)
 
 
 @pytest.fixture
