@@ -1,14 +1,23 @@
 """A bench: a circuit with everything that drives it, what is run, what is saved, and where it begins; data, no text.
 
-What another run of the same bench is, is `dataclasses.replace` of it: `held`, `resting`, `started`, `relaxed`.
+What another run of the same bench is, is `dataclasses.replace` of it: `held`, `resting`, `started`, `relaxed`. A stress
+bends its sources, so that every engine runs the same: a supply that is not still, a supply that comes up, and clocks
+that are not in step. All logic comes from drivers on the same supply: what is high follows it. Bias and input currents
+stay what they are, but while the supply comes up they grow with it, and so does what the readout's ground is below it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from cosim.circuit.elements import Circuit, Element, Source
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.circuit.elements import GROUND, Circuit, Element, Source
 from cosim.technology.types import Technology
 
+SUPPLY = "dd"  # the source of V_DD
+Array = NDArray[np.float64]
 _AT_ONCE = 1e-5  # s; a transient of one step
 
 
@@ -140,7 +149,7 @@ class Bench:
 
 def held(bench: Bench, seconds: float) -> Bench:
     """Return the bench with a circuit's sources held for `seconds` s at their values of time 0."""
-    return replace(_still(bench), analysis=replace(bench.transient, end=seconds))
+    return replace(_with_elements(bench, _frozen), analysis=replace(bench.transient, end=seconds))
 
 
 def resting(bench: Bench) -> Bench:
@@ -149,7 +158,7 @@ def resting(bench: Bench) -> Bench:
     Sources stand still. The voltages are the same for all samples of a network. It is a transient, because `preset`
     holds nets in its operating point alone.
     """
-    return replace(_still(bench), analysis=Tran(_AT_ONCE, _AT_ONCE), probes=(), from_rest=False)
+    return replace(_with_elements(bench, _frozen), analysis=Tran(_AT_ONCE, _AT_ONCE), probes=(), from_rest=False)
 
 
 def started(bench: Bench, start: tuple[tuple[str, float], ...]) -> Bench:
@@ -168,8 +177,9 @@ def relaxed(bench: Bench) -> Bench:
     return replace(bench, tolerances=replace(bench.tolerances, chgtol=10 * bench.tolerances.chgtol))
 
 
-def _still(bench: Bench) -> Bench:
-    return replace(bench, circuit=replace(bench.circuit, elements=tuple(map(_frozen, bench.circuit.elements))))
+def _with_elements(bench: Bench, changed: Callable[[Element], Element]) -> Bench:
+    """Return a copy of a circuit's bench, as data, with what the function makes of each element at the top level."""
+    return replace(bench, circuit=replace(bench.circuit, elements=tuple(map(changed, bench.circuit.elements))))
 
 
 def _frozen(element: Element) -> Element:
@@ -182,3 +192,75 @@ def _frozen(element: Element) -> Element:
             return replace(element, value=points[0][1])
         case _:
             return element
+
+
+Stress = Callable[[Bench], Bench]  # a function below of a bench, what it takes beyond that given
+
+
+def with_ripple(bench: Bench, volts: float, hertz: float) -> Bench:
+    """Return the bench with a triangle of `volts` from peak to peak on the supply, at `hertz`, from time 0 on."""
+    quarters = np.arange(int(np.ceil(2 * hertz * bench.transient.end)) + 1)
+    times = np.concatenate([[0.0], (0.25 + 0.5 * quarters) / hertz])
+    swing = np.concatenate([[0.0], np.where(quarters % 2, -0.5, 0.5)]) * volts
+    return _with_supply(bench, times, 1.0 + swing / bench.technology.supply)
+
+
+def with_step(bench: Bench, volts: float, start: float, end: float, edge: float) -> Bench:
+    """Return the bench with a supply that is `volts` higher (below 0: lower) from `start` to `end`, s.
+
+    Each edge takes `edge`, s.
+    """
+    there = 1.0 + volts / bench.technology.supply
+    return _with_supply(
+        bench, np.array([0.0, start, start + edge, end, end + edge]), np.array([1.0, 1.0, there, there, 1.0])
+    )
+
+
+def with_power_up(bench: Bench, end: float) -> Bench:
+    """Return the bench with all sources at 0 at time 0, which reach their values at `end`, s."""
+    return _with_supply(bench, np.array([0.0, end]), np.array([0.0, 1.0]), currents=True)
+
+
+def with_skew(bench: Bench, seconds: float, seed: int) -> Bench:
+    """Return the bench with clock nets of its circuit that come late.
+
+    Each has its own delay, uniform within +-`seconds`, from a hash of `seed` and its name.
+    """
+
+    def late(element: Element) -> Element:
+        if not (isinstance(element, Source) and _is_logic(element)):
+            return element
+        assert isinstance(element.value, tuple)
+        digest = np.frombuffer(element.name.encode(), dtype=np.uint8)
+        delay = seconds * np.random.default_rng([seed, *digest.tolist()]).uniform(-1.0, 1.0)
+        (begin, level), *others = element.value
+        return replace(element, value=((begin, level), *((time + delay, value) for time, value in others)))
+
+    return _with_elements(bench, late)
+
+
+def _is_logic(source: Source) -> bool:
+    """Tell whether a source in the data of a circuit's bench drives a clock, reset or the like.
+
+    Its waveform is then a changing voltage to ground.
+    """
+    return source.kind == "v" and source.b == GROUND and isinstance(source.value, tuple)
+
+
+def _with_supply(bench: Bench, times: Array, factors: Array, *, currents: bool = False) -> Bench:
+    """Return the bench with supply and logic times `factors` of their values at `times`, s, linear between them.
+
+    currents: whether all other sources follow, too.
+    """
+
+    def bent(element: Element) -> Element:
+        if not (isinstance(element, Source) and (_is_logic(element) or element.name == SUPPLY or currents)):
+            return element
+        if not isinstance(element.value, tuple):
+            return replace(element, value=tuple(zip(times.tolist(), (element.value * factors).tolist(), strict=True)))
+        own = np.array(element.value)
+        every = np.union1d(own[:, 0], times)
+        level = np.interp(every, own[:, 0], own[:, 1]) * np.interp(every, times, factors)
+        return replace(element, value=tuple(zip(every.tolist(), level.tolist(), strict=True)))
+
+    return _with_elements(bench, bent)

@@ -13,8 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
-from cosim.circuit.stress import Stress
+from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Stress, Voltage
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
 from cosim.engines.chip import standing

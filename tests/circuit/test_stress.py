@@ -1,12 +1,10 @@
 """A bench under stress: what its sources are then, against what the stress says."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
+from cosim.circuit.bench import with_power_up, with_ripple, with_skew, with_step
 from cosim.circuit.elements import GROUND, Source
-from cosim.circuit.stress import PowerUp, Ripple, Skew, Step, stressed
 from cosim.compiler.passes import compile_network
 from cosim.engines.simulation.testbench import inference_bench
 
@@ -34,7 +32,7 @@ def corners(*found):
 
 
 def test_ripple_moves_the_supply_and_all_logic_with_it(bench, technology):
-    bent, plain = sources(stressed(bench, Ripple(0.1, 250.0))), sources(bench)
+    bent, plain = sources(with_ripple(bench, 0.1, 250.0)), sources(bench)
     end, supply = bench.transient.end, technology.supply
     peaks = np.arange(0.001, end, 0.004)  # a quarter of a period behind the first zero, then every period
     np.testing.assert_allclose(at(bent["dd"], peaks), supply + 0.05, rtol=1e-12)
@@ -51,13 +49,13 @@ def test_ripple_moves_the_supply_and_all_logic_with_it(bench, technology):
 
 
 def test_a_step_is_there_from_start_to_end(bench, technology):
-    bent = sources(stressed(bench, Step(-0.2, 0.01, 0.02, 1e-5)))["dd"]
+    bent = sources(with_step(bench, -0.2, 0.01, 0.02, 1e-5))["dd"]
     times = np.array([0.0, 0.01, 0.01 + 1e-5, 0.02, 0.02 + 1e-5, bench.transient.end])
     np.testing.assert_allclose(at(bent, times), technology.supply - np.array([0, 0, 0.2, 0.2, 0, 0]), rtol=1e-12)
 
 
 def test_at_power_up_currents_grow_with_the_supply(bench, technology):
-    bent, plain = sources(stressed(bench, PowerUp(2e-3, 0.0))), sources(bench)
+    bent, plain = sources(with_power_up(bench, 2e-3)), sources(bench)
     for name in ("dd", "unit", "ground", "pedestal"):
         np.testing.assert_allclose(
             at(bent[name], [0.0, 1e-3, 2e-3]), at(plain[name], [0.0, 1e-3, 2e-3]) * [0, 0.5, 1], atol=1e-18
@@ -65,8 +63,7 @@ def test_at_power_up_currents_grow_with_the_supply(bench, technology):
 
 
 def test_skew_delays_each_clock_by_its_own_time_and_the_same_again(bench):
-    skew = Skew(3e-4, 7)
-    bent, plain = sources(stressed(bench, skew)), sources(bench)
+    bent, plain = sources(with_skew(bench, 3e-4, 7)), sources(bench)
     delays = {}
     for name, one in plain.items():
         if one.kind == "v" and one.b == GROUND and isinstance(one.value, tuple):
@@ -77,5 +74,5 @@ def test_skew_delays_each_clock_by_its_own_time_and_the_same_again(bench):
             assert bent[name] == one
     assert len(set(delays.values())) == len(delays) > 2
     assert 0 < max(map(abs, delays.values())) <= 3e-4
-    assert sources(stressed(bench, skew)) == bent
-    assert sources(stressed(bench, replace(skew, seed=8))) != bent
+    assert sources(with_skew(bench, 3e-4, 7)) == bent
+    assert sources(with_skew(bench, 3e-4, 8)) != bent

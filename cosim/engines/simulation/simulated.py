@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from cosim.base.bounds import check_memory
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, TransientNoise, held
-from cosim.circuit.stress import stressed
 from cosim.compiler.design import Design
 from cosim.engines.engine import (
     DEFAULT_TIMEOUT,
@@ -106,8 +105,8 @@ def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Benc
     check_memory(8 * numbers, f"simulating a sample of {frames} frames", "cut it into shorter samples")
     samples = (x[:length] for x, length in zip(test_set.x, test_set.lengths, strict=True))
     benches = inference_benches(design, samples, run.timing, run.condition, run.chip)
-    if (stress := run.stress) is not None:
-        benches = (stressed(bench, stress) for bench in benches)
+    if run.stress is not None:
+        benches = map(run.stress, benches)
     if (noise := run.noise) is None:
         return benches
     step, slopes = run.timing.t_step / NOISE_POINTS, noise.slopes

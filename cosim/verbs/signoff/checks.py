@@ -7,6 +7,7 @@ going wrong: decisions, in standard deviations of mismatch, and voltages.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from operator import itemgetter
 
@@ -15,9 +16,8 @@ from numpy.typing import NDArray
 
 from cosim.base.bounds import T_STEP
 from cosim.base.quantities import format_quantity
-from cosim.circuit.bench import Bench, Voltage
+from cosim.circuit.bench import Bench, Stress, Voltage, with_power_up, with_ripple, with_skew, with_step
 from cosim.circuit.elements import GROUND, Mos
-from cosim.circuit.stress import PowerUp, Ripple, Skew, Step
 from cosim.cli.progress import progress_bar, say
 from cosim.compiler.design import Condition
 from cosim.engines.engine import Failure, Run, Waveforms
@@ -259,10 +259,10 @@ def _bound(subject: SignoffSubject, figure: str, share: float | None, condition:
 def check_supply(subject: SignoffSubject) -> Check:
     """Check in a sign-off ripple at several frequencies, and a step up and down that lasts a third of a sample."""
     wanted, timing = subject.plan.supply, subject.run.timing
-    stresses: list[tuple[str, Ripple | Step]] = [
+    stresses: list[tuple[str, Stress]] = [
         (
             f"ripple {format_quantity(wanted.ripple_v, 'V')} at {format_quantity(hertz, 'Hz')}",
-            Ripple(wanted.ripple_v, hertz),
+            partial(with_ripple, volts=wanted.ripple_v, hertz=hertz),
         )
         for hertz in wanted.frequencies_hz
     ]
@@ -270,7 +270,8 @@ def check_supply(subject: SignoffSubject) -> Check:
     start, end = (timing.moments(frames, _TRACKING)[k] for k in (frames // 3, min(2 * frames // 3, frames - 1)))
     for volts in (wanted.step_v, -wanted.step_v):
         where = f"step {'up' if volts > 0 else 'down'} {format_quantity(abs(volts), 'V')}"
-        stresses.append((where, Step(volts, start, max(end, start + timing.t_step), _EDGE * timing.t_step)))
+        last, edge = max(end, start + timing.t_step), _EDGE * timing.t_step
+        stresses.append((where, partial(with_step, volts=volts, start=start, end=last, edge=edge)))
     return Check(
         "supply",
         "Does it with a supply that is not still?",
@@ -291,7 +292,10 @@ def check_clocks(subject: SignoffSubject) -> Check:
         for edge in wanted.edges
     ]
     skews = [
-        (f"skew within {format_quantity(skew, 's')}, draw {draw}", replace(run, stress=Skew(skew, subject.seed + draw)))
+        (
+            f"skew within {format_quantity(skew, 's')}, draw {draw}",
+            replace(run, stress=partial(with_skew, seconds=skew, seed=subject.seed + draw)),
+        )
         for draw in range(wanted.draws if wanted.skew else 0)
     ]
     question = "Does it with clocks that are sharp, slow or not in step?"
@@ -331,7 +335,7 @@ def _power_up(subject: SignoffSubject) -> tuple[Finding, list[Finding]]:
     limit = f"<= {format_quantity(wanted.reset * timing.t_step, 's')}"
     for reset in (*(one for one in RESETS if one < wanted.reset), wanted.reset):
         length = format_quantity(reset * timing.t_step, "s")
-        run = replace(subject.run, timing=replace(timing, reset=reset), stress=PowerUp(ramp, 0.0))
+        run = replace(subject.run, timing=replace(timing, reset=reset), stress=partial(with_power_up, end=ramp))
         found = subject.stressed(f"power-up, reset {length}", f"{where}, reset of {length}", "start", run)
         tried += found
         if all(one.met for one in found):
