@@ -25,9 +25,9 @@ Source: class AB by a translinear loop, E. Seevinck, W. de Jager and P. Buitendi
 (1988) 764.
 """
 
-from cosim.cells.transistor import TransistorDesign, transistor
+from cosim.cells.transistor import TransistorDesign, pair_of, transistor
 from cosim.circuit.elements import GROUND, Capacitor, Mos, Subcircuit
-from cosim.technology.types import POLARITIES, Technology
+from cosim.technology.types import Technology
 
 AVERAGE, AVERAGE_BIAS = "average", "average_bias"
 RATIO = 8  # of a diode to its copy
@@ -41,7 +41,7 @@ def average(technology: Technology, capacitance: float) -> Subcircuit:
     `capacitance`: C1 + C2, F. Ports y low sample sampleb begin lift mean vdd.
     """
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
-    turn_n, turn_p = (TransistorDesign("switch", kind, technology.sizing.latch_switch) for kind in POLARITIES)
+    turn_n, turn_p = pair_of("switch", technology.sizing.latch_switch, technology.sizing.latch_switch)
     lifted = LIFT * capacitance
     return Subcircuit(
         AVERAGE,

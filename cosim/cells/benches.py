@@ -34,6 +34,7 @@ RAMP = 16.0  # s; so slow that a threshold is where the cell flips
 RAMP_POINTS, SWEEP_POINTS, STEPS_A_FRAME = 1500, 200, 100
 CLOSE = LAST_CLOSE / 2  # of a frame: where the first of two stages decides, which has the shorter track phase
 APART = 10.0  # thresholds of a quantiser's comparators, which do not disturb each other then
+Array = NDArray[np.float64]
 Pins = tuple[float, float, float]  # I_thresh, I_width, I_gain, A
 _PINS = ("thresh", "width", "gain")
 
@@ -127,7 +128,7 @@ def steering_bench(technology: Technology, units: int, i_gain: float, level: flo
     return Bench(Circuit("steering bench", blocks, elements), technology, sweep, (Current("node"),), PRECISE)
 
 
-def winner_bench(technology: Technology, i_bias: float, currents: NDArray[np.float64], t_step: float) -> Bench:
+def winner_bench(technology: Technology, i_bias: float, currents: Array, t_step: float) -> Bench:
     """Build the test circuit of a winner-take-all cell of currents (steps, inputs), ampere.
 
     Each row is for t_step seconds behind an edge of 1 % of it. Outputs pull from candidate diodes. Saves the current of
@@ -200,9 +201,7 @@ def schmitt_circuit(technology: Technology, units: int, bias: Pins, candidate: W
     return Circuit("9T cell bench", blocks, elements)
 
 
-def clocked_bench(
-    technology: Technology, units: int, bias: Pins, candidates: NDArray[np.float64], timing: Timing
-) -> Bench:
+def clocked_bench(technology: Technology, units: int, bias: Pins, candidates: Array, timing: Timing) -> Bench:
     """Build the test circuit of a clocked 9T cell with one candidate a frame.
 
     Saves its latch node. bias: (I_thresh, I_width, I_gain).
@@ -226,7 +225,7 @@ class ComparatorDrive:
     upper: whether it is the upper comparator.
     """
 
-    candidates: NDArray[np.float64]
+    candidates: Array
     base: float
     delta: float
     pulse: tuple[float, float]
@@ -245,8 +244,7 @@ def comparator_bench(technology: Technology, i_thresh: float, drive: ComparatorD
     high, low = square(technology.supply, 0.0, timing.moments(len(candidates), *drive.pulse), timing)
     elements: tuple[Element, ...] = (
         *_framed(technology, candidates, timing),
-        Source("pulse", "v", "pulse", GROUND, high),
-        Source("pulseb", "v", "pulseb", GROUND, low),
+        *_logic({"pulse": high, "pulseb": low}),
         *bias_lines({**lines, "base": base, "delta": delta, "half": base + (0.5 + upper) * delta}),
         Instance("cand", ("cand", "vdd"), CANDIDATE),
         Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
@@ -259,29 +257,19 @@ def comparator_bench(technology: Technology, i_thresh: float, drive: ComparatorD
     return Bench(circuit, technology, _frames(candidates, timing), (Voltage("in"), Voltage("half")), PRECISE)
 
 
-@dataclass(frozen=True)
-class DecisionDrive:
-    """Currents that drive a counter cell's decision in its bench.
+def decision_bench(
+    technology: Technology, i_thresh: float, i_keep: float, candidates: Array, pulse: tuple[float, float]
+) -> Bench:
+    """Build the test circuit of a counter cell's decision, with one candidate a frame.
 
-    A candidate for each frame, A; that of the latch's gates, A; the pulse from and to these fractions of a frame.
+    i_keep: of the latch's gates, A; pulse: from and to these fractions of a frame. Saves the voltages of COMPARED, on
+    which the latch waits, and of `half`, at which its first gate turns.
     """
-
-    candidates: NDArray[np.float64]
-    i_keep: float
-    pulse: tuple[float, float]
-
-
-def decision_bench(technology: Technology, i_thresh: float, drive: DecisionDrive) -> Bench:
-    """Build the test circuit of a counter cell's decision.
-
-    Saves the voltages of COMPARED, on which the latch waits, and of `half`, at which its first gate turns.
-    """
-    timing, candidates, i_keep, gates = Timing(), drive.candidates, drive.i_keep, Gates(technology)
-    opened, closed = square(technology.supply, 0.0, timing.moments(len(candidates), *drive.pulse), timing)
+    timing, gates = Timing(), Gates(technology)
+    opened, closed = square(technology.supply, 0.0, timing.moments(len(candidates), *pulse), timing)
     elements: tuple[Element, ...] = (
         *_framed(technology, candidates, timing),
-        Source("open", "v", "open", GROUND, opened),
-        Source("closed", "v", "closed", GROUND, closed),
+        *_logic({"open": opened, "closed": closed}),
         *bias_lines({"thresh": i_thresh}),
         Source("keep", "i", "kp", GROUND, i_keep),
         *transistor("load", gates.load, "kp", "kp"),
@@ -361,25 +349,27 @@ def _signal(technology: Technology, units: int, trim: float) -> tuple[Subcircuit
     return input_diode(technology, units), signal_rails(technology, units, trim), candidate_diode(technology)
 
 
-def _framed(technology: Technology, candidates: NDArray[np.float64], timing: Timing) -> tuple[Source, ...]:
+def _framed(technology: Technology, candidates: Array, timing: Timing) -> tuple[Source, ...]:
     """Return the sources of a test circuit: supply, one candidate a frame, reset, clocks that close at CLOSE."""
     high, low = clock_waveforms(technology.supply, CLOSE, len(candidates), timing)
     return (
         supply_of(technology),
         Source("in", "i", "cand", GROUND, staircase(candidates, 0.0, timing)),
-        Source("clk", "v", "clk", GROUND, high),
-        Source("clkb", "v", "clkb", GROUND, low),
-        Source("resetb", "v", "resetb", GROUND, reset_waveform(technology.supply, timing)),
+        *_logic({"clk": high, "clkb": low, "resetb": reset_waveform(technology.supply, timing)}),
     )
 
 
-def _frames(candidates: NDArray[np.float64], timing: Timing) -> Tran:
-    return Tran(timing.t_step / STEPS_A_FRAME, timing.start + len(candidates) * timing.t_step)
+def _logic(waves: Mapping[str, Waveform]) -> tuple[Source, ...]:
+    """Return the voltage sources of a test circuit's logic, net -> waveform."""
+    return tuple(Source(net, "v", net, GROUND, wave) for net, wave in waves.items())
+
+
+def _frames(candidates: Array, timing: Timing, steps: int = STEPS_A_FRAME) -> Tran:
+    return Tran(timing.t_step / steps, timing.start + len(candidates) * timing.t_step)
 
 
 LEVEL_STATE = "xregister.xlevel1.q"
 _CANDIDATE, _UPPER, _LOWER, _OTHER = 3e-9, 1e-9, 0.5e-9, 1e-9  # A; the other value is never switched through
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -407,6 +397,7 @@ def level_bench(technology: Technology, units: int, drive: LevelDrive) -> Bench:
     pulse, pulseb = square(technology.supply, 1.0, [0.4 * timing.start, *timing.moments(frames, *drive.pulse)], timing)
     pins = {"upper": _UPPER, "lower": _LOWER, "keep": drive.i_keep, "release": drive.i_release}
     pins |= {"gain": _OTHER, "turn": drive.i_turn}
+    reset = reset_waveform(technology.supply, timing)
     elements: tuple[Element, ...] = (
         supply_of(technology),
         Source("in", "i", "cand", GROUND, _CANDIDATE),
@@ -416,11 +407,7 @@ def level_bench(technology: Technology, units: int, drive: LevelDrive) -> Bench:
         Source("neg", "i", "neg", GROUND, _OTHER),
         Instance("neg", ("neg", "vdd"), RELU),
         *bias_lines(pins),
-        Source("clk", "v", "clk", GROUND, high),
-        Source("clkb", "v", "clkb", GROUND, low),
-        Source("pulse", "v", "pulse", GROUND, pulse),
-        Source("pulseb", "v", "pulseb", GROUND, pulseb),
-        Source("resetb", "v", "resetb", GROUND, reset_waveform(technology.supply, timing)),
+        *_logic({"clk": high, "clkb": low, "pulse": pulse, "pulseb": pulseb, "resetb": reset}),
         Instance("reset", ("resetb", "reset", "vdd"), RESET_INVERTER),
         Instance(
             "register",
@@ -434,7 +421,7 @@ def level_bench(technology: Technology, units: int, drive: LevelDrive) -> Bench:
         *register_blocks(technology, units),
         register(technology, units, 1, 0),
     )
-    run = Tran(timing.t_step / STEPS_A_FRAME, timing.start + frames * timing.t_step)
+    run = _frames(drive.values, timing)
     return Bench(Circuit("register bench", blocks, elements), technology, run, (Voltage(LEVEL_STATE),), PRECISE)
 
 
@@ -470,13 +457,12 @@ def tau_cell_bench(technology: Technology, units: int, drive: TauDrive) -> Bench
         Instance("cand", ("cand", "vdd"), CANDIDATE),
         Source("gate", "i", "gate_p", GROUND, staircase(drive.gates, 0.0, timing)),
         Instance("gate", ("gate_p", "vdd"), f"{INPUT_DIODE}_{units}"),
-        Source("pulseb", "v", "pulseb", GROUND, low),
-        Source("resetb", "v", "resetb", GROUND, reset_waveform(technology.supply, timing)),
+        *_logic({"pulseb": low, "resetb": reset_waveform(technology.supply, timing)}),
         Instance("cell", ("cand", "gate_p", "out", "pulseb", "resetb", "vdd"), TAU_CELL_GATED),
     )
     cell = tau_cell_gated(technology, units, drive.capacitance, drive.trim)
     blocks = input_diode(technology, units), candidate_diode(technology), cell
-    run = Tran(timing.t_step / TAU_STEPS_A_FRAME, timing.start + frames * timing.t_step)
+    run = _frames(drive.candidates, timing, TAU_STEPS_A_FRAME)
     circuit = Circuit("tau-cell bench", blocks, elements)
     return Bench(circuit, technology, run, (DrainCurrent(STATE_DIODE),), _TOLERANCES)
 

@@ -25,9 +25,9 @@ Four gate transistors, one reset transistor, one capacitor, no static power. Not
 """
 
 from cosim.cells.schmitt import DECISION_NODE, schmitt_devices
-from cosim.cells.transistor import TransistorDesign, transistor
+from cosim.cells.transistor import pair_of, transistor
 from cosim.circuit.elements import Capacitor, Element, Mos, Subcircuit
-from cosim.technology.types import POLARITIES, Technology
+from cosim.technology.types import Technology
 
 CLOCKED = "schmitt_clocked"
 PORTS = ("cand", "thresh", "width", "gain", "out", "clk", "clkb", "resetb", "vdd")
@@ -66,7 +66,7 @@ def reset_inverter(technology: Technology) -> Subcircuit:
 
     Ports resetb reset vdd.
     """
-    n, p = (TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
+    n, p = pair_of("switch", technology.sizing.sample_switch, technology.sizing.sample_switch)
     inverter = (*transistor("n", n, "reset", "resetb"), *transistor("p", p, "reset", "resetb"))
     return Subcircuit(RESET_INVERTER, ("resetb", "reset", "vdd"), inverter, "inverter: resetb -> reset")
 
@@ -76,7 +76,7 @@ def sample_gate(technology: Technology, *, on: bool = False) -> tuple[Element, .
 
     The hold capacitor and its reset are among its elements.
     """
-    n, p = (TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
+    n, p = pair_of("switch", technology.sizing.sample_switch, technology.sizing.sample_switch)
     return (
         *transistor("sn", n, "hold", "clk", "cand"),
         *transistor("sp", p, "hold", "clkb", "cand"),
@@ -87,7 +87,7 @@ def sample_gate(technology: Technology, *, on: bool = False) -> tuple[Element, .
 
 def decision_gate(technology: Technology, high: str = "clkb", low: str = "clk") -> tuple[Mos, ...]:
     """Return the decision gate of a clocked cell, from decision node to latch while `high` is high and `low` is low."""
-    n, p = (TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in POLARITIES)
+    n, p = pair_of("switch", technology.sizing.sample_switch, technology.sizing.sample_switch)
     return (
         *transistor("dn", n, LATCH_NODE, high, DECISION_NODE),
         *transistor("dp", p, LATCH_NODE, low, DECISION_NODE),

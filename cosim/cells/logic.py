@@ -15,9 +15,9 @@ Source: N. H. E. Weste and D. M. Harris, CMOS VLSI Design, 4th ed., 2011, ch. 10
 
 from dataclasses import replace
 
-from cosim.cells.transistor import TransistorDesign, transistor
+from cosim.cells.transistor import TransistorDesign, pair_of, transistor
 from cosim.circuit.elements import GROUND, Instance, Mos, Subcircuit
-from cosim.technology.types import POLARITIES, Technology
+from cosim.technology.types import Technology
 
 INVERTER, NAND, FLIP_FLOP = "inverter", "nand", "flip_flop"
 FLIP_FLOP_PORTS = ("d", "ck", "rb", "q", "qb", "e", "eb", "vdd")
@@ -74,5 +74,4 @@ def _gate(technology: Technology, a: str, b: str, high: str, low: str) -> tuple[
 
 
 def _switches(technology: Technology) -> tuple[TransistorDesign, TransistorDesign]:
-    n, p = (TransistorDesign("switch", polarity, technology.sizing.latch_switch) for polarity in POLARITIES)
-    return n, p
+    return pair_of("switch", technology.sizing.latch_switch, technology.sizing.latch_switch)

@@ -14,7 +14,7 @@ A candidate that is much too large gives the same pulse as one that is just larg
 
 from cosim.cells.clocked import LATCH_NODE, decision_gate, sample_gate
 from cosim.cells.schmitt import DECISION_NODE
-from cosim.cells.transistor import TransistorDesign, transistor
+from cosim.cells.transistor import TransistorDesign, pair_of, transistor
 from cosim.circuit.elements import Instance, Subcircuit
 from cosim.technology.types import Technology
 
@@ -82,10 +82,7 @@ def driver(technology: Technology) -> Subcircuit:
 
     Ports up down base delta in pulse pulseb vdd.
     """
-    n, p = (
-        TransistorDesign("inner", "n", technology.sizing.cell_n),
-        TransistorDesign("inner", "p", technology.sizing.cell_p),
-    )
+    n, p = pair_of("inner", technology.sizing.cell_n, technology.sizing.cell_p)
     steer = TransistorDesign("switch", "n", technology.sizing.latch_switch)
     return Subcircuit(
         DRIVER,

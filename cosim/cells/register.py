@@ -38,7 +38,7 @@ sources pull `write` down and `writeb` up, so no gate draws current while it swi
 from dataclasses import replace
 
 from cosim.cells.quantiser import HELD, SAMPLER
-from cosim.cells.transistor import TransistorDesign, transistor
+from cosim.cells.transistor import TransistorDesign, pair_of, transistor
 from cosim.cells.window import DECISION, Gates, decision, window
 from cosim.circuit.elements import Element, Instance, Subcircuit
 from cosim.technology.types import Technology
@@ -94,10 +94,7 @@ def register_blocks(technology: Technology, units: int, m: int = 1) -> tuple[Sub
 
 def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:
     """Build the cell of a register's level: comparator, keeper, its part of the output, and its reset to on or off."""
-    n, p = (
-        TransistorDesign("inner", "n", technology.sizing.cell_n),
-        TransistorDesign("inner", "p", technology.sizing.cell_p),
-    )
+    n, p = pair_of("inner", technology.sizing.cell_n, technology.sizing.cell_p)
     cell = technology.sizing.cell_n
     gates = {polarity: TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in ("n", "p")}
     reset = "resetb" if on else "reset"

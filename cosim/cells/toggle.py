@@ -19,7 +19,7 @@ from dataclasses import replace
 from cosim.cells.clocked import CLOCKED, LATCH_NODE
 from cosim.cells.quantiser import COMPARATOR, HELD, SAMPLER
 from cosim.cells.rectifier import CANDIDATE
-from cosim.cells.transistor import TransistorDesign, transistor
+from cosim.cells.transistor import TransistorDesign, pair_of, transistor
 from cosim.circuit.elements import Instance, Subcircuit
 from cosim.technology.types import Technology
 
@@ -35,10 +35,7 @@ def toggle(technology: Technology) -> Subcircuit:
 
     It needs sampler, comparator, candidate diode and the clocked cell.
     """
-    n, p = (
-        TransistorDesign("inner", "n", technology.sizing.cell_n),
-        TransistorDesign("inner", "p", technology.sizing.cell_p),
-    )
+    n, p = pair_of("inner", technology.sizing.cell_n, technology.sizing.cell_p)
     steer = TransistorDesign("switch", "n", technology.sizing.latch_switch)
     slave = ("drive", "thresh", "width", "gain", "out", "pulseb", "pulse", "resetb", "vdd", "q")
     return Subcircuit(

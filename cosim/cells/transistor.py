@@ -34,6 +34,11 @@ class TransistorDesign:
     origin: str = ""
 
 
+def pair_of(role: Role, n: Geometry, p: Geometry) -> tuple[TransistorDesign, TransistorDesign]:
+    """Return an n and a p transistor of a cell, of one role."""
+    return TransistorDesign(role, "n", n), TransistorDesign(role, "p", p)
+
+
 def transistor(name: str, device: TransistorDesign, drain: str, gate: str, source: str = "") -> tuple[Mos, ...]:
     """Return the devices of one transistor of a cell: one, or two in series with the net `mid_<name>` between.
 

@@ -10,7 +10,6 @@ import numpy as np
 from cosim.base.seal import checksum
 from cosim.cells.benches import (
     ComparatorDrive,
-    DecisionDrive,
     DpiDrive,
     LevelDrive,
     TauDrive,
@@ -106,7 +105,7 @@ def calibration_benches(technology: Technology, units: int, points: Points = POI
         dpi_bench(technology, units, DpiDrive(1e-9, 1e-11, 1e-11, 1e-12, 1e-2), 0.5),
         tau_cell_bench(technology, units, TauDrive(1e-12, 1.0, candidate, candidate, (0.5, 0.6))),
         level_bench(technology, units, LevelDrive(1e-9, 1e-10, 5e-10, candidate, (0.5, 0.6))),
-        decision_bench(technology, 1e-9, DecisionDrive(candidate, KEEP * 1e-9, (PULSE_BEGIN, PULSE_END))),
+        decision_bench(technology, 1e-9, KEEP * 1e-9, candidate, (PULSE_BEGIN, PULSE_END)),
     )
 
 

@@ -14,7 +14,6 @@ from cosim.cells.benches import (
     LEVEL_STATE,
     STATE_DIODE,
     ComparatorDrive,
-    DecisionDrive,
     DpiDrive,
     LevelDrive,
     TauDrive,
@@ -131,8 +130,8 @@ def measure_decision(technology: Technology, i_thresh: float, simulator: str = N
     """
 
     def excess(candidates: Array) -> Array:
-        drive = DecisionDrive(candidates, KEEP * _UNIT, _PULSE)
-        waves = run_bench(decision_bench(technology, i_thresh, drive), BENCH, simulator)
+        bench = decision_bench(technology, i_thresh, KEEP * _UNIT, candidates, _PULSE)
+        waves = run_bench(bench, BENCH, simulator)
         above = waves.voltage(f"xdecision.{COMPARED}") - waves.voltage("half")
         return np.interp(Timing().moments(len(candidates), _PULSE[0]), waves.time, above)
 
