@@ -3,9 +3,21 @@
 from collections.abc import Iterable
 
 from cosim.base.errors import InputError
-from cosim.circuit.bench import Analysis, Bench, Dc, DrainCurrent, Op, Probe, Tolerances, Tran, TransientNoise
+from cosim.circuit.bench import (
+    Analysis,
+    Bench,
+    Current,
+    Dc,
+    DrainCurrent,
+    Op,
+    Probe,
+    Tolerances,
+    Tran,
+    TransientNoise,
+    Voltage,
+)
 from cosim.circuit.deck import SPICE, device_sizes, fold, format_circuit, format_elements, format_number
-from cosim.circuit.dialects.dialect import START_FILE, Dialect, spice_probe, tolerance_texts
+from cosim.circuit.dialects.dialect import START_FILE, Dialect, spice_probe, tolerance_texts, transistor_name
 from cosim.circuit.elements import Circuit
 from cosim.technology.foundry import Size, cards_source, device_cards
 from cosim.technology.types import Technology
@@ -86,15 +98,12 @@ def vector(probe: Probe, *, nested: bool) -> str:
     """
     match probe:
         case DrainCurrent(device):
-            return _drain(device) if nested else f"@m{device}[id]"
-        case _:
-            kind, name = spice_probe(probe)[0], spice_probe(probe)[2:-1]
-            return name if kind == "v" else f"{name}#branch"
-
-
-def _drain(device: str) -> str:
-    *path, name = device.split(".")
-    return f"@m.{''.join(f'x{instance}.' for instance in path)}m{name}[id]" if path else f"@m{name}[id]"
+            name = transistor_name(probe) if nested else f"m{device}"
+            return f"@m.{name}[id]" if nested and "." in name else f"@{name}[id]"
+        case Voltage(net):
+            return net
+        case Current(source):
+            return f"v{source}#branch"
 
 
 def saved_name(probe: Probe, *, nested: bool = True) -> str:

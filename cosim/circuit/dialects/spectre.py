@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from cosim.circuit.bench import Bench, DrainCurrent, Probe, Voltage
+from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
 from cosim.circuit.deck import BRACKETS, fold, format_elements, format_number
 from cosim.circuit.dialects.dialect import (
     CardForm,
     Dialect,
     FileNames,
-    spice_probe,
     tolerance_texts,
     transistor_name,
     two_numbers,
@@ -47,10 +46,13 @@ def _testbench(bench: Bench) -> list[str]:
 
 def _printed(probe: Probe) -> str:
     """Return the name that Spectre prints for a probe: a net, a source's first terminal, or a transistor's drain."""
-    if isinstance(probe, DrainCurrent):
-        return f"{transistor_name(probe)}:d"
-    name = spice_probe(probe)[2:-1]
-    return name if isinstance(probe, Voltage) else f"v_{name[1:]}:p"
+    match probe:
+        case DrainCurrent():
+            return f"{transistor_name(probe)}:d"
+        case Voltage(net):
+            return net
+        case Current(source):
+            return f"v_{source}:p"
 
 
 _CARDS = CardForm(

@@ -3,9 +3,9 @@
 import re
 from dataclasses import replace
 
-from cosim.circuit.bench import Bench, Dc, DrainCurrent, Op, Probe, Tolerances, Tran, Voltage
+from cosim.circuit.bench import Bench, Current, Dc, DrainCurrent, Op, Probe, Tolerances, Tran, Voltage
 from cosim.circuit.deck import BRACKETS, device_sizes, format_elements, format_number
-from cosim.circuit.dialects.dialect import CardForm, Dialect, FileNames, spice_probe, tolerance_texts, transistor_name
+from cosim.circuit.dialects.dialect import CardForm, Dialect, FileNames, tolerance_texts, transistor_name
 from cosim.circuit.elements import Circuit
 from cosim.technology.types import Technology
 
@@ -91,18 +91,24 @@ def _transient(bench: Bench) -> str:
 
 
 def _saved(probe: Probe) -> str:
-    if isinstance(probe, DrainCurrent):
-        return f"p('{transistor_name(probe).replace('.', ':')}',id)"
-    name = spice_probe(probe)[2:-1].replace(".", ":")
-    return f"v('{name}')" if isinstance(probe, Voltage) else f"i(v_{name[1:]})"
+    match probe:
+        case DrainCurrent():
+            return f"p('{transistor_name(probe).replace('.', ':')}',id)"
+        case Voltage(net):
+            return f"v('{net.replace('.', ':')}')"
+        case Current(source):
+            return f"i(v_{source})"
 
 
 def printed(probe: Probe) -> str:
     """Return a probe's name in VACASK's raw file: a net, a source's branch, or a transistor's drain current."""
-    if isinstance(probe, DrainCurrent):
-        return f"{transistor_name(probe).replace('.', ':')}.id"
-    name = spice_probe(probe)[2:-1].replace(".", ":")
-    return name if isinstance(probe, Voltage) else f"v_{name[1:]}:flow(br)"
+    match probe:
+        case DrainCurrent():
+            return f"{transistor_name(probe).replace('.', ':')}.id"
+        case Voltage(net):
+            return net.replace(".", ":")
+        case Current(source):
+            return f"v_{source}:flow(br)"
 
 
 def _nearest_version(version: str) -> str:
