@@ -23,7 +23,7 @@ from cosim.network.ir.nodes import And, InputCurrent, Memory, Node, Output, Rect
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, Network, Readout
 from cosim.units.epsilon import check_epsilon
-from cosim.units.placement import Circuit, LayerPlacement, Parameter, Sources, Tap, add_row, read_sources
+from cosim.units.placement import Circuit, LayerPlacement, Parameter, Sources, Tap, read_sources
 from cosim.units.schmitt import Schmitt, Shift, shift_cell
 from cosim.units.table import unit_of_layer
 from cosim.units.toggle import Toggle
@@ -286,4 +286,4 @@ def _lower_readout(readout: Readout, graph: GraphBuilder, sources: Sources) -> N
     for k in range(readout.width):
         name = f"readout.{k}"
         graph.add(Output(name, k))
-        add_row(graph, name, sources, (weight[k], bias[k]), Parameter("readout", k))
+        sources.add_row(graph, name, weight[k], bias[k], Parameter("readout", k))

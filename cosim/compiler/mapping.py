@@ -12,14 +12,13 @@ folded: their encoding is that of the converters in front of the circuit.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from cosim.compiler.design import Design, once_per_design
 from cosim.network.ir.graph import Edge, Lowered, Sized
 from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT, Memory, Mirror, Rectifier, ThresholdUnit, Weight
 from cosim.network.layers import RecurrentLayer
 from cosim.network.types import Array, Network
-from cosim.units.kind import LearnedParameters
+from cosim.units.kind import LearnedParameters, MappingRow
 from cosim.units.table import unit_of
 
 _SAME = 1e-9
@@ -87,25 +86,6 @@ ROUNDED, ZERO, CUT, EXACT = "rounded", "rounds to zero", "cut at the largest mir
 LEFT_OUT = "left out"
 
 
-@dataclass(frozen=True)
-class MappingRow:
-    """A row of the mapping report: one learned parameter and the circuit element that it was compiled to.
-
-    target and realised in `unit`. A weight (unit 1): wanted and built. A threshold or level (unit A, status
-    calibrated): the current wanted at the cell, and the bias current on the pin that makes it. `status`: exact,
-    rounded, rounds to zero, cut at the largest mirror, left out (with a cell that is constant); `note`: what was folded
-    in (cosim.compiler.mapping).
-    """
-
-    parameter: str
-    element: str
-    target: float
-    realised: float
-    unit: str
-    status: str
-    note: str = ""
-
-
 @once_per_design
 def map_parameters(design: Design) -> Sequence[MappingRow]:
     """Return the mapping report of a compiled design: rows for weights, biases, thresholds and levels, in graph order.
@@ -131,10 +111,7 @@ def map_parameters(design: Design) -> Sequence[MappingRow]:
         sign = row_sign(graph, node.name, learned)
         layer = layers[node.layer] if unit_of(node).layer_types else None
         about = _learned(node, layer, sign, graph, design.assembly.cell_bias[node.name])
-        rows += [
-            MappingRow(pin.parameter, pin.pin, pin.target, pin.realised, "A", "calibrated", pin.note)
-            for pin in unit_of(node).report_pins(graph.biases[node.name], about)
-        ]
+        rows += unit_of(node).report_pins(graph.biases[node.name], about)
     return [*rows, *_left_out_rows(graph, layers)]
 
 

@@ -34,7 +34,7 @@ def size(
     (MAX_BIAS_COUNT) unit devices is cut. Raises MappingError that names the parameter, its value, the limit and the
     repair.
     """
-    units, sizing = calibration.units, SizingInput(graph, calibration, origin)
+    units, sizing = calibration.units, SizingInput(graph, calibration)
     risen = next((node.name for node in graph.memories if node.floor and pedestal != PEDESTAL_UNITS), None)
     if risen is not None:
         raise MappingError(
@@ -46,7 +46,7 @@ def size(
         edge: Mirror(0, weight.target) if ands & {*edge} else _mirror(edge[0], weight, units)
         for edge, weight in graph.weights.items()
     }
-    biases = {node.name: _bias(node, sizing) for node in graph.memories}
+    biases = {node.name: _bias(node, sizing, origin) for node in graph.memories}
     sized = Sized(
         graph.nodes, graph.weights, graph.i_unit, graph.currents, units, pedestal * graph.i_unit, mirrors, biases,
         _steer(graph, calibration, origin), left_out=graph.left_out, comparator_devices=graph.comparator_devices,
@@ -54,12 +54,12 @@ def size(
     return _with_pedestal(sized) if pedestal else sized
 
 
-def _bias(node: Memory, sizing: SizingInput) -> object:
+def _bias(node: Memory, sizing: SizingInput, origin: str) -> object:
     """Return the bias currents of a memory. Raises UnitCurrentError that names it."""
     try:
         return unit_of(node).solve_bias(sizing)
     except UnitCurrentError as error:
-        raise error.reworded(f"{sizing.origin}: {node.name}: {error}") from None
+        raise error.reworded(f"{origin}: {node.name}: {error}") from None
 
 
 def _mirror(source: str, weight: Weight, units: int) -> Mirror:

@@ -31,8 +31,9 @@ from cosim.units.kind import (
     CellSignals,
     Effect,
     LearnedParameters,
-    PinRow,
+    MappingRow,
     effect,
+    pin_row,
     select_levels,
 )
 from cosim.units.placement import LayerPlacement
@@ -131,14 +132,14 @@ class Counter(WindowUnit[CounterPins, WindowFactors]):
         builder.decisions[self.name] = tuple(bit for k, bit in enumerate(bits) for _ in range(2**k))
         builder.add_state_line(self)
 
-    def report_pins(self, pins: CounterPins, learned: LearnedParameters) -> list[PinRow]:
+    def report_pins(self, pins: CounterPins, learned: LearnedParameters) -> list[MappingRow]:
         currents, (upper, lower, _, *gains) = learned.set_points, learned.pins
         states = f"{self.bits} bits, starts on {self.start}; readers' weights times {self.step / self.level:g}"
         return [
-            PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
-            PinRow(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
+            pin_row(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
+            pin_row(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
             *(
-                PinRow(f"{learned.alpha} (bit {line * BITS_A_LINE})", pin, currents.i_high * 16.0**line, built, states)
+                pin_row(f"{learned.alpha} (bit {line * BITS_A_LINE})", pin, currents.i_high * 16.0**line, built, states)
                 for line, (pin, built) in enumerate(zip(gains, pins.i_gains, strict=True))
             ),
         ]

@@ -30,9 +30,10 @@ from cosim.units.kind import (
     CellSignals,
     Effect,
     LearnedParameters,
-    PinRow,
+    MappingRow,
     UnitKind,
     effect,
+    pin_row,
 )
 from cosim.units.mingru import (
     GATED_SHARE,
@@ -192,10 +193,10 @@ class Gamma(UnitKind[GammaPins, GammaFactors]):
         builder.decisions[self.name] = Carried(f"{NETWORK}.cell_{stem}.diode", rest, self.level * graph.i_unit)
         builder.add_state_line(self)
 
-    def report_pins(self, pins: GammaPins, learned: LearnedParameters) -> list[PinRow]:
+    def report_pins(self, pins: GammaPins, learned: LearnedParameters) -> list[MappingRow]:
         pin, _ = learned.pins
         words = f"a delay of {self.position:.4g} frames by {self.order} cells"
-        return [PinRow(f"{self.layer}.position[{self.index}]", pin, pins.i_tau, pins.i_tau, words)]
+        return [pin_row(f"{self.layer}.position[{self.index}]", pin, pins.i_tau, pins.i_tau, words)]
 
     def mismatch_effects(self, pins: GammaPins, circuit: CellDevices) -> Iterator[Effect]:
         """Yield what mismatch does to the unit.

@@ -174,17 +174,27 @@ class LearnedParameters:
 
 
 @dataclass(frozen=True)
-class PinRow:
-    """A recurrent unit's row of the mapping report: a learned parameter, the pin that makes it, and currents.
+class MappingRow:
+    """A row of the mapping report: one learned parameter and the circuit element that it was compiled to.
 
-    These are the one wanted at the cell and the one on the pin, ampere.
+    target and realised in `unit`. A weight (unit 1): wanted and built. A threshold or level (unit A, status
+    calibrated): the current wanted at the cell, and the bias current on the pin that makes it. `status`: exact,
+    rounded, rounds to zero, cut at the largest mirror, left out (with a cell that is constant); `note`: what was folded
+    in (cosim.compiler.mapping).
     """
 
     parameter: str
-    pin: str
+    element: str
     target: float
     realised: float
-    note: str
+    unit: str
+    status: str
+    note: str = ""
+
+
+def pin_row(parameter: str, pin: str, target: float, realised: float, note: str) -> MappingRow:
+    """Return a recurrent unit's row of the mapping report for a threshold or level and its bias pin, both ampere."""
+    return MappingRow(parameter, pin, target, realised, "A", "calibrated", note)
 
 
 class UnitKind(Memory, ABC, Generic[B, F]):
@@ -248,7 +258,7 @@ class UnitKind(Memory, ABC, Generic[B, F]):
         """Add the unit's circuit: its candidate, its bias lines, its cell, and the lines of its state."""
 
     @abstractmethod
-    def report_pins(self, bias: B, learned: LearnedParameters, /) -> list[PinRow]:
+    def report_pins(self, bias: B, learned: LearnedParameters, /) -> list[MappingRow]:
         """Return the unit's rows of the mapping report, one for each learned parameter and the pin that makes it."""
 
     @property

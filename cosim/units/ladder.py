@@ -58,8 +58,9 @@ from cosim.units.kind import (
     CellSignals,
     Effect,
     LearnedParameters,
-    PinRow,
+    MappingRow,
     effect,
+    pin_row,
 )
 from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import PULSE_BEGIN, PULSE_END, TAU_FRAMES, SizingInput
@@ -195,12 +196,11 @@ class Ladder(WindowUnit[LadderPins, LadderFactors]):
         weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
         for unit in lattices(layer, placement):
             offset = lattice_offset(unit, layer, placement)
-            low, high = unit.circuit_ends(placement.headroom)
-            rungs = max(high - low, 1)
+            rungs = _rungs(unit, placement)
             if placement.cell == "counter" or (rungs > MAX_RUNGS and placement.cell == "auto"):
                 node: ThresholdUnit = counter_node(unit, layer, placement, offset)
             else:
-                node = _ladder_node(unit, layer, placement, offset, rungs, -low)
+                node = _ladder_node(unit, layer, placement, offset)
             placement.graph.add(node)
             placement.add_row(
                 node.name, weight[unit.index], bias[unit.index] + offset, Parameter(layer.name, unit.index)
@@ -251,13 +251,13 @@ class Ladder(WindowUnit[LadderPins, LadderFactors]):
         )
         builder.add_state_line(self)
 
-    def report_pins(self, pins: LadderPins, learned: LearnedParameters) -> list[PinRow]:
+    def report_pins(self, pins: LadderPins, learned: LearnedParameters) -> list[MappingRow]:
         currents, (upper, lower, gain, *_) = learned.set_points, learned.pins
         rungs = f"{self.rungs} rungs, starts on {self.start}; readers' weights times {self.step / self.level:g}"
         return [
-            PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
-            PinRow(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
-            PinRow(learned.alpha, gain, currents.i_high, pins.ladder.i_gain, rungs),
+            pin_row(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
+            pin_row(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
+            pin_row(learned.alpha, gain, currents.i_high, pins.ladder.i_gain, rungs),
         ]
 
     def mismatch_effects(self, pins: LadderPins, circuit: CellDevices) -> Iterator[Effect]:
@@ -300,9 +300,13 @@ class Ladder(WindowUnit[LadderPins, LadderFactors]):
                 yield effect(field, name, bias.i_gain, *devices, place=k - lowest)
 
 
-def _ladder_node(
-    unit: Lattice, layer: EitherLayer, placement: LayerPlacement, offset: float, rungs: int, start: int
-) -> Ladder:
+def _rungs(unit: Lattice, placement: LayerPlacement) -> int:
+    low, high = unit.circuit_ends(placement.headroom)
+    return max(high - low, 1)
+
+
+def _ladder_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, offset: float) -> Ladder:
+    rungs, start = _rungs(unit, placement), -unit.circuit_ends(placement.headroom)[0]
     if rungs > MAX_RUNGS:
         why = "its ends are so far apart" if unit.ended else (
             f"over the training data its state spans {unit.high - unit.low} steps of alpha"

@@ -33,9 +33,10 @@ from cosim.units.kind import (
     CellSignals,
     Effect,
     LearnedParameters,
-    PinRow,
+    MappingRow,
     UnitKind,
     effect,
+    pin_row,
 )
 from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import PULSE_BEGIN, PULSE_END, TAU_FRAMES, SizingInput
@@ -221,12 +222,12 @@ class MinGru(UnitKind[MinGruPins, MinGruFactors]):
         builder.cell_bias[self.name] = (bias,)
         return found
 
-    def report_pins(self, pins: MinGruPins, learned: LearnedParameters) -> list[PinRow]:
+    def report_pins(self, pins: MinGruPins, learned: LearnedParameters) -> list[MappingRow]:
         if self.top is None or pins.i_top is None:
             return []
         (pin,) = learned.pins
         note = f"r = {self.top:g} a / ({self.top:g} + a)"
-        return [PinRow(f"{self.layer}.top[{self.index}]", pin, pins.i_top, pins.i_top, note)]
+        return [pin_row(f"{self.layer}.top[{self.index}]", pin, pins.i_top, pins.i_top, note)]
 
     def mismatch_effects(self, pins: MinGruPins, circuit: CellDevices) -> Iterator[Effect]:
         """Yield what mismatch does to the unit.

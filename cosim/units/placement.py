@@ -25,6 +25,20 @@ class Tap:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A row of a recurrent unit's learned matrix: `layer0.weight_beta[3,*]` for layer0, _beta, 3.
+
+    part: of what it is a part; bias: name of the biases, where it is not that of the weights.
+    """
+
+    layer: str
+    row: int
+    suffix: str = ""
+    part: str = ""
+    bias: str = ""
+
+
+@dataclass(frozen=True)
 class Sources:
     """The signals that a layer of recurrent units reads.
 
@@ -38,6 +52,16 @@ class Sources:
     def weights_on_currents(self, weight: Array, bias: Array) -> tuple[Array, Array]:
         """Return weight (rows, sources) and bias (rows,) as every kind of unit lowers them: on currents, not values."""
         return weight * self.gains, bias + weight @ self.zeros
+
+    def add_row(self, graph: GraphBuilder, name: str, weights: Array, bias: float, parameter: Parameter) -> None:
+        """Connect a unit's weights (sources,) into a node of the graph that is there, the bias as one on the unit
+        current."""
+        layer, row, suffix, part = parameter.layer, parameter.row, parameter.suffix, parameter.part
+        for column in range(len(weights)) if graph.zeros else np.flatnonzero(weights).tolist():
+            tap, origin = self.taps[column], f"{layer}.weight{suffix}[{row},{column}]{part}"
+            graph.connect(tap.name, name, Weight(float(weights[column]), origin, late=tap.late))
+        origin = f"{layer}.{parameter.bias or f'bias{suffix}'}[{row}]{part}"
+        graph.connect(UNIT_CURRENT, name, Weight(float(bias), origin))
 
     def read_late(self, weights: Array) -> str | None:
         """Return the first signal that a row of these weights reads late; None for a unit's row without one."""
@@ -53,20 +77,6 @@ def read_sources(nodes: Mapping[str, Node], taps: Sequence[Tap]) -> Sources:
             gains[k] = 1.0 if node.step == node.level else node.step / node.level
             zeros[k] = node.zero
     return Sources(tuple(taps), gains, zeros)
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A row of a recurrent unit's learned matrix: `layer0.weight_beta[3,*]` for layer0, _beta, 3.
-
-    part: of what it is a part; bias: name of the biases, where it is not that of the weights.
-    """
-
-    layer: str
-    row: int
-    suffix: str = ""
-    part: str = ""
-    bias: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,7 +99,7 @@ class LayerPlacement:
 
     def add_row(self, name: str, weights: Array, bias: float, parameter: Parameter) -> None:
         """Connect a unit's weights into a node that is there, the bias as one on the unit current."""
-        add_row(self.graph, name, self.sources, (weights, bias), parameter)
+        self.sources.add_row(self.graph, name, weights, bias, parameter)
 
     def largest_signals(self) -> Array:
         """Return an upper bound of each source of a layer of recurrent units, in units.
@@ -115,16 +125,3 @@ class LayerPlacement:
             return found[name]
 
         return np.array([largest(tap.name) for tap in self.sources.taps])
-
-
-def add_row(graph: GraphBuilder, name: str, sources: Sources, drive: tuple[Array, float], parameter: Parameter) -> None:
-    """Connect a row of a recurrent unit to the node `name`.
-
-    drive: its weights (sources,) and bias, a weight on the unit current.
-    """
-    weights, bias = drive
-    layer, row, suffix, part = parameter.layer, parameter.row, parameter.suffix, parameter.part
-    for column in range(len(weights)) if graph.zeros else np.flatnonzero(weights).tolist():
-        tap, origin = sources.taps[column], f"{layer}.weight{suffix}[{row},{column}]{part}"
-        graph.connect(tap.name, name, Weight(float(weights[column]), origin, late=tap.late))
-    graph.connect(UNIT_CURRENT, name, Weight(float(bias), f"{layer}.{parameter.bias or f'bias{suffix}'}[{row}]{part}"))

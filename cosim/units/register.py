@@ -36,10 +36,11 @@ from cosim.units.kind import (
     CellSignals,
     Effect,
     LearnedParameters,
-    PinRow,
+    MappingRow,
     SwitchingThresholds,
     effect,
     iterate_states,
+    pin_row,
 )
 from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import SetPoint, SizingInput
@@ -221,16 +222,16 @@ class Register(Storing, WindowUnit[RegisterPins, RegisterFactors]):
         builder.decisions[self.name] = tuple(f"x{NETWORK}.xcell_{stem}.xlevel{k}.q" for k in range(1, self.most + 1))
         builder.add_state_line(self)
 
-    def report_pins(self, pins: RegisterPins, learned: LearnedParameters) -> list[PinRow]:
+    def report_pins(self, pins: RegisterPins, learned: LearnedParameters) -> list[MappingRow]:
         currents, (upper, lower, gain, _, _, *turns) = learned.set_points, learned.pins
         i_unit = currents.i_high / self.level
         levels = f"{self.most} levels, {self.step:g} apart; level 0 stands for {self.zero:g}; starts on {self.start}"
         return [
-            PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
-            PinRow(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
-            PinRow(learned.alpha, gain, currents.i_high, pins.i_gain, levels),
+            pin_row(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
+            pin_row(learned.lower, lower, currents.i_fall, pins.i_lower, learned.lower_note),
+            pin_row(learned.alpha, gain, currents.i_high, pins.i_gain, levels),
             *(
-                PinRow(f"{learned.alpha} (turn {k})", pin, turn * i_unit, current, f"{-self.zero:g} included")
+                pin_row(f"{learned.alpha} (turn {k})", pin, turn * i_unit, current, f"{-self.zero:g} included")
                 for k, (pin, turn, current) in enumerate(zip(turns, self.turns, pins.i_turns, strict=True), start=1)
             ),
         ]

@@ -39,10 +39,11 @@ from cosim.units.kind import (
     CellSignals,
     Effect,
     LearnedParameters,
-    PinRow,
+    MappingRow,
     SwitchingThresholds,
     UnitKind,
     effect,
+    pin_row,
     select_levels,
 )
 from cosim.units.placement import LayerPlacement, Parameter
@@ -232,14 +233,14 @@ class Schmitt(ThresholdUnit, UnitKind[SchmittBias, SchmittFactors]):
             builder.held[self.name] = (latch, f"x{NETWORK}.xcell_{stem}.{DECISION_NODE}")
         builder.add_state_line(self)
 
-    def report_pins(self, bias: SchmittBias, learned: LearnedParameters) -> list[PinRow]:
+    def report_pins(self, bias: SchmittBias, learned: LearnedParameters) -> list[MappingRow]:
         currents, (thresh, width, gain) = learned.set_points, learned.pins
         below = "; ".join(filter(None, ("pin carries the width, upper - lower", learned.lower_note)))
         level = "" if abs(self.zero) < 1e-12 else f"two levels, {self.step:g} apart; level 0 stands for {self.zero:g}"
         return [
-            PinRow(learned.upper, thresh, currents.i_rise, bias.i_thresh, learned.upper_note),
-            PinRow(learned.lower, width, currents.i_fall, bias.i_width, below),
-            PinRow(learned.alpha, gain, currents.i_high, bias.i_gain, level),
+            pin_row(learned.upper, thresh, currents.i_rise, bias.i_thresh, learned.upper_note),
+            pin_row(learned.lower, width, currents.i_fall, bias.i_width, below),
+            pin_row(learned.alpha, gain, currents.i_high, bias.i_gain, level),
         ]
 
     def mismatch_effects(self, bias: SchmittBias, circuit: CellDevices) -> Iterator[Effect]:
@@ -281,18 +282,15 @@ def _lower_signed(layer: SignedLayer, placement: LayerPlacement) -> None:
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
     for i in range(layer.width):
         name, alpha = f"{layer.name}.{i}", float(layer.alpha[i])
-        if layer.weight_beta is None:
-            beta = abs(float(layer.bias_beta[i]))
-            offset = float(common_mode_offset(beta))
-        else:
-            beta = 0.0
-            offset = offset_on_cell(layer, i, placement)
+        moving = layer.weight_beta is not None
+        beta = 0.0 if moving else abs(float(layer.bias_beta[i]))
+        offset = offset_on_cell(layer, i, placement) if moving else float(common_mode_offset(beta))
         node = Schmitt(
             name, layer.name, i, placement.stage, 2 * alpha, -alpha, 2 * alpha, offset + beta, offset - beta, offset
         )
         placement.graph.add(node)
         placement.add_row(name, weight[i], bias[i] + offset, Parameter(layer.name, i))
-        if layer.weight_beta is not None:
+        if moving:
             add_beta(node, layer, placement)
 
 

@@ -65,14 +65,10 @@ def largest_count(source: str) -> int:
 
 @dataclass(frozen=True)
 class SizingInput:
-    """The input from which a kind of recurrent unit computes bias currents: a graph in ampere, and calibration.
-
-    origin: for messages.
-    """
+    """The input from which a kind of recurrent unit computes bias currents: a graph in ampere, and calibration."""
 
     graph: Scaled
     calibration: Calibration
-    origin: str
 
     def set_points(self, node: Memory) -> MemoryCurrents:
         """Return the set-points of a recurrent unit's node, ampere."""

@@ -33,10 +33,11 @@ from cosim.units.kind import (
     CellSignals,
     Effect,
     LearnedParameters,
-    PinRow,
+    MappingRow,
     SwitchingThresholds,
     effect,
     iterate_states,
+    pin_row,
     select_levels,
 )
 from cosim.units.ladder import ladder_currents
@@ -168,11 +169,11 @@ class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
         builder.decisions[self.name] = (f"x{NETWORK}.xcell_{stem}.q",)  # the slave's latch node, as the port that it is
         builder.add_state_line(self)
 
-    def report_pins(self, pins: TogglePins, learned: LearnedParameters) -> list[PinRow]:
+    def report_pins(self, pins: TogglePins, learned: LearnedParameters) -> list[MappingRow]:
         currents, (upper, gain) = learned.set_points, learned.pins
         return [
-            PinRow(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
-            PinRow(learned.alpha, gain, currents.i_high, pins.i_gain, f"two levels, {self.step:g} apart"),
+            pin_row(learned.upper, upper, currents.i_rise, pins.i_upper, learned.upper_note),
+            pin_row(learned.alpha, gain, currents.i_high, pins.i_gain, f"two levels, {self.step:g} apart"),
         ]
 
     def mismatch_effects(self, pins: TogglePins, circuit: CellDevices) -> Iterator[Effect]:

@@ -27,7 +27,7 @@ from cosim.network.layers import Array, LayerTrace, RecurrentLayer
 from cosim.technology.calibration import Calibration, Own
 from cosim.technology.types import Technology
 from cosim.units.builder import NETWORK, Builder, net
-from cosim.units.kind import CellDevices, CellEquations, CellSignals, Effect, LearnedParameters, PinRow, UnitKind
+from cosim.units.kind import CellDevices, CellEquations, CellSignals, Effect, LearnedParameters, MappingRow, UnitKind
 from cosim.units.placement import LayerPlacement, Parameter
 from cosim.units.sizing import TAU_FRAMES, SizingInput
 
@@ -120,7 +120,7 @@ class Leaky(UnitKind[Nothing, Nothing]):
             voltages.append(float(run_bench(bench, "leaky", simulator).voltage("node")[-1]))
         return {"swing": (float((voltages[0] - voltages[1]) / np.log(CURRENTS[1] / CURRENTS[0])),)}
 
-    def report_pins(self, pins: Nothing, learned: LearnedParameters) -> list[PinRow]:
+    def report_pins(self, pins: Nothing, learned: LearnedParameters) -> list[MappingRow]:
         return []
 
     def compute_states(self, cell: LeakyCell, candidate: Array) -> States:

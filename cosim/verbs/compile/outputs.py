@@ -21,7 +21,7 @@ from cosim.circuit.elements import Circuit, Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design, block_areas, network_hash
 from cosim.compiler.lower import count_zeros, has_zeros
-from cosim.compiler.mapping import CUT, LEFT_OUT, ZERO, MappingRow, map_parameters
+from cosim.compiler.mapping import CUT, LEFT_OUT, ZERO, map_parameters
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.simulator import resting_point
@@ -30,6 +30,7 @@ from cosim.network.ir.states import OFF_LEVEL, software_states
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding
 from cosim.technology.types import Technology
+from cosim.units.kind import MappingRow
 
 EXERCISE_FRAMES = 8
 MOST_STARTED = 10_000  # transistors whose operating point is looked for: twice them take ngspice four times as long

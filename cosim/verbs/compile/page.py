@@ -10,9 +10,10 @@ from cosim.base.store import write_texts
 from cosim.circuit.dialects.dialect import Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE
 from cosim.compiler.design import Condition, Design, block_areas
-from cosim.compiler.mapping import CUT, ZERO, MappingRow, map_parameters
+from cosim.compiler.mapping import CUT, ZERO, map_parameters
 from cosim.results.html import Picture
 from cosim.results.page import Blocks, Fold, Grid, Page, Section, Table
+from cosim.units.kind import MappingRow
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compile.device_sizes import HEAD, device_rows
 from cosim.verbs.compile.margins import Margins, margins_section
