@@ -238,10 +238,10 @@ class ComparisonSummary:
     audit: Audit | None
     undecided: Undecided | None
     transitions: Transitions | None
-    errors: ValueErrors | None
-    measured: dict[str, Estimate]
-    noise: NoiseSummary | None
-    analog_tolerance: float
+    errors: ValueErrors | None = field(default=None, kw_only=True)  # a file leaves out what is None by default
+    measured: dict[str, Estimate] = field(default_factory=dict[str, Estimate], kw_only=True)
+    noise: NoiseSummary | None = field(default=None, kw_only=True)
+    analog_tolerance: float = field(default=0.0, kw_only=True)
 
 
 def compare_engines(

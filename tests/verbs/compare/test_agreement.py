@@ -157,6 +157,8 @@ def test_summary(comparison):
     # wrong bits: [0,4,1] = 9, [2,1,0] = 22, [2,3,1] = 27 hundredths
     assert summary.largest_margin_of_a_wrong_bit == pytest.approx(0.27)
     assert summary.transistors == 123
+    content = json_object(summary)  # of classes, without noise: these are left out, what is known of nothing is null
+    assert not {"errors", "noise"} & content.keys() and content["audit"] is None and content["analog_tolerance"] == 0
 
 
 def test_summary_of_a_perfect_run(comparison):
