@@ -28,11 +28,10 @@ import click
 from click.core import ParameterSource
 
 from cosim.base.errors import CosimError, InputError
-from cosim.cli.config import setting_name
 from cosim.cli.help import CONTEXT, GroupedOption, OptionGroup, Verb, long_name
 from cosim.cli.progress import printing_warnings
 from cosim.cli.session import VerbSession
-from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings, is_fresh
+from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings, is_fresh, setting_name
 from cosim.cli.types import Epsilon, Quantity
 
 FILE = click.Path(path_type=Path)

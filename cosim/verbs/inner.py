@@ -11,9 +11,9 @@ import click
 from cosim.base.errors import CosimError, InputError
 from cosim.base.text import json_object
 from cosim.cli import load_verb
-from cosim.cli.config import NO_SETTING, setting_name
 from cosim.cli.help import Verb
 from cosim.cli.option_names import spell_options
+from cosim.cli.settings import NO_SETTING, setting_name
 from cosim.cli.verb import call, parse, with_values
 from cosim.verbs.sweep.study import Value
 

@@ -16,7 +16,7 @@ from cosim.base.bounds import AREA, Bounds
 from cosim.base.errors import InputError
 from cosim.base.quantities import format_quantity
 from cosim.cli import load_verb
-from cosim.cli.config import NO_SETTING, setting_name
+from cosim.cli.settings import NO_SETTING, setting_name
 from cosim.cli.types import Integer, Number, Quantity
 from cosim.cli.verb import with_values
 from cosim.engines.table import BATCH

@@ -14,10 +14,9 @@ import click
 from cosim.base.bounds import JOBS
 from cosim.base.errors import InputError
 from cosim.base.version import __version__
-from cosim.cli.config import NO_SETTING, setting_name
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
-from cosim.cli.settings import KeepingVerb
+from cosim.cli.settings import NO_SETTING, KeepingVerb, setting_name
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, argument, option, verb
 from cosim.verbs.common import check_outputs, json_option, output_option
