@@ -26,8 +26,7 @@ from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.simulated import engine_named
 from cosim.network.ir.states import software_states
-from cosim.network.late import FALL, RISE
-from cosim.network.layers import FirstQuadrantLayer
+from cosim.network.layers import FALL, RISE, FirstQuadrantLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout
 from cosim.tasks.testset import TestSet

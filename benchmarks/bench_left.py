@@ -23,7 +23,7 @@ from cosim.engines.engine import Run
 from cosim.engines.simulation.simulated import SimulatorEngine
 from cosim.engines.table import simulator_named
 from cosim.exchange.checkpoint import load_network
-from cosim.network.late import later
+from cosim.network.reference import later
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import load_technology
 from cosim.units.table import unit_of

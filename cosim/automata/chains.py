@@ -28,8 +28,7 @@ from cosim.automata.automaton import Automaton, Whole
 from cosim.automata.network import names_by_strings, symbol_network
 from cosim.automata.parts import closed_partitions
 from cosim.automata.rows import LogicRow, Mask, Terms, cheapest_row, readout_of, terms_of
-from cosim.network.late import FALL, RISE
-from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer
+from cosim.network.layers import FALL, RISE, AndLayer, FirstQuadrantLayer, Layer
 from cosim.network.types import INPUT, Network, Readout
 
 BITS, BEFORE, STEERED = "bits", "bits_1", "steered"

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 from cosim.automata.counter import ALPHA, BEFORE, COUNT, chain, ranges
 from cosim.automata.network import GRID, bit_inputs
 from cosim.base.errors import NetworkError
-from cosim.network.late import FALL, RISE
-from cosim.network.layers import MOST_BITS, AndLayer, Array, FirstQuadrantLayer, Layer, ReluLayer, following
+from cosim.network.layers import FALL, MOST_BITS, RISE, AndLayer, Array, FirstQuadrantLayer, Layer, ReluLayer, following
 from cosim.network.types import INPUT, DelayedSignal, Network, Readout, check_network
 
 RING, TICK, STEERED = "ring", "tick", "steered"

@@ -218,14 +218,6 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def keep_arrays(path: Path, key: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays that were measured under a key into an .npz of the store, whole.
-
-    Raises InputError when it cannot be written.
-    """
-    write_atomically(path, seal_npz(arrays, key))
-
-
 def kept_arrays(path: Path, key: str) -> Arrays | None:
     """Return the arrays of a file that was sealed with this key; None where it is missing, damaged, or of another."""
     try:
@@ -239,7 +231,7 @@ def keep_result(folder: Path, name: str, arrays: Mapping[str, NDArray[Any]]) -> 
 
     Raises InputError when it cannot be written.
     """
-    keep_arrays(folder / f"{name}.npz", name, arrays)
+    write_atomically(folder / f"{name}.npz", seal_npz(arrays, name))
 
 
 def kept_result(

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.base.errors import NetworkError
-from cosim.network.late import FALL, RISE
 
 Array = NDArray[np.float64]
 MOST_BITS = 4  # of an AND: switches in series above a current source
@@ -23,6 +22,9 @@ MOST_LEVELS = 32  # of a stored value
 MOST_STATES = 256  # of a unit that counts
 LEAST_RATE, MOST_RATE = 0.5, 16.0  # of a ratio gate: z of 0.39 and of 1 - 1e-7
 FULL_SCALE = 1.0  # of a stored value on a grid: it lies between -1 and 1
+# Of its level, at which a cell that follows a bit is set and reset: off the middle, towards the 0, because a 1 arrives
+# with the spread of some mirrors, and a 0 with that of leakage.
+RISE, FALL = 0.55, 0.35
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,18 @@ This is what "the software" means in every comparison: no circuit effect, no cal
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cosim.base.errors import InputError
-from cosim.network.late import later
 from cosim.network.layers import Array, EpsilonLayer, LayerTrace, RecurrentLayer, SignedLayer, turn_distance
 from cosim.network.types import INPUT, InputEncoding, Network
+
+T = TypeVar("T", bound=np.generic)
+# the signals, layers and late sources of a `Trace`
+Found = tuple[dict[str, Array], dict[str, LayerTrace], dict[str, Array]]
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,10 @@ class Trace:
     def candidates(self) -> dict[str, Array]:
         """Return recurrent layer -> its candidates h_hat in software, (n, time, width)."""
         return {name: trace.candidate for name, trace in self.layers.items()}
+
+    def read(self, sources: tuple[str, ...]) -> Array:
+        """Return the signals of the network that a layer of these sources reads, side by side, (n, time, inputs)."""
+        return read_sources(sources, self.inputs, self.signals | self.late)
 
     @property
     def decisions(self) -> np.ndarray:
@@ -100,8 +108,7 @@ def check_symbols(network: Network, x: NDArray[np.float64], lengths: NDArray[np.
     """
     if not isinstance(network.history.get("automaton"), Mapping):
         return
-    counts = np.arange(x.shape[1])[None, :] < lengths[:, None]
-    strange = np.argwhere(counts & (symbols_in(network.encoding, x) < 0))
+    strange = np.argwhere(valid_steps(lengths, x.shape[1]) & (symbols_in(network.encoding, x) < 0))
     if len(strange):
         i, t = (int(value) for value in strange[0])
         names = ", ".join(names_in(network, "symbols", network.encoding.features))
@@ -134,50 +141,36 @@ def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = 
     Raises InputError when the number of features differs or a value is not finite.
     """
     encoded = encode_inputs(network.encoding, x, origin)
-    found = _run_frames(network, encoded) if network.feeds_back else _run_layers(network, encoded)
-    readout = read_sources(network.readout.sources, encoded, found.known) @ network.readout.weight.T
+    signals, layers, late = _run_frames(network, encoded) if network.feeds_back else _run_layers(network, encoded)
+    readout = read_sources(network.readout.sources, encoded, signals | late) @ network.readout.weight.T
     readout = readout + network.readout.bias
     lengths = np.full(len(x), x.shape[1]) if lengths is None else np.asarray(lengths)
     scores = pool_readout(readout, lengths, network.readout.pooling)
-    return Trace(encoded, found.signals, found.traces, readout, scores, lengths, found.late)
+    return Trace(encoded, signals, layers, readout, scores, lengths, late)
 
 
-@dataclass
-class _Found:
-    """Outputs of layers, what recurrent ones did, and late sources, by name."""
-
-    signals: dict[str, Array] = field(default_factory=dict[str, Array])
-    traces: dict[str, LayerTrace] = field(default_factory=dict[str, LayerTrace])
-    late: dict[str, Array] = field(default_factory=dict[str, Array])
-
-    @property
-    def known(self) -> dict[str, Array]:
-        """Return the signals that a layer may read, late ones included: name -> (n, time, width)."""
-        return {**self.signals, **self.late}
-
-
-def _run_layers(network: Network, encoded: EncodedInputs) -> _Found:
+def _run_layers(network: Network, encoded: EncodedInputs) -> Found:
     """Evaluate a network without feedback layer by layer, all steps of each at once."""
-    found = _Found()
+    signals, layers, found_late = dict[str, Array](), dict[str, LayerTrace](), dict[str, Array]()
 
     def add_late(signal: str, values: Array) -> None:
         for name, late in network.late.items():
             if late.signal == signal:
-                found.late[name] = later(values, late.frames, _start(network, signal))
+                found_late[name] = later(values, late.frames, _start(network, signal))
 
     add_late(INPUT, encoded.units)
     for layer in network.layers:
-        inputs = read_sources(layer.sources, encoded, found.known)
+        inputs = read_sources(layer.sources, encoded, signals | found_late)
         if isinstance(layer, RecurrentLayer):
-            found.traces[layer.name] = layer.run(inputs)
-            found.signals[layer.name] = found.traces[layer.name].h
+            layers[layer.name] = layer.run(inputs)
+            signals[layer.name] = layers[layer.name].h
         else:
-            found.signals[layer.name] = np.maximum(layer.drive(inputs), 0.0)
-        add_late(layer.name, found.signals[layer.name])
-    return found
+            signals[layer.name] = np.maximum(layer.drive(inputs), 0.0)
+        add_late(layer.name, signals[layer.name])
+    return signals, layers, found_late
 
 
-def _run_frames(network: Network, encoded: EncodedInputs) -> _Found:
+def _run_frames(network: Network, encoded: EncodedInputs) -> Found:
     """Evaluate a network with feedback frame by frame, all layers of each: what feeds back is known by then."""
     n, steps = encoded.units.shape[:2]
     widths = {INPUT: network.encoding.width, **{layer.name: layer.width for layer in network.layers}}
@@ -199,7 +192,7 @@ def _run_frames(network: Network, encoded: EncodedInputs) -> _Found:
                 signals[layer.name][:, now] = traces[-1].h
             else:
                 signals[layer.name][:, now] = np.maximum(layer.drive(inputs), 0.0)
-    return _Found(signals, {name: _join(traces) for name, traces in kept.items()}, late)
+    return signals, {name: _join(traces) for name, traces in kept.items()}, late
 
 
 def _start(network: Network, signal: str) -> Array:
@@ -219,6 +212,19 @@ def _join(traces: Sequence[LayerTrace]) -> LayerTrace:
         )
         window = low, high
     return LayerTrace(h, candidate, window, traces[-1].state)
+
+
+def later(values: NDArray[T], frames: int, first: ArrayLike) -> NDArray[T]:
+    """Return a network's signals (n, time, ...) so many frames later; `first`, broadcastable, in front of them."""
+    if not frames:
+        return values
+    front = np.broadcast_to(np.asarray(first, dtype=values.dtype), values[:, :frames].shape)
+    return np.concatenate([front, values[:, :-frames]], axis=1)
+
+
+def padded(values: NDArray[T], steps: int) -> NDArray[T]:
+    """Return a network's signals in a shorter sample (time, ...), extended to `steps`; the padding is never counted."""
+    return np.pad(values, ((0, steps - len(values)), (0, 0)))
 
 
 def read_sources(sources: tuple[str, ...], inputs: EncodedInputs, signals: Mapping[str, Array]) -> Array:
@@ -251,21 +257,25 @@ def value_distance(layer: RecurrentLayer, trace: Trace) -> Array:
     found = trace.layers[layer.name]
     if not isinstance(layer, SignedLayer) or layer.levels is None or found.window is None:
         return np.full(found.candidate.shape, np.inf)
-    value = layer.step(read_sources(layer.sources, trace.inputs, {**trace.signals, **trace.late}))
+    value = layer.step(trace.read(layer.sources))
     away = turn_distance(np.where(found.candidate >= 0, value, -value), layer.levels)
     low, high = found.window
     return np.where((found.candidate <= low) | (found.candidate >= high), away, np.inf)
 
 
+def valid_steps(lengths: np.ndarray, steps: int) -> NDArray[np.bool_]:
+    """Return which of so many steps of a network's inputs lie within the samples' lengths (n,), (n, time)."""
+    return np.arange(steps)[None, :] < lengths[:, None]
+
+
 def pool_readout(readout: Array, lengths: np.ndarray, pooling: str) -> Array:
     """Pool a network's readout of each step (n, time, outputs) over the valid steps to (n, outputs)."""
     n, steps, outputs = readout.shape
-    valid = np.arange(steps)[None, :] < lengths[:, None]
     if pooling == "last":
         return readout[np.arange(n), lengths - 1]
     if pooling == "vote":
         readout = np.eye(outputs)[readout.argmax(axis=2)]
-    return (readout * valid[:, :, None]).sum(axis=1) / lengths[:, None]
+    return (readout * valid_steps(lengths, steps)[:, :, None]).sum(axis=1) / lengths[:, None]
 
 
 BATCH = 256  # samples in memory at once
@@ -284,7 +294,7 @@ def measure_state_ranges(
     for first in range(0, len(x) if ranges else 0, BATCH):
         part = slice(first, first + BATCH)
         trace = run_reference(network, x[part], lengths[part], origin)
-        valid = np.arange(x.shape[1])[None, :] < lengths[part, None]
+        valid = valid_steps(lengths[part], x.shape[1])
         for name, (low, high) in ranges.items():
             states = trace.signals[name][valid]
             ranges[name] = np.stack([np.minimum(low, states.min(axis=0)), np.maximum(high, states.max(axis=0))])

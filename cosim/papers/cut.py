@@ -14,6 +14,7 @@ from torch import Tensor
 
 from cosim.base.errors import MappingError
 from cosim.network.layers import Array
+from cosim.network.reference import valid_steps
 from cosim.network.software_only import why_software
 from cosim.papers.backbone import CHUNK, listening, record, to_tensors
 from cosim.papers.cells import Drive, HysteresisCell
@@ -149,7 +150,7 @@ def cut_backbone(model: Model, seen: Samples, bits: int | None = None, origin: s
     backbone, cells = model.backbone, cells_to_cut(model, origin)
     batch = to_tensors(seen, backbone.output.weight.device)
     x, lengths = batch.x, batch.lengths
-    valid = np.arange(x.shape[1])[None, :] < seen.lengths[:, None]
+    valid = valid_steps(seen.lengths, x.shape[1])
     partitions = list[Partition]()
     for name, (drive, values) in record(backbone, x, lengths).items():
         if name in cells:

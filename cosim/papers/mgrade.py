@@ -49,7 +49,7 @@ frames long. On the chip p is a bias current (`cosim.cells.gamma_line.line_bias`
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -159,16 +159,6 @@ class LearnedDelays(nn.Module):
 SHORTEST = 0.5  # frames; of a position
 
 
-def order_of(position: float, width: float) -> int:
-    """Return the order of mGRADE's gamma kernel with mean delay `position` and spread `width`, alike in unit.
-
-    It is the number of filters, at least 1. Raises InputError where one of both is not positive.
-    """
-    if not (position > 0 and width > 0):
-        raise InputError(f"position and width of a dispersive delay must be positive, not {position:g} and {width:g}")
-    return max(1, round((position / width) ** 2))
-
-
 def gamma_kernel(positions: Tensor, order: int, reach: int) -> Tensor:
     """Return mGRADE's gamma kernels (..., reach + 1) of positions (...), frames; cut at `reach`, then normalised."""
     edges = torch.arange(reach + 2, dtype=positions.dtype) * (order / positions[..., None])
@@ -246,14 +236,6 @@ def dilation_of(convolving: Convolving, layer: int) -> int:
     while doublings and convolving.reach and span * 2**doublings > convolving.reach:
         doublings -= 1
     return convolving.dilation * 2**doublings
-
-
-def receptive_field(reaches: Sequence[int]) -> int:
-    """Return how many input steps an output of mGRADE sees: R = 1 + sum of the largest delays (eq. 2, delays G_l - 1).
-
-    Constant delays make it 1 + L (K - 1) d (eq. 3), exponential ones 1 + d_b (K - 1) (2^L - 1) (eq. 4).
-    """
-    return 1 + sum(reaches)
 
 
 def _convolution(convolving: Convolving, width: int, layer: int) -> Convolution:

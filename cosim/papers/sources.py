@@ -9,11 +9,11 @@ import numpy as np
 from numpy.random import Generator, default_rng
 
 from cosim.base.errors import InputError
+from cosim.network.reference import valid_steps
 from cosim.tasks.load import STEP_TASKS, check_task, is_published_copy, load_step_task, load_task
 from cosim.tasks.memory import PUBLISHED_TEST, PUBLISHED_TRAIN
-from cosim.tasks.task import StepTask, Task, full_lengths, grouped_holdout, stratified_holdout
+from cosim.tasks.task import StepTask, Task, full_lengths, hold_out
 
-HELD = 0.1  # of the training samples, for validation
 COPIES_HELD, MNIST_HELD = 2_000, 10_000  # of a copy task as published, 12,000, and of MNIST, as in the paper
 PARITY = "parity-published"
 
@@ -120,9 +120,7 @@ def task_source(task: Task, held: int | None = None) -> ArraySource:
 
     `held` training samples, a tenth by default, are for validation and always the same.
     """
-    count = max(1, round(HELD * len(task.y_train))) if held is None else held
-    groups = task.groups_train
-    mask = stratified_holdout(task.y_train, count, 0) if groups is None else grouped_holdout(groups, count, 0)
+    mask = hold_out(task, 0, held)
     whole = Samples(_values(task.x_train, task.tokens), task.y_train, task.len_train)
     test = Samples(_values(task.x_test, task.tokens), task.y_test, task.len_test)
     return ArraySource(task, whole.take(~mask), whole.take(mask), test)
@@ -174,7 +172,7 @@ class ParitySource:
     def _draw(self, rng: Generator, count: int, longest: int) -> Samples:
         lengths = rng.integers(self.shortest, longest + 1, count)
         x = rng.integers(0, 2, (count, int(lengths.max()), 1)).astype(np.float32)
-        x[np.arange(x.shape[1])[None, :] >= lengths[:, None]] = 0.0
+        x[~valid_steps(lengths, x.shape[1])] = 0.0
         return Samples(x, x.sum(axis=(1, 2)).astype(np.int64) % 2, lengths)
 
 

@@ -30,14 +30,15 @@ from cosim.training.loop import (
     Problem,
     Rank,
     SeedsProgress,
+    State,
     TrainingLoop,
     epsilon_at,
     epsilon_is_final,
     one_thread,
+    other_training,
     over_seeds,
     seed_paper_descent,
 )
-from cosim.training.state import State, other_training
 
 Figures = dict[str, float]
 

@@ -12,6 +12,7 @@ import numpy as np
 from cosim.base.arrays import read_arrays
 from cosim.base.errors import InputError
 from cosim.base.text import is_file, listed
+from cosim.network.reference import valid_steps
 from cosim.tasks.target import class_indices, is_one_hot, label_repair, whole_classes
 from cosim.tasks.task import Task, full_lengths, percentile_range
 
@@ -36,8 +37,7 @@ def load_npz_task(path: Path) -> Task:
     len_test = _lengths(arrays, "len_test", x_test, path)
     x_train = _without_padding(x_train, len_train, path, "train")
     x_test = _without_padding(x_test, len_test, path, "test")
-    valid = x_train[np.arange(x_train.shape[1])[None, :] < len_train[:, None]]
-    offset, scale = percentile_range(valid)
+    offset, scale = percentile_range(x_train[valid_steps(len_train, x_train.shape[1])])
     return Task(f"{path.stem}.npz", x_train, y_train, x_test, y_test, len_train, len_test, labels, offset, scale)
 
 
@@ -66,8 +66,7 @@ def _samples(x: np.ndarray, path: Path, key: str) -> np.ndarray:
 
 def _without_padding(x: np.ndarray, lengths: np.ndarray, path: Path, part: str) -> np.ndarray:
     """Return x of a task's file with 0 beyond each sample's length, where a file may hold anything, nan even."""
-    padding = np.arange(x.shape[1])[None, :] >= lengths[:, None]
-    x = np.where(padding[:, :, None], np.float32(0), x)
+    x = np.where(valid_steps(lengths, x.shape[1])[:, :, None], x, np.float32(0))
     if not np.isfinite(x).all():
         raise InputError(
             f"{path}: x_{part} holds {np.count_nonzero(~np.isfinite(x))} values that are not finite in single "

@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from cosim.base.errors import InputError
+from cosim.network.reference import valid_steps
 from cosim.tasks.task import StepTargets, StepTask, Task, make_task
 
 COPY_STEPS, MOST_STEPS = 100, 10_000  # the shortest and the longest sequence in the seed paper
@@ -128,7 +129,7 @@ def generate_published_parity_task(n_train: int = 4096, n_test: int = 1024, seed
 
 def _pad_and_count(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Set the steps of x (n, time, 1) beyond its samples' lengths to 0, and return the parity (n,) of the others."""
-    x[np.arange(x.shape[1])[None, :] >= lengths[:, None]] = 0.0
+    x[~valid_steps(lengths, x.shape[1])] = 0.0
     return x.sum(axis=(1, 2)).astype(np.int64) % 2
 
 

@@ -49,8 +49,8 @@ def load_fsdd_task(folder: Path) -> Task:
             f"{folder}: must hold recordings of index below {TEST_INDICES} (test) and above; unpack it again"
         )
     valid = np.concatenate([rows for rows, held in zip(features, test, strict=True) if not held])
-    parts = ((x[part], y[part], lengths[part]) for part in (~test, test))
-    return make_task("fsdd", *parts, tuple(map(str, range(10))), percentile_range(valid))
+    train, tested = ((x[part], y[part], lengths[part]) for part in (~test, test))
+    return make_task("fsdd", train, tested, tuple(map(str, range(10))), percentile_range(valid))
 
 
 def _digit_and_index(path: Path) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cosim.base.errors import InputError
+from cosim.network.reference import valid_steps
 from cosim.network.types import InputEncoding
 
 
@@ -55,13 +56,14 @@ def make_task(
 
     encoding: offset and scale. The arrays have the shapes of a `Task`.
     """
-    lengths = [one[2] if len(one) == 3 else full_lengths(one[0]) for one in (train, test)]
-    return Task(name, *train[:2], *test[:2], *lengths, labels, *encoding)
+    (x_train, y_train, *_), (x_test, y_test, *_) = train, test
+    len_train, len_test = (one[2] if len(one) == 3 else full_lengths(one[0]) for one in (train, test))
+    return Task(name, x_train, y_train, x_test, y_test, len_train, len_test, labels, *encoding)
 
 
 def constant_features(task: Task) -> dict[int, float]:
     """Return index -> value of every feature that is constant over all valid steps of all training samples."""
-    valid = task.x_train[np.arange(task.x_train.shape[1])[None, :] < task.len_train[:, None]]
+    valid = task.x_train[valid_steps(task.len_train, task.x_train.shape[1])]
     first = valid[0]
     return {int(j): float(first[j]) for j in np.flatnonzero((valid == first).all(axis=0))}
 
@@ -80,6 +82,21 @@ def percentile_range(x: np.ndarray, low: float = 1.0, high: float = 99.0) -> tup
     bottom, top = np.percentile(flat, [low, high], axis=0)
     spread = top - bottom
     return bottom, np.where(spread > 0, spread, 1.0)
+
+
+HELD = 0.1  # of the training samples, for validation
+
+
+def hold_out(task: Task, seed: int, count: int | None = None) -> np.ndarray:
+    """Return which training samples of a task are held out for validation, (n,): a tenth, or about `count`.
+
+    They are drawn by the seed, as whole groups where the task has any, else each class in proportion. Raises
+    InputError when fewer than two samples are left.
+    """
+    count = max(1, round(HELD * len(task.y_train))) if count is None else count
+    if task.groups_train is None:
+        return stratified_holdout(task.y_train, count, seed)
+    return grouped_holdout(task.groups_train, count, seed)
 
 
 def stratified_holdout(y: np.ndarray, count: int, seed: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from cosim.base.arrays import read_arrays
 from cosim.base.errors import InputError
 from cosim.base.seal import checksum
 from cosim.base.text import is_file, shown, shown_path
-from cosim.network.reference import check_inputs, check_symbols
+from cosim.network.reference import check_inputs, check_symbols, valid_steps
 from cosim.network.types import InputEncoding, Network
 from cosim.tasks.target import (
     Classes,
@@ -168,8 +168,8 @@ def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
         raise InputError(
             f"{origin}: lengths must lie in 1..{steps}, not {test_set.lengths.min()}..{test_set.lengths.max()}"
         )
-    padding = np.arange(steps)[None, :] >= test_set.lengths[:, None]
-    test_set = replace(test_set, x=np.where(padding[:, :, None], 0.0, test_set.x))  # may be anything, nan even
+    valid = valid_steps(test_set.lengths, steps)[:, :, None]
+    test_set = replace(test_set, x=np.where(valid, test_set.x, 0.0))  # may be anything, nan even
     check_inputs(network.encoding, test_set.x, origin)
     check_symbols(network, test_set.x, test_set.lengths, origin)
     return test_set
@@ -229,11 +229,11 @@ def find_clipping(encoding: InputEncoding, test_set: TestSet) -> Clipping | None
 
     Values that round to an end of the range are not counted: half a level, or single precision.
     """
-    x, lengths = test_set.x, test_set.lengths
+    x = test_set.x
     slack = _ROUNDING if encoding.levels is None else 0.5 / encoding.levels
     places = (x - encoding.offset) / encoding.scale
     beyond = np.maximum(-places, places - 1)
-    valid = (np.arange(x.shape[1])[None, :] < lengths[:, None])[:, :, None]
+    valid = valid_steps(test_set.lengths, x.shape[1])[:, :, None]
     clipped = (beyond > slack) & valid
     if not clipped.any():
         return None

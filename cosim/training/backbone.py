@@ -3,17 +3,16 @@
 from dataclasses import dataclass, replace
 from importlib import import_module
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from cosim.exchange.checkpoint import layer_kinds
 from cosim.network.layers import Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Pooling, Readout, check_network
-from cosim.training.cells import GammaCell, RecurrentCell
+from cosim.training.cells import GammaCell, RecurrentCell, as_array
 from cosim.training.config import Architecture
 from cosim.training.hardware import Chips, GridLinear, LayerDevices, Lines
-from cosim.variation.sigma import MismatchModel, SigmaParts
+from cosim.variation.sigma import SigmaParts
 
 LINES = "delays"
 Found = tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]  # signals, distances, sigmas: BackboneOutput
@@ -29,15 +28,6 @@ class BackboneOutput:
     signals: dict[str, Tensor]
     distances: dict[str, Tensor]
     sigmas: dict[str, Tensor]
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """Random deviations of a forward pass: relative noise of parameters, or chips that vary."""
-
-    noise: float
-    rng: torch.Generator | None
-    chips: Chips | None
 
 
 class HardwareNetwork(nn.Module):
@@ -136,7 +126,7 @@ class HardwareNetwork(nn.Module):
         if chips is not None:
             lines |= {name: chips.draw_state_lines(torch.zeros(self.encoding.width)) for name in self.late}
         run = self._by_steps if self.fed_back else self._by_layers
-        found, *judged = run(signals, lines, _Drawn(noise, rng, chips))
+        found, *judged = run(signals, lines, noise, rng)
         inputs, mirrors = _read(self.sources["readout"], found, lines)
         readout = self.readout(inputs, noise, rng, mirrors)
         lengths = torch.full((len(x),), x.shape[1]) if lengths is None else lengths
@@ -146,7 +136,8 @@ class HardwareNetwork(nn.Module):
         self,
         signals: dict[str, Tensor],
         lines: dict[str, Lines],
-        drawn: _Drawn,
+        noise: float,
+        rng: torch.Generator | None,
         before: dict[str, Tensor] | None = None,
     ) -> Found:
         """Compute all steps of each layer at once, and distances from thresholds; `lines` gets the layers' gate lines.
@@ -157,34 +148,31 @@ class HardwareNetwork(nn.Module):
         for name, layer in self.layers.items():
             inputs, mirrors = _read(self.sources[name], signals, lines)
             if isinstance(layer, GridLinear):
-                signals[name] = torch.relu(layer(inputs, drawn.noise, drawn.rng, mirrors))
+                signals[name] = torch.relu(layer(inputs, noise, rng, mirrors))
             else:
                 kept = () if before is None else (before[name],)
-                output = layer(inputs, drawn.noise, drawn.rng, mirrors, *kept)
+                output = layer(inputs, noise, rng, mirrors, *kept)
                 signals[name], distances[name] = output.h, output.distance
                 if output.sigmas is not None:
                     sigmas[name] = output.sigmas
-            if drawn.chips is not None:
-                lines[name] = _drawn_lines(drawn.chips, layer, signals[name])
+            if mirrors is not None:
+                lines[name] = _draw_lines(mirrors.chips, layer, signals[name])
         return signals, distances, sigmas
 
     def _by_steps(
-        self,
-        signals: dict[str, Tensor],
-        lines: dict[str, Lines],
-        drawn: _Drawn,
+        self, signals: dict[str, Tensor], lines: dict[str, Lines], noise: float, rng: torch.Generator | None
     ) -> Found:
         """Compute all layers of each step at once, step by step; the noise is equal in all steps."""
-        kept = None if drawn.rng is None else drawn.rng.get_state()
+        kept = None if rng is None else rng.get_state()
         n, steps = signals[INPUT].shape[:2]
         before = {name: cell.start.expand(n, -1) for name, cell in self.cells.items()}
         found: list[Found] = []
         for t in range(steps):
-            if drawn.rng is not None and kept is not None:
-                drawn.rng.set_state(kept)
+            if rng is not None and kept is not None:
+                rng.set_state(kept)
             now = {name: values[:, t : t + 1] for name, values in signals.items()}
             now |= {name: before[late.signal][:, None] for name, late in self.fed_back.items()}
-            found.append(self._by_layers(now, lines, drawn, before))
+            found.append(self._by_layers(now, lines, noise, rng, before))
             before = {name: found[-1][0][name][:, 0] for name in before}
         signals_, distances, sigmas = (_join(list(one)) for one in zip(*found, strict=True))
         return signals_, distances, sigmas
@@ -194,17 +182,6 @@ class HardwareNetwork(nn.Module):
         return torch.stack(
             [p.abs().sum() for m in self.modules() if isinstance(m, GridLinear) for p in m.parameters()]
         ).sum()
-
-    def clip_(self) -> None:
-        """Pull all that is learned back to what the circuit can have; call after each optimiser step."""
-        for module in self.modules():
-            if isinstance(module, GridLinear | RecurrentCell):
-                module.clip_()
-
-    def excess(self, mismatch: MismatchModel | None = None) -> Tensor:
-        """Sum over recurrent layers how near the trained thresholds are to what no cell can have, or, on chips with
-        `mismatch`, to what no reset turns off."""
-        return torch.stack([cell.excess(mismatch) for cell in self.cells.values()]).sum()
 
     def to_network(
         self,
@@ -218,11 +195,11 @@ class HardwareNetwork(nn.Module):
         layers: list[Layer] = []
         for name, layer in self.layers.items():
             if isinstance(layer, GridLinear):
-                weight, bias = _arrays(layer)
-                layers.append(ReluLayer(name, self.sources[name], weight, bias))
+                layers.append(ReluLayer(name, self.sources[name], *map(as_array, layer.rounded())))
             elif isinstance(layer, RecurrentCell):
                 layers.append(layer.to_layer(name, self.sources[name]))
-        readout = Readout(self.sources["readout"], *_arrays(self.readout), self.architecture.pooling)
+        weight, bias = map(as_array, self.readout.rounded())
+        readout = Readout(self.sources["readout"], weight, bias, self.architecture.pooling)
         grid, late = self.architecture.grid, self.late | self.fed_back
         network = Network(self.encoding, tuple(layers), readout, task, labels, grid, history or {}, late=late)
         return check_network(replace(network, regression=regression))
@@ -234,7 +211,7 @@ def _read(sources: tuple[str, ...], signals: dict[str, Tensor], lines: dict[str,
     return torch.cat([signals[source] for source in sources], dim=2), joined
 
 
-def _drawn_lines(chips: Chips, layer: nn.Module, signal: Tensor) -> Lines:
+def _draw_lines(chips: Chips, layer: nn.Module, signal: Tensor) -> Lines:
     """Return a layer's gate lines on chips: of states that count, a current of 0 stands for the lowest there is."""
     if not isinstance(layer, RecurrentCell):
         return chips.draw_lines(signal.shape[2])
@@ -279,8 +256,3 @@ def _cell(architecture: Architecture, inputs: int) -> RecurrentCell:
     assert issubclass(layer, RecurrentLayer)
     module, _, name = layer.torch.partition(":")
     return getattr(import_module(module), name)(inputs, architecture)
-
-
-def _arrays(linear: GridLinear) -> tuple[np.ndarray, np.ndarray]:
-    weight, bias = linear.rounded()
-    return weight.detach().numpy().astype(np.float64), bias.detach().numpy().astype(np.float64)

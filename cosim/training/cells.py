@@ -125,7 +125,8 @@ class FirstQuadrantCell(RecurrentCell):
     def thresholds(self, noise: float = 0.0, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """Return a torch cell's beta_lo and beta_hi, (width,) each; noise on beta_lo and the width between them keeps
         their order."""
-        lo, width = BETA_MIN + _positive(self.lo_free), self.width_min + _positive(self.width_free)
+        # |free| reaches its floor of 0 exactly and never loses its gradient there
+        lo, width = BETA_MIN + self.lo_free.abs(), self.width_min + self.width_free.abs()
         lo, width = (perturb(value, noise, rng) for value in (lo, width))
         return lo, lo + width
 
@@ -137,7 +138,7 @@ class FirstQuadrantCell(RecurrentCell):
     def clip_(self) -> None:
         most = self.upper - BETA_MIN - self.width_min
         self.lo_free.clamp_(-most, most)
-        rest = most - _positive(self.lo_free)
+        rest = most - self.lo_free.abs()
         self.width_free.copy_(torch.clamp(self.width_free, -rest, rest))
 
     def forward(
@@ -227,7 +228,7 @@ class SignedCell(RecurrentCell):
         if self.beta is not None:
             return self.beta.rounded()[1]
         assert self.beta_free is not None
-        return self.width_min / 2 + _positive(self.beta_free)
+        return self.width_min / 2 + self.beta_free.abs()
 
     def excess(self, mismatch: MismatchModel | None = None) -> Tensor:
         if self.beta_free is None:
@@ -316,6 +317,22 @@ class SignedCell(RecurrentCell):
         self.epsilon = layer.epsilon
 
 
+def clip_(model: nn.Module) -> None:
+    """Pull all grid weights and thresholds of a model back to what the circuit can have; call after each optimiser
+    step."""
+    for module in model.modules():
+        if isinstance(module, GridLinear | RecurrentCell):
+            module.clip_()
+
+
+def bound_loss(model: nn.Module, mismatch: MismatchModel | None = None) -> Tensor:
+    """Sum over the recurrent cells of a model of how near their thresholds are to what no cell can have; a summand of
+    the loss, which moves them back before `clip_` cuts them. With `mismatch` it also keeps lower thresholds so far
+    above 0 that chips reset."""
+    found = [module.excess(mismatch) for module in model.modules() if isinstance(module, RecurrentCell)]
+    return torch.stack(found).sum() if found else torch.zeros(())
+
+
 @torch.no_grad()
 def load_linear_(module: GridLinear | nn.Linear, layer: Layer | Readout) -> None:
     """Take over the weight and bias that a network's layer or readout has learned, (outputs, inputs) and (outputs,)."""
@@ -346,11 +363,6 @@ def _start_on_chips(lower: Tensor) -> Tensor:
     of 0, which such a cell does not follow: it may have come up on.
     """
     return 2.0 * heaviside(-lower[:, 0]) - 1.0
-
-
-def _positive(free: Tensor) -> Tensor:
-    """Return |free| for training: it reaches its floor of 0 exactly and never loses its gradient there."""
-    return free.abs()
 
 
 @dataclass(frozen=True)

@@ -128,20 +128,20 @@ class Chips:
         if self.compared:
             diode = self.draw(model.cell_p, width)
             low, high = (
-                threshold * torch.exp(diode - self.draw(model.cell_p, width) + self.draw_pair(model.cell_n, width))
+                threshold * torch.exp(diode - self.draw(model.cell_p, width) + self._draw_pair(model.cell_n, width))
                 for threshold in (lo, hi)
             )
             return u, self._of_samples(low, len(u)), self._of_samples(high, len(u))
-        gain = torch.exp(self.draw(model.cell_p, width) - self.draw(model.cell_p, width))
-        upper = hi * torch.exp(self.draw(model.cell_n, width) - self.draw(model.cell_n, width))
-        pair_n = self.draw(model.cell_n, width) - self.draw(model.cell_n, width)
-        pair_p = self.draw(model.cell_p, width) - self.draw(model.cell_p, width)
-        lower = upper - (hi - lo) * torch.exp(pair_n + pair_p)
+        gain = torch.exp(self._draw_pair(model.cell_p, width))
+        upper = hi * torch.exp(self._draw_pair(model.cell_n, width))
+        lower = upper - (hi - lo) * torch.exp(
+            self._draw_pair(model.cell_n, width) + self._draw_pair(model.cell_p, width)
+        )
         gain, upper, lower = (self._of_samples(value, len(u)) for value in (gain, upper, lower))
         u = u * gain
         return torch.where(lower < 0, torch.relu(u), u), lower, upper
 
-    def draw_pair(self, sigma: float, width: int) -> Tensor:
+    def _draw_pair(self, sigma: float, width: int) -> Tensor:
         """Draw for training on chips ln of the ratios of two equal devices each, (count, width)."""
         return self.draw(sigma, width) - self.draw(sigma, width)
 

@@ -8,9 +8,11 @@ A training is a `Problem`: a model, the loss of each iteration, and what is meas
     measure(i + 1, best)     now and then: a point of the curve, a rank that is compared with the best so far, an end
 
 Schedules of epsilon and the learning rate are those of the seed paper (arXiv 2605.11855, appendix D and F.8).
-Everything that the next iteration depends on is written to the state's file now and then, and when a signal comes.
+Everything that the next iteration depends on is written to the state's file now and then, and when a signal comes:
+whole, and read only where it fits the run that asks for it.
 """
 
+import io
 import math
 import signal
 import threading
@@ -26,12 +28,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cosim.base.arrays import read_torch
 from cosim.base.errors import InputError
-from cosim.base.text import parsing
+from cosim.base.seal import is_whole, seal_zip
+from cosim.base.text import check_plain, parsing, shown, shown_path
+from cosim.base.write import check_writable, write_atomically
 from cosim.training.history import Passing, Recorder
-from cosim.training.state import State, check_state, read_state, write_state
 
 SAVES = 20  # of the state, over the whole training
+State = dict[str, Any]  # plain values and tensors, as torch.save writes them
 Rank = tuple[float, float]  # of a model that is measured: the smaller, the better
 LoopProgress = Callable[[int, dict[str, float]], None]  # iterations that are done, and figures so far
 SeedsProgress = Callable[[int, int, dict[str, float]], None]  # iterations that are done of all seeds, and how many
@@ -40,6 +45,8 @@ _WORST: Rank = (math.inf, math.inf)
 HOLD_FRACTION = 0.05  # epsilon stays at 1
 DECAY_FRACTION = 0.70  # then falls linearly to exactly 0; the rest of the training runs at 0
 WARMUP_FRACTION = 0.01
+_GROWTH = 4  # of the bytes of a state: two moments of the optimiser and the best network come to the weights
+_REPAIR = "begin anew with --fresh"
 
 
 def epsilon_at(iteration: int, total: int, epsilon: float | None) -> float:
@@ -186,7 +193,7 @@ class TrainingLoop:
                 return
             if path.is_file():
                 self.load(path)
-            check_state(path, self.state())
+            check_writable(path, _GROWTH * len(_state_bytes(self.state())))
             while not self.done:
                 with deferred_signals() as interrupted:
                     self._iterate(path, progress, interrupted)
@@ -270,7 +277,7 @@ class TrainingLoop:
         moved = [value for group in self.optimiser.param_groups for value in group["params"]]
         own = [value.detach().cpu().requires_grad_(value.requires_grad) for value in moved]
         state = read_state(path, self.state(), own)
-        with parsing(str(path), "the state of such a training", "begin anew with --fresh"):
+        with parsing(str(path), "the state of such a training", _REPAIR):
             self.problem.model.load_state_dict(state["model"])
             self.optimiser.load_state_dict(state["optimiser"])
             self.problem.load(state["own"])
@@ -345,3 +352,115 @@ def deferred_signals() -> Generator[Callable[[], bool], None, None]:
         restore()
     if noted:
         signal.raise_signal(noted[0])
+
+
+def write_state(path: Path, state: State) -> None:
+    """Write a training's state, as `read_state` reads it: tensors and plain values, with a checksum."""
+    write_atomically(path, _state_bytes(state))
+
+
+def _state_bytes(state: State) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    return seal_zip(buffer.getvalue())
+
+
+def read_state(path: Path, own: State, parameters: Sequence[Tensor]) -> State:
+    """Read the state in a file, if it has the settings, data, parts, types and shapes of `own`, the state of this run.
+
+    parameters: what the optimiser moves, in order. Raises InputError that says what differs.
+    """
+    if not is_whole(path):
+        raise InputError(f"{path}: this training state is damaged or of an earlier cosim; {_REPAIR}")
+    found = read_torch(path, _REPAIR)
+    if not isinstance(found, dict) or found.keys() != own.keys():
+        raise InputError(f"{path}: this training state has other parts than {', '.join(own)}; {_REPAIR}")
+    if found["data"] != own["data"]:
+        raise InputError(f"{path}: the training data has changed since; begin anew with --fresh")
+    settings = check_plain(found["config"], f"{path}: config", _REPAIR, finite=False)
+    if settings != own["config"]:
+        raise InputError(
+            f"{path}: the training state belongs to other settings: {_difference(settings, own['config'])}; "
+            "go on with the settings of the first run, or begin anew with --fresh"
+        )
+    iteration = found["iteration"]
+    if not isinstance(iteration, int) or not 0 <= iteration <= settings["iterations"]:
+        raise InputError(f"{path}: iteration must be 0 to {settings['iterations']}, not {shown(iteration)}; {_REPAIR}")
+    moments = {}
+    if iteration > 0:
+        step = torch.tensor(0.0)
+        moments = {
+            i: {"step": step, "exp_avg": one.data, "exp_avg_sq": one.data}
+            for i, one in enumerate(parameters)
+            if one.requires_grad
+        }
+    best = None if found["best"] is None else dict(own["model"])
+    form = own | {"optimiser": own["optimiser"] | {"state": moments}, "best": best}
+    state = _fitted(found, form, str(path))
+    assert isinstance(state, dict)  # as `form` is
+    state["optimiser"]["param_groups"] = own["optimiser"]["param_groups"]  # settings, which are this run's own
+    return state
+
+
+def other_training(path: Path) -> InputError:
+    """Return the error for a finished network that another training has left where one of this training belongs."""
+    return InputError(
+        f"{shown_path(path)}: belongs to a training with other settings or data; go on with those of the first run, or "
+        f"{_REPAIR}"
+    )
+
+
+def _fitted(found: object, wanted: object, where: str, name: str = "") -> object:
+    """Return a copy of what was found, if keys, lengths, types and shapes are those of `wanted`; values may differ.
+
+    Raises InputError that names the part.
+    """
+    fault = _misfit(found, wanted)
+    if fault:
+        raise InputError(f"{where}: {name} must {fault}; {_REPAIR}")
+    if isinstance(found, Tensor):
+        return found.clone()
+    inside = f"{name}." if name else ""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return type(wanted)((key, _fitted(found[key], wanted[key], where, f"{inside}{key}")) for key in wanted)
+    if isinstance(wanted, list | tuple) and isinstance(found, list | tuple):
+        parts = enumerate(zip(found, wanted, strict=True))
+        return type(wanted)(_fitted(one, other, where, f"{inside}{i}") for i, (one, other) in parts)
+    return found
+
+
+def _misfit(found: object, wanted: object) -> str:
+    if type(found) is not type(wanted):
+        return f"be of type {type(wanted).__name__}, not {shown(type(found).__name__)}"
+    if isinstance(wanted, Tensor) and isinstance(found, Tensor):
+        (there, here) = ((tuple(one.shape), one.dtype, one.layout, one.device.type) for one in (found, wanted))
+        return "" if there == here else f"have shape {here[0]} of {here[1]}, not {there[0]} of {there[1]}"
+    if isinstance(wanted, dict) and isinstance(found, dict) and found.keys() != wanted.keys():
+        return f"have the keys {shown(list(wanted))}, not {shown(list(found))}"
+    if isinstance(wanted, list | tuple) and isinstance(found, list | tuple) and len(found) != len(wanted):
+        return f"have length {len(wanted)}, not {len(found)}"
+    return ""
+
+
+def _difference(found: object, wanted: State) -> str:
+    old, new = _flatten(found), _flatten(wanted)
+    devices = _table(_table(found).get("mismatch")) | _table(wanted.get("mismatch"))
+    both = [key for key in new | old if key not in devices or (key in old and key in new)]
+    changed = [key for key in both if old.get(key) != new.get(key)]
+    return ", ".join(f"{key} {_setting(old, key)} not {_setting(new, key)}" for key in changed)
+
+
+def _setting(settings: State, key: str) -> str:
+    return shown(settings[key]) if key in settings else "left out"
+
+
+def _flatten(settings: object) -> State:
+    """Return a training's settings in one level; of a file's those that are where they belong."""
+    table, inner = _table(settings), ("architecture", "mismatch")
+    variation = "none" if table.get("mismatch") is None else "local"
+    flat = table | _table(table.get("architecture")) | {"variation": variation}
+    return {key: value for key, value in (flat | _table(table.get("mismatch"))).items() if key not in inner}
+
+
+def _table(value: object) -> State:
+    return value if isinstance(value, dict) else {}

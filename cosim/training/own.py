@@ -20,10 +20,11 @@ from cosim.base.text import listed, shown
 from cosim.network.layers import Array, FirstQuadrantLayer, Layer, ReluLayer, SignedLayer
 from cosim.network.types import INPUT, InputEncoding, Network, Pooling, Readout, check_network
 from cosim.training.backbone import encode
-from cosim.training.cells import FirstQuadrantCell, RecurrentCell, SignedCell, load_linear_
+from cosim.training.cells import FirstQuadrantCell, SignedCell, as_array, load_linear_
+from cosim.training.cells import bound_loss as bound_loss
+from cosim.training.cells import clip_ as clip_
 from cosim.training.config import Architecture, TrainingConfig, check_config
 from cosim.training.hardware import Chips, GridLinear, Lines, margin_penalty
-from cosim.variation.sigma import MismatchModel
 
 READOUT = "readout"
 
@@ -129,22 +130,6 @@ def set_epsilon(model: nn.Module, epsilon: float) -> None:
             module.epsilon = epsilon
 
 
-def clip_(model: nn.Module) -> None:
-    """Pull all grid weights and thresholds of a model back to what the circuit can have; call after each optimiser
-    step."""
-    for module in model.modules():
-        if isinstance(module, GridLinear | RecurrentCell):
-            module.clip_()
-
-
-def bound_loss(model: nn.Module, mismatch: MismatchModel | None = None) -> Tensor:
-    """Sum over the CMRUs of a model of how near their thresholds are to what no cell can have; a summand of the loss,
-    which moves them back before `clip_` cuts them. With `mismatch` it also keeps lower thresholds so far above 0 that
-    chips reset."""
-    found = [module.excess(mismatch) for module in model.modules() if isinstance(module, RecurrentCell)]
-    return torch.stack(found).sum() if found else torch.zeros(())
-
-
 def margin_loss(model: nn.Module, margin: float = 0.05, lengths: Tensor | None = None) -> Tensor:
     """Sum over the CMRUs of a model of how much closer than `margin` their candidates of the last call were to a
     threshold that decides; a summand of the loss, without which candidates end next to thresholds.
@@ -236,8 +221,8 @@ def _linear(name: str, module: nn.Module) -> tuple[Array, Array]:
             f"export: {name} is a {type(module).__name__}, which has no circuit here; parts are CMRU, BMRU, GridLinear "
             f"and torch.nn.Linear, and {READOUT!r} is one of the last two"
         )
-    found = weight.detach().cpu().numpy().astype(np.float64)
-    return found, np.zeros(len(found)) if bias is None else bias.detach().cpu().numpy().astype(np.float64)
+    found = as_array(weight)
+    return found, np.zeros(len(found)) if bias is None else as_array(bias)
 
 
 def _grid(module: nn.Module) -> float | None:

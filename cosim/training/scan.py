@@ -96,10 +96,6 @@ def scan_parallel(a: Tensor, b: Tensor) -> Tensor:
     return h
 
 
-def _surrogate_derivative(x: Tensor) -> Tensor:
-    return 1.0 / (1.0 + (math.pi * x) ** 2)
-
-
 class _Heaviside(torch.autograd.Function):
     @staticmethod
     def forward(ctx: torch.autograd.Function, x: Tensor) -> Tensor:
@@ -108,18 +104,13 @@ class _Heaviside(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: torch.autograd.Function, *grads: Tensor) -> Tensor:
-        return grads[0] * _surrogate_derivative(ctx.saved_tensors[0])
+        return grads[0] * (1.0 / (1.0 + (math.pi * ctx.saved_tensors[0]) ** 2))
 
 
-class _Sign(torch.autograd.Function):
+class _Sign(_Heaviside):
     @staticmethod
     def forward(ctx: torch.autograd.Function, x: Tensor) -> Tensor:
-        ctx.save_for_backward(x)
-        return (x >= 0).to(x.dtype) * 2 - 1
-
-    @staticmethod
-    def backward(ctx: torch.autograd.Function, *grads: Tensor) -> Tensor:
-        return grads[0] * _surrogate_derivative(ctx.saved_tensors[0])
+        return _Heaviside.forward(ctx, x) * 2 - 1
 
 
 def heaviside(x: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ A candidate for the checkpoint is taken only once epsilon has its final value, a
 held out of the training set. Test samples are used once, for the figures at the end.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,16 +28,17 @@ from cosim.network.layers import (
 from cosim.network.reference import (
     Trace,
     measure_state_ranges,
-    read_sources,
     run_reference,
     threshold_distance,
+    valid_steps,
     value_distance,
 )
 from cosim.network.software_only import stays_software
 from cosim.network.types import Network
 from cosim.tasks.target import balanced_accuracy
-from cosim.tasks.task import Task, grouped_holdout, stratified_holdout
+from cosim.tasks.task import Task, hold_out
 from cosim.training.backbone import BackboneOutput, HardwareNetwork, pool
+from cosim.training.cells import bound_loss, clip_
 from cosim.training.config import (
     W_MAX,
     Architecture,
@@ -54,14 +56,15 @@ from cosim.training.loop import (
     Problem,
     Rank,
     SeedsProgress,
+    State,
     TrainingLoop,
     epsilon_at,
     epsilon_is_final,
     one_thread,
+    other_training,
     over_seeds,
     seed_paper_descent,
 )
-from cosim.training.state import State, data_fingerprint, other_training
 
 NEAR = (0.01, 0.02, 0.05)
 
@@ -102,15 +105,9 @@ def _near(layers: Sequence[RecurrentLayer], trace: Trace, *, deciding: bool) -> 
 
     A candidate is one of (sample, valid step, unit).
     """
-    valid = _valid(trace)
-    distances = [_distance(layer, trace, deciding=deciding)[valid].ravel() for layer in layers]
-    flat = np.concatenate(distances)
+    valid = valid_steps(trace.lengths, trace.readout.shape[1])
+    flat = np.concatenate([_distance(layer, trace, deciding=deciding)[valid].ravel() for layer in layers])
     return {f"{limit:g}": float((flat < limit).mean()) for limit in NEAR}
-
-
-def _valid(trace: Trace) -> np.ndarray:
-    """Return which steps lie within a sample's length, (n, time) bool, to measure a trained network there."""
-    return np.arange(trace.readout.shape[1])[None, :] < trace.lengths[:, None]
 
 
 def _distance(layer: RecurrentLayer, trace: Trace, *, deciding: bool) -> np.ndarray:
@@ -129,7 +126,7 @@ def _distance(layer: RecurrentLayer, trace: Trace, *, deciding: bool) -> np.ndar
         states, step, start = 2 * states / layer.alpha - 1, np.ones(layer.width), -np.ones(layer.width)
     else:
         assert isinstance(layer, SignedLayer)
-        step = layer.step(read_sources(layer.sources, trace.inputs, {**trace.signals, **trace.late}))
+        step = layer.step(trace.read(layer.sources))
     before = np.concatenate([np.broadcast_to(start, states[:, :1].shape), states[:, :-1]], axis=1)
     kept, least = (1 - layer.epsilon) * before, np.abs(step) / 2
     decides_up, decides_down = np.abs(kept - step) > least, np.abs(kept + step) > least
@@ -294,7 +291,12 @@ def find_finished(config: TrainingConfig, task: Task, path: Path, seeds: Sequenc
     return network if same and "figures" in network.history else None
 
 
-Progress = Callable[[int, int, dict[str, float]], None]
+def data_fingerprint(task: Task) -> str:
+    """Return a hash of a task's training arrays, by which a training that goes on recognises its own data."""
+    digest = hashlib.sha256(task.name.encode())
+    for array in (task.x_train, task.y_train, task.len_train):
+        digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 class HardwareProblem(Problem[HardwareNetwork]):
@@ -315,7 +317,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
         self.descent = seed_paper_descent(config.iterations, config.learning_rate)
         self.settings, self.data = describe_config(config), data_fingerprint(task)
         self.generator = torch.Generator().manual_seed(config.seed)
-        held = held_out(task, config.seed)
+        held = hold_out(task, config.seed)
         self.fit, self.held = samples_of(task, ~held), samples_of(task, held)
         self.weights = sampling_weights(task.y_train[~held])
 
@@ -330,7 +332,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
         return self.loss_of(self.model(x, lengths, self.config.noise, self.generator, chips), y, lengths)
 
     def settle(self) -> None:
-        self.model.clip_()
+        clip_(self.model)
 
     def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
         total = self.config.iterations
@@ -405,13 +407,12 @@ class HardwareProblem(Problem[HardwareNetwork]):
             loss = loss + sum(margin_penalty(d[valid], self.config.margin) for d in output.distances.values())
         if self.config.margin_sigma > 0:
             loss = loss + sum(margin_penalty(d[valid], self.config.margin_sigma) for d in output.sigmas.values())
-        excess = self.model.excess(self.config.mismatch)
+        excess = bound_loss(self.model, self.config.mismatch)
         return loss + self.config.weight_cost * self.model.total_weight() + BOUND_COST * excess
 
     def network(self) -> Network:
         """Return the network in training as it is now, with the final epsilon."""
-        self.model.set_epsilon(epsilon_at(self.config.iterations, self.config.iterations, self.config.epsilon))
-        return self.model.to_network(self.task.name, self.task.labels, regression=not self.task.labels)
+        return _as_network(self.model, self.config, self.task)
 
     @torch.no_grad()
     def measure_chips(self) -> dict[str, float]:
@@ -436,10 +437,14 @@ def refusal(network: Network, check: Check | None) -> str:
 def initial_network(config: TrainingConfig, task: Task) -> Network:
     """Return the network that a training begins with, with its final epsilon and the ranges of states before the first
     step."""
-    backbone = _initial_backbone(config, task)
-    backbone.set_epsilon(epsilon_at(config.iterations, config.iterations, config.epsilon))
-    network = backbone.to_network(task.name, task.labels, regression=not task.labels)
+    network = _as_network(_initial_backbone(config, task), config, task)
     return replace(network, state_ranges=measure_state_ranges(network, task.x_train[:0], task.len_train[:0]))
+
+
+def _as_network(backbone: HardwareNetwork, config: TrainingConfig, task: Task) -> Network:
+    """Return a torch module in training as the network that it is with the final epsilon."""
+    backbone.set_epsilon(epsilon_at(config.iterations, config.iterations, config.epsilon))
+    return backbone.to_network(task.name, task.labels, regression=not task.labels)
 
 
 def _initial_backbone(config: TrainingConfig, task: Task) -> HardwareNetwork:
@@ -506,22 +511,13 @@ def _readout_width(architecture: Architecture) -> int:
     return architecture.cells * (architecture.layers if architecture.skip else 1)
 
 
-VALIDATION_FRACTION = 0.1
 Samples = tuple[Tensor, Tensor, Tensor]  # x, y, lengths
-
-
-def held_out(task: Task, seed: int) -> np.ndarray:
-    """Return which training samples choose the network, (n,): drawn by the seed, whole groups where a task has any."""
-    count = max(1, round(VALIDATION_FRACTION * len(task.y_train)))
-    if task.groups_train is None:
-        return stratified_holdout(task.y_train, count, seed)
-    return grouped_holdout(task.groups_train, count, seed)
 
 
 def samples_of(task: Task, mask: np.ndarray) -> Samples:
     """Return the samples that a mask (n,) selects as tensors for the training loop."""
-    parts = task.x_train[mask], task.y_train[mask], task.len_train[mask]
-    return torch.from_numpy(parts[0]), torch.from_numpy(parts[1]), torch.from_numpy(parts[2])
+    x, y, lengths = (torch.from_numpy(part[mask]) for part in (task.x_train, task.y_train, task.len_train))
+    return x, y, lengths
 
 
 def sampling_weights(y: np.ndarray) -> Tensor:

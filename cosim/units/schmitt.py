@@ -23,8 +23,7 @@ from cosim.cells.clocked import LATCH_NODE, clocked_schmitt
 from cosim.cells.schmitt import DECISION_NODE
 from cosim.network.ir.nodes import InputCurrent, Memory, MemoryCurrents, ThresholdUnit
 from cosim.network.ir.states import States
-from cosim.network.late import FALL, RISE
-from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer, common_mode_offset
+from cosim.network.layers import FALL, RISE, EpsilonLayer, RecurrentLayer, SignedLayer, common_mode_offset
 from cosim.network.types import INPUT
 from cosim.technology.calibration import MirrorFit
 from cosim.technology.scale import MIN_WIDTH

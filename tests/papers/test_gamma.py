@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.base.errors import InputError  # noqa: E402
-from cosim.papers.mgrade import GammaDelays, gamma_kernel, order_of  # noqa: E402
+from cosim.papers.mgrade import GammaDelays, gamma_kernel  # noqa: E402
 
 
 @pytest.mark.parametrize(("position", "order"), [(4.0, 1), (6.0, 4), (10.0, 9)])
@@ -47,10 +47,7 @@ def test_mean_and_width(order):
     assert float(kernel.sum()) == pytest.approx(1.0)
 
 
-def test_order():
-    assert [order_of(10.0, width) for width in (10.0, 5.0, 2.5)] == [1, 4, 16]
-    with pytest.raises(InputError, match="must be positive"):
-        order_of(0.0, 1.0)
+def test_a_line_without_filters():
     with pytest.raises(InputError, match="at least 1"):
         GammaDelays(1, 1, 0, 8)
 

@@ -17,7 +17,6 @@ from cosim.papers.mgrade import (  # noqa: E402  # noqa: E402
     dilation_of,
     memory_footprint,
     parameters_by_part,
-    receptive_field,
     sigma_at,
     silicon_footprint,
 )
@@ -124,7 +123,7 @@ def test_receptive_field(convolving, layers, field):
     """Of the formulas, and of the network: the inputs that the last output has a gradient on."""
     torch.manual_seed(0)
     model = Mgrade(MgradeShape(1, 1, 4, layers, convolving, "none")).double().eval()
-    assert receptive_field([int(one.used().max()) for one in model.convolutions]) == field
+    assert 1 + sum(int(one.used().max()) for one in model.convolutions) == field
     x = signal(field + 10, 1).requires_grad_()
     model(x)[:, -1].sum().backward()
     assert int((x.grad != 0).any(dim=0).ravel().nonzero().min()) == x.shape[1] - field

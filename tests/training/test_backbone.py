@@ -12,7 +12,7 @@ from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer  # n
 from cosim.network.reference import run_reference  # noqa: E402
 from cosim.network.types import InputEncoding  # noqa: E402
 from cosim.training.backbone import HardwareNetwork  # noqa: E402
-from cosim.training.cells import BETA_MIN, FirstQuadrantCell, SignedCell  # noqa: E402
+from cosim.training.cells import BETA_MIN, FirstQuadrantCell, SignedCell, clip_  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config  # noqa: E402
 
 FEATURES, CELLS, HIDDEN, OUTPUTS, STEPS, N = 3, 5, 7, 2, 13, 11
@@ -149,7 +149,7 @@ def test_every_mirror_has_a_cost_and_free_values_within_its_range(options: dict)
     with torch.no_grad():
         for parameter in backbone.parameters():
             parameter.fill_(9.0)
-    backbone.clip_()
+    clip_(backbone)
     free = {"lo_free", "width_free", "beta_free"}
     mirrors = [p for name, p in backbone.named_parameters() if name.split(".")[-1] not in free]
     kinds = {"input": 2, "alphacmru": 2}

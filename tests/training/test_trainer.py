@@ -21,7 +21,7 @@ from cosim.results.page import format_text  # noqa: E402
 from cosim.tasks.memory import generate_copy_first_task, generate_parity_task  # noqa: E402
 from cosim.tasks.task import Task, full_lengths  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, check_config, state_path  # noqa: E402
-from cosim.training.state import write_state  # noqa: E402
+from cosim.training.loop import write_state  # noqa: E402
 from cosim.training.trainer import measure_figures, train  # noqa: E402
 from cosim.verbs.inspect.page import network_page  # noqa: E402
 

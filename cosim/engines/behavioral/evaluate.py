@@ -26,8 +26,7 @@ from cosim.engines.behavioral.noise import Candidates, NoiseModel
 from cosim.network.ir.graph import Sized
 from cosim.network.ir.nodes import And, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.network.ir.states import States
-from cosim.network.late import later
-from cosim.network.reference import EncodedInputs
+from cosim.network.reference import EncodedInputs, later
 from cosim.technology.calibration import Calibration
 from cosim.units.kind import Array, CellEquations
 from cosim.units.table import unit_of

@@ -50,8 +50,7 @@ from cosim.engines.engine import Description, Inference, Progress, Run
 from cosim.network.ir.graph import Sized
 from cosim.network.ir.nodes import PEDESTAL, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.network.ir.states import States
-from cosim.network.late import later
-from cosim.network.reference import encode_inputs
+from cosim.network.reference import encode_inputs, later
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology

@@ -15,7 +15,7 @@ from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of, threshold_lines
 from cosim.engines.behavioral.noise import Candidates, Cells, apertures, gate_lag, noise_model
 from cosim.network.ir.nodes import Memory, Rectifier, ThresholdUnit
-from cosim.network.late import later
+from cosim.network.reference import later
 from cosim.technology.noise import NoiseFit
 from cosim.technology.scale import I_UNIT
 from cosim.technology.types import Technology

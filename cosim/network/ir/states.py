@@ -6,8 +6,7 @@ from numpy.typing import NDArray
 
 from cosim.network.ir.graph import Lowered
 from cosim.network.ir.nodes import Memory
-from cosim.network.late import later
-from cosim.network.reference import Trace
+from cosim.network.reference import Trace, later
 from cosim.network.types import INPUT
 
 States = NDArray[np.int16 | np.float64]  # whole, or analog

@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from cosim.base.errors import InputError, TrainingError
 from cosim.base.seal import read_sealed, seal_json
@@ -15,6 +13,7 @@ from cosim.base.text import json_object, shown_path, typed
 from cosim.base.write import make_folder, write_atomically
 from cosim.papers.tables import backbones, delays
 from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Experiment, Outcome, PaperTable, Progress, Size
+from cosim.training.loop import one_thread
 
 _ROWS: dict[str, Callable[[Size], Iterator[Experiment]]] = {
     "copies": backbones.copies,
@@ -120,7 +119,7 @@ def run_table(table: PaperTable, folder: Path, seeds: int, progress: Progress) -
 def _outcome(row: Experiment, seed: int, path: Path, progress: Progress) -> Outcome:
     if path.is_file():
         return _read(path, row, seed)
-    with _one_thread():
+    with one_thread():
         try:
             outcome = row.train(seed, path.with_name(path.name.removesuffix(f".seed{seed}.json") + ".pt"), progress)
         except TrainingError as error:
@@ -158,16 +157,6 @@ def _found(row: Experiment, outcomes: list[Outcome]) -> FinishedExperiment:
 def table_json(table: PaperTable, command: str, rows: list[FinishedExperiment]) -> dict[str, object]:
     """Return a paper's table, with the figures that its models reach here, as a JSON object."""
     return json_object({"table": table.name, "title": table.title, "command": command, "rows": list(map(asdict, rows))})
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in `cosim.papers.train`
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 _HEADS = ("row", "figure", "published", "here", "seeds", "parameters", "iterations", "seconds")

@@ -14,8 +14,7 @@ from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, Inference, Outcome, Run, count_elsewhere, decided_by
 from cosim.engines.simulation.audit import Audit, Undecided
 from cosim.network.ir.states import States, differ, software_states, tolerances
-from cosim.network.late import padded
-from cosim.network.reference import Trace, pool_readout, run_reference, threshold_distances
+from cosim.network.reference import Trace, padded, pool_readout, run_reference, threshold_distances
 from cosim.results.intervals import IntervalEnds, interval, mean_interval
 from cosim.results.metrics import Estimate
 from cosim.tasks.target import Answers, Classes, Target, balanced_accuracy, is_unbalanced

@@ -21,8 +21,7 @@ from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Inference, Outcome, Run
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States, differ, tolerances
-from cosim.network.late import later, padded
-from cosim.network.reference import pool_readout
+from cosim.network.reference import later, padded, pool_readout
 from cosim.results.intervals import Interval, mean_interval, share_interval
 from cosim.results.page import Blocks, Table
 from cosim.tasks.target import Answers

@@ -12,7 +12,7 @@ from cosim.engines.behavioral.model import run_behavioral, run_noisy
 from cosim.engines.behavioral.sigma import decided_by, devices_of, training_noise
 from cosim.engines.chip import deviations_of
 from cosim.exchange.checkpoint import load_network
-from cosim.network.late import later
+from cosim.network.reference import later
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.units.table import unit_of
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
