@@ -142,12 +142,9 @@ def _format(value: Value) -> str:
     if isinstance(value, str):
         return _format_text(value)
     if isinstance(value, list):
-        return f"[{', '.join(map(_format, value))}]" if len(value) < 2 else _format_list(value)
+        one_a_line = "".join(f"    {_format(item)},\n" for item in value)
+        return f"[\n{one_a_line}]" if len(value) > 1 else f"[{''.join(map(_format, value))}]"
     return repr(value)  # of a float: what reads back as the same one; inf and nan as in TOML
-
-
-def _format_list(values: list[Scalar]) -> str:
-    return "".join(["[\n", *(f"    {_format(value)},\n" for value in values), "]"])
 
 
 def _format_text(text: str) -> str:

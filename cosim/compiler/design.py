@@ -15,10 +15,9 @@ from weakref import WeakKeyDictionary
 from cosim.cells.assembly import Assembly
 from cosim.circuit.elements import Capacitor, Circuit, Mos, block_of
 from cosim.circuit.waveforms import LAST_CLOSE
-from cosim.network.arrays import hash_network
 from cosim.network.ir.graph import Sized
 from cosim.network.ir.nodes import InputCurrent, Memory
-from cosim.network.types import Network
+from cosim.network.types import Network, hash_network
 from cosim.technology.calibration import Calibration
 from cosim.technology.foundry import oxide_thickness
 from cosim.technology.types import POLARITIES, Technology

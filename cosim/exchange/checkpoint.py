@@ -21,10 +21,19 @@ from cosim.base.errors import InputError, NetworkError
 from cosim.base.text import check_plain, is_file, listed, parse_json, shown, shown_name, shown_path, typed
 from cosim.base.write import write_atomically
 from cosim.exchange.state_dict import check_is_network, network_from_state_dict, unwrapped
-from cosim.network.arrays import FORMAT, RANGES, format_version, network_to_arrays
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, ReluLayer, SignedLayer
 from cosim.network.software_only import SOFTWARE_FORMAT, file_format, refusal
-from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
+from cosim.network.types import (
+    FORMAT,
+    RANGES,
+    DelayedSignal,
+    InputEncoding,
+    Network,
+    Readout,
+    check_network,
+    format_version,
+    network_to_arrays,
+)
 from cosim.units.table import recurrent_kinds
 
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal networks give equal bytes

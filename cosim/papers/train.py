@@ -112,7 +112,7 @@ class Setup:
 
     def described(self, seed: int) -> Plain:
         """Return what decides the training of a backbone's seed besides its data, as plain values."""
-        begun: Plain = {} if self.start is None else {"from": start_fingerprint(self.start)}
+        begun: Plain = {} if self.start is None else {"from": hashlib.sha256(model_bytes(self.start)).hexdigest()}
         epsilon = self.training.epsilon if self.shape.anneals else 0.0  # which without a CMRU changes nothing
         return asdict(self.shape) | asdict(self.training) | {"epsilon": epsilon, "seed": seed} | begun
 
@@ -151,8 +151,12 @@ def _train_seeds(setup: Setup, path: Path, progress: SeedsProgress | None) -> Se
     found: dict[int, Model] = {}
     for seed, tell in over_seeds(seeds, iterations, progress):
         kept = seed_path(path, seed)
-        done = load_kept(setup, kept, seed) if kept.is_file() else None
-        found[seed] = done or _train(BackboneProblem(setup, seed), kept, tell)
+        if not kept.is_file():
+            found[seed] = _train(BackboneProblem(setup, seed), kept, tell)
+            continue
+        found[seed] = load_model(kept)
+        if found[seed].history.get("settings") != setup.identity(seed):
+            raise other_training(kept)
     histories = {seed: history_of(model) for seed, model in found.items()}
     figures = {seed: one.figures for seed, one in histories.items()}
     best = found[min(seeds, key=lambda seed: (rank_of(_of(figures[seed], "validation_")), seed))]
@@ -289,11 +293,6 @@ def begin(model: Backbone, start: Model) -> None:
     model.load_state_dict(model.state_dict() | taken)
 
 
-def start_fingerprint(start: Model) -> str:
-    """Return a text that differs where another start makes another training of a backbone."""
-    return hashlib.sha256(model_bytes(start)).hexdigest()
-
-
 def history_of(model: Model) -> History:
     """Return the losses and accuracies that training kept in a backbone's checkpoint.
 
@@ -315,11 +314,3 @@ def find_finished(setup: Setup, path: Path) -> SeedSelection | None:
     if set(found) != set(map(str, setup.seeds)):
         return None
     return SeedSelection(model, {seed: found[str(seed)] for seed in setup.seeds}, path)
-
-
-def load_kept(setup: Setup, path: Path, seed: int) -> Model:
-    """Return the finished backbone of a seed. Raises InputError where it comes from other settings or data."""
-    model = load_model(path)
-    if model.history.get("settings") != setup.identity(seed):
-        raise other_training(path)
-    return model

@@ -139,11 +139,11 @@ def _test_set(x: np.ndarray, y: np.ndarray, lengths: np.ndarray | None) -> TestS
     if lengths is None:
         lengths = np.full(len(y), x.shape[1])
     with np.errstate(over="ignore"):  # of numbers longer than 64 bits, which are infinite then, and refused
-        found, indices = (x.astype(np.float64), lengths.astype(np.int64)), np.arange(len(y))
+        x, lengths, indices = x.astype(np.float64), lengths.astype(np.int64), np.arange(len(y))
         if y.ndim == 1:
-            return TestSet(found[0], y.astype(np.int64), found[1], indices)
+            return TestSet(x, y.astype(np.int64), lengths, indices)
         values = y.astype(np.float64)
-        return TestSet(found[0], values, found[1], indices, default_tolerance(values) if len(y) else 1.0)
+        return TestSet(x, values, lengths, indices, default_tolerance(values) if len(y) else 1.0)
 
 
 def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:

@@ -77,6 +77,7 @@ class RecurrentCell(nn.Module, ABC):
     rng, lines); where it is fed back also with `before`: h (n, width) in front of the first step, in place of `start`.
     """
 
+    linear: GridLinear  # W x + b, the candidate
     epsilon: float = 0.0
     increment: float = 1.0  # of h, by an update at epsilon 1
     devices: LayerDevices | None = None
@@ -90,9 +91,9 @@ class RecurrentCell(nn.Module, ABC):
         """Pull what a training has moved, but for weights, back to what a cell can have."""
 
     @property
-    @abstractmethod
     def start(self) -> Tensor:
-        """Return h before the first step of a sequence in training, (width,)."""
+        """Return h before the first step of a sequence in training, (width,): 0."""
+        return torch.zeros_like(self.linear.bias)
 
     @abstractmethod
     def to_layer(self, name: str, sources: tuple[str, ...]) -> RecurrentLayer:
@@ -116,11 +117,6 @@ class FirstQuadrantCell(RecurrentCell):
         self.linear = GridLinear(inputs, width, architecture.grid, gain=1.5, bias_range=(0.0, 0.5))
         self.lo_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.5))
         self.width_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))
-
-    @property
-    def start(self) -> Tensor:
-        """Return a torch cell's h before the first step, (width,)."""
-        return torch.zeros_like(self.lo_free)
 
     def thresholds(self, noise: float = 0.0, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """Return a torch cell's beta_lo and beta_hi, (width,) each; noise on beta_lo and the width between them keeps
@@ -458,11 +454,6 @@ class MinGruCell(RecurrentCell):
         self.top = TOP if architecture.gate == "ratio" else None
         self.gate = GridLinear(inputs, width, grid, gain=0.75, bias_range=(0.1, 0.5))
 
-    @property
-    def start(self) -> Tensor:
-        """Return a torch cell's h before the first step, (width,)."""
-        return torch.zeros_like(self.linear.bias)
-
     def forward(
         self, x: Tensor, noise: float = 0.0, rng: torch.Generator | None = None, lines: Lines | None = None
     ) -> CellOutput:
@@ -499,11 +490,6 @@ class GammaCell(RecurrentCell):
         self.linear = GridLinear(inputs, width, architecture.grid, gain=1.5)
         self.linear.bias = nn.Parameter(torch.zeros(width), requires_grad=False)
         self.log_position = nn.Parameter(torch.linspace(math.log(_FIRST), math.log(_LAST), width))
-
-    @property
-    def start(self) -> Tensor:
-        """Return a torch cell's h before the first step, (width,)."""
-        return torch.zeros_like(self.linear.bias)
 
     @property
     def positions(self) -> Tensor:

@@ -25,7 +25,7 @@ gradient. Tensors are (chips, ...); sample i of n runs on chip i // (n / chips).
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -283,14 +283,13 @@ class LayerDevices:
     drawn: SigmaParts | None
     zero: Tensor
     states: Tensor
-    constant: Tensor = field(default_factory=lambda: torch.zeros(1))
 
     def row(self, x: Tensor, linear: GridLinear, offset: Tensor | float = 0.0) -> WeightedRows:
         """Return for training the row that the layer adds up for x (n, time, inputs); offset: joins the bias."""
         weight, bias = linear.rounded()
         bias = bias + weight @ self.zero + offset
         current = torch.nn.functional.pad(x - self.zero, (0, 1), value=1.0)
-        states = torch.cat([self.states, self.constant])
+        states = torch.nn.functional.pad(self.states, (0, 1))
         return WeightedRows(torch.cat([weight, bias[:, None]], dim=1), current, current * states)
 
     def with_noise(self, row: WeightedRows, u: Tensor, rng: torch.Generator | None) -> Tensor:

@@ -118,9 +118,6 @@ def history_of_seeds(
     return {**history, "seeds": {str(seed): one for seed, one in figures.items()}, "curve": joined}
 
 
-EXTRA = install_command("tensorboard")
-
-
 @contextmanager
 def writing_board(folder: Path | None) -> Generator[Passing | None, None, None]:
     """Yield a function that writes a training's curves while it iterates, for TensorBoard, a subfolder per seed.
@@ -131,7 +128,7 @@ def writing_board(folder: Path | None) -> Generator[Passing | None, None, None]:
     if folder is None:
         yield None
         return
-    with importing("--tensorboard", EXTRA):
+    with importing("--tensorboard", install_command("tensorboard")):
         from torch.utils.tensorboard import SummaryWriter
     with writing_into(folder):
         writers: dict[int, SummaryWriter] = {}

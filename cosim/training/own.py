@@ -39,6 +39,8 @@ class CMRU(nn.Module):
     generator. Raises InputError naming a value that is not possible.
     """
 
+    _first_epsilon = 1.0
+
     def __init__(
         self,
         inputs: int,
@@ -56,7 +58,7 @@ class CMRU(nn.Module):
         check_config(TrainingConfig(architecture, noise=noise))
         self.noise = noise
         self.cell = (SignedCell if signed else FirstQuadrantCell)(inputs, architecture)
-        self.epsilon = 1.0
+        self.epsilon = self._first_epsilon
         self._distance: Tensor | None = None
 
     @property
@@ -99,11 +101,7 @@ class CMRU(nn.Module):
 class BMRU(CMRU):
     """A CMRU with epsilon 0 from the first iteration on."""
 
-    def __init__(
-        self, inputs: int, units: int, *, signed: bool = False, grid: float | None = 0.125, noise: float = 0.0
-    ) -> None:
-        super().__init__(inputs, units, signed=signed, grid=grid, noise=noise)
-        self.epsilon = 0.0
+    _first_epsilon = 0.0
 
 
 class Encode(nn.Module):

@@ -102,8 +102,8 @@ def describe_network(network_file: Path) -> tuple[str, str]:
     """Return the name of a network on a page, and its hash; a backbone has the name of its file."""
     from cosim.base.seal import checksum
     from cosim.exchange.checkpoint import load_network
-    from cosim.network.arrays import hash_network
     from cosim.network.software_only import stays_software
+    from cosim.network.types import hash_network
     from cosim.verbs.words import network_name
 
     if stays_software(network_file):

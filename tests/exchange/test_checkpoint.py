@@ -16,9 +16,8 @@ import pytest
 from cosim.base.errors import InputError, MissingToolError, NetworkError
 from cosim.exchange.checkpoint import load_network, network_from_arrays, save_checkpoint
 from cosim.exchange.state_dict import network_from_state_dict
-from cosim.network.arrays import hash_network, network_to_arrays
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
-from cosim.network.types import InputEncoding, Network, Readout, check_network
+from cosim.network.types import InputEncoding, Network, Readout, check_network, hash_network, network_to_arrays
 
 torch = pytest.importorskip("torch")
 

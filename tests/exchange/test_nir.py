@@ -14,10 +14,9 @@ from cosim.base.resources import trained_network_path
 from cosim.exchange.checkpoint import load_network
 from cosim.exchange.graph import PARAMETERS, REFUSED
 from cosim.exchange.nir import network_from_nir, network_to_nir
-from cosim.network.arrays import network_to_arrays
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import encode_inputs, run_reference
-from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network, network_to_arrays
 
 WRITTEN = ("digits_d4", "digits_d8", "digits_robust_d8", "digits_signed_d8", "flip_flop_d2", "speech_yes_d16")
 ENCODING = InputEncoding(np.zeros(2), np.ones(2))

@@ -23,9 +23,8 @@ from cosim.base.seal import seal_npz
 from cosim.base.store import kept_result, settings_key
 from cosim.compiler.passes import compile_network
 from cosim.exchange.checkpoint import load_network, save_checkpoint
-from cosim.network.arrays import network_to_arrays
 from cosim.network.layers import FirstQuadrantLayer, SignedLayer
-from cosim.network.types import InputEncoding, Network, Readout
+from cosim.network.types import InputEncoding, Network, Readout, network_to_arrays
 from cosim.papers.backbone import Backbone
 from cosim.papers.file import Model as SoftwareModel
 from cosim.papers.file import load_model, model_bytes, save_model

@@ -8,10 +8,9 @@ import pytest
 
 from cosim.base.errors import NetworkError
 from cosim.exchange.checkpoint import load_network, save_checkpoint
-from cosim.network.arrays import network_to_arrays
 from cosim.network.layers import FirstQuadrantLayer, ReluLayer, SignedLayer
 from cosim.network.reference import run_reference
-from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network, network_to_arrays
 
 ENCODING = InputEncoding(np.zeros(2), np.ones(2), levels=1)
 

@@ -8,8 +8,7 @@ import pytest
 
 from cosim.base.errors import NetworkError
 from cosim.exchange.checkpoint import load_network, network_from_arrays
-from cosim.network.arrays import network_to_arrays
-from cosim.network.types import check_network
+from cosim.network.types import check_network, network_to_arrays
 
 
 def renamed(network, old, new):

@@ -8,9 +8,8 @@ import pytest
 
 from cosim.base.errors import InputError, NetworkError
 from cosim.exchange.checkpoint import load_network
-from cosim.network.arrays import network_to_arrays
 from cosim.network.reference import run_reference
-from cosim.network.types import InputEncoding, check_network
+from cosim.network.types import InputEncoding, check_network, network_to_arrays
 
 
 def first(network, **fields):

@@ -19,11 +19,10 @@ from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.simulated import simulate_samples
 from cosim.exchange.checkpoint import load_network, save_checkpoint
-from cosim.network.arrays import network_to_arrays
 from cosim.network.ir.states import software_states
 from cosim.network.layers import SignedLayer, on_levels
 from cosim.network.reference import encode_inputs, run_reference, threshold_distances
-from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network
+from cosim.network.types import DelayedSignal, InputEncoding, Network, Readout, check_network, network_to_arrays
 from cosim.tasks.testset import TestSet
 from cosim.units.register import KEEP, RegisterFactors
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices

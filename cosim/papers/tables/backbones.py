@@ -182,20 +182,16 @@ class BackbonePlan:
         figure = PaperFigure("test_accuracy", "accuracy, %", published)
         if error:
             figure = PaperFigure("test_mae", "mean absolute error", published, percent=False, digits=4)
-        return Experiment(self.name, self.settings, differs, (figure,), self.training.iterations, partial(_train, self))
+        return Experiment(self.name, self.settings, differs, (figure,), self.training.iterations, self.train)
 
-
-def _train(plan: BackbonePlan, seed: int, path: Path, progress: Progress) -> Outcome:
-    """Train the backbone of a row of a paper's table with one seed.
-
-    It goes on where a stopped training left off.
-    """
-    source, watch = plan.load(), Stopwatch(progress)
-    trained = train_backbone(Setup(plan.shape, plan.training, source, (seed,)), path, watch, resume=True)
-    path.unlink()
-    figures = trained.seeds[seed]
-    done = int(figures["iterations"])
-    return Outcome(figures, count_parameters(trained.model.backbone.shape), done, watch.seconds(done))
+    def train(self, seed: int, path: Path, progress: Progress) -> Outcome:
+        """Train the backbone of a row of a paper's table with one seed, or go on with one."""
+        source, watch = self.load(), Stopwatch(progress)
+        trained = train_backbone(Setup(self.shape, self.training, source, (seed,)), path, watch, resume=True)
+        path.unlink()
+        figures = trained.seeds[seed]
+        done = int(figures["iterations"])
+        return Outcome(figures, count_parameters(trained.model.backbone.shape), done, watch.seconds(done))
 
 
 @lru_cache(maxsize=1)

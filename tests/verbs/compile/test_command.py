@@ -13,7 +13,7 @@ import pytest
 from cosim.base.claim import MARKER
 from cosim.base.settings import SETTINGS_FILE
 from cosim.exchange.checkpoint import load_network, save_checkpoint
-from cosim.network.arrays import network_to_arrays
+from cosim.network.types import network_to_arrays
 
 FILES = [
     "design.json", "devices.lib", "expected.csv", "mapping.csv", "mapping.json", "network.sp", "network.svg",
