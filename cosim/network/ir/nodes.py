@@ -76,9 +76,9 @@ class And:
 
 @dataclass(frozen=True)
 class Memory:
-    """A graph node for a recurrent unit of the network: I = level s with its state s >= 0; h = zero + step s in the
-    software. I = level s with its state s >= 0; h = zero + step s in the software.
+    """A graph node for a recurrent unit of the network.
 
+    I = level s with its state s >= 0; h = zero + step s in the software.
     u = max(sum of drive, 0). level as a current in software units; zero, step in those of h. `stage` counts the
     recurrent layers in front: cells of one stage are sampled together. The kinds of unit are in `cosim.units`.
     tolerance: how far two states may differ and be the same, in steps: more than 0 for an analog state. floor: what its
