@@ -84,6 +84,11 @@ def setting_name(param: click.Parameter) -> str:
     return long_name(param).removeprefix("--")
 
 
+def takes_several(param: click.Parameter) -> bool:
+    """Tell whether an argument or option of the command line takes several values."""
+    return param.nargs == -1 or bool(getattr(param, "multiple", False))
+
+
 def settings_of(params: list[click.Parameter], kind: type[click.Parameter]) -> dict[str, click.Parameter]:
     """Return name -> command-line arguments, or options, that are part of a run's settings."""
     known = (param for param in params if isinstance(param, kind) and param.expose_value)
@@ -110,7 +115,7 @@ def _check_name(name: str, known: list[str], where: str, verb: str) -> None:
 
 
 def _check_value(ctx: click.Context, param: click.Parameter, value: Value, where: str) -> None:
-    several = param.nargs == -1 or bool(getattr(param, "multiple", False))
+    several = takes_several(param)
     if isinstance(value, list) != several:
         raise InputError(f"{where} must be {'a list' if several else 'one value'}, not {shown(value)}; {_REPAIR}")
     types, words = _kind(param)

@@ -167,12 +167,7 @@ def _described(bounds: Bounds) -> str:
     return f"{low}x{high}"
 
 
-def _bounded(
-    kind: "Integer | Number | Quantity | QuantityList",
-    value: T,
-    param: click.Parameter | None,
-    ctx: click.Context | None,
-) -> T:
+def _bounded(kind: "Bounded", value: T, param: click.Parameter | None, ctx: click.Context | None) -> T:
     """Return the value; fails where it lies outside the bounds of its type."""
     if value not in kind.bounds:
         kind.fail(f"{kind.bounds.refuse(value)}.", param, ctx)

@@ -31,7 +31,7 @@ from cosim.base.errors import CosimError, InputError
 from cosim.cli.help import CONTEXT, GroupedOption, OptionGroup, Verb, long_name
 from cosim.cli.progress import printing_warnings
 from cosim.cli.session import VerbSession
-from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings, is_fresh, setting_name
+from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings, is_fresh, setting_name, takes_several
 from cosim.cli.types import Epsilon, Quantity
 
 FILE = click.Path(path_type=Path)
@@ -231,14 +231,13 @@ def parse(command: Verb, words: Sequence[str]) -> tuple[Declared, dict[str, obje
     """Return the options that a command line gives a verb, and those that are typed in it, long name -> value."""
     above = click.Context(click.Command("cosim"), info_name="cosim", **CONTEXT)
     with command.make_context(command.name, list(words), parent=above) as context:
-        typed = [one for one in command.params if context.get_parameter_source(str(one.name)) is not _DEFAULT]
         given: dict[str, object] = {
-            setting_name(one): context.params.get(str(one.name)) for one in typed if isinstance(one, click.Option)
+            setting_name(one): context.params.get(str(one.name))
+            for one in command.params
+            if isinstance(one, click.Option)
+            and context.get_parameter_source(str(one.name)) is not ParameterSource.DEFAULT
         }
         return build(command.record, context.params), given
-
-
-_DEFAULT = ParameterSource.DEFAULT
 
 
 def with_values(command: Verb, options: T, values: Mapping[str, object]) -> T:
@@ -328,8 +327,7 @@ def describe_call(command: click.Command) -> tuple[str, Signature]:
 
 def _read(context: click.Context, param: click.Parameter, value: object) -> object:
     """Return a value as a verb gets it, by the type of its argument or option; one of several may stand alone."""
-    several = param.nargs == -1 or bool(getattr(param, "multiple", False))
-    return param.process_value(context, _several(value) if several and value is not None else value)
+    return param.process_value(context, _several(value) if takes_several(param) and value is not None else value)
 
 
 def _changed(options: Declared, values: Mapping[str, object]) -> Declared:

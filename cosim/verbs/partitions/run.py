@@ -79,9 +79,9 @@ class CutBackbone:
         n = len(test.lengths)
         if not self.source.labels or test.y.ndim != 1:
             raise InputError(f"{self.origin}: compare counts decisions, and task {self.source.name} has no classes")
+        if count is not None and count > n:
+            say(f"--samples {count}: the test set has {n} samples; all are used")
         if count is None or count >= n:
-            if count is not None and count > n:
-                say(f"--samples {count}: the test set has {n} samples; all are used")
             return test
         return test.take(np.random.default_rng(seed).permutation(n)[:count])
 
