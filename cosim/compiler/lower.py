@@ -49,8 +49,7 @@ class Taps:
         """Return the tap that reads a signal so many frames late, for a row that counts until stage `until` decides.
 
         Adds the shift cells that it needs. until: None for a readout, which is read when all have decided. Raises
-        MappingError
-        where no cell can hold the signal.
+        MappingError where no cell can hold the signal.
         """
         node = self.graph.nodes.get(source) or self.later_nodes[source]
         stage = node.stage if isinstance(node, Memory) else _BEFORE

@@ -29,6 +29,7 @@ from cosim.verbs.common import (
 )
 
 if TYPE_CHECKING:
+    from cosim.results.page import Page
     from cosim.technology.calibration import Calibration
     from cosim.technology.types import Technology
 
@@ -98,7 +99,6 @@ def _swept(cell: str) -> Verb:
 
     def run(options: CellOptions, session: VerbSession) -> Result:
         from cosim.results.figures import save_figure
-        from cosim.results.kept_page import read_page, write_page
         from cosim.verbs.characterize import study as characterize
         from cosim.verbs.characterize.page import cell_page, draw_characterisation
 
@@ -113,9 +113,8 @@ def _swept(cell: str) -> Verb:
             found.append(one)
             pictures.append(output / f"{cell}_{_stem(technology)}.png")
             save_figure(draw_characterisation(cell, one), pictures[-1])
-        write_page(output, cell_page(cell, found, calibration, _made_with(where.engine, technologies[0])))
-        figures = characterize.summarize_cell(cell, technologies[0].name, found)
-        return Result(figures, read_page(output), report=_written(pictures, output))
+        page = cell_page(cell, found, calibration, _made_with(where.engine, technologies[0]))
+        return _write(output, page, pictures, characterize.summarize_cell(cell, technologies[0].name, found))
 
     return verb(CellOptions, run, RunVerb, words=f"characterize {cell}", help=SWEPT[cell])
 
@@ -133,7 +132,6 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
     """
     from cosim.engines.engine import Run
     from cosim.results.figures import save_figure
-    from cosim.results.kept_page import read_page, write_page
     from cosim.technology.conditions import format_conditions
     from cosim.units.ladder import ladder_currents, ladder_timing
     from cosim.verbs.characterize import ladder as ladder_study
@@ -156,9 +154,8 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
         pictures.append(output / f"ladder_{_stem(technology)}.png")
         save_figure(draw_staircase(study, traces, title), pictures[-1])
     conditions = list(zip(technologies, found, summaries, strict=True))
-    write_page(output, ladder_page(study, conditions, calibration, _made_with(where.engine, technologies[0])))
-    figures = ladder_study.summarize_study(study, technologies[0].name, summaries)
-    return Result(figures, read_page(output), report=_written(pictures, output))
+    page = ladder_page(study, conditions, calibration, _made_with(where.engine, technologies[0]))
+    return _write(output, page, pictures, ladder_study.summarize_study(study, technologies[0].name, summaries))
 
 
 command.add_command(verb(LadderOptions, run_ladder, KeepingVerb, words="characterize ladder"))
@@ -182,7 +179,6 @@ def run_cascade(options: CascadeOptions, session: VerbSession) -> Result:
     """
     from cosim.engines.engine import Run
     from cosim.results.figures import save_figure
-    from cosim.results.kept_page import read_page, write_page
     from cosim.verbs.characterize import cascade
 
     output, where = options.output, options.where
@@ -197,13 +193,13 @@ def run_cascade(options: CascadeOptions, session: VerbSession) -> Result:
         pictures.append(output / f"cascade_{_stem(technology)}.png")
         save_figure(cascade.draw_cascades(traces), pictures[-1])
     pairs = list(zip(technologies, found, strict=True))
-    write_page(output, cascade.cascade_page(pairs, calibration, _made_with(where.engine, technologies[0])))
+    page = cascade.cascade_page(pairs, calibration, _made_with(where.engine, technologies[0]))
     conditions = [
         {"corner": one.corner, "celsius": one.celsius, "supply_v": one.supply, "chains": cascade.summarize_cascades(of)}
         for one, of in pairs
     ]
     figures = {"cell": "cascade", "technology": technologies[0].name, "conditions": conditions}
-    return Result(figures, read_page(output), report=_written(pictures, output))
+    return _write(output, page, pictures, figures)
 
 
 command.add_command(verb(CascadeOptions, run_cascade, KeepingVerb, words="characterize cascade"))
@@ -227,11 +223,13 @@ def _made_with(engine: str, technology: "Technology") -> dict[str, str]:
     return {engine: engine_named(engine).describe(technology).version}
 
 
-def _written(pictures: list[Path], folder: Path) -> str:
-    """Return the lines that name the pictures of the conditions and the page that has them all."""
-    from cosim.results.kept_page import REPORT_FILE
+def _write(output: Path, page: "Page", pictures: list[Path], figures: dict[str, object]) -> Result:
+    """Write the page, and return the result: its text names the pictures of the conditions and the page with them."""
+    from cosim.results.kept_page import REPORT_FILE, read_page, write_page
 
-    return "\n".join([*(f"figure: {path}" for path in pictures), f"report: {folder / REPORT_FILE}"])
+    write_page(output, page)
+    report = "\n".join([*(f"figure: {path}" for path in pictures), f"report: {output / REPORT_FILE}"])
+    return Result(figures, read_page(output), report=report)
 
 
 def _stem(technology: "Technology") -> str:
