@@ -94,12 +94,11 @@ class Wire:
 @dataclass(frozen=True)
 class NetworkDrawing:
     """boxes: column by column, from top to bottom; wires: those into a box in the order of their sources; heads: what
-    is over each column; grouped: the most nodes that are one box."""
+    is over each column."""
 
     boxes: tuple[Box, ...]
     wires: tuple[Wire, ...]
     heads: tuple[str, ...]
-    grouped: int = 1
 
 
 def network_parts(design: Design) -> NetworkDrawing:
@@ -126,7 +125,7 @@ def network_parts(design: Design) -> NetworkDrawing:
     ends = sorted(between, key=lambda pair: (pair[1], pair[0]))
     wires = tuple(_wire(design, boxes, pair, between[pair]) for pair in ends)
     heads = tuple(_head(graph, column) for column in columns)
-    return NetworkDrawing(boxes, wires, heads, max(map(len, groups)))
+    return NetworkDrawing(boxes, wires, heads)
 
 
 def _built(graph: Sized, edge: Edge) -> bool:
