@@ -67,7 +67,7 @@ def run_cascades(
     technologies: Sequence[Technology],
     calibration: Calibration,
     run: Run,
-    progress: Progress = lambda done, total: None,
+    progress: Progress,
 ) -> list[list[LadderTrace]]:
     """Simulate the four chains of Figure 4 at every condition, in the order of `cascade_studies`.
 

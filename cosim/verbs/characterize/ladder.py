@@ -217,7 +217,7 @@ def simulate_runs(
     asked: Sequence[tuple[LadderStudy, LadderRun, Technology]],
     calibration: Calibration,
     run: Run,
-    progress: Progress = lambda done, total: None,
+    progress: Progress,
 ) -> list[LadderTrace]:
     """Simulate runs of a characterised ladder, each of its study and in its condition; return them in their order.
 
