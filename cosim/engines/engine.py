@@ -72,11 +72,14 @@ class FailureKind(Enum):
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that an engine failed to do: its kind, the simulator's own words, and the deck that did it."""
+    """A run that an engine failed to do: its kind, the simulator's own words, and the deck that did it, if one did."""
 
     kind: FailureKind
     detail: str
-    deck: str
+    deck: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}: {self.detail}"
 
 
 @dataclass(frozen=True)

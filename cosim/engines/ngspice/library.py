@@ -25,6 +25,7 @@ INSTALL_COMMANDS = {
 }
 _PATTERNS = ("libngspice.so", "libngspice.so.*", "libngspice.dylib", "libngspice.*.dylib")
 
+_TIMEOUT = 20.0  # s
 _VERSION = re.compile(r"ngspice-(\d[\w.+]*)")
 
 # At its start ngspice runs the commands in `spinit` and in the first `.spiceinit` that it finds: in the current folder,
@@ -90,7 +91,7 @@ def format_install_hint() -> str:
 
 
 @lru_cache
-def ngspice_version(path: Path, timeout: float = 20.0) -> str:
+def ngspice_version(path: Path, timeout: float = _TIMEOUT) -> str:
     """Return the version that a libngspice reports, such as `39` or `44.2`; a child process loads the library.
 
     `timeout` is in seconds. Raises MissingToolError when the file does not load or does not answer.
@@ -99,12 +100,12 @@ def ngspice_version(path: Path, timeout: float = 20.0) -> str:
 
 
 @lru_cache
-def effective_options(path: Path, deck: str, timeout: float = 20.0) -> dict[str, str]:
+def effective_options(path: Path, deck: str) -> dict[str, str]:
     """Return every ngspice option in effect after a deck's run, by name, as ngspice writes it.
 
-    Raises MissingToolError when the library does not load or does not answer within `timeout` seconds.
+    Raises MissingToolError when the library does not load or does not answer.
     """
-    lines = _ask(path, tuple(deck.splitlines()), "option", timeout)
+    lines = _ask(path, tuple(deck.splitlines()), "option", _TIMEOUT)
     found = (re.match(r"(?:stdout )?([A-Za-z]\w*(?: \w+)?)\s*(?:\(.*\))?\s*= (\S+)\s*$", line) for line in lines)
     return {match[1].lower(): match[2] for match in found if match}
 

@@ -53,7 +53,7 @@ def analyse(circuit: Circuit, technology: Technology, lines: Sequence[str], anal
     deck = format_deck(circuit, technology, format_options(_TOLERANCES, technology), more, "all")
     found = run_analyses(deck, analyses)
     if isinstance(found, Failure):
-        raise SimulationError(f"{circuit.title}: {found.kind.value}: {found.detail}")
+        raise SimulationError(f"{circuit.title}: {found}")
     return found
 
 
@@ -101,11 +101,11 @@ def held_circuit(design: Design, x: Array, frame: int) -> tuple[Circuit, dict[st
     bench = inference_bench(design, x)
     point = resting_point(bench)
     if isinstance(point, Failure):
-        raise SimulationError(f"{bench.circuit.title}: {point.kind.value}: {point.detail}")
+        raise SimulationError(f"{bench.circuit.title}: {point}")
     short = replace(bench, probes=(), analysis=replace(bench.transient, end=at))
     vectors: Vectors | Failure = run_deck(format_bench(started(short, point)))
     if isinstance(vectors, Failure):
-        raise SimulationError(f"{bench.circuit.title}: {vectors.kind.value}: {vectors.detail}")
+        raise SimulationError(f"{bench.circuit.title}: {vectors}")
     elements = tuple(_still(element, at) for element in bench.circuit.elements)
     voltages = {net: float(values[-1]) for net, values in vectors.items() if net != "time" and "#" not in net}
     return replace(bench.circuit, elements=elements).flat(), voltages

@@ -11,11 +11,9 @@ import logging
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from math import inf, isfinite
-from multiprocessing import Pipe
 from typing import Any
 
 import numpy as np
@@ -26,27 +24,11 @@ from cosim.circuit.bench import Bench, Dc, Op
 from cosim.circuit.dialects.ngspice import format_bench, vector
 from cosim.engines.engine import Failure, FailureKind, Vectors, Waveforms
 from cosim.engines.ngspice.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough
-from cosim.engines.processor import format_status
+from cosim.engines.processor import Interpreter, ProcessDied
 
-_BOOT = """
-import json, sys
-from multiprocessing.connection import Connection
-connection = Connection(int(sys.argv[1]))
-sys.path[:] = json.loads(connection.recv_bytes())
-from cosim.engines.ngspice.server import serve
-serve(connection, int(sys.argv[2]), sys.argv[3])
-"""
 _TRIES = 2
 _LONGEST = 1e8  # s, of a timer
 _log = logging.getLogger("cosim")
-
-
-class ProcessDied(Exception):
-    """The ngspice process ended in the middle of a deck. status: as `subprocess` has it."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 def ask_ngspice(deck: str, analyses: Sequence[str] | None = None, seconds: float = inf) -> list[Vectors] | Failure:
@@ -76,7 +58,7 @@ def ask_ngspice(deck: str, analyses: Sequence[str] | None = None, seconds: float
                 _process = None
                 if died.status == -signal.SIGPROF:
                     return Failure(FailureKind.TIMEOUT, f"after {seconds:g} s of processor time", deck)
-                how = format_status(died.status)
+                how = str(died)
             except BaseException:  # Ctrl-C: nobody waits for the answer any more
                 if _process is not None:
                     _process.close()
@@ -85,7 +67,7 @@ def ask_ngspice(deck: str, analyses: Sequence[str] | None = None, seconds: float
     return Failure(FailureKind.CRASH, f"ngspice ended by {how}, {_TRIES} times, on {title}", deck)
 
 
-class NgspiceProcess:
+class NgspiceProcess(Interpreter):
     """An interpreter process with ngspice in it.
 
     Raises MissingToolError where there is no libngspice that is new enough.
@@ -93,15 +75,9 @@ class NgspiceProcess:
 
     def __init__(self) -> None:
         library = str(find_ngspice_library().absolute())
-        self._connection, there = Pipe()
-        with there:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _BOOT, str(there.fileno()), str(os.getpid()), library],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[there.fileno()], process_group=0,
-                env={"OMP_NUM_THREADS": "1", **os.environ},
-            )  # fmt: skip
-        self._send(json.dumps([os.path.abspath(path) for path in sys.path]).encode())
-        version = str(json.loads(self._receive())["version"])
+        environment = {"OMP_NUM_THREADS": "1", **os.environ}
+        super().__init__("cosim.engines.ngspice.server", library, stdout=subprocess.DEVNULL, environment=environment)
+        version = str(json.loads(self.receive())["version"])
         if not is_new_enough(version):
             self.close()
             raise MissingToolError(
@@ -113,39 +89,11 @@ class NgspiceProcess:
         """Return what a deck gives in the ngspice process. Raises ProcessDied."""
         limit = min(seconds, _LONGEST) if isfinite(seconds) else 0.0  # 0: no timer
         request = {"deck": deck, "analyses": analyses, "folder": _folder(), "seconds": limit}
-        self._send(json.dumps(request).encode())
-        head, numbers = json.loads(self._receive()), self._receive()
+        self.send(json.dumps(request).encode())
+        head, numbers = json.loads(self.receive()), self.receive()
         if "kind" in head:
             return Failure(FailureKind[head["kind"]], str(head["words"]), deck)
         return _read_plots(head["plots"], numbers)
-
-    def close(self) -> int:
-        """End the ngspice process at once, and return its exit status once it has ended."""
-        self._process.kill()
-        self._connection.close()
-        return self._process.wait()
-
-    def forget(self) -> None:
-        """Leave the ngspice process to the process that this one was forked from."""
-        self._connection.close()
-        self._process.returncode = 0  # as Popen knows one that was waited for
-
-    def _send(self, content: bytes) -> None:
-        try:
-            self._connection.send_bytes(content)
-        except OSError:
-            raise ProcessDied(self._status()) from None
-
-    def _receive(self) -> bytes:
-        try:
-            return self._connection.recv_bytes()
-        except (EOFError, OSError):
-            raise ProcessDied(self._status()) from None
-
-    def _status(self) -> int:
-        """Close the connection and return the exit status of the process, which then ends by itself."""
-        self._connection.close()
-        return self._process.wait()
 
 
 def _read_plots(layout: list[list[list[Any]]], numbers: bytes) -> list[Vectors]:

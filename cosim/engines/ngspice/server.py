@@ -12,9 +12,7 @@ import json
 import logging
 import os
 import re
-import select
 import signal
-import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -26,12 +24,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.engines.ngspice.library import START, start_environment
+from cosim.engines.processor import end_with_parent
 
 _FATAL = re.compile(
     r"error|aborted|singular matrix|too small|no convergence|fatal|can't find model|unknown", re.IGNORECASE
 )
 _CONVERGENCE = re.compile(r"too small|no convergence|singular|aborted|gmin|iteration limit", re.IGNORECASE)
-_LOOK = 1000  # ms between looks for the parent
 
 Plot = Mapping[str, NDArray[Any]]  # lower-case name of a vector -> its values, float64 or complex128
 
@@ -138,9 +136,8 @@ def _plain(values: ArrayLike) -> NDArray[Any]:
 
 def serve(connection: Connection, parent: int, library: str) -> None:
     """Answer requests for ngspice until the parent, a process by its number, closes the connection or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business, wherever the terminal sends it
+    end_with_parent(connection, parent)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the process, also where the parent ignores it
-    threading.Thread(target=_end_with, args=(connection.fileno(), parent), daemon=True).start()
     os.chdir(START)
     variables = start_environment()
     os.environ.clear()
@@ -166,12 +163,3 @@ def _answer(connection: Connection, found: list[Plot] | Refusal) -> None:
         head, plots = {"plots": layout}, found
     connection.send_bytes(json.dumps(head).encode())
     connection.send_bytes(b"".join(values.tobytes() for plot in plots for values in plot.values()))
-
-
-def _end_with(descriptor: int, parent: int) -> None:
-    """End with the parent, in the middle of a run, too: at once by its end of the connection, else after a look."""
-    hung_up = select.poll()
-    hung_up.register(descriptor, 0)
-    while os.getppid() == parent and not hung_up.poll(_LOOK):
-        pass
-    os._exit(1)

@@ -196,7 +196,7 @@ def judge(
         counts.update(bits=tie.size, **{name: int(states.sum()) for name, states in counted.items()})
     known = np.concatenate([*margins, np.empty(0)])
     known = known[np.isfinite(known)]
-    reason = next((f"{one.kind.value}: {one.detail}" for one in others if isinstance(one, Failure)), "")
+    reason = next((str(one) for one in others if isinstance(one, Failure)), "")
     return _concluded(counts, limit, float(known.max()) if known.size else None, reason)
 
 

@@ -36,7 +36,7 @@ from cosim.engines.engine import (
     Waveforms,
 )
 from cosim.engines.simulation.read import ReadPlan, find_stop, read_inference
-from cosim.engines.simulation.workers import Lost, WorkerPool, run_tasks
+from cosim.engines.simulation.workers import WorkerPool, run_tasks
 from cosim.engines.table import NGSPICE, simulator_named
 
 Array = NDArray[np.float64]
@@ -95,7 +95,7 @@ def run_bench(bench: Bench, what: str, simulator: str = NGSPICE) -> Waveforms:
     """
     ((found, _),) = run_benches(simulator_named(simulator), [bench], DEFAULT_TIMEOUT)
     if isinstance(found, Failure):
-        raise SimulationError(f"{what}: {found.kind.value}: {found.detail}")
+        raise SimulationError(f"{what}: {found}")
     return found
 
 
@@ -161,7 +161,7 @@ def _read(simulator: Simulator, tile: BenchGroup, ran: Sequence[tuple[Waveforms 
 
 
 def run_inferences(
-    benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run = Run(), progress: Progress = lambda done, total: None
+    benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run, progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
     """Simulate inference benches and return outcomes in their order.
 
@@ -219,9 +219,8 @@ def _run_pool(tiles: list[BenchGroup], run: Run, simulator: Simulator) -> Iterat
             lambda tile: run.timeout * len(tile.benches) + simulator.grace,
         )  # fmt: skip
         for tile, outcomes in found:
-            if isinstance(outcomes, Lost):
-                lost = outcomes
-                yield tile, [Failure(lost.kind, lost.detail, simulator.write(bench)) for bench in tile.benches]
+            if isinstance(outcomes, Failure):
+                yield tile, [replace(outcomes, deck=simulator.write(bench)) for bench in tile.benches]
             else:
                 yield tile, outcomes
 

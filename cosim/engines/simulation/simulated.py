@@ -140,7 +140,7 @@ def simulate_samples(
 
 
 def meter_samples(
-    design: Design, test_set: TestSet, run: Run = Run(), progress: Progress = lambda done, total: None
+    design: Design, test_set: TestSet, run: Run, progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
     """Run many samples in a simulator, in testbenches with a supply for each block.
 

@@ -12,43 +12,24 @@ using the processor is ended, too.
 """
 
 import logging
-import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Generic, Self, TypeVar
 
 from cosim.base.errors import CosimError
-from cosim.engines.engine import FailureKind
-from cosim.engines.processor import WAIT, format_status, processor_time
-
-_LOOK = 1.0  # s between looks for the parent
-_BOOT = """
-import sys
-from multiprocessing.connection import Connection
-parent = Connection(int(sys.argv[1]))
-sys.path[:] = parent.recv()
-from cosim.engines.simulation.workers import serve
-serve(parent)
-"""
+from cosim.engines.engine import Failure, FailureKind
+from cosim.engines.processor import WAIT, Interpreter, ProcessDied, end_with_parent, processor_time
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
-
-
-class WorkerDied(Exception):
-    """A worker process of the simulations ended in the middle of a call."""
 
 
 class WorkerPool:
@@ -66,7 +47,7 @@ class WorkerPool:
     def submit(self, function: Callable[..., Any], /, *arguments: object) -> Future[Any]:
         """Submit a call to a worker process; its future runs once a worker is ready, and `cancel` ends it even then.
 
-        The future's exception is WorkerDied where the worker ended, or what the function raised.
+        The future's exception is ProcessDied where the worker ended, or what the function raised.
         """
         pending = PoolFuture((function, arguments))
         self._calls.put(pending)
@@ -166,7 +147,7 @@ class _Worker(threading.Thread):
     def _ready(self) -> "_Process":
         with self._lock:
             if self._stopped:
-                raise WorkerDied("stopped")
+                raise ProcessDied(-signal.SIGKILL)
             if self._process is not None and self._process.alive:
                 return self._process
             process = self._process = _Process()
@@ -174,56 +155,28 @@ class _Worker(threading.Thread):
         return process
 
 
-class _Process:
+class _Process(Interpreter):
     """An interpreter that answers one call after the other."""
 
     def __init__(self) -> None:
-        self._connection, there = Pipe()
-        with there:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _BOOT, str(there.fileno())],
-                stdin=subprocess.DEVNULL, pass_fds=[there.fileno()], process_group=0,
-            )  # fmt: skip
-        self.alive, self.pid = True, self._process.pid
-        self._send([os.path.abspath(path) for path in sys.path])
+        super().__init__("cosim.engines.simulation.workers")
 
     def call(self, call: Call) -> object:
-        """Run a call in the process and return its value. Raises what the call raises, and WorkerDied where the process
-        ended."""
-        self._send(call)
-        try:
-            good, value = self._connection.recv()
-        except (EOFError, OSError):
-            raise WorkerDied(format_status(self.close())) from None
+        """Run a call in the process and return its value. Raises what the call raises, and ProcessDied where the
+        process ended."""
+        self.send(pickle.dumps(call))
+        good, value = pickle.loads(self.receive())
         if not good:
             raise value
         return value
 
-    def kill(self) -> None:
-        """End it at once; whoever waits for a call's result learns it."""
-        self._process.kill()
 
-    def _send(self, content: object) -> None:
-        try:
-            self._connection.send(content)
-        except OSError:
-            raise WorkerDied(format_status(self.close())) from None
-
-    def close(self) -> int:
-        """End the process and return its exit code."""
-        self.alive = False
-        self.kill()
-        self._connection.close()
-        return self._process.wait()
-
-
-def serve(parent: Connection) -> None:
+def serve(connection: Connection, parent: int) -> None:
     """Answer the parent's calls, as the main function of a worker process for simulations."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business, wherever the terminal sends it
-    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    end_with_parent(connection, parent)
     while True:
         try:
-            content = parent.recv_bytes()
+            content = connection.recv_bytes()
         except EOFError:
             return
         try:
@@ -231,19 +184,11 @@ def serve(parent: Connection) -> None:
             answer = True, function(*arguments)
         except Exception as error:
             answer = False, error
-        parent.send(answer)
+        connection.send(answer)
 
 
 def _nothing() -> None:
     pass
-
-
-def _watch(parent: int) -> None:
-    """End this worker once its parent is gone: a parent that is killed cannot stop its workers, and one in a long
-    simulation would go on for minutes."""
-    while os.getppid() == parent:
-        time.sleep(_LOOK)
-    os._exit(1)
 
 
 TRIES = 2
@@ -252,14 +197,6 @@ _POLL = 0.5  # s at most between looks for tasks that take too long
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class Lost:
-    """Reason why a simulation's task has no result: TIMEOUT or CRASH, and what was seen."""
-
-    kind: FailureKind
-    detail: str
 
 
 @dataclass
@@ -277,12 +214,13 @@ def run_tasks(
     slots: int,
     limit: Callable[[Task], float],
     started: Callable[[Future[Result]], bool] = lambda future: future.running(),
-) -> Iterator[tuple[Task, Result | Lost]]:
+) -> Iterator[tuple[Task, Result | Failure]]:
     """Run tasks in worker processes and yield each with its result as it finishes, `slots` of them submitted at a time.
 
-    A task that runs for more than `limit(task)` seconds is cancelled; one whose worker died is tried TRIES times.
-    A line on stderr says so, with the text of the task. `started` says whether a future's task runs; where nothing
-    tells, time counts from the submission. Raises a CosimError that a task raised.
+    A task that runs for more than `limit(task)` seconds is cancelled: a Failure of kind TIMEOUT. One whose worker died
+    is tried TRIES times, which a line on stderr says, with the text of the task: a Failure of kind CRASH. `started`
+    says whether a future's task runs; where nothing tells, time counts from the submission. Raises a CosimError that a
+    task raised.
     """
     waiting = deque(_Flight(task, 1) for task in tasks)
     flying: dict[Future[Result], _Flight[Task]] = {}
@@ -295,7 +233,7 @@ def run_tasks(
         for future in done:
             flight = flying.pop(future)
             outcome = _outcome(future)
-            if isinstance(outcome, Lost) and flight.tries < TRIES:
+            if isinstance(outcome, Failure) and flight.tries < TRIES:
                 _log.warning("a worker process ended (%s) with %s; another runs it again", outcome.detail, flight.task)
                 waiting.appendleft(_Flight(flight.task, flight.tries + 1))
             else:
@@ -303,7 +241,7 @@ def run_tasks(
         for future in [future for future, flight in flying.items() if _is_late(future, flight, limit, started)]:
             future.cancel()
             task = flying.pop(future).task
-            yield task, Lost(FailureKind.TIMEOUT, f"after {limit(task):g} s")
+            yield task, Failure(FailureKind.TIMEOUT, f"after {limit(task):g} s")
 
 
 def _is_late(
@@ -323,12 +261,12 @@ def _is_late(
     return used is None or used > longest
 
 
-def _outcome(future: Future[Result]) -> Result | Lost:
+def _outcome(future: Future[Result]) -> Result | Failure:
     try:
         return future.result()
     except CosimError:
         raise
-    except WorkerDied as error:
-        return Lost(FailureKind.CRASH, str(error))
+    except ProcessDied as error:
+        return Failure(FailureKind.CRASH, str(error))
     except Exception as error:  # whatever another executor raises when it lost a worker
-        return Lost(FailureKind.CRASH, f"{type(error).__name__}: {error}")
+        return Failure(FailureKind.CRASH, f"{type(error).__name__}: {error}")

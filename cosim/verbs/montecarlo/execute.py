@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cosim.base.errors import InputError, MissingToolError, SimulationError
 from cosim.base.resources import install_command
+from cosim.engines.engine import Failure
 from cosim.engines.simulation.simulated import engine_named
-from cosim.engines.simulation.workers import Lost, WorkerPool, run_tasks
+from cosim.engines.simulation.workers import WorkerPool, run_tasks
 from cosim.engines.table import BEHAVIORAL
 from cosim.verbs.montecarlo.chips import ChipRecord
 from cosim.verbs.montecarlo.trial import Trial, behavioral_record, drawn_record, run_chip, run_chips
@@ -75,7 +76,7 @@ def map_chips(
         tasks = run_tasks(lambda chunk: pool.submit(_work_here, work, chunk), chunks, 2 * jobs, lambda _: inf)
         number = next(due, None)
         for chunk, results in tasks:
-            if isinstance(results, Lost):
+            if isinstance(results, Failure):
                 raise SimulationError(
                     f"a worker process ended twice ({results.detail}) with {chunk}, by memory perhaps; try fewer --jobs"
                 )
@@ -97,7 +98,7 @@ def _records(
     done."""
     alone: list[Chunk] = []
     for chunk, found in run_tasks(submit, chunks, slots, lambda chunk: timeout * len(chunk), started):
-        if not isinstance(found, Lost):
+        if not isinstance(found, Failure):
             yield from found
         elif len(chunk) == 1:
             yield _failed(trial, chunk[0], found)
@@ -107,7 +108,7 @@ def _records(
         yield from _records(submit, trial, alone, slots, timeout, started)
 
 
-def _failed(trial: Trial, number: int, lost: Lost) -> ChipRecord:
+def _failed(trial: Trial, number: int, lost: Failure) -> ChipRecord:
     """Return the record of a lost chip without the figures of the engine that failed: what killed a worker must not run
     here."""
     chip = trial.chip(number)

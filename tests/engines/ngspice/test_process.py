@@ -11,7 +11,8 @@ import pytest
 
 from cosim.engines.engine import Failure, FailureKind
 from cosim.engines.ngspice import process
-from cosim.engines.ngspice.process import NgspiceProcess, format_status, run_analyses, run_deck
+from cosim.engines.ngspice.process import NgspiceProcess, run_analyses, run_deck
+from cosim.engines.processor import format_status
 
 pytestmark = pytest.mark.ngspice
 
@@ -114,6 +115,7 @@ def test_analyses_come_back_complex_as_they_are():
 PARENT = """
 import sys
 from cosim.engines.ngspice import process
+from cosim.engines.processor import format_status
 from cosim.engines.ngspice.process import run_deck
 run_deck(sys.argv[1])
 assert "PySpice" not in sys.modules

@@ -5,10 +5,10 @@ from concurrent.futures import Future
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.engines.engine import FailureKind
-from cosim.engines.processor import WAIT
+from cosim.engines.engine import Failure, FailureKind
+from cosim.engines.processor import WAIT, ProcessDied
 from cosim.engines.simulation import workers
-from cosim.engines.simulation.workers import Lost, PoolFuture, WorkerDied, run_tasks
+from cosim.engines.simulation.workers import PoolFuture, run_tasks
 
 
 class Scripted:
@@ -41,10 +41,10 @@ def clock(monkeypatch):
 
 
 def test_a_dead_worker_is_named_a_second_try_and_then_a_loss(caplog):
-    died = WorkerDied("SIGKILL")
+    died = ProcessDied(-9)
     executor = Scripted(a=["A"], b=[died, "B"], c=[died, died, "never"])
     found = dict(run_tasks(executor.submit, ["a", "b", "c"], 1, lambda task: 60.0))
-    assert found == {"a": "A", "b": "B", "c": Lost(FailureKind.CRASH, "SIGKILL")}
+    assert found == {"a": "A", "b": "B", "c": Failure(FailureKind.CRASH, "SIGKILL")}
     assert executor.submitted == ["a", "b", "b", "c", "c"]
     said = "a worker process ended (SIGKILL) with {}; another runs it again"
     assert [record.message for record in caplog.records] == [said.format("b"), said.format("c")]
@@ -53,7 +53,7 @@ def test_a_dead_worker_is_named_a_second_try_and_then_a_loss(caplog):
 def test_another_executors_own_words_are_kept():
     executor = Scripted(a=[ConnectionError("gone"), ConnectionError("gone again")])
     assert dict(run_tasks(executor.submit, ["a"], 1, lambda task: 60.0)) == {
-        "a": Lost(FailureKind.CRASH, "ConnectionError: gone again")
+        "a": Failure(FailureKind.CRASH, "ConnectionError: gone again")
     }
 
 
@@ -65,7 +65,7 @@ def test_a_mistake_of_the_user_is_no_loss():
 def test_a_task_that_takes_too_long_is_given_up_and_not_tried_again(clock):
     executor = Scripted(slow=[None], quick=["Q"])
     found = list(run_tasks(executor.submit, ["slow", "quick"], 1, lambda task: 5.0))
-    assert found == [("slow", Lost(FailureKind.TIMEOUT, "after 5 s")), ("quick", "Q")]
+    assert found == [("slow", Failure(FailureKind.TIMEOUT, "after 5 s")), ("quick", "Q")]
 
 
 class Busy(PoolFuture):
@@ -92,7 +92,7 @@ def submit_busy(share):
 def test_a_limit_counts_what_a_worker_has_used(clock):
     """The clock moves on a second with each look; behind 5 s it takes 15 looks until 5 s were used."""
     ((_, lost),) = run_tasks(submit_busy(1 / 3), ["a"], 1, lambda task: 5.0)
-    assert lost == Lost(FailureKind.TIMEOUT, "after 5 s")
+    assert lost == Failure(FailureKind.TIMEOUT, "after 5 s")
     assert next(clock) > 5 + 15
 
 

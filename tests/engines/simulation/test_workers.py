@@ -15,8 +15,9 @@ import pytest
 
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
+from cosim.engines.processor import ProcessDied
 from cosim.engines.simulation.simulated import simulate_samples
-from cosim.engines.simulation.workers import WorkerDied, WorkerPool
+from cosim.engines.simulation.workers import WorkerPool
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo.trial import Trial, run_chips
@@ -61,7 +62,7 @@ def test_calls_their_mistakes_and_their_ends():
         with pytest.raises(ZeroDivisionError):
             pool.submit(divmod, 1, 0).result()
         assert pool.submit(os.getpid).result() == first  # a mistake ends no worker
-        with pytest.raises(WorkerDied, match="exit status 7"):
+        with pytest.raises(ProcessDied, match="exit status 7"):
             pool.submit(os._exit, 7).result()
         assert pool.submit(os.getpid).result() != first
         last = pool.submit(os.getpid).result()
@@ -78,7 +79,7 @@ def test_a_call_that_runs_is_ended_and_the_next_one_goes_on():
         while not endless.running():
             time.sleep(0.01)
         endless.cancel()
-        with pytest.raises(WorkerDied, match="SIGKILL"):
+        with pytest.raises(ProcessDied, match="SIGKILL"):
             endless.result()
         assert pool.submit(os.getpid).result() != worker
 
@@ -145,6 +146,7 @@ def run_script(folder, arguments, text, content):
 SIMULATE = """
 import pickle
 from cosim.engines.engine import Run
+from cosim.engines.processor import ProcessDied
 from cosim.engines.simulation.simulated import simulate_samples
 with open("given.pickle", "rb") as file:
     design, test_set = pickle.load(file)
