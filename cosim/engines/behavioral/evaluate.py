@@ -73,7 +73,7 @@ def evaluate(
     return _Engine(graph, calibration, deviations, ideal=ideal).run(sources)
 
 
-def evaluate_noisy(model: NoiseModel, inputs: EncodedInputs, deviations: Deviations = Deviations()) -> BehavioralTrace:
+def evaluate_noisy(model: NoiseModel, inputs: EncodedInputs, deviations: Deviations) -> BehavioralTrace:
     """Evaluate a design's behavioral equations on encoded inputs, every decision on a candidate with noise of its own.
 
     The `candidates` of the trace are without it.
@@ -150,16 +150,6 @@ def threshold_lines(
         return ()
     total = sum(betas, np.zeros(betas[0].shape))
     return unit_of(node).line_currents(graph.biases[node.name], calibration.mirror, (total, total))
-
-
-def unreset_cells(graph: Sized, calibration: Calibration, deviations: Deviations) -> tuple[str, ...]:
-    """Return the 9T cells that by the behavioral equations stay on at a candidate of 0.
-
-    Cells whose thresholds depend on the input are not among them.
-    """
-    fixed = (node for node in graph.memories if not graph.into(node.name, "beta"))
-    cells = ((node, cell_of(graph, node, calibration, deviations.cells.get(node.name))) for node in fixed)
-    return tuple(node.name for node, cell in cells if unit_of(node).stays_on_through_reset(cell))
 
 
 class _Engine:

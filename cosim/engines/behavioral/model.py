@@ -42,7 +42,6 @@ from cosim.engines.behavioral.evaluate import (
     evaluate,
     evaluate_held,
     evaluate_noisy,
-    unreset_cells,
 )
 from cosim.engines.behavioral.noise import noise_model
 from cosim.engines.chip import deviations_of, standing
@@ -111,7 +110,7 @@ def _block_currents(design: Design, trace: BehavioralTrace) -> dict[str, Array]:
     sources = graph.of(InputCurrent, UnitCurrent, Pedestal)
     rows = (_pulled(graph, node.name, trace) for node in graph.of(Rectifier, Memory))
     outputs = [node.name for node in graph.of(Output)]
-    readout = sum((_output_current(graph, name, trace) for name in outputs), nothing)
+    readout = sum((_pulled(graph, name, trace) + np.maximum(-current[name], 0.0) for name in outputs), nothing)
     decision = {}
     if "decision" in around.blocks:
         decision = {"decision": sum((np.maximum(current[name], 0.0) for name in outputs), nothing)}
@@ -144,11 +143,6 @@ def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
         if mirror.realised > 0:
             total = total + mirror.realised * trace.currents[source]
     return total
-
-
-def _output_current(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
-    """Compute from a behavioral run the current that an output pulls, or pushes if that is more, ampere, (n, time)."""
-    return _pulled(graph, name, trace) + np.maximum(-trace.currents[name], 0.0)
 
 
 def run_behavioral(
@@ -260,9 +254,14 @@ class Behavioral:
             yield Inference(states[k, :length], readout[k, :length], float(power[k]))
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...]:
-        """Return the 9T cells that by the behavioral equations stay on at a candidate of 0."""
-        deviations = deviations_of(design, run.standing(design), run.chip)
-        return unreset_cells(design.graph, design.calibration, deviations)
+        """Return the 9T cells that by the behavioral equations stay on at a candidate of 0.
+
+        Cells whose thresholds depend on the input are not among them.
+        """
+        graph, factors = design.graph, deviations_of(design, run.standing(design), run.chip).cells
+        fixed = (node for node in graph.memories if not graph.into(node.name, "beta"))
+        cells = ((node, cell_of(graph, node, design.calibration, factors.get(node.name))) for node in fixed)
+        return tuple(node.name for node, cell in cells if unit_of(node).stays_on_through_reset(cell))
 
     def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
         """Yield no deck, because no simulator runs."""

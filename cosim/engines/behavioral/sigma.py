@@ -81,12 +81,12 @@ def devices_of(technology: Technology, fit: NoiseFit, units: int, *, chips: bool
     return SigmaParts(units, left_by(technology.name), training_noise(technology, fit), mismatch)
 
 
-def training_noise(technology: Technology, fit: NoiseFit, timing: Timing = Timing()) -> RowNoise:
+def training_noise(technology: Technology, fit: NoiseFit) -> RowNoise:
     """Evaluate with the behavioral engine's equations the noise of a row, the numbers of `variation.sigma`, at I_UNIT.
 
     A training counts by them. share: of a 9T cell with such a threshold, both edges together.
     """
-    u_t = technology.thermal_voltage
+    u_t, timing = technology.thermal_voltage, Timing()
     gate = gate_lag(fit, timing, technology.supply, u_t)
     hold = technology.hold_capacitance + fit.devices["cell_p"].gate
     found = row_noise(fit, I_UNIT, (hold, gate), 1.0)

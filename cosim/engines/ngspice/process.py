@@ -31,11 +31,12 @@ _LONGEST = 1e8  # s, of a timer
 _log = logging.getLogger("cosim")
 
 
-def ask_ngspice(deck: str, analyses: Sequence[str] | None = None, seconds: float = inf) -> list[Vectors] | Failure:
-    """Run a deck in the ngspice process and return its plots' vectors; it may take `seconds` of processor time.
+def run_analyses(deck: str, analyses: Sequence[str] | None, timeout: float = inf) -> list[Vectors] | Failure:
+    """Load a deck in the ngspice process once and run analyses on it, such as `noise v(out) v1 dec 10 1 1e6`.
 
-    analyses: those to run; None for the one that the deck asks for. Infinite `seconds` mean any. A process whose deck
-    was refused gets no other: ngspice 39 keeps arrays of its parser (numparam) that may be too short for the next deck,
+    Returns the vectors of each one's first plot, complex ones as they are; with None those of the analysis that the
+    deck asks for. timeout: seconds of processor time, inf for any number. A process whose deck was refused gets no
+    other: ngspice 39 keeps arrays of its parser (numparam) that may be too short for the next deck,
     and circuits in a list whose bounds nobody checks. Where ngspice dies, a line on stderr names the signal and the
     deck, which runs once more in a new process; where it dies again, that is a Failure. Raises MissingToolError without
     libngspice.
@@ -49,7 +50,7 @@ def ask_ngspice(deck: str, analyses: Sequence[str] | None = None, seconds: float
             try:
                 if _process is None:
                     _process = NgspiceProcess()
-                found = _process.ask(deck, analyses, seconds)
+                found = _process.ask(deck, analyses, timeout)
                 if isinstance(found, Failure) and found.kind is FailureKind.DECK:
                     _process.close()
                     _process = None
@@ -57,7 +58,7 @@ def ask_ngspice(deck: str, analyses: Sequence[str] | None = None, seconds: float
             except ProcessDied as died:
                 _process = None
                 if died.status == -signal.SIGPROF:
-                    return Failure(FailureKind.TIMEOUT, f"after {seconds:g} s of processor time", deck)
+                    return Failure(FailureKind.TIMEOUT, f"after {timeout:g} s of processor time", deck)
                 how = str(died)
             except BaseException:  # Ctrl-C: nobody waits for the answer any more
                 if _process is not None:
@@ -160,13 +161,5 @@ def run_deck(deck: str, timeout: float = inf) -> Vectors | Failure:
     The deck carries its own `.options`, `.save` and one analysis line; timeout: seconds of processor time, inf for any
     number. Raises MissingToolError without libngspice.
     """
-    found = ask_ngspice(deck, seconds=timeout)
+    found = run_analyses(deck, None, timeout)
     return found if isinstance(found, Failure) else found[0]
-
-
-def run_analyses(deck: str, analyses: Sequence[str]) -> list[Vectors] | Failure:
-    """Load a deck in ngspice once and run analyses on it, such as `noise v(out) v1 dec 10 1 1e6`.
-
-    Returns the vectors of each one's first plot, complex ones as they are. Raises MissingToolError without libngspice.
-    """
-    return ask_ngspice(deck, analyses)
