@@ -28,11 +28,12 @@ from cosim.exchange.checkpoint import save_checkpoint
 from cosim.tasks.testset import TestSet
 from cosim.technology.conditions import at
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.montecarlo.chip_study import read_summary
 from cosim.verbs.montecarlo.chips import ChipRecord
 from cosim.verbs.montecarlo.command import _transistor_engine
+from cosim.verbs.montecarlo.page import write_report
 from cosim.verbs.montecarlo.store import pack_certainty, unpack_certainty
 from cosim.verbs.montecarlo.trial import Trial, run_chip
-from cosim.verbs.montecarlo.write import read_summary, write_report
 from cosim.verbs.trim.run import trim_chip
 
 SAMPLES = 6

@@ -16,9 +16,9 @@ from cosim.results.page import format_pages
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.compare.page import run_comparison
+from cosim.verbs.montecarlo.chip_study import study_chips
 from cosim.verbs.montecarlo.page import chip_page
 from cosim.verbs.montecarlo.trial import Trial
-from cosim.verbs.montecarlo.write import study_chips
 
 PHONE, DESK, PAPER = 420, 1300, 680  # px; A4 without its margins has 180 mm = 680 px
 CONTRAST = 4.5  # that WCAG 2.2 asks of text, level AA

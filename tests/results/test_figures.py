@@ -29,7 +29,7 @@ from cosim.verbs.montecarlo.figures import (
     draw_weak,
     draw_yield_curve,
 )
-from cosim.verbs.montecarlo.spread import CellSpread, normal_quantiles, rank_weak
+from cosim.verbs.montecarlo.statistics import CellSpread, normal_quantiles, rank_weak
 from cosim.verbs.simulate.waveform_figure import draw_waveforms
 from cosim.verbs.simulate.waveforms import SampleDecisions, WaveLabels
 

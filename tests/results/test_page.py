@@ -16,7 +16,7 @@ from cosim.results.html import Picture, escape
 from cosim.results.kept_page import check_same, has_page, read_page, write_page
 from cosim.results.page import PROVENANCE, REPEAT, Facts, Fold, Grid, Page, PageSubject, Section, Table, format_pages
 from cosim.verbs.compile.outputs import summarize
-from cosim.verbs.montecarlo.chip_study import format_spec
+from cosim.verbs.montecarlo.spec import format_spec
 from cosim.verbs.words import WORDS, network_name, worded
 
 HOSTILE = '<script>alert("x")</script>'

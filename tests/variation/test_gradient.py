@@ -9,7 +9,7 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import Gradient, VariationPlan, VaryingDevice, draw_chip, graded
-from cosim.verbs.montecarlo.run import check_contributions, nominal_chip, run_settings
+from cosim.verbs.montecarlo.run import check_contributions, run_settings
 from cosim.verbs.montecarlo.trial import Trial
 
 UM = 1e-6
@@ -90,7 +90,7 @@ def test_a_chip_depends_on_seed_and_number_alone(trial):
 def test_off_by_default(trial):
     without = replace(trial, gradient=None)
     assert not without.chip(0).vt_shift.any()
-    assert not nominal_chip(trial).vt_shift.any()
+    assert not trial.nominal_chip.vt_shift.any()
     assert "gradient" not in run_settings(without)
     known = {name: value for name, value in run_settings(trial).items() if name != "gradient"}
     assert known == run_settings(without)

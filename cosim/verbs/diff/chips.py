@@ -42,12 +42,12 @@ from cosim.verbs.diff.difference import (
     rank,
 )
 from cosim.verbs.diff.runs import ChipRun
+from cosim.verbs.montecarlo.chip_study import stored_chip
 from cosim.verbs.montecarlo.chips import ChipRecord, Figures
 from cosim.verbs.montecarlo.contributions import mixed_chip
 from cosim.verbs.montecarlo.keep import Places, load_trial
 from cosim.verbs.montecarlo.spec import Spec, parse_spec, passes_specs
 from cosim.verbs.montecarlo.trial import Trial, run_behavioral_chip
-from cosim.verbs.montecarlo.write import stored_chip
 
 CAUSES = 20  # chips whose cause is looked for: about a second each
 _DRAWS = ("kind", "seed", "sampling", "replicates")  # of a plan: where they are the same, so is a chip of one number

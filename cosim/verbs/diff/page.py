@@ -14,7 +14,7 @@ from cosim.results.metrics import percent
 from cosim.results.page import Block, Page, PageSubject, Section, Table
 from cosim.results.paired import METHODS, Method
 from cosim.verbs.diff.difference import Cause, Change, Difference, Moved, Pairing, Scatter
-from cosim.verbs.montecarlo.chip_study import watts_of
+from cosim.verbs.montecarlo.page import watts_of
 
 VERB = "diff"
 _MANY = 20  # figures

@@ -22,12 +22,12 @@ from cosim.base.errors import InputError
 from cosim.base.seal import read_sealed, read_sealed_arrays
 from cosim.base.settings import RunSettings, read_settings
 from cosim.base.text import is_file, shown_path
+from cosim.verbs.montecarlo.chip_study import read_summary
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Figures
 from cosim.verbs.montecarlo.keep import SAMPLES_FILE, read_kept
 from cosim.verbs.montecarlo.spec import Spec, passes_specs
 from cosim.verbs.montecarlo.store import CHIPS_FILE, RUN_FILE, check_run, read_store
 from cosim.verbs.montecarlo.store import VERB as MONTECARLO
-from cosim.verbs.montecarlo.write import read_summary
 from cosim.verbs.simulate.samples import STACKED, UNDECIDED, SampleTable
 
 Array = NDArray[np.float64]

@@ -36,9 +36,8 @@ from cosim.verbs.common import (
 
 if TYPE_CHECKING:
     from cosim.compiler.design import Design
-    from cosim.engines.simulation.audit import Audit, UndecidedChips
     from cosim.variation.draws import Gradient, Kind, Sampling
-    from cosim.verbs.montecarlo.chips import ChipSummary, Contribution
+    from cosim.verbs.montecarlo.chips import ChipSummary
     from cosim.verbs.montecarlo.run import Execute
     from cosim.verbs.montecarlo.spec import Spec
     from cosim.verbs.montecarlo.store import ChipStore
@@ -136,10 +135,19 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
     from cosim.results.kept_page import REPORT_FILE
     from cosim.results.metrics import Estimate
     from cosim.verbs.montecarlo.keep import Places, keep_trial
-    from cosim.verbs.montecarlo.run import SUMMARY_FILE, check_contributions, check_specs, default_spec, run_settings
+    from cosim.verbs.montecarlo.page import write_report
+    from cosim.verbs.montecarlo.run import (
+        CONTRIBUTIONS_FILE,
+        SUMMARY_FILE,
+        KeptContributions,
+        check_contributions,
+        check_specs,
+        default_spec,
+        run_contributions,
+        run_settings,
+    )
     from cosim.verbs.montecarlo.spec import judge, read_specs, without_yield
     from cosim.verbs.montecarlo.store import VERB, open_store
-    from cosim.verbs.montecarlo.write import write_report
 
     if options.transistors:
         options = replace(options, engine=_transistor_engine(options.engine))
@@ -166,7 +174,10 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
             summary = replace(summary, verdicts=verdicts)
             write_results(output, {SUMMARY_FILE: summary})
         if options.contributions:
-            summary = replace(summary, contributions=_contribute(trial, output, options.jobs))
+            with progress_bar("contributions") as progress:
+                found = run_contributions(trial, options.jobs, progress)
+            write_results(output, {CONTRIBUTIONS_FILE: KeptContributions(trial.plan.chips, found)})
+            summary = replace(summary, contributions=found)
     page = write_report(output, output / REPORT_FILE, Places(options.compiling.pdk_root), waveforms=False)
     report = f"report: {output / REPORT_FILE}; with the worst chip's waveforms: cosim report {output}"
     met = all(one.met for one in verdicts)
@@ -179,12 +190,17 @@ def _run_chips(
 ) -> "ChipSummary":
     """Run the chips that a store does not have yet, and `audit` of their samples in ngspice; write the figures."""
     from cosim.base.store import write_results
-    from cosim.verbs.montecarlo.run import SUMMARY_FILE, run_montecarlo
+    from cosim.engines.engine import Run
+    from cosim.verbs.montecarlo.run import SUMMARY_FILE, audit_chips, find_undecided_chips, run_montecarlo
 
     with progress_bar("chips") as progress, _executing(trial, options) as execute:
         summary = run_montecarlo(trial, store, execute, wanted, options.stop_width, progress)
     if audit:
-        undecided, audited = _trust(trial, store, audit, options)
+        where = Run(store.folder, options.jobs, options.timeout)
+        with progress_bar("undecided") as progress:
+            undecided = find_undecided_chips(trial, store.records, where, progress)
+        with progress_bar("audit") as progress:
+            audited = audit_chips(trial, store.records, audit, where, progress)
         summary = replace(summary, undecided=undecided, audit=audited)
         write_results(store.folder, {SUMMARY_FILE: summary})
     return summary
@@ -196,7 +212,7 @@ def _run_shard(trial: "Trial", store: "ChipStore", options: MonteCarloOptions, s
 
     numbers = shard_of(trial.plan.chips, *shard)
     with progress_bar("chips") as progress, _executing(trial, options) as execute:
-        run_shard(trial, store, execute, numbers, progress)
+        run_shard(store, execute, numbers, progress)
     parts = "with all parts: cosim merge FOLDER... -o FOLDER"
     return Result(lines=[f"{len(numbers)} of {trial.plan.chips} chips in {store.folder}; {parts}"])
 
@@ -214,17 +230,6 @@ def _check_shard(options: MonteCarloOptions) -> None:
         )
 
 
-def _contribute(trial: "Trial", output: Path, jobs: int) -> "dict[str, Contribution]":
-    """Compute where the spread comes from, and write it."""
-    from cosim.base.store import write_results
-    from cosim.verbs.montecarlo.run import CONTRIBUTIONS_FILE, KeptContributions, run_contributions
-
-    with progress_bar("contributions") as progress:
-        found = run_contributions(trial, jobs, progress)
-    write_results(output, {CONTRIBUTIONS_FILE: KeptContributions(trial.plan.chips, found)})
-    return found
-
-
 def _transistor_engine(asked: str) -> str:
     """Choose the engine for chips at transistor level. Raises InputError where another one is asked for, too."""
     if asked != BEHAVIORAL:
@@ -235,20 +240,6 @@ def _transistor_engine(asked: str) -> str:
         say(f"in ngspice: {error}")
         return NGSPICE
     return BATCH
-
-
-def _trust(
-    trial: "Trial", store: "ChipStore", count: int, options: MonteCarloOptions
-) -> "tuple[UndecidedChips | None, Audit]":
-    """Run some of a store's samples on chips again with smaller steps, and some in ngspice."""
-    from cosim.engines.engine import Run
-    from cosim.verbs.montecarlo.run import audit_chips, find_undecided_chips
-
-    where = Run(store.folder, options.jobs, options.timeout)
-    with progress_bar("undecided") as progress:
-        undecided = find_undecided_chips(trial, store.records, where, progress)
-    with progress_bar("audit") as progress:
-        return undecided, audit_chips(trial, store.records, count, where, progress)
 
 
 def load_trial(options: MonteCarloOptions) -> "Trial":

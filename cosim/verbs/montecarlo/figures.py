@@ -34,7 +34,7 @@ from cosim.results.figures import (
     styled,
 )
 from cosim.verbs.montecarlo.chips import Division
-from cosim.verbs.montecarlo.spread import CellSpread, Quantiles, Weak, bin_edges
+from cosim.verbs.montecarlo.statistics import CellSpread, Quantiles, Weak, bin_edges
 from cosim.verbs.simulate.waveform_figure import draw_clocks, mark_frames, shade_decisions
 from cosim.verbs.simulate.waveforms import WaveLabels, Waves
 

@@ -2,18 +2,23 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.claim import check_replaceable, owner_of, starts_with
+from cosim.base.errors import InputError
 from cosim.base.quantities import format_quantity
+from cosim.base.write import write_atomically
 from cosim.compiler.design import Design
 from cosim.engines.table import BEHAVIORAL
 from cosim.results.figures import picture_of
 from cosim.results.html import Picture
 from cosim.results.intervals import running_intervals
-from cosim.results.metrics import CHIP_METRICS, METRICS, percent, within
-from cosim.results.page import Blocks, Facts, Fold, Grid, Page, Section, Table
+from cosim.results.kept_page import repeatable
+from cosim.results.metrics import CHIP_METRICS, METRICS, RMSE, percent, within
+from cosim.results.page import Blocks, Facts, Fold, Grid, Page, Section, Table, format_pages
 from cosim.technology.types import Technology
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compare.noise import chip_noise_rows
@@ -21,17 +26,15 @@ from cosim.verbs.compile.page import format_inside, schematics_section
 from cosim.verbs.montecarlo.chip_study import (
     BY_EQUATIONS,
     BY_TRANSISTORS,
-    POWER,
     ChipStudy,
+    Say,
     WrongSample,
-    figures_of,
-    format_spec,
-    scale_of,
-    software_of,
-    watts_of,
+    nominal_power,
+    spread_cells,
+    study_chips,
+    yield_curve,
 )
 from cosim.verbs.montecarlo.chips import LEAST_PAIRED, ChipSummary, Contribution, Pair
-from cosim.verbs.montecarlo.cures import BITS, ENOUGH, LARGER
 from cosim.verbs.montecarlo.figures import (
     MOST_CELLS,
     draw_blocks,
@@ -46,13 +49,17 @@ from cosim.verbs.montecarlo.figures import (
     draw_weak,
     draw_yield_curve,
 )
-from cosim.verbs.montecarlo.spec import verdict_table
-from cosim.verbs.montecarlo.spread import CellSpread, Weak, normal_quantiles, rank_weak
+from cosim.verbs.montecarlo.keep import Places
+from cosim.verbs.montecarlo.run import BITS, ENOUGH, LARGER
+from cosim.verbs.montecarlo.spec import format_spec, verdict_table
+from cosim.verbs.montecarlo.statistics import CellSpread, Weak, normal_quantiles, rank_weak
+from cosim.verbs.montecarlo.store import VERB
 from cosim.verbs.provenance import origins, subject_of
 from cosim.verbs.trust import trust_rows
 from cosim.verbs.words import VARIATION, say_conditions, worded
 
 LOST = 5.0  # points of accuracy
+POWER = "power"
 NORMAL = ("accuracy", POWER)  # whose quantiles are held against a normal distribution
 LEAST = 8  # chips that show a distribution at all
 _WEAK, _CLEAR = 3, 0.05
@@ -67,10 +74,38 @@ _IN_TERMINAL = (
 _OWN_SHEET = ("The worst chip", "Every parameter and its transistor", "Cells", "How it was run")
 
 
+def write_report(
+    folder: Path, output: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None
+) -> Page:
+    """Write the page of a Monte Carlo run, from its store, to the file `output`; return it.
+
+    Without `waveforms` nothing is simulated. Raises InputError for a folder that is no finished run.
+    """
+    if output.parent != folder:
+        check_page(output)
+    page = read_run(folder, places, waveforms=waveforms, say=say)
+    write_atomically(output, format_pages([page]).encode())
+    return page
+
+
+def read_run(folder: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None) -> Page:
+    """Return the page of a Monte Carlo run from its store. Raises InputError for a folder that is no finished run."""
+    return repeatable(folder, chip_page(study_chips(folder, places, waveforms=waveforms, say=say)))
+
+
+def check_page(output: Path) -> None:
+    """Raise InputError where the page could not be written, would be among the results of a verb, or would replace
+    what is no page."""
+    check_replaceable({output: starts_with(b"<!doctype html>")})
+    owner = owner_of(output.parent)
+    if owner not in (None, VERB):
+        raise InputError(f"{output}: the folder belongs to cosim {owner}; choose another file with -o")
+
+
 def chip_page(study: ChipStudy) -> Page:
     """Return the page of a run of chips with its pictures and all that was built."""
-    page = summary_page(study.design, study.technology, study.summary, study.network, study)
-    return replace(page, provenance={**origins(study.design), **study.origins})
+    page = summary_page(study.trial.design, study.trial.technology, study.summary, study.network, study)
+    return replace(page, provenance={**origins(study.trial.design), **study.origins})
 
 
 def summary_page(
@@ -131,7 +166,7 @@ def _sections(summary: ChipSummary, network: str, study: ChipStudy | None) -> di
         "The chips": (*_figures(summary), *drawn(format_spreads)),
         "Yield": drawn(lambda study: (Grid((_yield_curve(study), picture_running_yield(study))),)),
         "Cells that do not reset": drawn(_unreset_cells),
-        "The automaton": drawn(lambda study: format_automaton(study.design.network)),
+        "The automaton": drawn(lambda study: format_automaton(study.trial.design.network)),
         "Noise": (Facts(noise),) if noise else (),
         "The cells of all chips": drawn(format_cells),
         "Both engines, chip by chip": (*_pairs(summary), *drawn(_pair_pictures)),
@@ -139,8 +174,8 @@ def _sections(summary: ChipSummary, network: str, study: ChipStudy | None) -> di
         "Where the spread comes from": _contributions(summary, drawn=study is not None),
         "The worst chip": drawn(_failure),
         "Power of the nominal circuit": drawn(_blocks),
-        **({} if study is None else format_inside(study.design)),
-        "Cells": drawn(lambda study: schematics_section(study.design)),
+        **({} if study is None else format_inside(study.trial.design)),
+        "Cells": drawn(lambda study: schematics_section(study.trial.design)),
         "How it was run": drawn(lambda study: (Facts(tuple(worded(study.settings))),)),
     }
 
@@ -253,7 +288,7 @@ def _figures(summary: ChipSummary) -> Blocks:
 
 def _yield_curve(study: ChipStudy) -> Picture:
     """Yield against the accuracy limit."""
-    curve, found = study.curve, study.summary.yield_
+    curve, found = yield_curve(study.trial, study.records, study.specs), study.summary.yield_
     others = [text for text in found.spec if not text.startswith("accuracy>=")]
     also = f", together with {format_spec(others)}" if others else ""
     caption = (
@@ -283,7 +318,7 @@ def _pair_pictures(study: ChipStudy) -> Blocks:
     pictures, engine = [], study.summary.engine
     for metric, pair in (study.summary.paired or {}).items():
         factor, unit = scale_of(study, metric)
-        behavioral, other = (factor * figures_of(study, metric, one)[0] for one in ("behavioral", engine))
+        behavioral, other = (factor * study.figures(metric, one)[0] for one in ("behavioral", engine))
         caption = (
             f"{METRICS[metric].title.capitalize()}: correlation {_correlation(pair)}, behavioral - {engine} "
             f"{_bias(metric, pair)}."
@@ -362,7 +397,9 @@ def _failure(study: ChipStudy) -> Blocks:
     chosen = [failure.wanted, failure.decided[BY_TRANSISTORS]]
     if chosen[0] == chosen[1]:
         chosen[1] = failure.decided[BY_EQUATIONS]
-    figure = draw_failure(failure.waves, failure.nominal, failure.labels, study.timing, list(dict.fromkeys(chosen)))
+    figure = draw_failure(
+        failure.waves, failure.nominal, failure.labels, study.trial.timing, list(dict.fromkeys(chosen))
+    )
     own = ", solid those of this chip by the behavioral model" if failure.labels.own else ""
     caption = (
         f"Both simulated by ngspice, the chip solid and the nominal circuit dashed: candidate of {unit}, the unit "
@@ -394,15 +431,16 @@ def _failure_text(failure: WrongSample) -> str:
 
 def _blocks(study: ChipStudy) -> Blocks:
     """Return the power of each block of the nominal circuit, as a picture and a table."""
-    total = sum(study.blocks.values())
+    blocks = nominal_power(study.trial)
+    total = sum(blocks.values())
     factor, unit = watts_of(total)
     rows = [
         (name, format_quantity(power, "W"), percent(power / total if total else 0.0))
-        for name, power in (*study.blocks.items(), ("total", total))
+        for name, power in (*blocks.items(), ("total", total))
     ]
     shares = ", ".join(f"{name} {value}" for name, value, _ in rows)
     caption = "Mean supply power per block over all samples, behavioral equations, without deviations."
-    figure = picture_of(draw_blocks(study.blocks, factor, unit), f"Power per block: {shares}.", caption)
+    figure = picture_of(draw_blocks(blocks, factor, unit), f"Power per block: {shares}.", caption)
     return figure, Table(("block", "power", "share"), tuple(rows), (1, 2))
 
 
@@ -436,6 +474,27 @@ def advise(summary: ChipSummary, network: str = "NETWORK") -> list[tuple[str, st
     return found
 
 
+def scale_of(study: ChipStudy, metric: str) -> tuple[float, str]:
+    """Return for the page on many chips the factor that turns a metric's values into numbers for an axis, and their
+    unit."""
+    if metric == RMSE:
+        return 1.0, "unit of the targets"
+    return watts_of(study.summary.figures[POWER].mean) if metric == POWER else (100.0, "%")
+
+
+def software_of(summary: ChipSummary, metric: str) -> float | None:
+    """Return the software's value of a Monte Carlo run's metric; None where the software has none."""
+    return {"accuracy": summary.software_accuracy, RMSE: summary.software_rmse, POWER: None}.get(metric, 1.0)
+
+
+def watts_of(power: float) -> tuple[float, str]:
+    """Return for the pages of montecarlo and diff the factor from W to the prefixed unit of a power, and that unit."""
+    for factor, unit in ((1e12, "pW"), (1e9, "nW"), (1e6, "uW")):
+        if factor * power < 1000:
+            return factor, unit
+    return 1e3, "mW"
+
+
 def format_spreads(study: ChipStudy) -> Blocks:
     """Return histograms over chips, and how far accuracy and power are from a normal distribution."""
     found = study.summary.figures
@@ -446,13 +505,14 @@ def format_spreads(study: ChipStudy) -> Blocks:
 
 def _spread(study: ChipStudy, metric: str) -> Picture:
     summary, engine = study.summary, study.summary.engine
-    values, passes = figures_of(study, metric, engine)
+    values, passes = study.figures(metric, engine)
     factor, unit = scale_of(study, metric)
     marks = {"nominal": factor * summary.nominal[metric]}
     if (own := software_of(summary, metric)) is not None:
         marks["software"] = factor * own
-    if metric in study.limits:
-        marks["spec"] = factor * study.limits[metric]
+    for spec in study.specs:
+        if spec.metric == metric:
+            marks["spec"] = factor * spec.limit
     quantum = factor / summary.samples if metric in ("accuracy", "task_agreement") else 0.0
     found, known = summary.figures[metric], METRICS[metric]
     low, high = (known.format(found.quantiles[q]) for q in ("5", "95"))
@@ -467,7 +527,7 @@ def _spread(study: ChipStudy, metric: str) -> Picture:
 
 
 def _quantiles(study: ChipStudy, metric: str) -> Picture:
-    values, _ = figures_of(study, metric, study.summary.engine)
+    values, _ = study.figures(metric, study.summary.engine)
     factor, unit = scale_of(study, metric)
     found = normal_quantiles(factor * values)
     caption = (
@@ -494,10 +554,10 @@ def picture_running_yield(study: ChipStudy) -> Picture:
 def format_cells(study: ChipStudy) -> Blocks:
     """Return thresholds and levels of each cell over chips, and those that the accuracy goes with; empty without
     such."""
-    spread = study.cells
+    spread = spread_cells(study.trial, study.records)
     if spread is None or len(spread.measured) < LEAST or not spread.deviations().any():
         return ()
-    accuracy, passes = figures_of(study, "accuracy", study.summary.engine)
+    accuracy, passes = study.figures("accuracy", study.summary.engine)
     good = np.array([record.status == "ok" for record in study.records])
     ranked = rank_weak(CellSpread(spread.cells, spread.asked, spread.measured[good]), accuracy)
     shown = _shown_cells(spread, ranked)

@@ -17,7 +17,7 @@ from cosim.base.store import MADE_WITH, Settings, write_results, write_texts
 from cosim.base.version import __version__
 from cosim.cells.blocks import outside_of
 from cosim.circuit.bench import Bench, Tolerances
-from cosim.engines.engine import FailureKind, Inference, Outcome, Progress, Run
+from cosim.engines.engine import Inference, Outcome, Progress, Run
 from cosim.engines.simulation.audit import (
     REPEATED,
     Audit,
@@ -33,15 +33,14 @@ from cosim.engines.simulation.inference import run_inferences
 from cosim.engines.simulation.read import ReadPlan, read_plan
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named, sample_benches
 from cosim.engines.table import BEHAVIORAL, NGSPICE
-from cosim.results.intervals import CONFIDENCE
+from cosim.results.intervals import CONFIDENCE, interval
 from cosim.results.metrics import CHIP_METRICS, RMSE
 from cosim.tasks.testset import TestSet, find_clipping
 from cosim.variation.draws import Chip, check_coefficients
 from cosim.verbs.compare.value_errors import rms
 from cosim.verbs.compile.outputs import summarize
-from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Contribution, NominalFigures
+from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Contribution, Cure, NominalFigures
 from cosim.verbs.montecarlo.contributions import chip_figures, share_variance
-from cosim.verbs.montecarlo.cures import ENOUGH, try_cures
 from cosim.verbs.montecarlo.execute import map_chips
 from cosim.verbs.montecarlo.spec import Spec, passes_specs, spec_near
 from cosim.verbs.montecarlo.statistics import (
@@ -55,7 +54,7 @@ from cosim.verbs.montecarlo.statistics import (
     pair_engines,
     stop_confidence,
 )
-from cosim.verbs.montecarlo.store import ChipStore, unpack_certainty
+from cosim.verbs.montecarlo.store import ChipStore, check_held, keep_missing, unpack_certainty
 from cosim.verbs.montecarlo.trial import (
     Trial,
     add_simulation,
@@ -63,11 +62,15 @@ from cosim.verbs.montecarlo.trial import (
     run_behavioral_chip,
     trial_samples_hash,
 )
+from cosim.verbs.trim.trim import check_trimmable, measure_behavioral, trim_codes, trim_ranges
 
 Execute = Callable[[Sequence[int]], Iterator[ChipRecord]]
 SUMMARY_FILE, CONTRIBUTIONS_FILE = "summary.json", "contributions.json"
 _LEAST_CHIPS = 20
-_LOST = (FailureKind.TIMEOUT.value, FailureKind.CRASH.value)
+ENOUGH = 0.9  # of the chips: from there on nothing is advised
+LARGER = 3.0  # times the area of the devices, at which mismatch is 0.58 of what it was
+BITS = 2  # of the converters; more bring little
+_MOST, _LEAST, _WORK = 50, 10, 20_000  # chips that are tried, at most a quarter of the run's; chips times samples
 
 
 @dataclass(frozen=True)
@@ -124,29 +127,19 @@ def run_montecarlo(
     `stop_width`: look at preset numbers of chips, and stop where the yield's interval is no wider; what is reported
     then has the confidence of one look. Chips that an earlier run lost to a time-out or a dead worker run again.
     """
-    chips = trial.plan.chips
-    if store.records and max(store.records) >= chips:
-        held = max(store.records) + 1
-        raise InputError(
-            f"{store.folder}: holds {held} chips, so --chips must be at least {held}, not {chips}; for fewer choose "
-            "another folder with -o"
-        )
-    lost = {number for number, record in store.records.items() if record.reason in _LOST}
-    for count in checkpoints(chips) if stop_width is not None else [chips]:
-        missing = [number for number in range(count) if number not in store.records or number in lost]
-        progress(count - len(missing), chips)
-        if missing:
-            for record in execute(missing):
-                store.append(record)
-                lost.discard(record.chip)
-                progress(sum(number < count and number not in lost for number in store.records), chips)
-        passes = [passes_specs(store.records[number].outcome(trial.engine), specs) for number in range(count)]
+    check_held(store, trial.plan.chips)
+    looks = [trial.plan.chips] if stop_width is None else checkpoints(trial.plan.chips)
+    records: list[ChipRecord] = []
+    for count in looks:
+        for done in keep_missing(store, range(len(records), count), execute):
+            progress(len(records) + done, trial.plan.chips)
+        records = [store.records[number] for number in range(count)]
+        passes = [passes_specs(record.outcome(trial.engine), specs) for record in records]
         if stop_width is not None and is_precise(passes, trial.plan, stop_width):
-            chips = count
             break
     store.tidy()
     confidence = CONFIDENCE if stop_width is None else stop_confidence(trial.plan)
-    summary = summarize_run(trial, [store.records[number] for number in range(chips)], specs, confidence)
+    summary = summarize_run(trial, records, specs, confidence)
     write_results(store.folder, {SUMMARY_FILE: summary})
     return summary
 
@@ -156,14 +149,10 @@ def shard_of(chips: int, part: int, parts: int) -> range:
     return range(part - 1, chips, parts)
 
 
-def run_shard(trial: Trial, store: ChipStore, execute: Execute, numbers: Sequence[int], progress: Progress) -> None:
+def run_shard(store: ChipStore, execute: Execute, numbers: Sequence[int], progress: Progress) -> None:
     """Run those of some chips that the store does not hold yet; what all chips show is for `merge`."""
-    missing = [number for number in numbers if number not in store.records or store.records[number].reason in _LOST]
-    done = len(numbers) - len(missing)
-    progress(done, len(numbers))
-    for record in execute(missing) if missing else ():
-        store.append(record)
-        progress(done := done + 1, len(numbers))
+    for done in keep_missing(store, numbers, execute):
+        progress(done, len(numbers))
     store.tidy()
 
 
@@ -173,7 +162,6 @@ def summarize_run(
     """Summarize the chips in figures, with those of the trained network and of the nominal circuit on the same
     samples."""
     (_, answers), target, y = trial.software, trial.test_set.target, trial.test_set.y
-    nominal = run_behavioral_chip(trial, nominal_chip(trial))
     outcomes = [record.outcome(trial.engine) for record in records]
     good = [found for found in outcomes if found is not None]
     figures = describe_metrics(good)
@@ -196,32 +184,59 @@ def summarize_run(
         samples=len(trial.test_set.y),
         software_accuracy=float(target.same(answers, y).mean()),
         software_rmse=None if answers.ndim == 1 else rms(answers - y),
-        nominal=NominalFigures(**{one.name: getattr(nominal, one.name) for one in fields(NominalFigures)}),
+        nominal=NominalFigures(**{one.name: getattr(trial.nominal, one.name) for one in fields(NominalFigures)}),
         power_outside=outside_of(trial.design.assembly.blocks),
         clipped=find_clipping(trial.design.network.encoding, trial.test_set),
         technology=trial.technology.name,
         variation=trial.plan,
         noise=None if trial.noise is None else count_noise(records, trial.noise.seed, specs),
         gradient=None if trial.gradient is None else (trial.gradient.s_vt, trial.gradient.s_beta),
-        cures=try_cures(trial, nominal_chip(trial), specs) if low else None,
+        cures=try_cures(trial, specs) if low else None,
     )
+
+
+def try_cures(trial: Trial, specs: Sequence[Spec]) -> tuple[Cure, ...]:
+    """Count by the behavioral model how many of a run's first chips would work with larger devices, and with trim bits.
+
+    A cure that does not apply is left out: larger devices where nothing varies by
+    itself, trim bits where a cell has none.
+    """
+    most = min(_MOST, trial.plan.chips // 4, _WORK // len(trial.test_set.y))
+    count = min(trial.plan.chips, max(_LEAST, most))
+    found = list[Cure]()
+    if trial.plan.kind in ("local", "all"):
+        larger = replace(trial, plan=replace(trial.plan, area=LARGER * trial.plan.area))
+        found.append(_count("area", count, specs, lambda number: (larger, larger.chip(number))))
+    try:
+        check_trimmable(trial.design, "")
+    except InputError:
+        return tuple(found)
+    wanted, ranges = measure_behavioral(trial, trial.nominal_chip), trim_ranges(trial)
+    condition = trial.condition or trial.design.nominal
+
+    def trimmed(number: int) -> tuple[Trial, Chip]:
+        chip = trial.chip(number)
+        pins = trim_codes(trial.design, measure_behavioral(trial, chip), wanted, BITS, ranges)
+        return replace(trial, condition=replace(condition, pins=pins)), chip
+
+    return (*found, _count("trim", count, specs, trimmed))
+
+
+def _count(name: str, chips: int, specs: Sequence[Spec], cured: Callable[[int], tuple[Trial, Chip]]) -> Cure:
+    passed = sum(passes_specs(run_behavioral_chip(*cured(number)), specs) for number in range(chips))
+    value, low, high = interval(passed, chips)
+    return Cure(name, value, low, high, passed, chips)
 
 
 def default_spec(trial: Trial) -> Spec:
     """Return a Monte Carlo run's default spec, an accuracy near that of the nominal circuit."""
-    return spec_near(run_behavioral_chip(trial, nominal_chip(trial)).accuracy, "the nominal circuit")
+    return spec_near(trial.nominal.accuracy, "the nominal circuit")
 
 
 def check_specs(trial: Trial, specs: Sequence[Spec]) -> None:
     """Raise InputError where a spec is on a figure that these chips do not have."""
-    nominal = run_behavioral_chip(trial, nominal_chip(trial))
     for spec in specs:
-        spec.holds(nominal)
-
-
-def nominal_chip(trial: Trial) -> Chip:
-    """Return for a Monte Carlo run the chip whose transistors do not deviate from the design."""
-    return replace(trial, plan=replace(trial.plan, kind="none", area=1.0), gradient=None).chip(0)
+        spec.holds(trial.nominal)
 
 
 def check_contributions(trial: Trial) -> Trial:
@@ -282,17 +297,15 @@ def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, whe
 
     The trial's engine runs them once more, which gives what the records are made of.
     """
-    numbers, samples = sorted(records), len(trial.test_set.y)
-    certainty = _certainty(records, samples)
     found: list[Outcome] = []
     benches: list[Bench] = []
     plans: list[ReadPlan] = []
-    for place in choose(certainty, count, trial.plan.seed).tolist():
-        outcome, bench, plan = _run_again(trial, numbers[place // samples], place % samples)
+    places = choose(_certainty(trial, records), count, trial.plan.seed)
+    for outcome, alone, run in _run_again(trial, records, places):
         if isinstance(outcome, Inference) and not outcome.elsewhere:
             found.append(outcome)
-            benches.append(bench)
-            plans.append(plan)
+            benches += sample_benches(trial.design, alone, run)
+            plans.append(read_plan(trial.design, int(alone.lengths[0]), run.timing, run.standing(trial.design)))
     others = run_inferences(benches, plans, reference_run(where), progress)
     return judge(trial.design, found, others, trial.condition)
 
@@ -304,18 +317,15 @@ def find_undecided_chips(
 
     A few of them run twice more, once with smaller steps. None where no margins were measured.
     """
-    numbers, samples = sorted(records), len(trial.test_set.y)
-    certainty = _certainty(records, samples)
+    certainty = _certainty(trial, records)
     known = certainty[np.isfinite(certainty)]
     if not known.size:
         return None
     found: list[Outcome] = []
     benches: list[Bench] = []
     plans: list[ReadPlan] = []
-    for place in choose(certainty, REPEATED, trial.plan.seed + 1).tolist():
-        number, sample = numbers[place // samples], place % samples
-        found.append(_run_again(trial, number, sample)[0])
-        alone, run = _on_chip(trial, number, sample)
+    for outcome, alone, run in _run_again(trial, records, choose(certainty, REPEATED, trial.plan.seed + 1)):
+        found.append(outcome)
         few, read = tighter_benches(trial.design, alone, run)
         benches += few
         plans += read
@@ -325,21 +335,20 @@ def find_undecided_chips(
     return UndecidedChips(len(known), int((known < limit).sum()), len(found), error, limit)
 
 
-def _certainty(records: Mapping[int, ChipRecord], samples: int) -> NDArray[np.float64]:
+def _certainty(trial: Trial, records: Mapping[int, ChipRecord]) -> NDArray[np.float64]:
     """Return the smallest margins of every sample on every chip, ampere, in the order of the chips' numbers, in one
     row."""
-    return np.concatenate([unpack_certainty(records[number], samples) for number in sorted(records)])
+    return np.concatenate([unpack_certainty(records[number], len(trial.test_set.y)) for number in sorted(records)])
 
 
-def _run_again(trial: Trial, number: int, sample: int) -> tuple[Outcome, Bench, ReadPlan]:
-    """Simulate one sample on one chip again; return its outcome, the bench that ran, and what is read from it."""
-    engine, (alone, run) = engine_named(trial.engine), _on_chip(trial, number, sample)
+def _run_again(
+    trial: Trial, records: Mapping[int, ChipRecord], places: NDArray[np.int64]
+) -> Iterator[tuple[Outcome, TestSet, Run]]:
+    """Simulate samples on chips again, by their places in `_certainty`; yield of each its outcome, the sample alone,
+    and the run that has it on its chip."""
+    engine, numbers = engine_named(trial.engine), sorted(records)
     assert isinstance(engine, SimulatorEngine), f"{trial.engine} runs no benches, so there is nothing to audit"
-    (outcome,) = engine.infer(trial.design, alone, run, lambda done, total: None)
-    plan = read_plan(trial.design, int(alone.lengths[0]), run.timing, run.standing(trial.design))
-    return outcome, next(sample_benches(trial.design, alone, run)), plan
-
-
-def _on_chip(trial: Trial, number: int, sample: int) -> tuple[TestSet, Run]:
-    """Return a test set of one sample alone, and the run that has it on chip `number`."""
-    return trial.test_set.select(np.array([sample])), trial.run(trial.chip(number))
+    for chip, sample in zip(*np.divmod(places, len(trial.test_set.y)), strict=True):
+        alone, run = trial.test_set.select(np.array([sample])), trial.run(trial.chip(numbers[chip]))
+        (outcome,) = engine.infer(trial.design, alone, run, lambda done, total: None)
+        yield outcome, alone, run

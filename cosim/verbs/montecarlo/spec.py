@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cosim.base.errors import InputError
-from cosim.base.quantities import parse_quantity
+from cosim.base.quantities import format_quantity, parse_quantity
 from cosim.base.text import read_toml, shown, shown_path
 from cosim.results.metrics import AREA_UNIT, METRICS, Estimate
 from cosim.results.page import Table, format_columns
@@ -204,6 +204,26 @@ def _specs(table: Mapping[str, object], where: str) -> tuple[Spec, ...]:
             raise InputError(f"{where}.{name} must be a text that begins with >= or <=, not {shown(value)}; {_REPAIR}")
         found.append(parse_spec(f"{name} {value}", f"{where}.{name}:"))
     return tuple(found)
+
+
+def format_spec(texts: Sequence[str]) -> str:
+    """Format the specs of chips in words, shares in per cent: accuracy>=0.8 becomes accuracy at least 80 %, with the
+    sign for that."""
+    return " and ".join(map(_format_limit, texts))
+
+
+def _format_limit(text: str) -> str:
+    metric, sign, limit = text.partition(">=") if ">=" in text else text.partition("<=")
+    try:
+        value = format_quantity(parse_quantity(limit, "W"), "W", 4) if metric == "power" else _share(limit)
+    except (InputError, ValueError):
+        value = limit
+    mark = {">=": "\N{GREATER-THAN OR EQUAL TO}", "<=": "\N{LESS-THAN OR EQUAL TO}"}.get(sign, "")
+    return f"{metric.replace('_', ' ')} {mark} {value}".strip()
+
+
+def _share(limit: str) -> str:
+    return f"{float(limit[:-1]):g} %" if limit.endswith("%") else f"{100 * float(limit):g} %"
 
 
 def judge(specs: Sequence[Spec], measured: Mapping[str, Estimate]) -> tuple[SpecVerdict, ...]:

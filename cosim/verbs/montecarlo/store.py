@@ -2,7 +2,7 @@
 
 import binascii
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
@@ -17,6 +17,7 @@ from cosim.base.claim import own_folder
 from cosim.base.errors import InputError
 from cosim.base.store import R, RecordFormat, RecordStore, Settings, clear_kept, continue_run, settings_key
 from cosim.base.text import check_plain, is_file, json_object, typed
+from cosim.engines.engine import FailureKind
 from cosim.engines.table import BEHAVIORAL
 from cosim.variation.draws import Chip
 from cosim.verbs.montecarlo.chips import ChipRecord, Figures
@@ -24,6 +25,7 @@ from cosim.verbs.montecarlo.chips import ChipRecord, Figures
 VERB = "montecarlo"  # owner of the folder
 RUN_FILE, CHIPS_FILE = "run.json", "chips.jsonl"
 SIMULATED = "simulated"  # the field whose key in a line is the name of the engine
+_LOST = (FailureKind.TIMEOUT.value, FailureKind.CRASH.value)  # reasons that lie in the machine, not in the chip
 _MOST_POWER = 1.0  # W
 _REPAIR = "choose another run"
 
@@ -62,6 +64,32 @@ def open_records(
         store = RecordStore(folder / CHIPS_FILE, settings_key(settings), form)
         continue_run(folder / RUN_FILE, settings, store)
         yield store
+
+
+def check_held(store: RecordStore[R], chips: int) -> None:
+    """Raise InputError where the folder of a run of `cosim montecarlo` or `cosim trim` has more chips than are asked
+    for."""
+    if (held := max(store.records, default=-1) + 1) > chips:
+        raise InputError(
+            f"{store.folder}: holds {held} chips, so --chips must be at least {held}, not {chips}; for fewer choose "
+            "another folder with -o"
+        )
+
+
+def keep_missing(
+    store: RecordStore[R], numbers: Sequence[int], execute: Callable[[Sequence[int]], Iterable[R]]
+) -> Iterator[int]:
+    """Run those chips of `numbers` that a store lacks, and those that an earlier run lost to a time-out or a dead
+    worker; yield how many of them there are, before the first and with each that is kept."""
+    missing = [number for number in numbers if number not in store.records or _is_lost(store.records[number])]
+    yield (done := len(numbers) - len(missing))
+    for record in execute(missing) if missing else ():
+        store.append(record)
+        yield (done := done + 1)
+
+
+def _is_lost(record: object) -> bool:
+    return isinstance(record, ChipRecord) and record.reason in _LOST
 
 
 def read_chips(folder: Path, settings: Settings) -> ChipStore:

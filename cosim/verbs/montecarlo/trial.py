@@ -90,6 +90,16 @@ class Trial:
         chip = draw_chip(self.devices, self.technology, self.plan, number)
         return chip if self.gradient is None else graded(chip, self.gradient, self.plan)
 
+    @cached_property
+    def nominal_chip(self) -> Chip:
+        """Return for a Monte Carlo run the chip whose transistors do not deviate from the design."""
+        return replace(self, plan=replace(self.plan, kind="none", area=1.0), gradient=None).chip(0)
+
+    @cached_property
+    def nominal(self) -> Figures:
+        """Return for a Monte Carlo run the figures of the nominal chip, by the behavioral model."""
+        return run_behavioral_chip(self, self.nominal_chip)
+
     def run(self, chip: Chip) -> Run:
         """Return how a Monte Carlo run's samples run on a chip: in this process."""
         return Run(jobs=0, timing=self.timing, engine=self.engine, condition=self.condition, chip=chip)

@@ -44,8 +44,8 @@ def run(options: ReportOptions, _session: VerbSession) -> Result:
     from cosim.results.kept_page import REPORT_FILE, check_same, has_page, read_page
     from cosim.results.page import format_pages
     from cosim.verbs.montecarlo.keep import Places
+    from cosim.verbs.montecarlo.page import check_page, read_run
     from cosim.verbs.montecarlo.store import RUN_FILE, VERB
-    from cosim.verbs.montecarlo.write import check_page, read_run
 
     folders, pictures = options.folders, options.pictures
     first, *others = folders

@@ -12,8 +12,8 @@ from cosim.results.page import Facts, Fold, Page, Section, Table
 from cosim.technology.conditions import format_conditions
 from cosim.verbs.bias import bias_name, bias_words
 from cosim.verbs.montecarlo.keep import Places
+from cosim.verbs.montecarlo.page import read_run
 from cosim.verbs.montecarlo.run import SUMMARY_FILE
-from cosim.verbs.montecarlo.write import read_run
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
 from cosim.verbs.signoff.checks import CHECKS, CHIPS, NOMINAL, corners_folder
 from cosim.verbs.signoff.plan import NAMES, format_plan

@@ -8,8 +8,8 @@ from cosim.results.html import Picture
 from cosim.results.metrics import percent, within
 from cosim.results.page import Facts, Page, Section, Table
 from cosim.units.table import unit_of
-from cosim.verbs.montecarlo.chip_study import format_spec
 from cosim.verbs.montecarlo.figures import panel
+from cosim.verbs.montecarlo.spec import format_spec
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
 from cosim.verbs.trim.run import TrimRow, TrimSummary
 from cosim.verbs.trust import say_elsewhere

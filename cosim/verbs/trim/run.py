@@ -18,9 +18,9 @@ from cosim.tasks.testset import Clipping, find_clipping
 from cosim.units.table import unit_of
 from cosim.verbs.montecarlo.chips import Figures, Statistic, Yield
 from cosim.verbs.montecarlo.execute import map_chips
-from cosim.verbs.montecarlo.run import nominal_chip
 from cosim.verbs.montecarlo.spec import Spec, passes_specs
 from cosim.verbs.montecarlo.statistics import count_yield, describe_metrics
+from cosim.verbs.montecarlo.store import check_held, keep_missing
 from cosim.verbs.montecarlo.trial import Trial, figures_of, infer_chip
 from cosim.verbs.trim.trim import measure_behavioral, measure_transistors, trim_codes, trim_ranges
 
@@ -98,18 +98,11 @@ def run_trim(
 
     Raises InputError where the store holds more chips than are asked for.
     """
-    chips, engine = trial.plan.chips, engine_named(trial.engine)
-    if (held := max(store.records, default=-1) + 1) > chips:
-        raise InputError(
-            f"{store.folder}: holds {held} chips, so --chips must be at least {held}, not {chips}; for fewer choose "
-            "another folder with -o"
-        )
-    missing = [number for number in range(chips) if number not in store.records]
-    progress(chips - len(missing), chips)
-    trimmed = partial(trim_chip, bit_counts=bit_counts, engine=engine)
-    for record in map_chips(trimmed, trial, missing, jobs) if missing else ():
-        store.append(record)
-        progress(len(store.records), chips)
+    chips = trial.plan.chips
+    check_held(store, chips)
+    trimmed = partial(trim_chip, bit_counts=bit_counts, engine=engine_named(trial.engine))
+    for done in keep_missing(store, range(chips), lambda missing: map_chips(trimmed, trial, missing, jobs)):
+        progress(done, chips)
     store.tidy()
     return [store.records[number] for number in range(chips)]
 
@@ -121,7 +114,7 @@ def trim_chip(trial: Trial, number: int, bit_counts: Sequence[int], engine: Engi
     calibration makes true."""
     engine = engine or engine_named(trial.engine)
     chip = trial.chip(number)
-    wanted = measure_behavioral(trial, nominal_chip(trial))
+    wanted = measure_behavioral(trial, trial.nominal_chip)
     try:
         measured = (measure_transistors if isinstance(engine, SimulatorEngine) else measure_behavioral)(trial, chip)
     except SimulationError as error:

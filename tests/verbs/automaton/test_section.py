@@ -30,9 +30,9 @@ from cosim.verbs.automaton.section import (
 from cosim.verbs.automaton.structure import tour
 from cosim.verbs.compare.page import run_comparison
 from cosim.verbs.compare.transitions import Transition, Transitions
+from cosim.verbs.montecarlo.chip_study import study_chips
 from cosim.verbs.montecarlo.page import chip_page
 from cosim.verbs.montecarlo.trial import Trial
-from cosim.verbs.montecarlo.write import study_chips
 
 HOSTILE = "<script>$\\frac{$"
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import VariationPlan
+from cosim.verbs.montecarlo.chip_study import spread_cells
 from cosim.verbs.montecarlo.trial import drawn_record
-from cosim.verbs.montecarlo.write import spread_cells
 from cosim.verbs.trim.trim import measure_behavioral
 
 

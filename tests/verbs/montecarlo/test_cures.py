@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cosim.variation.draws import VariationPlan
-from cosim.verbs.montecarlo.cures import LARGER, try_cures
-from cosim.verbs.montecarlo.run import default_spec, nominal_chip
+from cosim.verbs.montecarlo.run import LARGER, default_spec, try_cures
 from cosim.verbs.montecarlo.spec import passes_specs
 from cosim.verbs.montecarlo.trial import Trial, run_behavioral_chip
 
@@ -24,7 +23,7 @@ def count(trial, chips, spec):
 def test_a_cure_counts_the_same_chips_with_it(poor):
     """Larger devices: the count is that of a run with that area. Fifty chips are tried, the run's first."""
     spec = default_spec(poor)
-    cures = {cure.name: cure for cure in try_cures(poor, nominal_chip(poor), [spec])}
+    cures = {cure.name: cure for cure in try_cures(poor, [spec])}
     assert set(cures) == {"area", "trim"} and {cure.chips for cure in cures.values()} == {50}
     larger = replace(poor, plan=replace(poor.plan, area=0.1 * LARGER))
     assert cures["area"].passed == count(larger, 50, spec) > count(poor, 50, spec)
@@ -35,4 +34,4 @@ def test_a_cure_counts_the_same_chips_with_it(poor):
 def test_what_does_not_apply_is_left_out(poor):
     """A whole chip that is off is no better with larger devices."""
     shifted = replace(poor, plan=replace(poor.plan, kind="global", chips=4))
-    assert [cure.name for cure in try_cures(shifted, nominal_chip(shifted), [default_spec(poor)])] == ["trim"]
+    assert [cure.name for cure in try_cures(shifted, [default_spec(poor)])] == ["trim"]

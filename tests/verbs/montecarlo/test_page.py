@@ -19,21 +19,14 @@ from cosim.results.metrics import CHIP_METRICS, percent
 from cosim.results.page import format_pages
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
-from cosim.verbs.montecarlo import write as report
+from cosim.verbs.montecarlo import chip_study as report
+from cosim.verbs.montecarlo.chip_study import find_failure, nominal_power, stored_chip, study_chips, yield_curve
 from cosim.verbs.montecarlo.chips import Unreset
-from cosim.verbs.montecarlo.page import chip_page
+from cosim.verbs.montecarlo.page import chip_page, write_report
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.statistics import count_yield
 from cosim.verbs.montecarlo.store import read_store
 from cosim.verbs.montecarlo.trial import Trial, run_behavioral_chip
-from cosim.verbs.montecarlo.write import (
-    find_failure,
-    nominal_power,
-    stored_chip,
-    study_chips,
-    write_report,
-    yield_curve,
-)
 
 HOSTILE = '<script>alert("x")</script>'
 VOID = {"meta", "img", "br"}
@@ -233,7 +226,7 @@ def test_the_same_bytes_twice(store, tmp_path):
 
 
 def test_curve_counts_and_passes_through_the_spec(trial, study):
-    found, curve = study.summary.yield_, study.curve
+    found, curve = study.summary.yield_, yield_curve(trial, study.records, study.specs)
     limit, value, low, high = curve.spec
     assert (limit, value, (low, high)) == (0.8, found.value, found.interval)
     accuracies = np.array([record.behavioral.accuracy for record in study.records])
@@ -261,7 +254,7 @@ def test_failed_chips_are_said_and_left_out(trial, make_store, tmp_path):
     assert f"2 simulations failed (2: {HOSTILE}); such a chip counts as one that does not work" in page.text
     assert f"Without them the yield is {percent(without.value)} [{low}, {high}]." in page.text
     assert any("over 10 chips" in image["alt"] for image in page.images)
-    assert study.curve.values[0] == pytest.approx(10 / 12)
+    assert yield_curve(trial, study.records, study.specs).values[0] == pytest.approx(10 / 12)
 
 
 def test_a_run_of_failures_alone_still_has_its_page(trial, make_store, tmp_path):

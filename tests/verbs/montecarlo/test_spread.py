@@ -7,7 +7,14 @@ from scipy.stats import f_oneway, norm, probplot
 from cosim.results.intervals import interval, running_intervals
 from cosim.verbs.compare.agreement import Comparison, EngineResult
 from cosim.verbs.compare.figures import count_decisions, draw_confusion
-from cosim.verbs.montecarlo.spread import MOST_BINS, CellSpread, bin_edges, explained_share, normal_quantiles, rank_weak
+from cosim.verbs.montecarlo.statistics import (
+    MOST_BINS,
+    CellSpread,
+    bin_edges,
+    explained_share,
+    normal_quantiles,
+    rank_weak,
+)
 
 
 @pytest.mark.parametrize("count", [8, 50, 300])

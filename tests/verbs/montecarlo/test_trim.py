@@ -23,7 +23,6 @@ from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo import execute
 from cosim.verbs.montecarlo.chips import Figures
-from cosim.verbs.montecarlo.run import nominal_chip
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.trim import run as trim_run
@@ -65,7 +64,7 @@ def test_what_is_left_is_half_a_step(trial):
     The fits are linear to 2 %, so a correction of d leaves 0.02 d more; the lower threshold is a difference of two
     trimmed currents, so it has the error of both.
     """
-    wanted = measure_behavioral(trial, nominal_chip(trial))
+    wanted = measure_behavioral(trial, trial.nominal_chip)
     ranges = trim_ranges(trial)
     for number in range(8):
         chip = trial.chip(number)
@@ -78,7 +77,7 @@ def test_what_is_left_is_half_a_step(trial):
 
 
 def test_a_chip_that_does_not_deviate_gets_code_0(trial):
-    wanted = measure_behavioral(trial, nominal_chip(trial))
+    wanted = measure_behavioral(trial, trial.nominal_chip)
     factors = trim_codes(trial.design, wanted, wanted, 6, trim_ranges(trial))
     assert set(factors.values()) == {1.0}
     assert set(factors) == {pin for pins in trial.design.assembly.cell_bias.values() for pin in pins}
@@ -101,7 +100,7 @@ def test_pins_of_the_circuit_and_of_the_model_move_together(trial):
 
 def test_ranges_are_three_sigma_of_many_chips(trial):
     """The spread of measured rises over 60 chips and all cells is R / 3 within 4 / sqrt(2 x 60) = 37 %, per cell."""
-    wanted = measure_behavioral(trial, nominal_chip(trial))
+    wanted = measure_behavioral(trial, trial.nominal_chip)
     many = replace(trial, plan=replace(trial.plan, chips=60))
     points = [measure_behavioral(many, many.chip(k)) for k in range(60)]
     for cell, nominal in wanted.items():
@@ -116,7 +115,7 @@ def test_a_cell_on_the_bench_is_the_cell_of_the_model(trial):
     10 %: the slope factor is that of weak inversion (benchmarks/bench_mismatch.py finds 3 to 5 %); 1 %: calibration.
     """
     chip = trial.chip(1)
-    expected, nominal = measure_behavioral(trial, chip), measure_behavioral(trial, nominal_chip(trial))
+    expected, nominal = measure_behavioral(trial, chip), measure_behavioral(trial, trial.nominal_chip)
     cell = next(trial.design.graph.of(Schmitt))
     found = measure_cell(replace(trial, engine="ngspice"), chip, cell, 1.3 * expected[cell.name].rise)
     for field in ("rise", "fall", "level"):
@@ -179,7 +178,7 @@ def test_comparators_are_trimmed_each_by_its_own_pin(technology, calibration, ce
     )
     blank = TestSet(np.zeros((1, 1, 8)), np.zeros(1, np.int64), np.ones(1, np.int64), np.arange(1))
     trial = Trial(design, blank, VariationPlan("local", 2, 20))
-    wanted, ranges = measure_behavioral(trial, nominal_chip(trial)), trim_ranges(trial)
+    wanted, ranges = measure_behavioral(trial, trial.nominal_chip), trim_ranges(trial)
     for number in range(5):
         chip = trial.chip(number)
         before = measure_behavioral(trial, chip)

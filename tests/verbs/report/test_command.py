@@ -14,8 +14,9 @@ from cosim.results.page import Page, PageSubject
 from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.common import Compiling, load_design
+from cosim.verbs.montecarlo.chip_study import NO_WAVES
+from cosim.verbs.montecarlo.page import read_run
 from cosim.verbs.montecarlo.trial import Trial
-from cosim.verbs.montecarlo.write import NO_WAVES, read_run
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_page_elsewhere(cosim_main, store, tmp_path):
 
 
 def test_a_page_that_cannot_be_written_is_said_before_the_work(cosim_main, store, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosim.verbs.montecarlo.write.study_chips", lambda *_: pytest.fail("the work has begun"))
+    monkeypatch.setattr("cosim.verbs.montecarlo.page.study_chips", lambda *_: pytest.fail("the work has begun"))
     code, _, err = cosim_main("report", store, "-o", tmp_path / "no" / "page.html")
     assert code == 2 and f"page.html: the folder {tmp_path / 'no'} must exist; create it, or choose another" in err
     (tmp_path / "theirs").mkdir()
