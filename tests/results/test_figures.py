@@ -19,13 +19,12 @@ from cosim.verbs.compare.agreement import Comparison, EngineResult
 from cosim.verbs.compare.figures import draw_confusion
 from cosim.verbs.montecarlo.figures import (
     YieldCurve,
+    draw_cells,
     draw_failure,
-    draw_levels,
     draw_pairs,
     draw_quantiles,
     draw_running_yield,
     draw_spread,
-    draw_thresholds,
     draw_weak,
     draw_yield_curve,
 )
@@ -101,8 +100,8 @@ FIGURES = {
     "pairs": lambda: draw_pairs("accuracy (%)", 100 * ACCURACY, 100 * ACCURACY[::-1], "ngspice"),
     "quantiles": lambda: draw_quantiles("power (nW)", normal_quantiles(RNG.normal(300, 9, 60))),
     "running yield": lambda: draw_running_yield(running_intervals(PASSES.tolist()), 0.95),
-    "thresholds": lambda: draw_thresholds(CELLS, [0, 1]),
-    "levels": lambda: draw_levels(CELLS, [0, 1]),
+    "thresholds": lambda: draw_cells(CELLS, [0, 1], "threshold"),
+    "levels": lambda: draw_cells(CELLS, [0, 1], "level"),
     "weak": lambda: draw_weak(rank_weak(CELLS, ACCURACY)[:3], ACCURACY, PASSES),
     "confusion": lambda: draw_confusion(make_comparison(), ["0", "1", "2"]),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ from cosim.results.figures import (
     styled,
 )
 from cosim.verbs.montecarlo.chips import Division
-from cosim.verbs.montecarlo.statistics import CellSpread, Quantiles, Weak, bin_edges
+from cosim.verbs.montecarlo.statistics import QUANTITIES, CellSpread, Quantiles, Weak, bin_edges
 from cosim.verbs.simulate.waveform_figure import draw_clocks, mark_frames, shade_decisions
 from cosim.verbs.simulate.waveforms import WaveLabels, Waves
 
@@ -292,32 +293,37 @@ def draw_running_yield(running: Array, confidence: float) -> Figure:
 
 
 @styled
-def draw_thresholds(spread: CellSpread, cells: Sequence[int]) -> Figure:
-    """Draw histograms of both thresholds of some cells on many chips, by their places; asked ones as lines."""
-    figure, axes = _multiples(len(cells))
-    factor, unit = _scale(spread.asked[list(cells), :2])
+def draw_cells(spread: CellSpread, cells: Sequence[int], what: Literal["threshold", "level"]) -> Figure:
+    """Draw histograms over chips of both thresholds or of the level of some cells, by their places; asked ones as
+    lines, and grey what is below 0."""
+    shown = {1: LOWER, 0: UPPER} if what == "threshold" else {2: MEETS}  # place in QUANTITIES -> colour
+    columns = min(len(cells), _COLUMNS)
+    rows = -(-len(cells) // columns)
+    figure = Figure(figsize=(DOUBLE, 0.8 + 1.25 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    largest = float(spread.asked[list(cells)][:, list(shown)].max())
+    factor, unit = (_NANO, "nA") if largest >= 1e-9 else (_PICO, "pA")
+    for axis in axes:
+        plain(axis)
+        axis.set_yticks([])
+        axis.spines["left"].set_visible(False)
     for axis, cell in zip(axes, cells, strict=False):
-        for place, color, name in ((1, LOWER, "lower threshold"), (0, UPPER, "upper threshold")):
-            _histogram(axis, factor * spread.measured[:, cell, place], color, name)
+        for place, color in shown.items():
+            values = factor * spread.measured[:, cell, place]
+            axis.hist(values, bin_edges(values).tolist(), color=color, alpha=0.75, lw=0, label=QUANTITIES[place])
             axis.axvline(factor * spread.asked[cell, place], color=BLACK, lw=1.0, ls="--", label="asked")
-        if factor * spread.measured[:, cell, 1].min() < 0:
+        if spread.measured[:, cell, list(shown)].min() < 0:
             axis.axvspan(axis.get_xlim()[0], 0, color=GREY, alpha=0.2, lw=0, zorder=0)
-        lower, upper = (_PICO * spread.measured[:, cell, place].std(ddof=1) for place in (1, 0))
-        axis.set_title(f"{spread.cells[cell]}\nsd {lower:.3g} and {upper:.3g} pA", fontsize=8)
-    _finish(figure, axes, len(cells), f"threshold ({unit})")
-    return figure
-
-
-@styled
-def draw_levels(spread: CellSpread, cells: Sequence[int]) -> Figure:
-    """Draw histograms of the levels of some cells on many chips, by their places; asked ones as lines."""
-    figure, axes = _multiples(len(cells))
-    factor, unit = _scale(spread.asked[list(cells), 2])
-    for axis, cell in zip(axes, cells, strict=False):
-        _histogram(axis, factor * spread.measured[:, cell, 2], MEETS, "level")
-        axis.axvline(factor * spread.asked[cell, 2], color=BLACK, lw=1.0, ls="--", label="asked")
-        axis.set_title(f"{spread.cells[cell]}\nsd {_PICO * spread.measured[:, cell, 2].std(ddof=1):.3g} pA", fontsize=8)
-    _finish(figure, axes, len(cells), f"level ({unit})")
+        deviations = (f"{_PICO * spread.measured[:, cell, place].std(ddof=1):.3g}" for place in shown)
+        axis.set_title(f"{spread.cells[cell]}\nsd {' and '.join(deviations)} pA", fontsize=8)
+        few_ticks(axis, "x", 4)
+    for spare in axes[len(cells) :]:
+        spare.axis("off")
+    figure.supxlabel(f"{what} ({unit})", fontsize=8)
+    figure.supylabel("chips", fontsize=8)
+    handles, labels = axes[0].get_legend_handles_labels()
+    named = dict(zip(labels, handles, strict=True))
+    figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=len(named))
     return figure
 
 
@@ -345,35 +351,3 @@ def draw_weak(weak: Sequence[Weak], accuracy: Array, passes: NDArray[np.bool_]) 
     figure.supxlabel("deviation from what was asked (standard deviations)", fontsize=8)
     legend_above(figure, axis=axes[0])
     return figure
-
-
-def _histogram(axis: Axes, values: Array, color: str, name: str) -> None:
-    axis.hist(values, bin_edges(values).tolist(), color=color, alpha=0.75, lw=0, label=name)
-
-
-def _scale(currents: Array) -> tuple[float, str]:
-    return (_NANO, "nA") if float(np.max(currents)) >= 1e-9 else (_PICO, "pA")
-
-
-def _multiples(count: int) -> tuple[Figure, list[Axes]]:
-    columns = min(count, _COLUMNS)
-    rows = -(-count // columns)
-    figure = Figure(figsize=(DOUBLE, 0.8 + 1.25 * rows), layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
-    for axis in axes:
-        plain(axis)
-        axis.set_yticks([])
-        axis.spines["left"].set_visible(False)
-    return figure, axes
-
-
-def _finish(figure: Figure, axes: Sequence[Axes], count: int, text: str) -> None:
-    for axis in axes[:count]:
-        few_ticks(axis, "x", 4)
-    for spare in axes[count:]:
-        spare.axis("off")
-    figure.supxlabel(text, fontsize=8)
-    figure.supylabel("chips", fontsize=8)
-    handles, labels = axes[0].get_legend_handles_labels()
-    named = dict(zip(labels, handles, strict=True))
-    figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=len(named))

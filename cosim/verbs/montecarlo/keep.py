@@ -46,7 +46,6 @@ from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.calibrate.chip import find_chip
 from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
 from cosim.verbs.calibrate.noise import find_noise
-from cosim.verbs.montecarlo.chips import ChipRecord
 from cosim.verbs.montecarlo.run import run_settings
 from cosim.verbs.montecarlo.store import RUN_FILE, check_run, open_store, read_sealed, read_store
 from cosim.verbs.montecarlo.trial import Trial
@@ -311,7 +310,11 @@ def merge_stores(folders: Sequence[Path], output: Path) -> int:
     for folder in others:
         known, more = read_store(folder)
         check_settings(folder, known, settings)
-        _check_same(folder, records, more)
+        if twice := [number for number in records.keys() & more.keys() if records[number] != more[number]]:
+            raise InputError(
+                f"{shown_path(folder / RUN_FILE)}: chip {min(twice)} is another one than in the folders before it; "
+                "leave one of them out"
+            )
         records |= more
         chips = max(chips, read_kept(folder).plan.chips)
     if missing := [number for number in range(chips) if number not in records]:
@@ -325,13 +328,3 @@ def merge_stores(folders: Sequence[Path], output: Path) -> int:
             store.append(records[number])
         store.tidy()
     return chips
-
-
-def _check_same(folder: Path, records: dict[int, ChipRecord], more: dict[int, ChipRecord]) -> None:
-    """Raise InputError where a chip of a folder is another one in those before it."""
-    twice = [number for number in records.keys() & more.keys() if records[number] != more[number]]
-    if twice:
-        raise InputError(
-            f"{shown_path(folder / RUN_FILE)}: chip {min(twice)} is another one than in the folders before it; leave "
-            "one of them out"
-        )

@@ -38,14 +38,13 @@ from cosim.verbs.montecarlo.chips import LEAST_PAIRED, ChipSummary, Contribution
 from cosim.verbs.montecarlo.figures import (
     MOST_CELLS,
     draw_blocks,
+    draw_cells,
     draw_failure,
-    draw_levels,
     draw_pairs,
     draw_quantiles,
     draw_running_yield,
     draw_shares,
     draw_spread,
-    draw_thresholds,
     draw_weak,
     draw_yield_curve,
 )
@@ -573,10 +572,8 @@ def format_cells(study: ChipStudy) -> Blocks:
     levels = f"The level of each cell's state over all chips; dashed: as asked for.{left_out}"
     cells = f"of {len(shown)} cells."
     pictures = [
-        picture_of(
-            draw_thresholds(spread, shown), f"Histograms of thresholds {cells} {thresholds}", thresholds, _LEAST_WIDE
-        ),
-        picture_of(draw_levels(spread, shown), f"Histograms of levels {cells} {levels}", levels, _LEAST_WIDE),
+        picture_of(draw_cells(spread, shown, what), f"Histograms of {what}s {cells} {caption}", caption, _LEAST_WIDE)
+        for what, caption in (("threshold", thresholds), ("level", levels))
     ]
     clear = [one for one in ranked if one.p < _CLEAR][:_WEAK]
     if not clear:

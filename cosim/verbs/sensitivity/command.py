@@ -49,8 +49,7 @@ def run(options: SensitivityOptions, _session: VerbSession) -> Result:
     from cosim.engines.table import BATCH, engine_entry
     from cosim.tasks.testset import load_test_set
     from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
-    from cosim.verbs.sensitivity.page import sensitivity_page
-    from cosim.verbs.sensitivity.study import SensitivityTarget, sensitivities
+    from cosim.verbs.sensitivity.study import SensitivityTarget, sensitivities, sensitivity_page
 
     check_json(options.json_file)
     engine_entry(BATCH).load()

@@ -17,7 +17,7 @@ derivatives are those of the transistors; the threshold and its derivatives are 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from cosim.base.errors import InputError, SimulationError
+from cosim.base.quantities import format_quantity
 from cosim.circuit.bench import Current, DrainCurrent
 from cosim.circuit.elements import Role, block_of
 from cosim.compiler.design import Design
@@ -41,13 +42,17 @@ from cosim.engines.simulation.read import (
 from cosim.engines.simulation.testbench import inference_benches
 from cosim.engines.table import BATCH, simulator_named
 from cosim.network.reference import pool_readout
+from cosim.results.metrics import percent
+from cosim.results.page import Page, Section, Table
 from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import VariationPlan, VaryingDevice, varying_devices
+from cosim.verbs.provenance import origins, subject_of
 
 if TYPE_CHECKING:
     from cosim.engines.batch.sensitivity import Gradients, Reading
 
 Array = NDArray[np.float64]
+_PINS = 5  # that are shown
 
 
 @dataclass(frozen=True)
@@ -156,21 +161,10 @@ def _check_asked(design: Design, frames: int, asked: SensitivityTarget) -> None:
         raise InputError("readout.pooling is vote: votes are counted, and a count has no derivative; choose a frame")
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """A sample's objectives: output -> its sign, the value of their sum in A, the frames' weights, and decisions."""
-
-    signs: dict[int, float]
-    value: float
-    times: Array
-    weights: Array
-    closings: list[Closing]
-
-
 def _tile(design: Design, samples: Sequence[Array], run: Run, asked: SensitivityTarget) -> list[Sensitivities]:
     """Compute the figures of `cosim sensitivity` for at most as many samples as there are lanes."""
     from cosim.engines.batch.circuit import Unsupported
-    from cosim.engines.batch.sensitivity import gradients, record  # numba, which need not be there
+    from cosim.engines.batch.sensitivity import Reading, gradients, record  # numba, which need not be there
     from cosim.engines.batch.simulator import SimulationTimeout
 
     margins = decision_margins(design, run)
@@ -183,64 +177,54 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Sensitivity
     except SimulationTimeout:
         raise SimulationError(f"this sample takes longer than {run.timeout:g} s; give more --timeout") from None
     read = [_read(design, recorded.waveforms(lane), len(x), run, asked) for lane, x in enumerate(samples)]
-    found = gradients(recorded, _objectives(design, read))
+    objectives = [[list(readings.values()) for readings, _, _ in read]]
+    for k in range(max(len(closings) for _, _, closings in read)):
+        at = [closings[k : k + 1] for _, _, closings in read]
+        objectives.append(
+            [[Reading(DrainCurrent(one.candidate), np.array([one.time]), np.ones(1)) for one in few] for few in at]
+        )
+    found = gradients(recorded, objectives)
     plan = VariationPlan("local", seed=0, chips=1, area=asked.area)
     spreads = {one.name: one for one in varying_devices(design.assembly.circuit, design.technology, plan)}
-    return [_result(design, run, sample, _of_lane(found, lane), spreads) for lane, sample in enumerate(read)]
+    driven = {*design.bias_pins(run.standing(design)), "unit", "pedestal"}
+    results: list[Sensitivities] = []
+    for lane, (readings, value, closings) in enumerate(read):
+        devices = _ranked(found, (0, lane), spreads, {})
+        pins = zip(found.sources, found.current[0, lane].tolist(), strict=True)
+        decisions = [
+            _decision(one, _ranked(found, (1 + k, lane), spreads, threshold_slopes(design, run, one)))
+            for k, one in enumerate(closings)
+        ]
+        results.append(
+            Sensitivities(
+                outputs=tuple(readings),
+                value_a=value,
+                sigma_a=_total(devices),
+                devices=devices,
+                pins={pin: slope for pin, slope in pins if pin in driven},
+                decisions=tuple(sorted(decisions, key=lambda one: -one.flips)),
+            )
+        )
+    return results
 
 
-def _read(design: Design, waves: Waveforms, frames: int, run: Run, asked: SensitivityTarget) -> _Sample:
+def _read(
+    design: Design, waves: Waveforms, frames: int, run: Run, asked: SensitivityTarget
+) -> "tuple[dict[int, Reading], float, list[Closing]]":
+    """Return of a simulated sample the readings, by output, whose sum `cosim sensitivity` differentiates, that sum in
+    A, and the least certain decisions."""
+    from cosim.engines.batch.sensitivity import Reading
+
     plan = read_plan(design, frames, run.timing, run.standing(design))
     plan = with_margins(plan, decision_margins(design, run), run)
     inference, weights = read_inference(waves, plan), _frame_weights(design, frames, asked)
     pooled = weights @ inference.readout
     signs = _signs(pooled, asked)
-    value = sum(one * float(pooled[k]) for k, one in signs.items())
-    closings = least_certain(design, plan, inference, waves, asked.decisions)
-    return _Sample(signs, value, plan.times, weights, closings)
-
-
-def _objectives(design: Design, read: Sequence[_Sample]) -> "list[list[list[Reading]]]":
-    """Return the readings that `cosim sensitivity` differentiates, for every sample: first the readout, then each
-    decision."""
-    from cosim.engines.batch.sensitivity import Reading
-
-    pins = design.assembly.outputs
-    objectives = [
-        [[Reading(Current(pins[k]), one.times, sign * one.weights) for k, sign in one.signs.items()] for one in read]
-    ]
-    for k in range(max(len(one.closings) for one in read)):
-        at = [one.closings[k : k + 1] for one in read]
-        objectives.append(
-            [[Reading(DrainCurrent(one.candidate), np.array([one.time]), np.ones(1)) for one in few] for few in at]
-        )
-    return objectives
-
-
-def _of_lane(found: "Gradients", lane: int) -> "Gradients":
-    """Return for `cosim sensitivity` the derivatives of the sample in one lane of a tile, without the axis of lanes."""
-    vt_shift, ln_beta, current = (slopes[:, lane] for slopes in (found.vt_shift, found.ln_beta, found.current))
-    return replace(found, vt_shift=vt_shift, ln_beta=ln_beta, current=current)
-
-
-def _result(
-    design: Design, run: Run, sample: _Sample, slopes: "Gradients", spreads: Mapping[str, VaryingDevice]
-) -> Sensitivities:
-    devices = _ranked(slopes, 0, spreads, {})
-    driven = {*design.bias_pins(run.standing(design)), "unit", "pedestal"}
-    pins = zip(slopes.sources, slopes.current[0].tolist(), strict=True)
-    decisions = [
-        _decision(one, _ranked(slopes, 1 + k, spreads, threshold_slopes(design, run, one)))
-        for k, one in enumerate(sample.closings)
-    ]
-    return Sensitivities(
-        outputs=tuple(sample.signs),
-        value_a=sample.value,
-        sigma_a=_total(devices),
-        devices=devices,
-        pins={pin: slope for pin, slope in pins if pin in driven},
-        decisions=tuple(sorted(decisions, key=lambda one: -one.flips)),
-    )
+    readings = {
+        k: Reading(Current(design.assembly.outputs[k]), plan.times, sign * weights) for k, sign in signs.items()
+    }
+    value = sum(sign * float(pooled[k]) for k, sign in signs.items())
+    return readings, value, least_certain(design, plan, inference, waves, asked.decisions)
 
 
 def _decision(closing: Closing, devices: tuple[Sensitivity, ...]) -> Decision:
@@ -254,14 +238,17 @@ def _total(devices: Sequence[Sensitivity]) -> float:
 
 
 def _ranked(
-    slopes: "Gradients", objective: int, spreads: Mapping[str, VaryingDevice], less: Mapping[str, tuple[float, float]]
+    slopes: "Gradients",
+    place: tuple[int, int],
+    spreads: Mapping[str, VaryingDevice],
+    less: Mapping[str, tuple[float, float]],
 ) -> tuple[Sensitivity, ...]:
     """Return the transistors with their share of the variance, the most decisive first.
 
-    slopes: of one sample; less: transistor -> A/V and A to subtract.
+    place: of the objective, and of the sample's lane; less: transistor -> A/V and A to subtract.
     """
     found: list[tuple[VaryingDevice, float, float, float]] = []
-    volts, betas = slopes.vt_shift[objective].tolist(), slopes.ln_beta[objective].tolist()
+    volts, betas = slopes.vt_shift[place].tolist(), slopes.ln_beta[place].tolist()
     for name, volt, beta in zip(slopes.transistors, volts, betas, strict=True):
         one, (less_volt, less_beta) = spreads[name], less.get(name, (0.0, 0.0))
         by_volt, by_beta = volt - less_volt, beta - less_beta
@@ -322,3 +309,65 @@ def threshold_slopes(design: Design, run: Run, closing: Closing) -> dict[str, tu
             ampere = sign * weights[one.field]
             found[device] = by_volt - ampere / (slope * thermal), by_beta + ampere
     return found
+
+
+def sensitivity_page(design: Design, sample: int, found: Sensitivities, top: int) -> Page:
+    """Return the page of one sample's sensitivities, with its `top` most decisive transistors."""
+    decided, *other = found.outputs
+    what = f"output {decided} over {other[0]}" if other else f"output {decided}"
+    value, sigma = format_quantity(found.value_a, "A"), format_quantity(found.sigma_a, "A")
+    shown = found.devices[:top]
+    explained = percent(sum(one.share for one in shown))
+    pins = sorted(found.pins.items(), key=lambda pin: -abs(pin[1]))[:_PINS]
+    return Page(
+        verb="sensitivity",
+        subject=subject_of(design),
+        title=f"test sample {sample}: {what} is {value}, which mismatch moves by {sigma} (1 sigma)",
+        lead=f"{len(found.devices)} transistors. {len(shown)} of them explain {explained} of the variance together.",
+        cards=(),
+        sections=(
+            Section("The transistors that decide it", (_devices(shown),)),
+            Section("The states that are likeliest to flip", _decisions(found.decisions)),
+            Section("Bias pins", (Table(("pin", "A per A"), tuple((pin, f"{by:+.4g}") for pin, by in pins), (1,)),)),
+        ),
+        provenance=origins(design),
+    )
+
+
+def _devices(shown: Sequence[Sensitivity]) -> Table:
+    rows = tuple(
+        (
+            _inner(one.device),
+            one.block,
+            one.role or "",
+            format_quantity(1e-3 * one.vt_shift, "A"),
+            format_quantity(1e-2 * one.ln_beta, "A"),
+            format_quantity(one.sigma_a, "A"),
+            percent(one.share),
+        )
+        for one in shown
+    )
+    head = ("transistor", "block", "role", "by 1 mV", "by 1 % width", "sigma", "of the variance")
+    return Table(head, rows, (3, 4, 5, 6))
+
+
+def _decisions(decisions: Sequence[Decision]) -> tuple[Table, ...]:
+    """Return a row for each of the least certain decisions, with its most decisive transistor; none without them."""
+    rows = tuple(
+        (
+            one.cell,
+            str(one.frame),
+            format_quantity(one.margin_a, "A"),
+            format_quantity(one.sigma_a, "A"),
+            percent(one.flips),
+            f"{_inner(one.devices[0].device)} {100 * one.devices[0].share:.0f} %",
+        )
+        for one in decisions
+    )
+    head = ("decision", "frame", "margin", "sigma", "flips", "most by")
+    return (Table(head, rows, (1, 2, 3, 4)),) if rows else ()
+
+
+def _inner(name: str) -> str:
+    """Return a transistor's name within the network, for the page of `cosim sensitivity`."""
+    return name.partition(".")[2]

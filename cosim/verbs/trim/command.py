@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cosim.base.bounds import CHIPS
 from cosim.base.errors import InputError
@@ -29,9 +28,6 @@ from cosim.verbs.montecarlo.command import (
     load_trial,
     spec_option,
 )
-
-if TYPE_CHECKING:
-    from cosim.verbs.montecarlo.trial import Trial
 
 MAX_BITS = 12
 
@@ -77,9 +73,9 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
     from cosim.verbs.montecarlo.run import default_spec, run_settings
     from cosim.verbs.montecarlo.spec import read_specs, without_yield
     from cosim.verbs.montecarlo.store import open_records
-    from cosim.verbs.trim.page import draw_trim, trim_page
-    from cosim.verbs.trim.run import run_trim, summarize_trim, trimmed_format
+    from cosim.verbs.trim.run import draw_trim, run_trim, summarize_trim, trim_page, trimmed_format
     from cosim.verbs.trim.trim import check_trimmable
+    from cosim.verbs.words import worded
 
     output = options.output
     specs, of_all = without_yield(read_specs(options.specs))
@@ -101,16 +97,9 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
         summary = summarize_trim(trial, counts, records, wanted)
         write_results(output, {"trim.json": summary})
         save_figure(draw_trim(summary), output / "trim.png")
-        write_page(output, trim_page(trial.design, summary, _drawn(trial)))
+        drawn = {"seed": trial.plan.seed, "area": trial.plan.area, "t_step_s": trial.timing.t_step}
+        write_page(output, trim_page(trial.design, summary, dict(worded(drawn))))
     return Result(summary, read_page(output), report=f"report: {output / REPORT_FILE}")
-
-
-def _drawn(trial: "Trial") -> dict[str, str]:
-    """Return the settings that chips were drawn with, in words: name -> value."""
-    from cosim.verbs.words import worded
-
-    plan = {"seed": trial.plan.seed, "area": trial.plan.area, "t_step_s": trial.timing.t_step}
-    return dict(worded(plan))
 
 
 def parse_bits(text: str) -> tuple[int, ...]:

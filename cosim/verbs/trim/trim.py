@@ -38,11 +38,7 @@ from cosim.verbs.montecarlo.trial import Trial
 
 SIGMAS = 3.0
 _BESIDE = ("compared", "compared", "lines_p")  # of a 9T cell: what is measured with what a pin's current makes
-_BESIDE_COMPARED = (
-    "",
-    "",
-    "lines_p",
-)  # of a unit with comparators, whose thresholds have their candidate's diode in them
+_BESIDE_COMPARED = ("", "", "lines_p")  # of comparators, whose thresholds have their candidate's diode in them
 
 
 @dataclass(frozen=True)
@@ -195,8 +191,8 @@ def trim_codes(
     pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)  # a pin may be one's upper and another's lower one
     for which, span in enumerate(ranges):
         for pin, nodes in _units_of(design, which).items():
-            points = [(node, (measured[node.name], wanted[node.name])) for node in nodes]
-            pairs[pin] += [_pair(design, node, which, both, factors) for node, both in points]
+            for node in nodes:
+                pairs[pin].append(_pair(design, node, which, (measured[node.name], wanted[node.name]), factors))
             factors[pin] = _best(1 + span * steps, pairs[pin])
     return factors
 

@@ -392,5 +392,5 @@ def test_paper_shows_all_of_the_table(browse, study, text, tmp_path):
         target = tmp_path / f"{name}.pdf"
         browse("--no-pdf-header-footer", f"--print-to-pdf={target}", (tmp_path / f"{name}.html").as_uri())
         pages[name] = len(re.findall(rb"/Type\s*/Page\b", target.read_bytes()))
-    rows = len(map_parameters(study.design))
+    rows = len(map_parameters(study.trial.design))
     assert pages["whole"] >= pages["short"] + rows // 80
