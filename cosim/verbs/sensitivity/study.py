@@ -186,7 +186,7 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Sensitivity
     found = gradients(recorded, objectives)
     plan = VariationPlan("local", seed=0, chips=1, area=asked.area)
     spreads = {one.name: one for one in varying_devices(design.assembly.circuit, design.technology, plan)}
-    driven = {*design.bias_pins(run.standing(design)), "unit", "pedestal"}
+    shown = {*design.bias_pins(run.standing(design)), "unit", "pedestal"}
     results: list[Sensitivities] = []
     for lane, (readings, value, closings) in enumerate(read):
         devices = _ranked(found, (0, lane), spreads, {})
@@ -201,7 +201,7 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Sensitivity
                 value_a=value,
                 sigma_a=_total(devices),
                 devices=devices,
-                pins={pin: slope for pin, slope in pins if pin in driven},
+                pins={pin: slope for pin, slope in pins if pin in shown},
                 decisions=tuple(sorted(decisions, key=lambda one: -one.flips)),
             )
         )
