@@ -13,12 +13,13 @@ from cosim.base.seal import read_sealed_text, seal_text
 from cosim.base.text import format_csv, is_file, listed, parsing, shown_name
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos, block_of
 from cosim.compiler.design import Design, block_areas, network_hash
+from cosim.mask.blocks import nanometres
 from cosim.mask.checks import Checked
 from cosim.mask.chip import DrawnChip, drawing_of
 from cosim.mask.extract import Parasitic
 from cosim.mask.gds import ExtractedLayout, label_of
 from cosim.mask.route import flipped
-from cosim.mask.tiles import heights, width
+from cosim.mask.tiles import heights, switch_offset, width
 from cosim.technology.types import DrawingRules
 
 WIRES, POSITIONS = "wires.csv", "positions.csv"
@@ -66,11 +67,16 @@ def position_rows(chip: DrawnChip, drawing: DrawingRules) -> list[tuple[str, flo
                 if tile.is_head:
                     continue
                 block, at = tile.block, heights(tile.block, drawing)
-                x = tile.right - width(block, drawing) / 2 - chip.box[0]
-                for mos, span in ((block.lower, (at.gate, at.gate_top)), (block.upper, (at.upper, at.drain))):
-                    if mos is not None:
-                        y = sum(flipped(*span, band.y, k)) / 2 - chip.box[1]
-                        found.append((mos.name, x / 1000, y / 1000))
+                left, wide = tile.right - width(block, drawing), width(block, drawing)
+                places = [(block.lower, left + wide / 2, at.gate, at.gate_top)]
+                if block.upper is not None:
+                    places.append((block.upper, left + wide / 2, at.upper, at.drain))
+                for mos, low in zip(block.over, at.over, strict=False):
+                    x = left + switch_offset(block, mos, drawing) + nanometres(mos.w) / 2
+                    places.append((mos, x, low, low + nanometres(mos.l)))
+                for mos, x, low, high in places:
+                    y = sum(flipped(low, high, band.y, k)) / 2
+                    found.append((mos.name, (x - chip.box[0]) / 1000, (y - chip.box[1]) / 1000))
     return sorted(found)
 
 
@@ -113,7 +119,8 @@ def read_wires(folder: Path, design: Design) -> list[Parasitic]:
     Raises InputError where the folder holds no wires of this network on this technology, or the table is damaged.
     """
     rows = _rows(folder, WIRES, "--extracted", _HEADER, design)
-    if any(farad < 0 for _, (farad,) in rows):
+    # a junction is less than what the models assume where transistors share a diffusion
+    if any(farad < 0 for (_, _, kind), (farad,) in rows if kind != "junction"):
         raise InputError(f"{folder / WIRES}: farad must be 0 or more in every row; {_AGAIN}")
     return [Parasitic(net, other, kind, farad) for (net, other, kind), (farad,) in rows]
 

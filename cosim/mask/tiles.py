@@ -15,6 +15,7 @@ The rail's metal covers the gates: it keeps wires above them away, and counts fo
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cosim.circuit.elements import Mos
 from cosim.mask.blocks import TransistorBlock, nanometres
 from cosim.technology.types import DrawingRules
 
@@ -187,6 +188,12 @@ def draw(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
     return tile
 
 
+def switch_offset(block: TransistorBlock, mos: Mos, drawing: DrawingRules) -> int:
+    """Return the distance from the left edge of a drawn block to the diffusion of a switch on top of it, nm."""
+    poly = _BESIDE + nanometres(mos.w) + drawing["poly_end"]
+    return (width(block, drawing) - poly) // 10 * 5 + _BESIDE
+
+
 def _draw_over(tile: LayoutTile, block: TransistorBlock, x: int, drawing: DrawingRules) -> None:
     """Draw a block's switches one on another, which share the diffusions between; their metal is as wide as the
     block."""
@@ -195,7 +202,7 @@ def _draw_over(tile: LayoutTile, block: TransistorBlock, x: int, drawing: Drawin
     bottom = at.drain + 100
     for k, (mos, gate, net) in enumerate(zip(block.over, at.over, block.links, strict=False)):
         w, l = nanometres(mos.w), nanometres(mos.l)  # noqa: E741 - a length
-        left = x + (wide - _BESIDE - w - drawing["poly_end"]) // 10 * 5
+        left = x + switch_offset(block, mos, drawing) - _BESIDE
         middle = left + _BESIDE + w // 2
         low, high = gate - _AWAY - contact, gate + l + _AWAY
         tile.add("comp", left + _BESIDE, low, left + _BESIDE + w, high + contact)

@@ -71,3 +71,20 @@ def test_a_transistor_stands_in_the_middle_of_its_gates(chip, gf180mcu):
     middles = {((x1 + x2) / 2, (y1 + y2) / 2) for x1, y1, x2, y2 in gates if (x2 - x1, y2 - y1) == (2000, 8000)}
     assert set(found) == {"n", "p"}
     assert set(found.values()) == middles
+
+
+def test_a_switch_on_top_of_a_source_has_a_place(gf180mcu):
+    """It is 0.3 um wide and 2 um long; its gate is where poly crosses its diffusion."""
+    source = (
+        Mos("lower", "mid", "bias", GROUND, GROUND, "n", 2e-6, 8e-6, role="level"),
+        Mos("upper", "a", "bias", "mid", GROUND, "n", 4e-6, 4e-7, role="level"),
+        Mos("switch", "out", "x", "a", GROUND, "n", 3e-7, 2e-6, role="switch"),
+    )
+    chip = draw_chip(Circuit("cell", (), source), ("bias", "x", "out", GROUND), gf180mcu, "cell")
+    found = {name: (x, y) for name, x, y in position_rows(chip, drawing_of(gf180mcu))}
+    assert set(found) == {"lower", "upper", "switch"}
+    polys, diffusions = ([box for layer, box in chip.shapes if layer == name] for name in ("poly", "comp"))
+    gates = [(max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3])) for a in polys for b in diffusions]
+    (gate,) = [box for box in gates if (box[2] - box[0], box[3] - box[1]) == (300, 2000)]
+    middle = (gate[0] + gate[2]) / 2 - chip.box[0], (gate[1] + gate[3]) / 2 - chip.box[1]
+    assert found["switch"] == pytest.approx((middle[0] / 1000, middle[1] / 1000))

@@ -37,6 +37,15 @@ def test_wires_are_added_and_told(design, tmp_path):
     assert wire_facts(design) == ()
 
 
+def test_a_junction_may_be_less_than_the_models_have(design, tmp_path):
+    """Transistors share a diffusion: what the models count twice is taken from the net's wires."""
+    label, net = next((label, net) for label, net in nets_of(design.flat).items() if net not in ("0", "vdd"))
+    wires = Parasitic(label, "vss", "ground", 3e-15), Parasitic(label, "vss", "junction", -1e-15)
+    added = with_these(design, tmp_path, *wires).flat.elements[len(design.flat.elements) :]
+    assert [(one.a, one.b) for one in added] == [(net, "0")]
+    assert added[0].value == pytest.approx(2e-15)
+
+
 def test_wires_of_another_circuit_are_refused(design, tmp_path):
     """The network is the same and the circuit another, such as with --cell."""
     with pytest.raises(InputError, match="must be of nets of this circuit, not of elsewhere; draw it again"):
