@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from smoke import shrink
 
+from cosim.mask.blocks import Box
 from cosim.mask.chip import drawing_of
 from cosim.mask.extract import extract
 from cosim.mask.gds import ExtractedLayout
-from cosim.mask.tiles import Box
 from cosim.technology.catalog import load_technology
 
 PERMITTIVITY = 4.0

@@ -5,6 +5,7 @@ Wells of their own: some transistors of a row, with a tap below them that metal 
 Such a row has no rail and no tap that runs through; around its wells lies the substrate.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,14 +13,23 @@ from statistics import median_low
 
 from cosim.base.errors import InputError, MappingError
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
-from cosim.mask.blocks import VDD, TransistorBlock, stack
-from cosim.mask.channel import FullError
-from cosim.mask.floorplan import OWN, WellBand, higher, net_order
+from cosim.mask.blocks import (
+    BOTTOM,
+    HALF_TAP,
+    RAIL_TOP,
+    STRIP,
+    UNDER,
+    VDD,
+    Box,
+    LayoutTile,
+    Shape,
+    TransistorBlock,
+    contacts,
+    stack,
+)
 from cosim.mask.plates import Plate, bottoms, draw_plates, place
-from cosim.mask.route import NoRoomError, RoutingPlan, Wires, flipped, route, terminals_of
-from cosim.mask.rows import PIN, RowGoals, find_bands, find_rows
-from cosim.mask.sensitive import Manners, manners, unclocked
-from cosim.mask.tiles import BOTTOM, HALF_TAP, RAIL_TOP, STRIP, UNDER, Box, LayoutTile, Shape, contacts
+from cosim.mask.route import FullError, Manners, NoRoomError, RoutingPlan, Wires, manners, route
+from cosim.mask.rows import OWN, PIN, RowGoals, WellBand, find_bands, find_rows, flipped, higher, net_order
 from cosim.technology.types import DrawingRules, Technology
 
 _APART = 600  # nm, between the rows and the straps of the supplies
@@ -91,76 +101,57 @@ def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, na
     own = next((block.lower for block in blocks if block.own_well and block.polarity == "n"), None)
     if own is not None:
         raise MappingError(f"transistor {own.name} is in a p well of its own, on {own.bulk}, which cannot be drawn yet")
-    order = net_order(blocks, drawing)
-    beside = sum(one.value for one in capacitors) / technology.capacitor_density * 1e18
-    wanted = RowGoals(order, tuple(ports), unclocked(circuit), beside)
+    known, beside = manners(circuit, ports), sum(one.value for one in capacitors) / technology.capacitor_density * 1e18
+    wanted = RowGoals(net_order(blocks, drawing), tuple(ports), known.urgent, beside)
     rows = find_rows(blocks, wanted, drawing)
     least = rows * _FEWEST
     while True:
         bands = find_bands(blocks, wanted, rows, drawing)
         try:
-            bands, plan, plates, wires = _routed(bands, circuit, ports, technology)
+            plan, wires = _routed(bands, capacitors, ports, known, technology)
             break
         except NoRoomError:
             rows = rows * 7 // 8
             if rows < least:
                 raise
-    under, strap = [one for _, one in bottoms(plates, drawing)], drawing["strap"]
+    under, strap = [one for _, one in bottoms(plan.plates, drawing)], drawing["strap"]
     left = min([-_APART - strap, *(one[0] - _MARGIN for one in under)])
     far = max([plan.right + _APART + strap, *(one[2] + _MARGIN for one in under)])
-    box = (left, plan.edge, far, bands[-1].high + 500)
-    shapes = [*_rows(bands, plan.right, drawing), *_supplies(plan, box, drawing), *_wires(wires, plan, drawing)]
-    shapes += draw_plates(plates, {trunk.net: trunk.x for trunk in wires.trunks}, plan.straps, drawing)
+    box = (left, plan.edge, far, plan.bands[-1].high + 500)
+    shapes = [*_rows(plan.bands, plan.right, drawing), *_supplies(plan, box, drawing), *_wires(wires, plan, drawing)]
+    shapes += draw_plates(plan.plates, {trunk.net: trunk.x for trunk in wires.trunks}, plan.straps, drawing)
     shapes.append(("boundary", box))
     pins = _pins(wires, plan, box, drawing)
-    labels = _labels(pins, wires, bands)
-    return DrawnChip(name, tuple(shapes), labels, pins, tuple(bands), wires, tuple(plates), tuple(blocks), box)
+    labels = _labels(pins, wires, plan.bands)
+    return DrawnChip(name, tuple(shapes), labels, pins, plan.bands, wires, plan.plates, tuple(blocks), box)
 
 
 def _routed(
-    bands: list[WellBand], circuit: Circuit, ports: Sequence[str], technology: Technology
-) -> tuple[list[WellBand], RoutingPlan, list[Plate], Wires]:
-    """Return the bands, as high as their wires make them, what was wired, the capacitors, and the wires.
-
-    Raises NoRoomError where the rows are too short for the wires between them, MappingError for a capacitor.
-    """
-    drawing, found = drawing_of(technology), manners(circuit, ports)
-    capacitors = [element for element in circuit.elements if isinstance(element, Capacitor)]
-    while True:
-        plan, plates = _plan(bands, capacitors, ports, found, technology)
-        try:
-            return bands, plan, plates, route(plan, drawing)
-        except FullError as error:
-            bands = higher(bands, error.args[0])
-
-
-def _plan(
     bands: Sequence[WellBand],
     capacitors: Sequence[Capacitor],
     ports: Sequence[str],
     known: Manners,
     technology: Technology,
-) -> tuple[RoutingPlan, list[Plate]]:
-    """Return the plan of the wires between rows, and the capacitors beside them."""
+) -> tuple[RoutingPlan, Wires]:
+    """Return the plan of the wires between rows, whose bands are as high as their wires make them, and the wires.
+
+    Raises NoRoomError where the rows are too short for the wires between them, MappingError for a capacitor.
+    """
     drawing = drawing_of(technology)
-    right = max(row.right for band in bands for row in band.rows)
-    plates = place(capacitors, technology.capacitor_density, drawing, (0, bands[0].low, right, bands[-1].high))
-    reach: dict[str, list[int]] = {}
-    for plate in plates:
-        reach.setdefault(plate.net, []).append(plate.y)
-    straps = {VDD: -_APART - _MET, GROUND: right + _APART + _MET}
-    places = {net: int(median_low(xs)) for net, xs in _reached(bands).items()}
-    plan = RoutingPlan(tuple(bands), frozenset(ports), places, reach, straps, bands[0].low - PIN, right, known)
-    return plan, plates
-
-
-def _reached(bands: Sequence[WellBand]) -> dict[str, list[int]]:
-    """Return net -> x of the middle of each of its terminals in the layout, nm."""
-    found: dict[str, list[int]] = {}
-    for band in bands:
-        for terminal in terminals_of(band):
-            found.setdefault(terminal.net, []).append((terminal.box[0] + terminal.box[2]) // 2)
-    return found
+    while True:
+        right = max(row.right for band in bands for row in band.rows)
+        plates = place(capacitors, technology.capacitor_density, drawing, (0, bands[0].low, right, bands[-1].high))
+        middles = defaultdict[str, list[int]](list)
+        for terminal in (one for band in bands for one in band.terminals()):
+            middles[terminal.net].append((terminal.box[0] + terminal.box[2]) // 2)
+        places = {net: int(median_low(xs)) for net, xs in middles.items()}
+        straps = {VDD: -_APART - _MET, GROUND: right + _APART + _MET}
+        edge = bands[0].low - PIN
+        plan = RoutingPlan(tuple(bands), frozenset(ports), places, tuple(plates), straps, edge, right, known)
+        try:
+            return plan, route(plan, drawing)
+        except FullError as error:
+            bands = higher(bands, error.args[0])
 
 
 def _rows(bands: Sequence[WellBand], right: int, drawing: DrawingRules) -> list[Shape]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from cosim.base.errors import MissingToolError
 from cosim.base.resources import install_command
+from cosim.mask.blocks import Box
 from cosim.mask.chip import DrawnChip
-from cosim.mask.tiles import Box
 from cosim.technology.types import CONDUCTORS, DrawingRules
 
 

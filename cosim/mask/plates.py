@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from cosim.base.errors import MappingError
 from cosim.circuit.elements import GROUND, Capacitor
-from cosim.mask.blocks import VDD
-from cosim.mask.tiles import Box, Shape
+from cosim.mask.blocks import VDD, Box, Shape
 from cosim.technology.types import DrawingRules
 
 WIRE = 500  # nm, metal5 of a plate

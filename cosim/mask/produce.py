@@ -1,4 +1,12 @@
-"""From a design to the files of a layout, and its checks."""
+"""From a design to the files of a layout, and its checks.
+
+Fill: squares of floating metal, until each metal covers the share of the macro that the foundry asks of a die.
+
+They stand on the layers for dummies, which the decks of DRC and LVS read as metal, and are not in wires.csv. They keep
+from wires of their own layer, and further from what turns states: clocks, candidates and what capacitors hold, which
+they do not lie over or under either, but for squares of metal5 within a top plate, which see no other net. Large
+squares come first, and no more of them than are needed, spread over all the macro.
+"""
 
 import gzip
 import json
@@ -6,18 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from cosim.base.errors import MappingError
 from cosim.base.write import make_folder, write_together
 from cosim.circuit.deck import fold, format_number
 from cosim.circuit.elements import Circuit, Instance, Mos
 from cosim.compiler.design import Design
-from cosim.mask.blocks import nanometres
+from cosim.mask.blocks import Box, Shape, nanometres
 from cosim.mask.checks import Checked, Checker, run_drc, run_lvs
 from cosim.mask.chip import DrawnChip, draw_chip, drawing_of
-from cosim.mask.extract import extract
-from cosim.mask.fill import fill
-from cosim.mask.gds import gds_bytes, label_of, layout_of, read_layout
+from cosim.mask.extract import Resistance, extract, resistances
+from cosim.mask.gds import ExtractedLayout, gds_bytes, geometry, label_of, layout_of, read_layout
 from cosim.mask.plates import Plate
 from cosim.mask.record import (
     POSITIONS,
@@ -30,8 +38,78 @@ from cosim.mask.record import (
     pin_rows,
     table,
 )
-from cosim.mask.resist import Resistance, resistances
+from cosim.mask.route import sensitive
 from cosim.technology.types import DrawingRules
+
+METALS = ("metal1", "metal2", "metal3", "metal4", "metal5")
+_SIZES = (4000, 2000, 1000, 500)  # nm, sides of squares
+_MORE = 1  # percent above the rule
+_APART = 500  # nm between squares, and from wires
+_FURTHER = 2000  # nm from what turns states: edges do not see further
+
+
+def fill(
+    chip: DrawnChip, circuit: Circuit, drawn: ExtractedLayout, drawing: DrawingRules
+) -> tuple[list[Shape], dict[str, tuple[float, float]]]:
+    """Return fill squares for a drawn chip, and the share that each metal covers before and with them.
+
+    Metals that cover enough stay as they are.
+    """
+    db = geometry()
+    x1, y1, x2, y2 = chip.box
+    whole, wanted = (x2 - x1) * (y2 - y1), (drawing["metal_share"] + _MORE) / 100
+    quiet = {label_of(net) for net in sensitive(circuit, [pin.net for pin in chip.pins])}
+    taken = {layer: db.Region() for layer in (*METALS, "plate")}
+    guarded = {layer: db.Region() for layer in METALS}
+    for layer, box in chip.shapes:
+        if layer in taken:
+            taken[layer].insert(db.Box(*box))
+    for net in quiet & drawn.boxes.keys():
+        for layer in METALS:
+            for box in drawn.boxes[net].get(layer, ()):
+                guarded[layer].insert(db.Box(*box))
+    found: list[Shape] = []
+    shares: dict[str, tuple[float, float]] = {}
+    for k, layer in enumerate(METALS):
+        before = taken[layer].merged().area() / whole
+        room = db.Region(db.Box(x1, y1, x2, y2)).sized(-_APART) - taken[layer].sized(_APART)
+        room -= guarded[layer].sized(_FURTHER)
+        for other in METALS[max(k - 1, 0) : k + 2]:
+            room -= guarded[other].sized(_APART)
+        if layer in ("metal4", "metal5"):
+            room -= taken["plate"].sized(drawing["plate_metal"] + drawing["plate_reach"])
+        if layer == "metal5":
+            room += taken["plate"].sized(-_APART) - taken[layer].sized(_APART)
+        sizes = [one for one in _SIZES if one * one >= drawing["top_area" if layer == "metal5" else "metal_area"]]
+        squares = _squares(room, (wanted - before) * whole, chip, sizes)
+        found += [(f"{layer}_fill", box) for box in squares]
+        added = sum((box[2] - box[0]) * (box[3] - box[1]) for box in squares) / whole
+        shares[layer] = before, before + added
+    return found, shares
+
+
+def _squares(room: Any, wanted: float, chip: DrawnChip, sizes: Sequence[int]) -> list[Box]:  # noqa: ANN401 - klayout's
+    """Return squares of metal fill within a region of a layout, as many as cover `wanted` nm2, or as fit."""
+    db = geometry()
+    found: list[Box] = []
+    left, low, right, high = chip.box
+    for size in sizes:
+        if wanted <= 0:
+            break
+        pitch = size + _APART
+        grid = db.Region()
+        for x in range(left, right, pitch):
+            for y in range(low, high, pitch):
+                grid.insert(db.Box(x, y, x + size, y + size))
+        inside = grid.inside(room)
+        boxes = sorted((b.left, b.bottom, b.right, b.top) for b in (one.bbox() for one in inside.each()))
+        count = -(-round(wanted) // (size * size))
+        some = boxes if count >= len(boxes) else [boxes[k * len(boxes) // count] for k in range(count)]  # from all over
+        wanted -= len(some) * size * size
+        found += some
+        room = room - inside.sized(_APART)
+    return found
+
 
 GDS, NETLIST, CELLS = "layout.gds", "lvs.sp", "cells"
 DECKS = ("main", "antenna", "density")

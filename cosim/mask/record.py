@@ -13,13 +13,12 @@ from cosim.base.seal import read_sealed_text, seal_text
 from cosim.base.text import format_csv, is_file, listed, parsing, shown_name
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos, block_of
 from cosim.compiler.design import Design, block_areas, network_hash
-from cosim.mask.blocks import nanometres
+from cosim.mask.blocks import heights, nanometres, switch_offset, width
 from cosim.mask.checks import Checked
 from cosim.mask.chip import DrawnChip, drawing_of
 from cosim.mask.extract import Parasitic
 from cosim.mask.gds import ExtractedLayout, label_of
-from cosim.mask.route import flipped
-from cosim.mask.tiles import heights, switch_offset, width
+from cosim.mask.rows import flipped
 from cosim.technology.types import DrawingRules
 
 WIRES, POSITIONS = "wires.csv", "positions.csv"

@@ -2,23 +2,343 @@
 
 Tracks lie over the devices, whose gates are covered by the rail's metal. A trunk of metal4 stands where the net belongs
 in the order of `net_order`, so that a track is as long as its terminals are apart and no longer.
+
+The tracks and stubs of one band, found one net after another; what stands in the way is taken out and tried again.
+
+A part is what one track joins: a net, or some of its terminals where the net's trunk joins them with the others.
 """
 
 from bisect import bisect_left, insort
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from cosim.base.errors import MappingError
-from cosim.mask.channel import Channel, FullError, NoTrunkError, Stub, Track, TrackPart
-from cosim.mask.floorplan import RAILS, WellBand
-from cosim.mask.sensitive import CLOCK, Manners
-from cosim.mask.tiles import Terminal
+from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
+from cosim.mask.blocks import FREE, VDD, Terminal
+from cosim.mask.plates import Plate
+from cosim.mask.rows import RAILS, WellBand
 from cosim.technology.types import DrawingRules
 
-_NOWHERE = 10**9  # cost of a place that a trunk must not take
+CLOCK, DECISION, LOAD, HELD, STEADY = 96, 16, 4, 3, 1  # of a micrometre on the next track, over one of wire
+
+
+@dataclass(frozen=True)
+class Manners:
+    """Classes of nets that wires are kept apart for: clocks; decisions, which swing from rail to rail as well; what
+    capacitors hold; and nets that hardly move: ports and supplies. compared: what comparators decide on, which swings,
+    too, but not while what a capacitor holds is a sample; integrated: what a capacitor holds and a diode charges;
+    urgent: what comparators decide on without a clock, slow with a load."""
+
+    clocks: frozenset[str] = frozenset()
+    decisions: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
+    steady: frozenset[str] = frozenset()
+    compared: frozenset[str] = frozenset()
+    integrated: frozenset[str] = frozenset()
+    urgent: frozenset[str] = frozenset()
+
+    def harm(self, net: str, other: str) -> int:
+        """Return the cost of a micrometre of two wires side by side, over the cost of one of wire; 0 if harmless."""
+        if (net in self.clocks) != (other in self.clocks):
+            return CLOCK
+        if net == other:
+            return 0
+        if net not in self.held and other not in self.held:
+            if net in self.urgent or other in self.urgent:
+                return LOAD
+            return HELD if net in self.decisions and other in self.decisions else 0
+        if net in self.decisions or other in self.decisions:
+            return DECISION
+        if (net in self.compared and other in self.integrated) or (other in self.compared and net in self.integrated):
+            return DECISION
+        if net in self.steady or other in self.steady:
+            return 0 if {net, other} & {VDD, GROUND} else STEADY
+        return HELD
+
+    def rank(self, net: str) -> int:
+        """Return a net's place in the order of wiring: clocks, then what capacitors hold, then decisions, then all
+        others."""
+        kinds = (self.clocks, self.held, self.decisions)
+        return next((k for k, kind in enumerate(kinds) if net in kind), len(kinds))
+
+
+def manners(circuit: Circuit, ports: Iterable[str]) -> Manners:
+    """Return the classes of a flat circuit's nets that wires of the layout are kept apart for, by the roles of the
+    devices on them, not by names. Clocks are ports that turn switches and drive nothing else."""
+    devices = [one for one in circuit.elements if isinstance(one, Mos)]
+    ends = {net for mos in devices for net in (mos.drain, mos.source)}
+    switching = {mos.gate for mos in devices if mos.role == "switch"}
+    clocks = (switching & set(ports)) - ends
+    decisions = switching - clocks
+    compared = {mos.drain for mos in devices if mos.role == "compare"}
+    held = {net for one in circuit.elements if isinstance(one, Capacitor) for net in (one.a, one.b)} - {GROUND, VDD}
+    return Manners(
+        clocks=frozenset(clocks),
+        decisions=frozenset(decisions),
+        held=frozenset(held),
+        steady=frozenset({*ports, VDD, GROUND} - clocks),
+        compared=frozenset(compared - decisions),
+        integrated=frozenset(held & {mos.gate for mos in devices if mos.gate == mos.drain}),
+        urgent=frozenset(compared & switching),
+    )
+
+
+def sensitive(circuit: Circuit, ports: Iterable[str]) -> frozenset[str]:
+    """Return the nets whose wires the layout protects: of clocks and candidate diodes, and those with capacitors."""
+    known = manners(circuit, ports)
+    diodes = {one.gate for one in circuit.elements if isinstance(one, Mos) and one.role == "candidate"}
+    return known.clocks | known.held | diodes
+
+
+_NOWHERE = 10**9  # cost of two stubs of one track that are too near each other, and of a trunk beside a clock
+GRID = 40  # nm, of the search for the x of a stub
+_STEPS = 200  # of such a search
+_PATIENCE = 4  # so often a part is taken out before it is cut in two
+_TRACKS_SEEN = 4  # tracks, from which a neighbour counts
+_BESIDE = 60  # nm of wire for each harm that a stub does to one that is as near as this, nm
+_NEAR = 1700
+_OVER = 300  # nm, from the middle of a track to what it lies over
+_ROUNDS = 6  # how often, for each part, another may be taken out
+
+
+@dataclass(frozen=True)
+class Stub:
+    """A wire of metal2 at x, from the terminal at y1 to the track at y2; as long as it must be it is with `past`."""
+
+    net: str
+    x: int
+    y1: int
+    y2: int
+    past: int
+
+    @property
+    def low(self) -> int:
+        """Return the height of the stub's lower end, nm."""
+        return min(self.y1, self.y2, self.past)
+
+    @property
+    def high(self) -> int:
+        """Return the height of the stub's upper end, nm."""
+        return max(self.y1, self.y2, self.past)
+
+
+@dataclass(frozen=True, eq=False)
+class TrackPart:
+    """Terminals that one track joins, and what else it must reach: x of the trunk or of the strap."""
+
+    net: str
+    terminals: tuple[Terminal, ...]
+    also: tuple[int, ...]
+
+    @cached_property
+    def ends(self) -> tuple[int, int]:
+        """Return the interval of x that the part's metal track may reach, nm."""
+        xs = [x for terminal in self.terminals for x in (terminal.box[0], terminal.box[2])]
+        return min((*xs, *self.also)) - 200, max((*xs, *self.also)) + 200
+
+    def halves(self, y: int) -> tuple["TrackPart", "TrackPart"]:
+        """Cut the part into its upper and lower terminals, seen from y, or into its left and right ones."""
+        upper = [one for one in self.terminals if one.box[1] > y]
+        ordered = sorted(self.terminals, key=lambda one: one.box)
+        first = upper if 0 < len(upper) < len(ordered) else ordered[: len(ordered) // 2]
+        rest = [one for one in self.terminals if one not in first]
+        return TrackPart(self.net, tuple(first), self.also), TrackPart(self.net, tuple(rest), self.also)
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """A horizontal wire of metal3 in a routing channel: what it joins, its height and its stubs, nm."""
+
+    part: TrackPart
+    y: int
+    stubs: tuple[Stub, ...]
+
+    @property
+    def net(self) -> str:
+        """Return the net of the layout that the track is on."""
+        return self.part.net
+
+    @cached_property
+    def x1(self) -> int:
+        """Return the place of the track's first stub or trunk, nm."""
+        return min((*(stub.x for stub in self.stubs), *self.part.also))
+
+    @cached_property
+    def x2(self) -> int:
+        """Return the place of the track's last stub or trunk, nm."""
+        return max((*(stub.x for stub in self.stubs), *self.part.also))
+
+
+class NoTrunkError(Exception):
+    """A net of the layout found no track in its channel and has no trunk that could join two of them."""
+
+
+class FullError(Exception):
+    """A band has no room for its wires; its first argument, once it is known, is the band's index."""
+
+
+class Channel:
+    """The routing channel of a band in the layout, while its tracks are chosen."""
+
+    def __init__(self, band: WellBand, below: Sequence[Track], manners: Manners, drawing: DrawingRules) -> None:
+        """Begin the routing channel of a band in the layout; below: the tracks of the band under this one."""
+        self.manners, self.loud, self.below = manners, manners.clocks, below
+        self.band, self.pitch = band, drawing["metal_width"] + drawing["metal_space"]
+        self.space, self.room = drawing["metal_space"], drawing["via"] // 2 + 50
+        self.reach = drawing["via"] // 2 + drawing["via_end"]
+        self.least = drawing["metal_area"] // drawing["metal_width"] // 10 * 10 + 10 - 2 * self.reach
+        edge = self.reach + drawing["metal_space"] // 2  # a stub that ends on the last track keeps from the next band
+        self.heights = range(-(-(band.low + edge) // 10) * 10, band.high - edge + 1, self.pitch)
+        self.tracks: dict[int, list[Track]] = defaultdict(list)
+        self.columns: dict[int, list[tuple[Stub, Track]]] = defaultdict(list)  # by the micrometre
+        self.narrow: dict[int, list[Terminal]] = defaultdict(list)  # by the micrometre: those with little choice
+        self.ripped: Counter[TrackPart] = Counter()
+        self.tired = 0  # so often all parts were tried: where there is no room, only clocks are kept apart at last
+        self.quiet: list[Terminal] = []  # what clocks keep from
+
+    def fill(self, parts: list[TrackPart]) -> list[Track]:
+        """Route all tracks of the layout's band. Raises NoTrunkError, and FullError where there is no room."""
+        terminals = [one for part in parts for one in part.terminals]
+        self.quiet = [one for one in terminals if one.net not in (*RAILS, *self.loud)]
+        for terminal in terminals:
+            if terminal.box[2] - terminal.box[0] < 900:
+                self.narrow[(terminal.box[0] + terminal.box[2]) // 2000].append(terminal)
+        queue = deque(
+            sorted(parts, key=lambda part: (self.manners.rank(part.net), part.ends[0] - part.ends[1], part.net))
+        )
+        rounds = 0
+        while queue:
+            part = queue.popleft()
+            rounds += 1
+            self.tired = rounds // len(parts)
+            if self.tired >= _ROUNDS:
+                raise FullError
+            taken = self._add(part) if self.ripped[part] <= _PATIENCE or len(part.terminals) == 1 else None
+            if taken is not None:
+                queue.extend(taken)
+            elif part.also:
+                queue.extendleft(part.halves(self.band.y))
+            else:
+                raise NoTrunkError(part.net)
+        return [found for height in sorted(self.tracks) for found in self.tracks[height]]
+
+    def _add(self, part: TrackPart) -> list[TrackPart] | None:
+        """Put a part where it costs least; returns the parts that it takes the place of, None where it cannot stand."""
+        best: tuple[int, int, list[Stub], set[Track]] | None = None
+        low, high = part.ends
+        for y in self.heights:
+            hit = {found for found in self.tracks[y] if found.part.net != part.net and self._meets(found, low, high)}
+            cost = self._distance(part, y, low, high) + sum(self._weight(found) for found in hit)
+            if best is not None and cost >= best[0]:
+                continue
+            stubs: list[Stub] = []
+            for terminal in part.terminals:
+                more, stub, blocking = self._stub(terminal, y, stubs)
+                cost += more
+                stubs.append(stub)
+                hit |= blocking
+            if best is None or cost < best[0]:
+                best = cost, y, stubs, hit
+        if best is None or best[0] >= _NOWHERE:
+            return None
+        _, y, stubs, hit = best
+        taken = sorted(hit, key=lambda found: (found.part.net, found.y, found.part.ends))
+        for found in taken:
+            self._remove(found)
+        self._keep(Track(part, y, tuple(stubs)))
+        return [found.part for found in taken]
+
+    def _meets(self, found: Track, low: int, high: int) -> bool:
+        a, b = found.part.ends
+        return a < high + self.space and low < b + self.space
+
+    def _weight(self, found: Track) -> int:
+        return 60_000 * (1 + self.ripped[found.part]) * (20 if found.part.net in self.loud else 1)
+
+    def _distance(self, part: TrackPart, y: int, low: int, high: int) -> int:
+        """Return the cost of a layout's track at y: the length of its stubs, and half of that of the neighbours beside
+        it, nm."""
+        away = sum(abs(y - (one.box[1] + one.box[3]) // 2) for one in part.terminals)
+        sides = range(-_TRACKS_SEEN, _TRACKS_SEEN + 1)
+        near = [(abs(k), found) for k in sides for found in self.tracks.get(y + k * self.pitch, ())]
+        reach = y - _TRACKS_SEEN * self.pitch - self.pitch // 2
+        near += [(max(round((y - one.y) / self.pitch), 1), one) for one in self.below if one.y >= reach]
+        beside = 0
+        for tracks, found in near:
+            a, b = found.part.ends
+            length = min(b, high) - max(a, low)
+            if length > 0 < tracks and found.part.net != part.net:
+                beside += length * self._harm(part.net, found.part.net, tracks)
+        if part.net in self.loud:
+            over = (one.box for one in self.quiet if one.box[1] - _OVER < y < one.box[3] + _OVER)
+            beside += sum(max(min(x2, high) - max(x1, low), 0) for x1, _, x2, _ in over) * self._harm(part.net, "", 1)
+        return away + beside // 2
+
+    def _harm(self, net: str, other: str, tracks: int) -> int:
+        """Return the cost of a micrometre beside another net, so many tracks away, over the cost of one of wire."""
+        harm = self.manners.harm(net, other)
+        if harm < CLOCK:
+            harm >>= self.tired
+        return harm // tracks if harm else int(tracks == 1 and net not in self.loud)
+
+    def _stub(self, terminal: Terminal, to: int, own: list[Stub]) -> tuple[int, Stub, set[Track]]:
+        """Return the cost of the cheapest stub from a terminal to a track, the stub, and the tracks it displaces."""
+        x1, y1, x2, y2 = terminal.box
+        y, net = (y1 + y2) // 2, terminal.net
+        past = y if abs(y - to) >= self.least else y + (self.least if y < self.band.y else -self.least)
+        low, high = min(y, to, past) - self.reach, max(y, to, past) + self.reach
+        near = [
+            (stub.x, found)
+            for k in range(x1 // 1000 - 2, x2 // 1000 + 3)
+            for stub, found in self.columns.get(k, ())
+            if stub.low - self.reach < high + self.space and low - self.space < stub.high + self.reach
+        ]
+        middle = (x1 + x2) // 10 * 5
+        steps = range(min(2 * (max((x2 - x1) // 2 - self.room, 0) // GRID) + 1, _STEPS))
+        best: tuple[int, Stub, set[Track]] | None = None
+        shared = [stub.x for stub in own if x1 + self.room <= stub.x <= x2 - self.room]
+        harms = [(at, harm) for at, one in near if (harm := self.manners.harm(net, one.net)) >= DECISION]
+        for x in (*shared, *(middle + (step + 1) // 2 * (1 if step % 2 else -1) * GRID for step in steps)):
+            if any(0 < abs(stub.x - x) < self.pitch for stub in own):
+                continue
+            hit = {found for at, found in near if abs(at - x) < self.pitch and (found.part.net != net or at != x)}
+            cost = sum(self._weight(found) for found in hit) + self._hides(x, net, low, high)
+            cost += sum(_BESIDE * harm for at, harm in harms if abs(at - x) < _NEAR)
+            if best is None or cost < best[0]:
+                best = cost, Stub(net, x, y, to, past), hit
+            if not best[0]:
+                break
+        if best is None:
+            return _NOWHERE, Stub(net, middle, y, to, past), set()
+        return best
+
+    def _hides(self, x: int, net: str, low: int, high: int) -> int:
+        """Return the cost of a stub in front of terminals that have little choice."""
+        some = [one for k in range(x // 1000 - 1, x // 1000 + 2) for one in self.narrow.get(k, ())]
+        return 3000 * sum(
+            one.net != net
+            and abs(x - (one.box[0] + one.box[2]) // 2) < self.pitch + FREE // 2
+            and low - 3000 < one.box[3]
+            and one.box[1] < high + 3000
+            for one in some
+        )
+
+    def _keep(self, found: Track) -> None:
+        self.tracks[found.y].append(found)
+        for stub in found.stubs:
+            self.columns[stub.x // 1000].append((stub, found))
+
+    def _remove(self, found: Track) -> None:
+        self.ripped[found.part] += 1
+        self.tracks[found.y].remove(found)
+        for stub in found.stubs:
+            self.columns[stub.x // 1000].remove((stub, found))
+
+
 _FROM_CLOCKS = 3360  # nm, between the trunk of a clock and others
-_SEEN = 2300  # nm, from which two trunks do not see each other
+_TRUNKS_SEEN = 2300  # nm, from which two trunks do not see each other
 _SHARE = 96  # half of this: what a micrometre of distance costs over one beside a wire that stands as near as can be
 
 
@@ -80,35 +400,27 @@ class Wires:
 
 @dataclass(frozen=True)
 class RoutingPlan:
-    """Plan of the wiring: bands, pins on the lower edge at y = edge, a net's place (nm), and what else it must reach.
+    """Plan of the wiring: bands, pins on the lower edge at y = edge, a net's place (nm), and the capacitors beside.
 
-    reach: net -> heights at which its trunk is met from above; straps: rail -> x of its strap;
-    manners: which nets are kept from which.
+    straps: rail -> x of its strap; manners: which nets are kept from which.
     """
 
     bands: tuple[WellBand, ...]
     ports: frozenset[str]
     place: dict[str, int]
-    reach: dict[str, list[int]]
+    plates: tuple[Plate, ...]
     straps: dict[str, int]
     edge: int
     right: int
     manners: Manners
 
-
-def terminals_of(band: WellBand) -> Iterable[Terminal]:
-    """Yield the terminals of a band at their places on the chip, nm."""
-    for k, row in enumerate(band.rows):
-        for tile in row.tiles:
-            for terminal in tile.terminals:
-                x1, y1, x2, y2 = terminal.box
-                low, high = flipped(y1, y2, band.y, k)
-                yield Terminal(terminal.net, (x1, low, x2, high))
-
-
-def flipped(y1: int, y2: int, y: int, k: int) -> tuple[int, int]:
-    """Return the heights of a row's shape on the chip, nm: row 0 rises from its tap, row 1 hangs below it."""
-    return (y + y1, y + y2) if k == 0 else (y - y2, y - y1)
+    @cached_property
+    def reach(self) -> dict[str, list[int]]:
+        """Return net -> heights that its trunk reaches as well as its tracks, nm: its pin, wires of its plates."""
+        found = defaultdict[str, list[int]](list, {net: [self.edge] for net in self.ports})
+        for plate in self.plates:
+            found[plate.net].append(plate.y)
+        return dict(found)
 
 
 def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
@@ -118,7 +430,7 @@ def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
     """
     ends = [defaultdict[str, list[Terminal]](list) for _ in plan.bands]
     for k, band in enumerate(plan.bands):
-        for terminal in terminals_of(band):
+        for terminal in band.terminals():
             ends[k][terminal.net].append(terminal)
     done: dict[int, list[Track]] = {}
     joined: set[str] = set()
@@ -148,7 +460,7 @@ def _cut(trunks: dict[str, Trunk], tracks: list[Track], plan: RoutingPlan) -> tu
         ys[track.net].append(track.y)
     found: list[Trunk] = []
     for net, trunk in trunks.items():
-        at = ys[net] + plan.reach.get(net, []) + ([plan.edge] if net in plan.ports else [])
+        at = ys[net] + plan.reach.get(net, [])
         found.append(Trunk(net, trunk.x, min(at), max(at)))
     return tuple(found)
 
@@ -165,7 +477,7 @@ def _trunks(
     found: dict[str, Trunk] = {}
     pitch = drawing["metal_width"] + drawing["metal_space"]
     for net in sorted(at, key=lambda net: (plan.manners.rank(net), plan.place[net], net)):
-        ys = at[net] + plan.reach.get(net, []) + ([plan.edge] if net in plan.ports else [])
+        ys = at[net] + plan.reach.get(net, [])
         if len(ys) == 2 and net not in joined:
             continue
         tracks = len(at[net]) // 2 if net in plan.manners.urgent else 1
@@ -205,6 +517,6 @@ def _harm(plan: RoutingPlan, lanes: RoutingLanes, trunk: Trunk, pitch: int) -> i
             harm = plan.manners.harm(trunk.net, other)
             if harm == CLOCK:
                 return _NOWHERE
-            if abs(lane - trunk.x) < _SEEN:
+            if abs(lane - trunk.x) < _TRUNKS_SEEN:
                 cost += (2 * harm or 1) * length * pitch // abs(lane - trunk.x) // _SHARE
     return cost

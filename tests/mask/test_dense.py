@@ -10,12 +10,22 @@ from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos
 from cosim.mask.blocks import VDD, TransistorBlock, stack
 from cosim.mask.chip import MOST, draw_chip, drawing_of
-from cosim.mask.floorplan import OWN, BlockRow, piled, spaced
 from cosim.mask.plates import place
 from cosim.mask.produce import format_schematic
-from cosim.mask.route import NoRoomError, RoutingLanes, RoutingPlan, Trunk, _place_trunk
-from cosim.mask.rows import find_bands
-from cosim.mask.sensitive import CLOCK, DECISION, HELD, LOAD, Manners, manners, unclocked
+from cosim.mask.route import (
+    CLOCK,
+    DECISION,
+    HELD,
+    LOAD,
+    Manners,
+    NoRoomError,
+    RoutingLanes,
+    RoutingPlan,
+    Trunk,
+    _place_trunk,
+    manners,
+)
+from cosim.mask.rows import OWN, BlockRow, find_bands, piled, spaced
 
 
 def flat(block):
@@ -149,7 +159,7 @@ def test_comparators_keep_from_integrators_and_those_without_a_clock_are_short()
     )
     circuit = Circuit("cell", (), devices)
     found = manners(circuit, ("in", "out"))
-    assert unclocked(circuit) == found.urgent == {"quick"}
+    assert found.urgent == {"quick"}
     assert found.harm("choice", "sum") == found.harm("sum", "choice") == found.harm("quick", "sum") == DECISION
     assert found.harm("choice", "store") == HELD
     assert found.harm("quick", "tail") == found.harm("tail", "quick") == LOAD
@@ -161,7 +171,7 @@ def test_trunks_keep_from_what_turns_states(other, least):
     """All belong at 50 um. Wires more than 2 um apart do not see each other; a place costs its distance, and what lies
     beside 100 um of the next trunk costs 12.5 um and more."""
     known = Manners(frozenset({"tick"}), frozenset({"choice"}), frozenset({"store"}))
-    plan = RoutingPlan((), frozenset(), {"store": 50_000, other: 50_000}, {}, {}, 0, 100_000, known)
+    plan = RoutingPlan((), frozenset(), {"store": 50_000, other: 50_000}, (), {}, 0, 100_000, known)
     lanes = RoutingLanes(680)
     lanes.take(50_400, 0, 100_000, other)
     trunk = _place_trunk(plan, lanes, Trunk("store", 50_000, 0, 100_000), 1, 560)
@@ -177,8 +187,8 @@ def test_a_single_transistor_stands_on_its_own():
 def test_fill_covers_what_the_foundry_asks_and_keeps_its_distance(gf180mcu):
     """30 % of each metal; wires of the same metal are 0.5 um away or more."""
     db = pytest.importorskip("klayout.db")
-    from cosim.mask.fill import METALS, fill
     from cosim.mask.gds import layout_of, read_layout
+    from cosim.mask.produce import METALS, fill
 
     circuit, ports = flat(schmitt(gf180mcu, 8))
     drawing = drawing_of(gf180mcu)

@@ -6,12 +6,10 @@ import pytest
 
 from cosim.base.errors import MappingError
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
-from cosim.mask.blocks import TransistorBlock
+from cosim.mask.blocks import LayoutTile, Terminal, TransistorBlock
 from cosim.mask.chip import draw_chip, drawing_of
-from cosim.mask.floorplan import BlockRow
 from cosim.mask.plates import WIRE, bottoms, place
-from cosim.mask.rows import shortest
-from cosim.mask.tiles import LayoutTile, Terminal
+from cosim.mask.rows import BlockRow, shortest
 
 
 def row(*nets):

@@ -6,8 +6,8 @@ import pytest
 
 from cosim.circuit.elements import GROUND, Circuit, Mos
 from cosim.mask.chip import draw_chip, drawing_of
+from cosim.mask.extract import gate_ohms, signal_ohms, supply_ohms
 from cosim.mask.record import position_rows
-from cosim.mask.resist import gate_ohms, signal_ohms, supply_ohms
 
 
 @pytest.fixture(scope="module")
