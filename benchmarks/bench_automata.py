@@ -16,10 +16,9 @@ import numpy as np
 from smoke import shrink
 
 from cosim.automata.automaton import Automaton, minimise, modulo
-from cosim.automata.counter import position_code
+from cosim.automata.lines import AGAIN, dilated_line, position_code, ring
 from cosim.automata.network import network_of, one_hot
 from cosim.automata.regex import automaton_of
-from cosim.automata.steered import AGAIN, dilated_line, ring
 from cosim.compiler.design import Condition, Design
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral

@@ -13,7 +13,7 @@ import numpy as np
 from bench_automata import measure
 from smoke import shrink
 
-from cosim.automata.steered import SteeredLine, inputs_of, lag_detector, run_steered, steered_network
+from cosim.automata.lines import SteeredLine, inputs_of, lag_detector, run_steered, steered_network
 from cosim.automata.train_bits import BitShape, chosen_lags, generate_chosen_lag, train_bits
 from cosim.compiler.passes import compile_network
 from cosim.network.reference import run_reference

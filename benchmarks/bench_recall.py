@@ -18,8 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 from smoke import shrink
 
-from cosim.automata.recall.circuit import correlator, matched_filter, memory, to_bits
-from cosim.automata.recall.rnn import ACTIVATIONS, INITIAL, DelayLineState, Initial, cast, draw, recall, store
+from cosim.automata.recall import (
+    ACTIVATIONS,
+    INITIAL,
+    DelayLineState,
+    Initial,
+    cast,
+    correlator,
+    draw,
+    matched_filter,
+    memory,
+    recall,
+    store,
+    to_bits,
+)
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Inference, Run
 from cosim.engines.simulation.simulated import engine_named

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from cosim.automata.automaton import modulo
-from cosim.automata.counter import position_code
+from cosim.automata.lines import dilated_line, position_code, ring
 from cosim.automata.network import network_of
-from cosim.automata.steered import dilated_line, ring
 from cosim.cells.average import average, average_bias
 from cosim.cells.bias import bias_diode, strong_diode
 from cosim.cells.clocked import clocked_schmitt, reset_inverter

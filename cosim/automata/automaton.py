@@ -103,13 +103,13 @@ def _automaton(table: _Table, where: str) -> Automaton:
     labels = tuple(dict.fromkeys(state.output for state in table.states.values()))
     output = np.array([labels.index(state.output) for state in table.states.values()], dtype=np.int64)
     found = Automaton(symbols, names, labels, follow, place[table.start], output)
-    apart = sorted(set(range(len(names))) - set(_reached(found)))
+    apart = sorted(set(range(len(names))) - set(reached(found)))
     if apart:
         raise InputError(f"{where}: states.{names[apart[0]]} is reached by no string from {table.start}; remove it")
     return found
 
 
-def _reached(automaton: Automaton) -> list[int]:
+def reached(automaton: Automaton) -> list[int]:
     """Return the states in an automaton's data that some string leads to, nearest first."""
     found, known = [automaton.start], {automaton.start}
     for state in found:
@@ -126,7 +126,7 @@ def minimise(automaton: Automaton) -> Automaton:
     in time n log n (J. E. Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971).
     """
     block = _blocks(automaton)
-    order = list(dict.fromkeys(block[_reached(automaton)].tolist()))
+    order = list(dict.fromkeys(block[reached(automaton)].tolist()))
     first = [int(np.flatnonzero(block == one)[0]) for one in order]
     place = {one: k for k, one in enumerate(order)}
     follow = np.array([[place[int(block[to])] for to in automaton.next[state]] for state in first], dtype=np.int64)

@@ -6,18 +6,21 @@
 The start's cell is the one that the reset leaves on. Symbols come as one bit each, exactly one of them on. Every step
 of a string is the same one, from cells that have decided: nothing drifts. Products are steering ANDs, or rectifiers
 max(q + x - 1, 0), which cost more devices and let mismatch through.
+
+The automaton that a network follows, read back from its weights: what is compiled, whatever its file says of it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.automata.automaton import MOST_STATES, Automaton, Whole
+from cosim.automata.automaton import MOST_STATES, Automaton, Whole, reached
 from cosim.base.errors import InputError
 from cosim.network.layers import AndLayer, FirstQuadrantLayer, Layer, ReluLayer, following
+from cosim.network.reference import names_in, one_on, run_reference, symbols_in
 from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Readout, check_network
 
 GRID = 1 / 8
@@ -59,14 +62,10 @@ class Names:
 def names_by_strings(automaton: Automaton) -> Names:
     """Return the names of an automaton, with states in the order of the shortest strings that lead to them.
 
-    It is the order in which `cosim.automata.automaton_in` finds them in a network whose cells are not states.
+    It is the order in which `automaton_in` finds them in a network whose cells are not states.
     """
-    order, waiting = [automaton.start], [automaton.start]
-    while waiting:
-        after = automaton.next[waiting].ravel().tolist()
-        waiting = [state for state in dict.fromkeys(after) if state not in order]
-        order += waiting
-    return Names(automaton.symbols, tuple(automaton.states[state] for state in order), automaton.labels)
+    states = tuple(automaton.states[state] for state in reached(automaton))
+    return Names(automaton.symbols, states, automaton.labels)
 
 
 def symbol_network(
@@ -125,3 +124,137 @@ def one_hot(symbols: int, strings: Sequence[Sequence[int] | Whole]) -> tuple[NDA
     for row, string in zip(x, strings, strict=True):
         row[np.arange(len(string)), np.asarray(string)] = 1.0
     return x, lengths
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """An automaton read back from a trained network, and how the network encodes its states.
+
+    codes: h of all recurrent layers, one behind the other, (states, cells).
+    """
+
+    automaton: Automaton
+    codes: Array
+
+
+def automaton_in(network: Network) -> Automaton | None:
+    """Evaluate a trained network in software to read back, as data, the automaton in it; None without one.
+
+    See `coded_in`.
+    """
+    found = coded_in(network)
+    return None if found is None else found.automaton
+
+
+def coded_in(network: Network) -> Coded | None:
+    """Evaluate a trained network in software to read back, as data, the automaton that it follows, and its codes.
+
+    Symbols are its one-hot inputs, states its recurrent states.
+
+    Where one cell alone is on in every state these are its states; else, where its history says that it follows an
+    automaton, what strings lead to, in the order of the shortest of them. Each state by each symbol goes through the
+    network's own equations. None where a network keeps anything else from frame to frame, decides by anything else, or
+    has more than 128 states. Names are those that its history gives to as many states and symbols, else numbers.
+    """
+    if not _is_closed(network):
+        return None
+    said = isinstance(network.history.get("automaton"), Mapping)
+    return _one_hot_in(network) or (_reached_in(network) if said else None)
+
+
+def _is_closed(network: Network) -> bool:
+    """Tell whether a trained network's layers keep only cells' states, read symbols, and decide by the cells alone."""
+    cells = {layer.name for layer in network.recurrent_layers}
+    keeps = all(late.frames == 1 and late.signal in cells for late in network.late.values())
+    decides = set(network.readout.sources) <= cells and network.readout.pooling == "last"
+    symbols = np.arange(network.encoding.features)
+    reads = network.encoding.levels == 1 and np.array_equal(symbols_in(network.encoding, np.eye(len(symbols))), symbols)
+    return keeps and decides and reads
+
+
+def _one_hot_in(network: Network) -> Coded | None:
+    match network.recurrent_layers:
+        case (FirstQuadrantLayer() as layer,):
+            pass
+        case _:
+            return None
+    symbols, cells = network.encoding.features, np.eye(layer.width)
+    start = _cell_on(layer.start[None], layer)
+    if start is None:
+        return None
+    found = [_cell_on(_behind(network, layer, cell, symbols), layer) for cell in cells]
+    follow = [row for row in found if row is not None]
+    if len(follow) < len(found):
+        return None
+    codes = layer.alpha * cells
+    said = (codes @ network.readout.weight.T + network.readout.bias).argmax(axis=1)
+    return Coded(_automaton(network, np.stack(follow), int(start[0]), said), codes)
+
+
+def _reached_in(network: Network) -> Coded | None:
+    """Find the states that a trained network reaches when software evaluates it on strings; None beyond MOST_STATES.
+
+    Strings grow a symbol at a time; only those that lead to a new state are made longer.
+    """
+    symbols = network.encoding.features
+    start = np.concatenate([layer.start for layer in network.recurrent_layers])
+    codes, follow = [start], list[list[int]]()
+    known = {_key(start): 0}
+    level: list[tuple[int, ...]] = [()]
+    while level:
+        strings = np.array([(*string, symbol) for string in level for symbol in range(symbols)])
+        trace = run_reference(network, np.eye(symbols)[strings])
+        behind = np.concatenate([trace.signals[layer.name][:, -1] for layer in network.recurrent_layers], axis=1)
+        after = list[tuple[int, ...]]()
+        for h, string in zip(behind, strings, strict=True):
+            if _key(h) not in known:
+                if len(codes) == MOST_STATES:
+                    return None
+                known[_key(h)] = len(codes)
+                codes.append(h)
+                after.append(tuple(string.tolist()))
+        follow += [[known[_key(h)] for h in row] for row in behind.reshape(len(level), symbols, -1)]
+        level = after
+    table = np.stack(codes)
+    read = {layer.name: part for layer, part in zip(network.recurrent_layers, _parts(network, table), strict=True)}
+    shown = np.concatenate([read[name] for name in network.readout.sources], axis=1)
+    said = (shown @ network.readout.weight.T + network.readout.bias).argmax(axis=1)
+    return Coded(_automaton(network, np.array(follow), 0, said), table)
+
+
+def _parts(network: Network, h: Array) -> list[Array]:
+    """Return the columns of each of the trained network's recurrent layers, layer by layer."""
+    return np.split(h, np.cumsum([layer.width for layer in network.recurrent_layers])[:-1], axis=1)
+
+
+def _key(h: Array) -> bytes:
+    return np.round(h, 6).tobytes()
+
+
+def _automaton(network: Network, follow: Whole, start: int, said: Whole) -> Automaton:
+    labels = network.labels or tuple(map(str, range(network.readout.width)))
+    symbols, states = names_in(network, "symbols", follow.shape[1]), names_in(network, "states", len(follow))
+    return Automaton(symbols, states, labels, follow, start, said)
+
+
+def _behind(
+    network: Network, layer: FirstQuadrantLayer, cell: NDArray[np.float64], symbols: int
+) -> NDArray[np.float64]:
+    """Evaluate a trained network in software: a layer's h after one frame of each symbol, (symbols, width).
+
+    Its cells start at `cell`, (width,).
+    """
+    begun = replace(layer, initial=cell)
+    layers = tuple(begun if one is layer else one for one in network.layers)
+    return run_reference(replace(network, layers=layers), np.eye(symbols)[:, None]).signals[layer.name][:, 0]
+
+
+def _cell_on(h: NDArray[np.float64], layer: FirstQuadrantLayer) -> Whole | None:
+    """Return which cell is on, of h (n, width); None where not exactly one is, or one is neither on nor off."""
+    if not ((h == layer.alpha) ^ (h == 0)).all():
+        return None
+    place = one_on(h / layer.alpha)
+    return None if (place < 0).any() else place

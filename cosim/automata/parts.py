@@ -13,7 +13,7 @@ rings the cyclic groups. Parts here do not read each other; cascades, in which t
 The network of a product of parts, with a readout that tells their labels apart.
 
     latch     u = sum of x_a over symbols that set it + 1/2 sum of x_a over those that keep it; 1/4 and 3/4
-    toggles   bit j turns over at a symbol that moves on while all bits below it are on (cosim.automata.counter)
+    toggles   bit j turns over at a symbol that moves on while all bits below it are on (cosim.automata.lines)
     one-hot   products of states and symbols (cosim.automata.network)
 
 The readout is linear in the cells. Its weights are the smallest with which the right label leads by 1 in every state,
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.automata.automaton import Automaton, Whole
-from cosim.automata.counter import ALPHA, ranges
+from cosim.automata.lines import ALPHA, ranges
 from cosim.automata.network import names_by_strings, one_hot_layers, symbol_network
 from cosim.automata.rows import readout_of
 from cosim.network.layers import MOST_BITS, AndLayer, FirstQuadrantLayer, Layer, SignedLayer

@@ -1,4 +1,4 @@
-"""Trains the delayed memory unit of one bit (cosim.automata.steered): hard states and gates, straight through.
+"""Trains the delayed memory unit of one bit (cosim.automata.lines): hard states and gates, straight through.
 
 Forward it is that unit, bit for bit; backward the step is the seed's surrogate, the winner a softmax, and a slot that
 two bits enter the sum of both. Weights lie on the grid.
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cosim.automata.steered import SteeredLine, run_steered
+from cosim.automata.lines import SteeredLine, run_steered
 from cosim.automata.train_blocks import one_hot_columns
 from cosim.base.errors import InputError
 from cosim.training.hardware import GridLinear
@@ -60,7 +60,7 @@ class SteeredBits(nn.Module):
 
     @torch.no_grad()
     def exported(self, labels: tuple[str, ...] = ("no", "yes")) -> SteeredLine:
-        """Return in numpy the steered delay line made from examples, with the equations of `cosim.automata.steered`."""
+        """Return in numpy the steered delay line made from examples, with the equations of `cosim.automata.lines`."""
         (weight, bias), (gate, gate_bias), (readout, readout_bias) = (
             [value.double().numpy() for value in part.rounded()] for part in (self.state, self.gate, self.readout)
         )

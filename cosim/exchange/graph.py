@@ -10,13 +10,30 @@ What is used of it, x and y vectors:
     Flatten   of a vector: itself
 
 NIR's time is continuous and has no unit. Here it is counted in frames, so Delay(1) is the frame before.
+
+A network as a graph of NIR's nodes.
+
+A unit with epsilon 0 keeps one bit q. It is on at u >= hi, off at u <= lo and kept between, which is the majority of
+three bits:
+
+    q_t = H(r_t + k_t + q_{t-1} > 1.5),   r_t = H(u_t >= hi),   k_t = H(u_t > lo)
+
+because hi > lo, so r_t = 1 means k_t = 1. NIR's Threshold is on where x > theta, so r_t is one at the largest double
+below hi: nothing is rounded. The same with one Threshold is q_t = H(u_t + (hi - lo) q_{t-1} >= hi), which is read as
+well, see cosim.exchange.read; there u + (hi - lo) is rounded, and lo does not come back to the last bit.
+
+The first-quadrant unit delivers alpha q, the signed one alpha (2 q - 1); q_{-1} = 0 is what a Delay begins with.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cosim.base.errors import MappingError
+from cosim.network.layers import AndLayer, EpsilonLayer, FirstQuadrantLayer, Layer, ReluLayer, SignedLayer
+from cosim.network.types import INPUT, Network, Readout, check_network
 
 Array = NDArray[np.float64]
 
@@ -63,3 +80,156 @@ class Graph:
 
     nodes: Mapping[str, Node]
     edges: tuple[tuple[str, str], ...]
+
+
+MAJORITY = 1.5  # of three bits
+HALF = 0.5  # of an AND, which is 1 or at most 0
+
+
+def network_to_graph(network: Network, origin: str = "network") -> Graph:
+    """Export a network, behind its input encoding, as a NIR graph in plain data.
+
+    Input takes encoded inputs (units, ramp included), Output gives the readout of every frame, before pooling; Delays
+    count frames. Raises MappingError for a layer that NIR has no nodes for, naming it.
+    """
+    check_network(network, origin)
+    for layer in network.layers:
+        _check_layer(network, layer, origin)
+    return _Writer(network).write()
+
+
+class _Writer:
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.nodes: dict[str, Node] = {}
+        self.edges: list[tuple[str, str]] = []
+        self.taken = {INPUT, *(layer.name for layer in network.layers), *network.late}
+        self.read_at = {INPUT: INPUT}  # signal -> node that delivers it
+
+    def write(self) -> Graph:
+        network = self.network
+        width = np.array([network.encoding.width], dtype=np.float64)
+        self.nodes[INPUT] = Node("Input", {"shape": width})
+        layers = {layer.name: layer for layer in network.layers}
+        for name, late in network.late.items():
+            delays = layers[late.signal].width if late.signal in layers else network.encoding.width
+            self.nodes[name] = Node("Delay", {"delay": np.full(delays, float(late.frames))})
+            self.read_at[name] = self._level(name, layers.get(late.signal))
+        for layer in network.layers:
+            if isinstance(layer, AndLayer):
+                self._threshold(layer.name, np.full(layer.width, HALF), self._drive(layer.name, layer))
+            else:
+                self._unit(layer)
+            self.read_at[layer.name] = self._level(layer.name, layer)
+        output = self._new("output")
+        for node in self._drive("readout", network.readout):
+            self.edges.append((node, output))
+        self.nodes[output] = Node("Output", {"shape": np.array([network.readout.width], dtype=np.float64)})
+        self.edges += [(late.signal, name) for name, late in network.late.items()]
+        return Graph(self.nodes, tuple(self.edges))
+
+    def _unit(self, layer: Layer) -> None:
+        low, high = _window(layer)
+        drive = self._drive(layer.name, layer)
+        rise, keep, before = (self._new(f"{layer.name}_{part}") for part in ("rise", "keep", "before"))
+        self._threshold(rise, np.nextafter(high, -np.inf), drive)
+        self._threshold(keep, low, drive)
+        self._threshold(layer.name, np.full(layer.width, MAJORITY), (rise, keep, before))
+        self.nodes[before] = Node("Delay", {"delay": np.ones(layer.width)})
+        self.edges.append((layer.name, before))
+
+    def _drive(self, name: str, layer: Layer | Readout) -> list[str]:
+        """Add NIR nodes whose sum is W x + b, one for each signal, the bias with the first; return their names."""
+        found = list[str]()
+        first = 0
+        for source in layer.sources:
+            width = self._width(source)
+            weight = layer.weight[:, first : first + width]
+            node = self._new(f"{name}_from_{source}")
+            bias = {} if first else {"bias": np.asarray(layer.bias, dtype=np.float64)}
+            self.nodes[node] = Node("Linear" if first else "Affine", {"weight": np.ascontiguousarray(weight), **bias})
+            self.edges.append((self.read_at[source], node))
+            found.append(node)
+            first += width
+        return found
+
+    def _width(self, source: str) -> int:
+        signal = self.network.late[source].signal if source in self.network.late else source
+        widths = {INPUT: self.network.encoding.width, **{layer.name: layer.width for layer in self.network.layers}}
+        return widths[signal]
+
+    def _threshold(self, name: str, threshold: Array, sources: Iterable[str]) -> None:
+        self.nodes[name] = Node("Threshold", {"threshold": threshold})
+        self.edges += [(source, name) for source in sources]
+
+    def _level(self, name: str, layer: Layer | None) -> str:
+        """Return the NIR node that delivers the values of the bits of `name`: itself where these are 0 and 1.
+
+        Other values need a new node, which is added.
+        """
+        if isinstance(layer, SignedLayer):
+            node = Node("Affine", {"weight": np.diag(2.0 * layer.alpha), "bias": -layer.alpha})
+        elif isinstance(layer, FirstQuadrantLayer) and not (layer.alpha == 1).all():
+            node = Node("Scale", {"scale": layer.alpha})
+        else:
+            return name
+        level = self._new(f"{name}_level")
+        self.nodes[level] = node
+        self.edges.append((name, level))
+        return level
+
+    def _new(self, wanted: str) -> str:
+        """Return a name for a NIR node that no signal has, and reserve it."""
+        name, k = wanted, 2
+        while name in self.taken:
+            name, k = f"{wanted}_{k}", k + 1
+        self.taken.add(name)
+        return name
+
+
+def _window(layer: Layer) -> tuple[Array, Array]:
+    """Return the lower and upper threshold of a layer to be written as NIR Thresholds, (width,) each."""
+    if isinstance(layer, FirstQuadrantLayer):
+        return layer.beta_lo, layer.beta_hi
+    assert isinstance(layer, SignedLayer)
+    beta = np.abs(layer.bias_beta)
+    return -beta, beta
+
+
+def _check_layer(network: Network, layer: Layer, origin: str) -> None:
+    """Check that NIR's nodes can say a network exactly; raises MappingError for what they cannot."""
+    why = ""
+    if isinstance(layer, AndLayer):
+        analog = next((source for source in layer.sources if not _is_bits(network, source)), None)
+        if analog is not None:
+            why = f"an AND of {analog}, which is no bit, is a rectifier, and NIR has none; let it read bits alone"
+    elif isinstance(layer, ReluLayer):
+        why = "NIR has no rectifier; train without --hidden"
+    elif not isinstance(layer, EpsilonLayer):
+        why = f"NIR has no node for a layer of kind {layer.kind}, whose state fades; share the checkpoint instead"
+    elif layer.epsilon != 0:
+        why = (
+            f"with epsilon {layer.epsilon:g} a state goes by steps at frames, and what NIR adds up, the node I, ramps "
+            "through them; train with --epsilon anneal or 0"
+        )
+    elif isinstance(layer, FirstQuadrantLayer):
+        if layer.initial is not None and layer.initial.any():
+            why = "a unit begins on, and what comes out of NIR's Delay begins with 0; leave `initial` out"
+        elif (layer.beta_lo < 0).any():
+            why = "a lower threshold is below 0, where the rectified candidate never goes; raise beta_lo to 0 or above"
+    elif isinstance(layer, SignedLayer):
+        if layer.weight_beta is not None or layer.weight_alpha is not None:
+            moves = "level" if layer.weight_alpha is not None else "threshold"
+            why = f"a {moves} follows the input, and NIR's stand still; train with --beta fixed and --cell cmru"
+        elif not layer.bias_beta.all():
+            why = "a threshold is 0, so the unit keeps nothing; train it anew with a larger --width-min"
+    if why:
+        raise MappingError(f"{origin}: {layer.name} cannot be written as NIR: {why}")
+
+
+def _is_bits(network: Network, source: str) -> bool:
+    signal = network.late[source].signal if source in network.late else source
+    if signal == INPUT:
+        return network.encoding.levels == 1
+    layer = next(layer for layer in network.layers if layer.name == signal)
+    return isinstance(layer, FirstQuadrantLayer | AndLayer)

@@ -15,9 +15,8 @@ import numpy as np
 from cosim.base.errors import NetworkError, importing
 from cosim.base.resources import install_command
 from cosim.base.text import shown
-from cosim.exchange.graph import PARAMETERS, REFUSED, Array, Graph, Node
+from cosim.exchange.graph import PARAMETERS, REFUSED, Array, Graph, Node, network_to_graph
 from cosim.exchange.read import network_from_graph
-from cosim.exchange.write import network_to_graph
 from cosim.network.types import InputEncoding, Network, Pooling
 
 _SHAPES = {"Input": ("input_type", "input"), "Output": ("output_type", "output")}  # kind -> field, and its key

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from cosim.automata.counter import binary_counter, position_code
-from cosim.automata.steered import AGAIN, dilated_line, ring
+from cosim.automata.lines import AGAIN, binary_counter, dilated_line, position_code, ring
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.network.ir.states import software_states

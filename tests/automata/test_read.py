@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.automaton import Automaton, modulo
-from cosim.automata.automaton_in import automaton_in, coded_in
-from cosim.automata.network import network_of, one_hot
+from cosim.automata.network import automaton_in, coded_in, network_of, one_hot
 from cosim.automata.regex import automaton_of
 from cosim.base.errors import InputError
 from cosim.base.resources import models_path

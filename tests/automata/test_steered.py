@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cosim.automata.steered import SteeredLine, inputs_of, lag_detector, run_steered, steered_network
+from cosim.automata.lines import SteeredLine, inputs_of, lag_detector, run_steered, steered_network
 from cosim.automata.train_bits import generate_chosen_lag
 from cosim.base.errors import NetworkError
 from cosim.compiler.passes import compile_network

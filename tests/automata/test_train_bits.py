@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from cosim.automata.steered import run_steered
+from cosim.automata.lines import run_steered
 from cosim.automata.train_bits import BitShape, SteeredBits, chosen_lags, generate_chosen_lag, train_bits
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.automata.automaton import Automaton
-from cosim.automata.automaton_in import automaton_in
+from cosim.automata.network import automaton_in
 from cosim.base.quantities import format_quantity
 from cosim.network.types import Network
 from cosim.results.figures import BLUE, GREY, RED, Axes, Figure, picture_of, styled

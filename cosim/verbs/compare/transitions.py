@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.automata.automaton import Whole
-from cosim.automata.automaton_in import Coded, coded_in
+from cosim.automata.network import Coded, coded_in
 from cosim.compiler.design import Design
 from cosim.engines.engine import Inference, Outcome, Run
 from cosim.network.ir.nodes import Memory

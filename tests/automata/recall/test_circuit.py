@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from cosim.automata.recall.circuit import correlator, matched_filter, memory, to_bits
+from cosim.automata.recall import correlator, matched_filter, memory, to_bits
 from cosim.base.errors import InputError, MappingError, NetworkError
 from cosim.compiler.passes import compile_network
 from cosim.network.reference import run_reference

@@ -7,7 +7,7 @@ Figures of the source and of an independent program in numpy; a mean square erro
 import numpy as np
 import pytest
 
-from cosim.automata.recall.rnn import ACTIVATIONS, INITIAL, DelayLineState, RecallNetwork, cast, draw, recall, store
+from cosim.automata.recall import ACTIVATIONS, INITIAL, DelayLineState, RecallNetwork, cast, draw, recall, store
 
 
 def written(length, width, symbols=3, seed=0, dtype=np.float32, **kind):
@@ -46,7 +46,7 @@ def test_in_place_is_the_dense_network(name, steps):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_line_is_stored_at_once(monkeypatch, dtype):
     """Step by step, and block by block in pieces: the same numbers; 1 ulp a shift where a library rounds by length."""
-    monkeypatch.setattr("cosim.automata.recall.rnn.PIECE", 80)
+    monkeypatch.setattr("cosim.automata.recall.PIECE", 80)
     network, wanted, states = written(50, 5, dtype=dtype)
     line = DelayLineState(network, 50)
     for symbol in wanted:

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from cosim.automata.automaton import modulo
-from cosim.automata.counter import position_code
+from cosim.automata.lines import AGAIN, dilated_line, position_code, ring
 from cosim.automata.network import network_of
-from cosim.automata.recall.circuit import correlator
-from cosim.automata.steered import AGAIN, dilated_line, ring
+from cosim.automata.recall import correlator
 from cosim.base.resources import trained_network_path
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.elements import Source

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.automaton import modulo
-from cosim.automata.automaton_in import Coded
-from cosim.automata.network import network_of, one_hot
+from cosim.automata.network import Coded, network_of, one_hot
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.engines.simulation.simulated import simulate_samples

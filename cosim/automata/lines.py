@@ -1,4 +1,14 @@
-"""Content-steered shift register: the delayed memory unit of one bit, whose gate is the winner of n.
+"""Networks of bits that move by rule: counters, rings, dilated lines, and the line whose delay its content chooses.
+
+Counters by toggles: bit j of a chain turns over at every 2^j-th one.
+
+    bit j turns over where the input is on and all bits below it were        x and q_0[t-1] and ... and q_{j-1}[t-1]
+
+Counting modulo 2^k takes k toggles, where a one-hot automaton takes 2^k cells. With an input that is always on the
+chain divides the frame clock: a binary code of the position in the sequence, exact at any length, the circuit form of a
+sinusoidal positional encoding.
+
+Content-steered shift register: the delayed memory unit of one bit, whose gate is the winner of n.
 
     s_t   = H(W x_t + U h_{t-1} + b - 1/2)                            N units, 0 or 1
     e_t   = Wd x_t + Ud g_{t-1} + bd ;  g_t = one-hot of argmax e_t    the delay of what enters now, 1 to n
@@ -26,15 +36,88 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.automata.counter import ALPHA, BEFORE, COUNT, chain, ranges
 from cosim.automata.network import GRID, bit_inputs
 from cosim.base.errors import NetworkError
-from cosim.network.layers import FALL, MOST_BITS, RISE, AndLayer, Array, FirstQuadrantLayer, Layer, ReluLayer, following
+from cosim.network.layers import (
+    FALL,
+    MOST_BITS,
+    RISE,
+    AndLayer,
+    Array,
+    FirstQuadrantLayer,
+    Layer,
+    ReluLayer,
+    SignedLayer,
+    following,
+)
 from cosim.network.types import INPUT, DelayedSignal, Network, Readout, check_network
+
+MOST_TOGGLES = 8  # bits; the carry into the last of them is a sum of two ANDs
+MOST_COUNTED = 4  # bits of a counter that reads its count out: 16 rows
+COUNT, BEFORE, CARRY = "count", "count_1", "carry"
+ALPHA = 1 / 3  # a toggle alternates -alpha and 2 alpha, so its level is 1
+
+
+def binary_counter(bits: int) -> Network:
+    """Return an automaton that counts ones modulo 2^bits; its decision is the count.
+
+    Raises ValueError beyond MOST_COUNTED bits.
+    """
+    _check("bits", bits, (1, MOST_COUNTED))
+    codes = 2.0 * ((np.arange(2**bits)[:, None] >> np.arange(bits)) & 1) - 1.0
+    zeros = ALPHA * codes.sum(axis=1) - (codes > 0).sum(axis=1)  # of level 0, and that a longer code is no better
+    readout = Readout((COUNT,), codes, zeros, "last")
+    return _network(bits, readout, f"count modulo {2**bits}", tuple(map(str, range(2**bits))))
+
+
+def position_code(bits: int) -> Network:
+    """Return a counter of frames with its bits as outputs: 1 where a bit is on.
+
+    Raises ValueError beyond MOST_TOGGLES bits.
+    """
+    _check("bits", bits, (1, MOST_TOGGLES))
+    return _network(bits, Readout((COUNT,), np.eye(bits), np.full(bits, ALPHA), "last"), "position", ())
+
+
+def chain(bits: int) -> tuple[AndLayer, SignedLayer]:
+    """Return the layers of a binary counter: the carries of its chain, and its toggles.
+
+    The carries (CARRY) read the input's one bit and the toggles (COUNT) a frame late (BEFORE).
+    """
+    rows, above = list[NDArray[np.bool_]](), list[int]()
+    for bit in range(bits):
+        needed = np.arange(1 + bit)  # the input, then the bits below
+        groups = [needed[k : k + MOST_BITS] for k in range(0, len(needed), MOST_BITS)]
+        rows += [np.isin(np.arange(1 + bits), group) for group in groups]
+        above += [bit] * len(groups)
+    weight, ones = np.array(rows, dtype=float), np.ones(bits)
+    parts = np.bincount(above)
+    carries = np.eye(bits)[:, above] / parts[:, None]
+    carry = AndLayer(CARRY, (INPUT, BEFORE), weight, 1 - weight.sum(axis=1) + ALPHA * weight[:, 1:].sum(axis=1))
+    return carry, SignedLayer(COUNT, (CARRY,), carries, 0 * ones, 1 - 0.5 / parts, ALPHA * ones, epsilon=-1.0)
+
+
+def ranges(bits: int) -> NDArray[np.float64]:
+    """Return the smallest and largest state of a binary counter's toggles, (2, bits)."""
+    return np.outer([-ALPHA, 2 * ALPHA], np.ones(bits))
+
+
+def _network(bits: int, readout: Readout, task: str, labels: tuple[str, ...]) -> Network:
+    known, late = {COUNT: ranges(bits)}, {BEFORE: DelayedSignal(COUNT)}
+    network = Network(bit_inputs(1), chain(bits), readout, task, labels, GRID, state_ranges=known, late=late)
+    return check_network(network)
+
+
+def _check(name: str, value: int, bounds: tuple[int, int], repair: str = "") -> None:
+    least, most = bounds
+    if not least <= value <= most:
+        raise ValueError(f"{name} must lie in {least} to {most}, not {value}{repair}")
+
 
 RING, TICK, STEERED = "ring", "tick", "steered"
 ZERO, ONE, AGAIN = range(3)  # the ring's symbols: write a bit, or the one that comes out
 MOST_CELLS = 256
+_DIGITAL = "; a longer memory is a digital one"
 MOST_DIVIDED = MOST_BITS - 1  # bits of the counter that makes the tick
 
 
@@ -44,8 +127,7 @@ def ring(cells: int) -> Network:
     Symbols: ZERO, ONE, AGAIN, one-hot. Output: the bit that comes out. Raises ValueError for fewer than 2 cells or more
     than MOST_CELLS.
     """
-    if not 2 <= cells <= MOST_CELLS:
-        raise ValueError(f"cells must lie in 2 to {MOST_CELLS}, not {cells}; a longer memory is a digital one")
+    _check("cells", cells, (2, MOST_CELLS), _DIGITAL)
     bits = np.zeros((2, 3 + cells))
     bits[0, ONE] = bits[1, AGAIN] = bits[1, 3 + cells - 1] = 1.0
     first = np.zeros((cells, 2))
@@ -76,10 +158,8 @@ def dilated_line(cells: int, divided: int) -> Network:
     line. Raises ValueError for no cell, more than MOST_CELLS, or a divider of less than 1 or more than MOST_DIVIDED
     bits.
     """
-    if not 1 <= cells <= MOST_CELLS:
-        raise ValueError(f"cells must lie in 1 to {MOST_CELLS}, not {cells}; a longer memory is a digital one")
-    if not 1 <= divided <= MOST_DIVIDED:
-        raise ValueError(f"divided must lie in 1 to {MOST_DIVIDED}, not {divided}")
+    _check("cells", cells, (1, MOST_CELLS), _DIGITAL)
+    _check("divided", divided, (1, MOST_DIVIDED))
     before = "line_1"
     bits = np.concatenate([np.eye(cells, 2 + cells, k=1), np.ones((cells, divided))], axis=1)
     gates = AndLayer(STEERED, (INPUT, before, BEFORE), bits, -divided + divided * ALPHA * np.ones(cells))
@@ -216,7 +296,7 @@ def steered_network(unit: SteeredLine, task: str) -> Network:
 
     Raises NetworkError for numbers off the grid, and for more delays than comparators in pairs are worth.
     """
-    _check(unit)
+    _check_steered(unit)
     dilated = unit.divided > 0
     line, turns = _line(unit)
     names = (STATE, ARRIVED, GATE, LINE)
@@ -282,7 +362,7 @@ def _deciding(name: str, sources: tuple[str, ...], weight: Array, bias: Array, s
     return FirstQuadrantLayer(name, sources, weight, bias, fall * ones, rise * ones, ones)
 
 
-def _check(unit: SteeredLine) -> None:
+def _check_steered(unit: SteeredLine) -> None:
     if not 2 <= unit.delays <= MOST_DELAYS:
         raise NetworkError(
             f"a steered line must have 2 to {MOST_DELAYS} delays, not {unit.delays}; dilate a longer one, and take a "

@@ -1,1 +1,0 @@
-"""Recall of a symbol that was seen long before."""
