@@ -211,8 +211,9 @@ class BlockAutomata:
         met, place = np.unique(codes, return_inverse=True)
         return self.decide(met[:, None] // base % self.sizes)[place.reshape(codes.shape)]
 
-    def reached(self, turns: NDArray[np.bool_]) -> tuple[list[tuple[int, tuple[int, ...]]], Whole]:
-        """Return turn and states of the automata that strings lead to, the start first, and where each symbol leads.
+    def reached(self, turns: NDArray[np.bool_]) -> tuple[Whole, Whole, Whole]:
+        """Return turn (n,) and states (n, blocks + bits) of the automata that strings lead to, the start first, and
+        where each symbol leads (n, symbols).
 
         That is OPEN if it never comes. Raises InputError where there are too many.
         """
@@ -234,29 +235,28 @@ class BlockAutomata:
                     f"blocks must reach at most {MOST_PRODUCT} states together, and these reach more; take fewer or "
                     "smaller ones"
                 )
-        return found, np.array(follow, dtype=np.int64)
+        return np.array([turn for turn, _ in found]), np.array([states for _, states in found]), np.array(follow)
 
     def words(self, turns: NDArray[np.bool_]) -> tuple[list[tuple[int, ...]], Whole]:
         """Return the shortest string to each reachable turn and states of the automata, and what is decided after it.
 
         The empty string comes first. Decisions are places of labels, (strings,).
         """
-        found, follow = self.reached(turns)
+        _, states, follow = self.reached(turns)
         led, first = np.unique(follow, return_index=True)
-        words: list[tuple[int, ...]] = [()] * len(found)
-        for place in range(1, len(found)):  # nearest first: the front of a word is known before it
-            state, symbol = divmod(int(first[np.searchsorted(led, place)]), follow.shape[1])
-            words[place] = (*words[state], symbol)
-        return words, self.decide(np.array([states for _, states in found]))
+        words: list[tuple[int, ...]] = [()] * len(states)
+        for place in range(1, len(states)):  # nearest first: the front of a word is known before it
+            front, symbol = divmod(int(first[np.searchsorted(led, place)]), follow.shape[1])
+            words[place] = (*words[front], symbol)
+        return words, self.decide(states)
 
     def product(self, task: StringTask) -> Partial:
         """Return all blocks as one automaton.
 
         OPEN are symbols that never come, decisions that do not count, and the decision before the first symbol.
         """
-        found, follow = self.reached(task.turns)
-        before = np.array([turn for turn, _ in found]) - 1
-        output = np.where(task.judged[before], self.decide(np.array([states for _, states in found])), OPEN)
+        turn, states, follow = self.reached(task.turns)
+        output = np.where(task.judged[turn - 1], self.decide(states), OPEN)
         follow = np.concatenate([follow[:1], follow])  # before the first symbol nothing is said: a state of its own
         follow = np.where(follow == OPEN, OPEN, follow + 1)
         return Partial(task.symbols, task.labels, follow, np.concatenate([[OPEN], output]))
@@ -268,9 +268,8 @@ def side_by_side(blocks: BlockAutomata, weight: Array, task: StringTask) -> Netw
     Weights are rounded to the grid, which must leave all decisions that count as they are: raises InputError where it
     does not, and for too many cells.
     """
-    found, _ = blocks.reached(task.turns)
-    met = np.array([states for _, states in found])
-    judged = task.judged[np.array([turn for turn, _ in found]) - 1]
+    turn, met, _ = blocks.reached(task.turns)
+    judged = task.judged[turn - 1]
     kept = [(k, i) for k in range(len(blocks.next)) for i in sorted({0, *met[:, k].tolist()})]
     if len(kept) > MOST_STATES:
         raise InputError(f"blocks must have at most {MOST_STATES} states that are reached, not {len(kept)}")

@@ -45,7 +45,7 @@ def automaton_of(pattern: str, alphabet: str | None = None) -> Automaton:
     symbols = _symbols(parser, alphabet)
     of_symbol = _positions_of(parser.leaves, symbols)
     kinds = list(dict.fromkeys(of_symbol))  # symbols that the same positions read are one
-    follow, output = _Subsets(parser, whole, kinds).build()
+    follow, output = _subsets(parser, whole, kinds)
     names = tuple(f"s{k}" for k in range(len(follow)))
     found = minimise(Automaton(tuple(map(str, range(len(kinds)))), names, ("no", "yes"), follow, 0, output))
     columns = [kinds.index(one) for one in of_symbol]
@@ -136,57 +136,43 @@ class _Part:
 _EMPTY = _Part(empty=True, first=0, last=0)
 
 
-class _Subsets:
-    """Sets of positions as states, found from the start on."""
+def _subsets(parser: "_Parser", whole: _Part, kinds: list[int]) -> tuple[Whole, Whole]:
+    """Find sets of positions as states, from the start on.
 
-    def __init__(self, parser: "_Parser", whole: _Part, kinds: list[int]) -> None:
-        self._parser, self._whole, self._kinds = parser, whole, kinds
-        self._places: dict[tuple[int, bool], int] = {(whole.first, whole.empty): 0}
-        self._after: dict[int, int] = {}  # positions that have just been read -> state
-        self._steps = 0
+    Return where each kind of symbol leads from each state, and whether the string so far matches there.
+    """
+    places: dict[tuple[int, bool], int] = {(whole.first, whole.empty): 0}
+    after: dict[int, int] = {}  # positions that have just been read -> state
+    rows, waiting, steps = list[list[int]](), [whole.first], 0
+    for ahead in waiting:  # it grows
+        for read in (ahead & kind for kind in kinds):
+            if read in after:
+                continue
+            steps += read.bit_count()
+            behind = 0
+            for position in _bits(read):
+                behind |= parser.follow[position]
+            key = behind, bool(read & whole.last)
+            if key not in places:
+                places[key] = len(places)
+                waiting.append(behind)
+            after[read] = places[key]
+            many = len(places) > MOST_STATES or len(places) * len(kinds) > _MOST_TRANSITIONS
+            if many or len(after) > _MOST_SETS or steps > _MOST_STEPS:
+                raise _too_many(parser, max(after, key=int.bit_count), len(places) - 1)
+        rows.append([after[ahead & kind] for kind in kinds])
+    return np.array(rows, dtype=np.int64), np.array([int(matches) for _, matches in places], dtype=np.int64)
 
-    def build(self) -> tuple[Whole, Whole]:
-        """Return where each kind of symbol leads from each state, and whether the string so far matches there."""
-        rows = list[list[int]]()
-        waiting = [self._whole.first]
-        for ahead in waiting:
-            rows.append([self._state(ahead & kind, waiting) for kind in self._kinds])
-        output = np.array([int(matches) for _, matches in self._places], dtype=np.int64)
-        return np.array(rows, dtype=np.int64), output
 
-    def _state(self, read: int, waiting: list[int]) -> int:
-        """Return the state behind these positions, a new one if there is none."""
-        if read in self._after:
-            return self._after[read]
-        self._steps += read.bit_count()
-        ahead = 0
-        for position in _bits(read):
-            ahead |= self._parser.follow[position]
-        key = ahead, bool(read & self._whole.last)
-        if key not in self._places:
-            self._places[key] = len(self._places)
-            waiting.append(ahead)
-        self._after[read] = self._places[key]
-        transitions = len(self._places) * len(self._kinds)
-        if (
-            len(self._places) > MOST_STATES
-            or transitions > _MOST_TRANSITIONS
-            or len(self._after) > _MOST_SETS
-            or self._steps > _MOST_STEPS
-        ):
-            raise InputError(self._too_many())
-        return self._places[key]
-
-    def _too_many(self) -> str:
-        """Return which part of the expression has too many states: that with the largest set of positions."""
-        largest = max(self._after, key=int.bit_count)
-        places = [self._parser.leaves[position].place for position in _bits(largest)]
-        part = shown(self._parser.pattern[places[0] : places[-1] + 1])
-        return (
-            f"pattern {shown(self._parser.pattern)} has more than {len(self._places) - 1} states: up to {len(places)} "
-            f"places of its part {part}, from character {places[0] + 1} to {places[-1] + 1}, may be reached at once; "
-            "make that part shorter, or its symbols easier to tell apart"
-        )
+def _too_many(parser: "_Parser", largest: int, states: int) -> InputError:
+    """Return the error that names the part of the expression with the largest set of positions."""
+    places = [parser.leaves[position].place for position in _bits(largest)]
+    part = shown(parser.pattern[places[0] : places[-1] + 1])
+    return InputError(
+        f"pattern {shown(parser.pattern)} has more than {states} states: up to {len(places)} places of its part "
+        f"{part}, from character {places[0] + 1} to {places[-1] + 1}, may be reached at once; make that part shorter, "
+        "or its symbols easier to tell apart"
+    )
 
 
 @dataclass

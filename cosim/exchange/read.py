@@ -375,14 +375,18 @@ class _Reader:
 
     def _level_of(self, signal: str) -> Array:
         """Return what a 1 of a signal is worth in the NIR graph that is read, (width,); inf for one that is no bit."""
-        signal = self.late[signal].signal if signal in self.late else signal
-        node = next(node for node, name in self.names.items() if name == signal)
+        node = self._owner(signal)
         if node == self.wiring.input:
             return np.full(self.encoding.width, 1.0 if self.encoding.levels == 1 else np.inf)
         if node in self.latches:
             alpha = self.alpha[node]
             return np.full(len(alpha), np.inf) if self.latches[node].signed else alpha
         return np.ones(self.wiring.width(node))
+
+    def _owner(self, signal: str) -> str:
+        """Return the NIR node whose values a signal has, also a late one."""
+        signal = self.late[signal].signal if signal in self.late else signal
+        return next(node for node, name in self.names.items() if name == signal)
 
     def _value(self, node: str) -> _Sum:
         """Return a NIR node's output as a sum over signals."""
@@ -419,8 +423,7 @@ class _Reader:
         return _Sum(found.parts, found.bias + values["bias"]) if kind == "Affine" else found
 
     def _bits(self, node: str, signal: str) -> _Sum:
-        owner = self.late[signal].signal if signal in self.late else signal
-        latch = next(name for name, found in self.names.items() if found == owner)
+        latch = self._owner(signal)
         width = self.wiring.width(latch)
         if self.wiring.width(node) != width:
             raise self.wiring.fail(node, f"has {self.wiring.width(node)} elements, but gets {width} values")

@@ -205,11 +205,13 @@ DOGBONE = 120  # nm from the gate, where a narrow diffusion widens to hold a con
 
 
 @dataclass(frozen=True)
-class Terminal:
-    """Metal where a wire of the layout may end: its net, and its box in metal1."""
+class NetMetal:
+    """Metal of a net in the layout, such as where a wire may end, or a pin: its box, and the layer of the metal, or of
+    the net's name on it."""
 
     net: str
     box: Box
+    layer: str = "metal1"
 
 
 @dataclass
@@ -220,8 +222,8 @@ class LayoutTile:
     block: TransistorBlock
     is_head: bool = False
     shapes: list[Shape] = field(default_factory=list[Shape])
-    terminals: list[Terminal] = field(default_factory=list[Terminal])
-    inner: list[Terminal] = field(default_factory=list[Terminal])
+    terminals: list[NetMetal] = field(default_factory=list[NetMetal])
+    inner: list[NetMetal] = field(default_factory=list[NetMetal])
     right: int = 0
 
     def add(self, layer: str, *box: int) -> None:
@@ -337,20 +339,20 @@ def draw(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
         tile.add("metal1", x, 0, x + wide, max(at.gate_top - BARE, at.gate))
     else:
         tile.add("metal1", *low)
-        tile.terminals.append(Terminal(bottom, low))
+        tile.terminals.append(NetMetal(bottom, low))
     high = (x, at.end - STRIP, x + wide, at.end)
     tile.add("metal1", *high)
     if block.upper is None:
-        tile.terminals.append(Terminal(top, high))
+        tile.terminals.append(NetMetal(top, high))
         return tile
-    tile.inner.append(Terminal(block.lower.drain, high))
+    tile.inner.append(NetMetal(block.lower.drain, high))
     strip = (x + _FROM_HEAD, at.drain + 100, x + wide, at.drain + 100 + STRIP)
     tile.add("metal1", *strip)
     _draw_upper(tile, block, x, drawing)
     if block.over:
         _draw_over(tile, block, x, drawing)
     else:
-        tile.terminals.append(Terminal(top, strip))
+        tile.terminals.append(NetMetal(top, strip))
     return tile
 
 
@@ -381,12 +383,12 @@ def _draw_over(tile: LayoutTile, block: TransistorBlock, x: int, drawing: Drawin
             metal = (x + (_FROM_HEAD if under == bottom else 0), min(under, y - edge), x + wide, y + contact + edge)
             tile.add("metal1", *metal)
             met = block.forked or name == block.ends[1]
-            (tile.terminals if met else tile.inner).append(Terminal(name, metal))
+            (tile.terminals if met else tile.inner).append(NetMetal(name, metal))
         tile.add("poly", left, gate, left + _BESIDE + w + drawing["poly_end"], gate + l)
         y = gate + l // 10 * 5 - STRIP // 2
         tile.shapes += contacts((left, y, left + STRIP, y + STRIP), drawing)
         tile.add("metal1", x, y, x + wide, y + STRIP)
-        tile.terminals.append(Terminal(mos.gate, (x, y, x + wide, y + STRIP)))
+        tile.terminals.append(NetMetal(mos.gate, (x, y, x + wide, y + STRIP)))
 
 
 def _draw_lower(tile: LayoutTile, block: TransistorBlock, x: int, drawing: DrawingRules) -> None:
@@ -454,7 +456,7 @@ def head(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
         box = (x - FREE, low - 60, x + pad, low + pad)
     tile.shapes += contacts((x, low, x + pad, low + pad), drawing)
     tile.add("metal1", *box)
-    tile.terminals.append(Terminal(block.gate, box))
+    tile.terminals.append(NetMetal(block.gate, box))
     return tile
 
 
@@ -463,4 +465,4 @@ def close_diode(line: LayoutTile, block: LayoutTile) -> None:
     (gate,), drain = line.terminals, block.terminals.pop()
     box = (gate.box[0], drain.box[1], drain.box[2], drain.box[3])
     line.add("metal1", *box)
-    line.terminals[:] = [Terminal(gate.net, box)]
+    line.terminals[:] = [NetMetal(gate.net, box)]

@@ -22,6 +22,7 @@ from cosim.mask.blocks import (
     VDD,
     Box,
     LayoutTile,
+    NetMetal,
     Shape,
     TransistorBlock,
     contacts,
@@ -40,15 +41,6 @@ _FEWEST = 0.4  # of the rows that make the smallest macro: fewer and longer ones
 
 
 @dataclass(frozen=True)
-class NamedMetal:
-    """Metal of a net in the layout that has the net's name on it, and the layer of the metal, or of that name."""
-
-    net: str
-    layer: str
-    box: Box
-
-
-@dataclass(frozen=True)
 class DrawnChip:
     """A drawn circuit: shapes, labels, pins from left to right, and what was placed.
 
@@ -57,8 +49,8 @@ class DrawnChip:
 
     name: str
     shapes: tuple[Shape, ...]
-    labels: tuple[NamedMetal, ...]
-    pins: tuple[NamedMetal, ...]
+    labels: tuple[NetMetal, ...]
+    pins: tuple[NetMetal, ...]
     bands: tuple[WellBand, ...]
     wires: Wires
     plates: tuple[Plate, ...]
@@ -233,32 +225,32 @@ def _wires(wires: Wires, plan: RoutingPlan, drawing: DrawingRules) -> list[Shape
     return shapes
 
 
-def _pins(wires: Wires, plan: RoutingPlan, box: Box, drawing: DrawingRules) -> tuple[NamedMetal, ...]:
+def _pins(wires: Wires, plan: RoutingPlan, box: Box, drawing: DrawingRules) -> tuple[NetMetal, ...]:
     half = drawing["metal_width"] // 2
     found = [
-        NamedMetal(trunk.net, "metal4", (trunk.x - half, plan.edge, trunk.x + half, plan.edge + 2 * half))
+        NetMetal(trunk.net, (trunk.x - half, plan.edge, trunk.x + half, plan.edge + 2 * half), "metal4")
         for trunk in wires.trunks
         if trunk.net in plan.ports
     ]
     straps = _straps(plan.right, drawing)
-    found += [NamedMetal(net, "metal2", (x1, box[1], x2, box[1] + 1000)) for net, (x1, x2) in straps.items()]
+    found += [NetMetal(net, (x1, box[1], x2, box[1] + 1000), "metal2") for net, (x1, x2) in straps.items()]
     return tuple(sorted(found, key=lambda pin: pin.box))
 
 
-def _labels(pins: Sequence[NamedMetal], wires: Wires, bands: Sequence[WellBand]) -> tuple[NamedMetal, ...]:
+def _labels(pins: Sequence[NetMetal], wires: Wires, bands: Sequence[WellBand]) -> tuple[NetMetal, ...]:
     """Return one label a net: on its pin, on the foundry's layer for labels of pins; of a net without one on its first
     track, or on the metal between the two units of a block, on the layer of that metal, where no tool takes it for a
     pin."""
-    found = {pin.net: NamedMetal(pin.net, f"{pin.layer}_label", pin.box) for pin in pins}
+    found = {pin.net: NetMetal(pin.net, pin.box, f"{pin.layer}_label") for pin in pins}
     for track in wires.tracks:
-        found.setdefault(track.net, NamedMetal(track.net, "metal3", (track.x1, track.y, track.x2, track.y)))
+        found.setdefault(track.net, NetMetal(track.net, (track.x1, track.y, track.x2, track.y), "metal3"))
     for band in bands:
         for k, row in enumerate(band.rows):
             for tile in row.tiles:
                 for inner in tile.inner:
                     x1, y1, x2, y2 = inner.box
                     low, high = flipped(y1, y2, band.y, k)
-                    found.setdefault(inner.net, NamedMetal(inner.net, "metal1", (x1, low, x2, high)))
+                    found.setdefault(inner.net, NetMetal(inner.net, (x1, low, x2, high)))
     return tuple(found.values())
 
 

@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -51,9 +51,10 @@ def area_rows(chip: DrawnChip, design: Design) -> list[tuple[str, float, float, 
 
 def pin_rows(chip: DrawnChip) -> list[tuple[int, str, str, float, float]]:
     """Return place from the left, name, metal, and middle in um, of every pin of a drawn mask."""
-    middles = (((pin.box[0] + pin.box[2]) / 2000, (pin.box[1] + pin.box[3]) / 2000) for pin in chip.pins)
     return [
-        (k, label_of(pin.net), pin.layer, x, y) for k, (pin, (x, y)) in enumerate(zip(chip.pins, middles, strict=True))
+        (k, label_of(pin.net), pin.layer, (x1 + x2) / 2000, (y1 + y2) / 2000)
+        for k, pin in enumerate(chip.pins)
+        for x1, y1, x2, y2 in [pin.box]
     ]
 
 
@@ -175,7 +176,7 @@ def coupling_rows(parasitics: Iterable[Parasitic]) -> list[tuple[str, str, float
 
 def check_units(drawn: ExtractedLayout, schematic: str) -> Checked:
     """Compare every drawn unit device with a line of the LVS netlist: its nets, its model, its width and length."""
-    wanted: dict[tuple[object, ...], int] = defaultdict(int)
+    wanted: Counter[tuple[object, ...]] = Counter()
     for line in schematic.splitlines():
         if line.startswith("m"):
             _, drain, gate, source, bulk, model, w, l = line.split()  # noqa: E741 - a length
@@ -184,8 +185,7 @@ def check_units(drawn: ExtractedLayout, schematic: str) -> Checked:
     for unit in drawn.units:
         drain, gate, source, bulk = unit.nets
         wanted[(*sorted((drain, source)), gate, bulk, unit.model, unit.w, unit.l)] -= 1
-    missing = sum(count for count in wanted.values() if count > 0)
-    extra = -sum(count for count in wanted.values() if count < 0)
+    missing, extra = (+wanted).total(), (-wanted).total()
     said = "each is in both" if not missing and not extra else f"{missing} only in the netlist, {extra} only drawn"
     return Checked("units", not missing and not extra, f"{len(drawn.units)} units, {said}")
 

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from cosim.base.errors import MappingError
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
-from cosim.mask.blocks import FREE, VDD, Terminal
+from cosim.mask.blocks import FREE, VDD, NetMetal
 from cosim.mask.plates import Plate
 from cosim.mask.rows import RAILS, WellBand
 from cosim.technology.types import DrawingRules
@@ -129,7 +129,7 @@ class TrackPart:
     """Terminals that one track joins, and what else it must reach: x of the trunk or of the strap."""
 
     net: str
-    terminals: tuple[Terminal, ...]
+    terminals: tuple[NetMetal, ...]
     also: tuple[int, ...]
 
     @cached_property
@@ -171,21 +171,47 @@ class Track:
         return max((*(stub.x for stub in self.stubs), *self.part.also))
 
 
+@dataclass(frozen=True)
+class RoutingPlan:
+    """Plan of the wiring: bands, pins on the lower edge at y = edge, a net's place (nm), and the capacitors beside.
+
+    straps: rail -> x of its strap; manners: which nets are kept from which.
+    """
+
+    bands: tuple[WellBand, ...]
+    ports: frozenset[str]
+    place: dict[str, int]
+    plates: tuple[Plate, ...]
+    straps: dict[str, int]
+    edge: int
+    right: int
+    manners: Manners
+
+    @cached_property
+    def reach(self) -> dict[str, list[int]]:
+        """Return net -> heights that its trunk reaches as well as its tracks, nm: its pin, wires of its plates."""
+        found = defaultdict[str, list[int]](list, {net: [self.edge] for net in self.ports})
+        for plate in self.plates:
+            found[plate.net].append(plate.y)
+        return dict(found)
+
+
 class NoTrunkError(Exception):
     """A net of the layout found no track in its channel and has no trunk that could join two of them."""
 
 
 class FullError(Exception):
-    """A band has no room for its wires; its first argument, once it is known, is the band's index."""
+    """A band has no room for its wires; its argument is the band's index."""
 
 
 class Channel:
     """The routing channel of a band in the layout, while its tracks are chosen."""
 
-    def __init__(self, band: WellBand, below: Sequence[Track], manners: Manners, drawing: DrawingRules) -> None:
+    def __init__(self, plan: RoutingPlan, index: int, below: Sequence[Track], drawing: DrawingRules) -> None:
         """Begin the routing channel of a band in the layout; below: the tracks of the band under this one."""
-        self.manners, self.loud, self.below = manners, manners.clocks, below
-        self.band, self.pitch = band, drawing["metal_width"] + drawing["metal_space"]
+        self.manners, self.loud, self.below = plan.manners, plan.manners.clocks, below
+        self.index, self.pitch = index, drawing["metal_width"] + drawing["metal_space"]
+        self.band = band = plan.bands[index]
         self.space, self.room = drawing["metal_space"], drawing["via"] // 2 + 50
         self.reach = drawing["via"] // 2 + drawing["via_end"]
         self.least = drawing["metal_area"] // drawing["metal_width"] // 10 * 10 + 10 - 2 * self.reach
@@ -193,10 +219,10 @@ class Channel:
         self.heights = range(-(-(band.low + edge) // 10) * 10, band.high - edge + 1, self.pitch)
         self.tracks: dict[int, list[Track]] = defaultdict(list)
         self.columns: dict[int, list[tuple[Stub, Track]]] = defaultdict(list)  # by the micrometre
-        self.narrow: dict[int, list[Terminal]] = defaultdict(list)  # by the micrometre: those with little choice
+        self.narrow: dict[int, list[NetMetal]] = defaultdict(list)  # by the micrometre: those with little choice
         self.ripped: Counter[TrackPart] = Counter()
         self.tired = 0  # so often all parts were tried: where there is no room, only clocks are kept apart at last
-        self.quiet: list[Terminal] = []  # what clocks keep from
+        self.quiet: list[NetMetal] = []  # what clocks keep from
 
     def fill(self, parts: list[TrackPart]) -> list[Track]:
         """Route all tracks of the layout's band. Raises NoTrunkError, and FullError where there is no room."""
@@ -214,7 +240,7 @@ class Channel:
             rounds += 1
             self.tired = rounds // len(parts)
             if self.tired >= _ROUNDS:
-                raise FullError
+                raise FullError(self.index)
             taken = self._add(part) if self.ripped[part] <= _PATIENCE or len(part.terminals) == 1 else None
             if taken is not None:
                 queue.extend(taken)
@@ -283,7 +309,7 @@ class Channel:
             harm >>= self.tired
         return harm // tracks if harm else int(tracks == 1 and net not in self.loud)
 
-    def _stub(self, terminal: Terminal, to: int, own: list[Stub]) -> tuple[int, Stub, set[Track]]:
+    def _stub(self, terminal: NetMetal, to: int, own: list[Stub]) -> tuple[int, Stub, set[Track]]:
         """Return the cost of the cheapest stub from a terminal to a track, the stub, and the tracks it displaces."""
         x1, y1, x2, y2 = terminal.box
         y, net = (y1 + y2) // 2, terminal.net
@@ -398,37 +424,12 @@ class Wires:
         return [stub for track in self.tracks for stub in track.stubs]
 
 
-@dataclass(frozen=True)
-class RoutingPlan:
-    """Plan of the wiring: bands, pins on the lower edge at y = edge, a net's place (nm), and the capacitors beside.
-
-    straps: rail -> x of its strap; manners: which nets are kept from which.
-    """
-
-    bands: tuple[WellBand, ...]
-    ports: frozenset[str]
-    place: dict[str, int]
-    plates: tuple[Plate, ...]
-    straps: dict[str, int]
-    edge: int
-    right: int
-    manners: Manners
-
-    @cached_property
-    def reach(self) -> dict[str, list[int]]:
-        """Return net -> heights that its trunk reaches as well as its tracks, nm: its pin, wires of its plates."""
-        found = defaultdict[str, list[int]](list, {net: [self.edge] for net in self.ports})
-        for plate in self.plates:
-            found[plate.net].append(plate.y)
-        return dict(found)
-
-
 def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
     """Route all wires of a layout's plan.
 
     Raises FullError with the index of a band that must be higher, NoRoomError for a trunk without a place.
     """
-    ends = [defaultdict[str, list[Terminal]](list) for _ in plan.bands]
+    ends = [defaultdict[str, list[NetMetal]](list) for _ in plan.bands]
     for k, band in enumerate(plan.bands):
         for terminal in band.terminals():
             ends[k][terminal.net].append(terminal)
@@ -438,14 +439,11 @@ def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
     while len(done) < len(plan.bands):
         trunks = _trunks(plan, ends, joined, drawing)
         try:
-            for k, band in enumerate(plan.bands):
+            for k in range(len(plan.bands)):
                 also = {net: (plan.straps[net],) if net in RAILS else () for net in ends[k]}
                 also |= {net: (trunks[net].x,) for net in ends[k] if net in trunks}
                 parts = [TrackPart(net, tuple(terminals), also[net]) for net, terminals in ends[k].items()]
-                try:
-                    done[k] = Channel(band, done.get(k - 1, ()), plan.manners, drawing).fill(parts)
-                except FullError:
-                    raise FullError(k) from None
+                done[k] = Channel(plan, k, done.get(k - 1, ()), drawing).fill(parts)
         except NoTrunkError as error:
             joined.add(str(error))
             done = {}
@@ -466,7 +464,7 @@ def _cut(trunks: dict[str, Trunk], tracks: list[Track], plan: RoutingPlan) -> tu
 
 
 def _trunks(
-    plan: RoutingPlan, ends: list[defaultdict[str, list[Terminal]]], joined: set[str], drawing: DrawingRules
+    plan: RoutingPlan, ends: list[defaultdict[str, list[NetMetal]]], joined: set[str], drawing: DrawingRules
 ) -> dict[str, Trunk]:
     at: dict[str, list[int]] = defaultdict(list)
     for k, band in enumerate(plan.bands):

@@ -36,7 +36,7 @@ from cosim.mask.blocks import (
     UNDER,
     VDD,
     LayoutTile,
-    Terminal,
+    NetMetal,
     TransistorBlock,
     close_diode,
     contacts,
@@ -92,13 +92,13 @@ class WellBand:
         """Return the height of the upper edge of the layout's band, nm."""
         return self.y + self.rows[0].top
 
-    def terminals(self) -> Iterator[Terminal]:
+    def terminals(self) -> Iterator[NetMetal]:
         """Yield the terminals of the band's blocks at their places on the chip, nm."""
         for k, row in enumerate(self.rows):
             for terminal in (one for tile in row.tiles for one in tile.terminals):
                 x1, y1, x2, y2 = terminal.box
                 low, high = flipped(y1, y2, self.y, k)
-                yield Terminal(terminal.net, (x1, low, x2, high))
+                yield NetMetal(terminal.net, (x1, low, x2, high))
 
 
 def flipped(y1: int, y2: int, y: int, k: int) -> tuple[int, int]:

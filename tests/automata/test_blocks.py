@@ -71,8 +71,8 @@ def test_symbols_in_turn():
     follow = np.array([[[1, 0, 0], [2, 0, 0], [2, 2, 2]]])
     blocks = BlockAutomata(follow, lambda states: states[:, 0])
     task = StringTask("it", tuple("abc"), tuple("xyz"), turns, np.array([True, True]), np.zeros_like)
-    found, _ = blocks.reached(turns)
-    assert found == [(0, (0,)), (1, (1,))]
+    turn, states, _ = blocks.reached(turns)
+    assert turn.tolist() == [0, 1] and states.tolist() == [[0], [1]]
     words, decided = blocks.words(turns)
     assert words == [(), (0,)] and decided.tolist() == [0, 1]
     assert len(fewest(blocks.product(task))[0].states) == 2

@@ -6,7 +6,7 @@ import pytest
 
 from cosim.base.errors import MappingError
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos
-from cosim.mask.blocks import LayoutTile, Terminal, TransistorBlock
+from cosim.mask.blocks import LayoutTile, NetMetal, TransistorBlock
 from cosim.mask.chip import draw_chip, drawing_of
 from cosim.mask.plates import WIRE, bottoms, place
 from cosim.mask.rows import BlockRow, shortest
@@ -15,7 +15,7 @@ from cosim.mask.rows import BlockRow, shortest
 def row(*nets):
     """A row of 10 um with a terminal on each of these nets."""
     block = TransistorBlock(Mos("m", "d", "g", GROUND, GROUND, "n", 2e-6, 8e-6))
-    tile = LayoutTile(block, terminals=[Terminal(net, (0, 0, 1, 1)) for net in nets])
+    tile = LayoutTile(block, terminals=[NetMetal(net, (0, 0, 1, 1)) for net in nets])
     return BlockRow("n", GROUND, (tile,), 1000, 10_000)
 
 

@@ -121,12 +121,9 @@ def _write_strings(path: Path, automaton: "Automaton", strings: "list[Whole]") -
 
 def _compared(form: "CircuitSize", found: "list[CircuitSize]") -> str:
     """Return a circuit's size as text, followed by that of the next one that was looked at."""
-    others = [_drawn(one) for one in found if one is not form]
-    return "; not ".join([_drawn(form), *others[:1]])
-
-
-def _drawn(form: "CircuitSize") -> str:
-    return f"{form.words}, {form.transistors} transistors, {form.area * 1e12:,.0f} um2"
+    others = [one for one in found if one is not form]
+    drawn = (f"{one.words}, {one.transistors} transistors, {one.area * 1e12:,.0f} um2" for one in (form, *others[:1]))
+    return "; not ".join(drawn)
 
 
 def _check(options: AutomatonOptions) -> None:
@@ -134,10 +131,9 @@ def _check(options: AutomatonOptions) -> None:
     sources = options.source, options.train or options.modulo
     if sum(one is not None for one in sources) != 1:
         raise InputError(_ONE_OF)
-    if options.blocks is not None and options.train is None:
-        raise InputError("--blocks says what is trained, and needs --train")
-    if options.bits and options.train is None:
-        raise InputError("--bits says what is trained, and needs --train")
+    for name, given in (("blocks", options.blocks), ("bits", options.bits)):
+        if given and options.train is None:
+            raise InputError(f"--{name} says what is trained, and needs --train")
 
 
 def _read(
@@ -153,17 +149,14 @@ def _read(
         return _train(options, session, options.train)
     if options.modulo is not None:
         return f"sum modulo {options.modulo}", counter(options.modulo)
-    path = Path(str(options.source))
+    pattern = str(options.source)
+    path = Path(pattern)
     if path.suffix == ".json":
         return f"automaton of {shown_name(path.name)}", minimise(read_table(path))
     if path.suffix in (".npz", ".pt"):
         return f"automaton in {shown_name(path.name)}", _learn(path, session, strings)
-    return f"automaton of {_short(str(options.source))}", automaton_of(str(options.source), options.alphabet)
-
-
-def _short(pattern: str) -> str:
-    """Return a pattern as `cosim automaton` calls its network: whole, or the beginning of a long one."""
-    return pattern if len(pattern) <= _NAMED else f"{pattern[:_NAMED]}..."
+    short = pattern if len(pattern) <= _NAMED else f"{pattern[:_NAMED]}..."
+    return f"automaton of {short}", automaton_of(pattern, options.alphabet)
 
 
 def _train(options: AutomatonOptions, session: VerbSession, kind: str) -> "tuple[str, Automaton]":

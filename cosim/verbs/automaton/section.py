@@ -58,6 +58,11 @@ class AutomatonDrawing:
     loops: dict[int, tuple[Array, Array]]
     entry: Array
 
+    @property
+    def curves(self) -> dict[Pair, Array]:
+        """Return the curve of each arrow between states of the automaton, and from one to itself."""
+        return self.arrows | {(state, state): curve for state, (curve, _) in self.loops.items()}
+
 
 def place(count: int, labels: Mapping[Pair, float], start: int) -> AutomatonDrawing:
     """Lay out the picture of an automaton: a graph of so many states, and of arrows (from, to) with the widths of their
@@ -132,8 +137,12 @@ def _bent(states: Array, pair: Pair, radius: float, bend: float) -> Array:
     t = np.linspace(0, 1, 401)[:, None]
     curve = (1 - t) ** 2 * begin + 2 * t * (1 - t) * middle + t**2 * end
     outside = np.hypot(*(curve[:, None] - states[list(pair)]).T).min(axis=0) >= radius
-    kept = curve[outside]
-    return kept[np.linspace(0, len(kept) - 1, POINTS).round().astype(int)]
+    return _thinned(curve[outside])
+
+
+def _thinned(curve: Array) -> Array:
+    """Return POINTS of a curve's points (points, 2), evenly from end to end."""
+    return curve[np.linspace(0, len(curve) - 1, POINTS).round().astype(int)]
 
 
 def _hits(states: Array, pair: Pair, curve: Array, radius: float) -> int:
@@ -190,8 +199,7 @@ def _loop(state: Array, way: Array, radius: float) -> Array:
     centre = state + (radius + 0.7 * _LOOP) * way
     turn = _angle(-way) + np.linspace(0, 2 * np.pi, 401)
     curve = centre + _LOOP * _unit(turn)
-    kept = curve[np.hypot(*(curve - state).T) >= radius]
-    return kept[np.linspace(0, len(kept) - 1, POINTS).round().astype(int)]
+    return _thinned(curve[np.hypot(*(curve - state).T) >= radius])
 
 
 def is_drawn(automaton: Automaton) -> bool:
@@ -209,8 +217,7 @@ def draw_automaton(automaton: Automaton, found: Transitions | None = None) -> Fi
     placed = place(len(automaton.states), {pair: _LETTER * len(text) for pair, text in texts.items()}, automaton.start)
     colors, dashed = _styles(automaton, found)
     figure, axis = _canvas(placed, texts)
-    curves = placed.arrows | {(state, state): curve for state, (curve, _) in placed.loops.items()}
-    for pair, curve in curves.items():
+    for pair, curve in placed.curves.items():
         _draw_arrow(axis, curve, colors[pair], dashed=pair in dashed)
     _draw_arrow(axis, placed.entry, BLUE)
     size = 8 if placed.radius > 0.25 else 7
@@ -250,12 +257,9 @@ def _runs(automaton: Automaton, places: Sequence[int]) -> str:
         else:
             runs.append([one])
     names = automaton.symbols
-    parts = [
-        text
-        for run in runs
-        for text in ([f"{names[run[0]]}…{names[run[-1]]}"] if len(run) >= _RUN else [names[one] for one in run])
-    ]
-    return ",".join(parts)
+    return ",".join(
+        f"{names[run[0]]}…{names[run[-1]]}" if len(run) >= _RUN else ",".join(names[one] for one in run) for run in runs
+    )
 
 
 def describe_automaton(automaton: Automaton) -> str:
@@ -315,7 +319,7 @@ def _label_places(placed: AutomatonDrawing) -> dict[Pair, NDArray[np.float64]]:
     """Return where each label is: on its arrow, as far from other arrows and labels as it gets; for a loop, beyond
     it."""
     found = {(state, state): at for state, (_, at) in placed.loops.items()}
-    curves = {**placed.arrows, **{(state, state): curve for state, (curve, _) in placed.loops.items()}}
+    curves = placed.curves
     for pair, curve in placed.arrows.items():
         others = [other for name, other in curves.items() if name != pair]
         obstacles = np.concatenate([*others, *(np.array([at] * 2) for at in found.values()), placed.states])
@@ -328,7 +332,7 @@ def _label_places(placed: AutomatonDrawing) -> dict[Pair, NDArray[np.float64]]:
 def _draw_state(axis: Axes, automaton: Automaton, state: int, centre: Array, radius: float) -> None:
     """Draw a state as a circle with name and output; with one of them where they are the same."""
     angle = np.linspace(0, 2 * np.pi, 73)
-    ring = centre + radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    ring = centre + radius * _unit(angle)
     axis.fill(*ring.T, facecolor=_PALE, edgecolor=BLUE, lw=1.2, zorder=5)
     name, said = automaton.states[state], automaton.labels[automaton.output[state]]
     large = radius > 0.25
