@@ -75,10 +75,6 @@ def read_table(path: Path) -> Automaton:
     """
     where = shown_path(path)
     table = typed(check_plain(read_json(path, _REPAIR), where, _REPAIR), _Table, where, _REPAIR)
-    return _automaton(table, where)
-
-
-def _automaton(table: _Table, where: str) -> Automaton:
     names, symbols = tuple(table.states), table.symbols
     if not symbols or len(set(symbols)) < len(symbols) or not all(one and one.isprintable() for one in symbols):
         raise InputError(f"{where}: symbols must be one or more texts, each once, not {list(symbols)}; {_REPAIR}")

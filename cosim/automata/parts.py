@@ -23,15 +23,15 @@ found by a linear program and rounded to the grid; a product without such weight
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from cosim.automata.automaton import Automaton, Whole
 from cosim.automata.lines import ALPHA, ranges
-from cosim.automata.network import names_by_strings, one_hot_layers, symbol_network
-from cosim.automata.rows import readout_of
+from cosim.automata.network import GRID, names_by_strings, one_hot_layers, symbol_network
 from cosim.network.layers import MOST_BITS, AndLayer, FirstQuadrantLayer, Layer, SignedLayer
 from cosim.network.types import INPUT, Network, Readout
 
@@ -39,6 +39,7 @@ MOST_SEARCHED = 40  # states; partitions of larger automata are not searched
 _MOST_PARTITIONS = 300
 _CELL, _PRODUCT, _LATCH, _TOGGLE = 20, 3, 19, 35  # transistors, to look at promising products first
 _CANDIDATES = 4
+Array = NDArray[np.float64]
 Kind = Literal["latch", "toggles", "one-hot"]
 Partition = tuple[int, ...]  # the block of each state, blocks numbered as they appear
 
@@ -61,7 +62,7 @@ class AutomatonPart:
         return len(self.next) if self.kind == "one-hot" else len(self.next).bit_length() - 1
 
     @property
-    def features(self) -> NDArray[np.float64]:
+    def features(self) -> Array:
         """Return which of the part's cells are on in each state of the automaton, (states, bits), 0 or 1."""
         if self.kind == "one-hot":
             return np.eye(len(self.next))[self.block]
@@ -221,6 +222,43 @@ def _join(automaton: Automaton, pairs: list[tuple[int, int]]) -> Partition:
             waiting += zip(automaton.next[one].tolist(), automaton.next[other].tolist(), strict=True)
     number: dict[int, int] = {}
     return tuple(number.setdefault(top(state), len(number)) for state in range(len(above)))
+
+
+_LARGEST, _LEAST_LEAD = 2.0, 0.5  # of a readout; of the right label when weights are rounded
+
+
+def readout_of(automaton: Automaton, features: Array) -> tuple[Array, Array] | None:
+    """Return the weights that read an automaton's answer: (labels, cells), bias (labels,), on the grid, or None.
+
+    The smallest sum of |w| + |b| with w_l phi_s + b_l - w_k phi_s - b_k >= 1 for every state s of label l and every
+    other label k.
+    """
+    labels, (states, cells) = len(automaton.labels), features.shape
+    phi, count = np.concatenate([features, np.ones((states, 1))], axis=1), cells + 1
+    rows: list[Array] = []
+    for state, right in enumerate(automaton.output.tolist()):
+        for other in range(labels):
+            if other != right:
+                row = np.zeros((labels, count))
+                row[right], row[other] = -phi[state], phi[state]
+                rows.append(row.reshape(-1))
+    if not rows:
+        return np.zeros((labels, cells)), np.zeros(labels)
+    leads = np.stack(rows)
+    both: Any = linprog(
+        np.ones(2 * labels * count),
+        A_ub=np.hstack([leads, -leads]),
+        b_ub=-np.ones(len(rows)),
+        bounds=(0.0, _LARGEST),
+    )
+    if both.status != 0:
+        return None
+    positive, negative = both.x.reshape(2, labels, count)
+    found = np.rint((positive - negative) / GRID) * GRID
+    scores = phi @ found.T
+    right = scores[np.arange(states), automaton.output].copy()
+    scores[np.arange(states), automaton.output] = -np.inf
+    return (found[:, :-1], found[:, -1]) if (right - scores.max(axis=1) >= _LEAST_LEAD).all() else None
 
 
 LATCH = "latch"

@@ -7,7 +7,7 @@ Circuits of recall: registers of bits, as long as the history, with taps.
     matched filter  one readout row for each pattern behind a register: how many of the last bits are as in it
 
 A number would lose its digits from cell to cell; a bit is restored by each cell, so recall is exact at any age, for one
-cell a bit. What goes round in a ring: cosim.automata.steered. Before the first frame all cells hold 0. The compiler
+cell a bit. What goes round in a ring: cosim.automata.lines. Before the first frame all cells hold 0. The compiler
 refuses more than 256 cells (cosim.compiler.lower).
 
 A recurrent network that recalls all it was shown, untrained: its state is as long as the sequence.
@@ -374,22 +374,6 @@ def _sweep(blocks: Values, change: Callable[[Values], None]) -> None:
 Shape = tuple[int, int]  # (D, D) or (D, K)
 
 
-def _uniform(rng: np.random.Generator, shape: Shape) -> Values:
-    return rng.uniform(-1.0, 1.0, shape) / np.sqrt(shape[0])
-
-
-def _normal(rng: np.random.Generator, shape: Shape) -> Values:
-    return rng.normal(0.0, 1.0, shape) / np.sqrt(shape[0])
-
-
-def _xavier(rng: np.random.Generator, shape: Shape) -> Values:
-    return rng.uniform(-1.0, 1.0, shape) * np.sqrt(6.0 / sum(shape))
-
-
-def _kaiming(rng: np.random.Generator, shape: Shape) -> Values:
-    return rng.uniform(-1.0, 1.0, shape) * np.sqrt(6.0 / shape[1])
-
-
 def _orthogonal(rng: np.random.Generator, shape: Shape) -> Values:
     """Draw orthonormal columns for a network that recalls by a delay line, or rows where there are more columns.
 
@@ -401,9 +385,9 @@ def _orthogonal(rng: np.random.Generator, shape: Shape) -> Values:
 
 
 INITIAL: Mapping[Initial, Callable[[np.random.Generator, Shape], Values]] = {
-    "uniform": _uniform,
-    "normal": _normal,
-    "xavier": _xavier,
-    "kaiming": _kaiming,
+    "uniform": lambda rng, shape: rng.uniform(-1.0, 1.0, shape) / np.sqrt(shape[0]),
+    "normal": lambda rng, shape: rng.normal(0.0, 1.0, shape) / np.sqrt(shape[0]),
+    "xavier": lambda rng, shape: rng.uniform(-1.0, 1.0, shape) * np.sqrt(6.0 / sum(shape)),
+    "kaiming": lambda rng, shape: rng.uniform(-1.0, 1.0, shape) * np.sqrt(6.0 / shape[1]),
     "orthogonal": _orthogonal,
 }

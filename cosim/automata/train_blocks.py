@@ -301,16 +301,13 @@ class StringProblem(Problem[BlockRecurrence]):
     def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
         if iteration % CHECK_EVERY and iteration < self.descent.iterations:
             return Measurement()
-        self.found = _check(self.model, self.task, iteration, loss)
+        accuracy = accuracy_of(self.model, self.task, LONG, LONG_STRINGS)
+        ask = accuracy == 1.0 and self.model.shape.form == "hard"
+        wrong = _wrong_states(self.model, self.task) if ask else None
+        self.found = TrainedBlocks(self.model, iteration, loss, accuracy, wrong)
         if self.progress is not None:
             self.progress(self.found)
         return Measurement(finished=self.found.learned)
-
-
-def _check(model: BlockRecurrence, task: StringTask, iteration: int, loss: float) -> TrainedBlocks:
-    accuracy = accuracy_of(model, task, LONG, LONG_STRINGS)
-    ask = accuracy == 1.0 and model.shape.form == "hard"
-    return TrainedBlocks(model, iteration, loss, accuracy, _wrong_states(model, task) if ask else None)
 
 
 def _wrong_states(model: BlockRecurrence, task: StringTask) -> int:

@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.automaton import Automaton, minimise, modulo
-from cosim.automata.chains import BITS, MOST_CASCADED, cascades, network_of_cascade
+from cosim.automata.chains import BITS, MOST_CASCADED, cascades, cheapest_row, network_of_cascade, terms_of
 from cosim.automata.network import one_hot
 from cosim.automata.regex import automaton_of as automaton_of_regex
-from cosim.automata.rows import cheapest_row, terms_of
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.network.ir.states import software_states
