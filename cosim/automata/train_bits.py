@@ -59,18 +59,19 @@ class SteeredBits(nn.Module):
         return self.readout(torch.stack(found, dim=1))
 
     @torch.no_grad()
-    def exported(self, labels: tuple[str, ...] = ("no", "yes")) -> SteeredLine:
+    def exported(self) -> SteeredLine:
         """Return in numpy the steered delay line made from examples, with the equations of `cosim.automata.lines`."""
         (weight, bias), (gate, gate_bias), (readout, readout_bias) = (
             [value.double().numpy() for value in part.rounded()] for part in (self.state, self.gate, self.readout)
         )
         m = self.shape.inputs
         parts = weight[:, :m], weight[:, m:], bias, gate[:, :m], gate[:, m:], gate_bias, readout, readout_bias
-        return SteeredLine(*parts, labels=labels, step=GRID)
+        return SteeredLine(*parts, labels=("no", "yes"), step=GRID)
 
 
 MOST, BATCH, LEARNING_RATE = 700, 64, 1e-2
 CHECK_EVERY = 50  # iterations
+TEST_STRINGS, TEST_SEED = 200, 2**32
 
 
 @dataclass(frozen=True)
@@ -122,9 +123,9 @@ class BitProblem(Problem[SteeredBits]):
         return Measurement(rank=(-found, -float(iteration)), finished=found == 1.0)
 
 
-def accuracy_of(unit: SteeredLine, draw: Draw, count: int = 200, seed: int = 2**32) -> float:
+def accuracy_of(unit: SteeredLine, draw: Draw) -> float:
     """Return a steered line's share of right answers on strings of bits of their own."""
-    x, y = draw(np.random.default_rng(seed), count)
+    x, y = draw(np.random.default_rng(TEST_SEED), TEST_STRINGS)
     return float((run_steered(unit, x.astype(float)).scores.argmax(axis=2) == y).mean())
 
 

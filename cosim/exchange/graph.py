@@ -48,6 +48,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "Delay": ("delay",),
     "Flatten": (),
 }
+ORIGIN = "NIR graph"  # by which errors name a graph that is read
 _ANALOG = "a membrane takes any value between two frames, and no unit here keeps one"
 _PLANE = "signals here are rows of numbers, not planes; write it as a Linear where that is small enough"
 # kind -> why it has no equivalent here, and what comes nearest
@@ -86,15 +87,15 @@ MAJORITY = 1.5  # of three bits
 HALF = 0.5  # of an AND, which is 1 or at most 0
 
 
-def network_to_graph(network: Network, origin: str = "network") -> Graph:
+def network_to_graph(network: Network) -> Graph:
     """Export a network, behind its input encoding, as a NIR graph in plain data.
 
     Input takes encoded inputs (units, ramp included), Output gives the readout of every frame, before pooling; Delays
     count frames. Raises MappingError for a layer that NIR has no nodes for, naming it.
     """
-    check_network(network, origin)
+    check_network(network, "network")
     for layer in network.layers:
-        _check_layer(network, layer, origin)
+        _check_layer(network, layer)
     return _Writer(network).write()
 
 
@@ -196,7 +197,7 @@ def _window(layer: Layer) -> tuple[Array, Array]:
     return -beta, beta
 
 
-def _check_layer(network: Network, layer: Layer, origin: str) -> None:
+def _check_layer(network: Network, layer: Layer) -> None:
     """Check that NIR's nodes can say a network exactly; raises MappingError for what they cannot."""
     why = ""
     if isinstance(layer, AndLayer):
@@ -224,7 +225,7 @@ def _check_layer(network: Network, layer: Layer, origin: str) -> None:
         elif not layer.bias_beta.all():
             why = "a threshold is 0, so the unit keeps nothing; train it anew with a larger --width-min"
     if why:
-        raise MappingError(f"{origin}: {layer.name} cannot be written as NIR: {why}")
+        raise MappingError(f"network: {layer.name} cannot be written as NIR: {why}")
 
 
 def _is_bits(network: Network, source: str) -> bool:

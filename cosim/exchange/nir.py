@@ -15,7 +15,7 @@ import numpy as np
 from cosim.base.errors import NetworkError, importing
 from cosim.base.resources import install_command
 from cosim.base.text import shown
-from cosim.exchange.graph import PARAMETERS, REFUSED, Array, Graph, Node, network_to_graph
+from cosim.exchange.graph import ORIGIN, PARAMETERS, REFUSED, Array, Graph, Node, network_to_graph
 from cosim.exchange.read import network_from_graph
 from cosim.network.types import InputEncoding, Network, Pooling
 
@@ -50,15 +50,15 @@ def network_from_nir(
     return network_from_graph(graph_of(graph), encoding, pooling, labels)
 
 
-def graph_of(graph: Any, origin: str = "NIR graph") -> Graph:  # noqa: ANN401 - a class of `nir`
+def graph_of(graph: Any) -> Graph:  # noqa: ANN401 - a class of `nir`
     """Return a nir.NIRGraph as plain data, float64. Raises NetworkError for nodes without an equivalent."""
     nodes, edges = getattr(graph, "nodes", None), getattr(graph, "edges", None)
     if not isinstance(nodes, Mapping) or not isinstance(edges, list | tuple):
         raise NetworkError(
-            f"{origin}: a NIRGraph with nodes by name and a list of edges is needed, not {type(graph).__name__}; "
+            f"{ORIGIN}: a NIRGraph with nodes by name and a list of edges is needed, not {type(graph).__name__}; "
             "read a file with nir.read"
         )
-    found = {str(name): _from_object(node, f"{origin}: node {shown(name)}") for name, node in nodes.items()}
+    found = {str(name): _from_object(node, f"{ORIGIN}: node {shown(name)}") for name, node in nodes.items()}
     pairs = [tuple(map(str, edge)) for edge in edges]
     return Graph(found, tuple((pair[0], pair[1]) for pair in pairs))
 

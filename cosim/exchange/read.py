@@ -24,7 +24,7 @@ import numpy as np
 
 from cosim.base.errors import NetworkError
 from cosim.base.text import shown
-from cosim.exchange.graph import PARAMETERS, REFUSED, Array, Graph, Node
+from cosim.exchange.graph import ORIGIN, PARAMETERS, REFUSED, Array, Graph, Node
 from cosim.network.layers import MOST_BITS, AndLayer, FirstQuadrantLayer, Layer, SignedLayer
 from cosim.network.types import (
     INPUT,
@@ -61,8 +61,8 @@ class Latch:
 class CheckedGraph:
     """A checked NIR graph: every edge between nodes, one Input, one Output, every parameter of its shape."""
 
-    def __init__(self, graph: Graph, origin: str) -> None:
-        self.origin, self.nodes = origin, dict(graph.nodes)
+    def __init__(self, graph: Graph) -> None:
+        self.nodes = dict(graph.nodes)
         self.before: dict[str, list[str]] = {name: [] for name in self.nodes}
         self.behind: dict[str, list[str]] = {name: [] for name in self.nodes}
         self.rank: dict[str, int] = {}
@@ -71,9 +71,9 @@ class CheckedGraph:
         for edge, count in Counter(graph.edges).items():
             for end in edge:
                 if end not in self.nodes:
-                    raise NetworkError(f"{origin}: edge {edge[0]} -> {edge[1]} names {shown(end)}, which is no node")
+                    raise NetworkError(f"{ORIGIN}: edge {edge[0]} -> {edge[1]} names {shown(end)}, which is no node")
             if count > 1:
-                raise NetworkError(f"{origin}: edge {edge[0]} -> {edge[1]} is there {count} times; leave one")
+                raise NetworkError(f"{ORIGIN}: edge {edge[0]} -> {edge[1]} is there {count} times; leave one")
         for start, end in graph.edges:
             self.rank.setdefault(end, len(self.rank))
             self.before[end].append(start)
@@ -82,7 +82,7 @@ class CheckedGraph:
 
     def fail(self, name: str, what: str) -> NetworkError:
         """Return the error that names the NIR node and says what is wrong with it, for the caller to raise."""
-        return NetworkError(f"{self.origin}: node {shown(name)} ({self.nodes[name].kind}) {what}")
+        return NetworkError(f"{ORIGIN}: node {shown(name)} ({self.nodes[name].kind}) {what}")
 
     def of_kind(self, kind: str) -> list[str]:
         """Return the names of the NIR graph's nodes of a kind, in the order in which edges lead to them."""
@@ -192,7 +192,7 @@ class CheckedGraph:
     def _only(self, kind: str) -> str:
         found = self.of_kind(kind)
         if len(found) != 1:
-            raise NetworkError(f"{self.origin}: a graph must have one {kind}, not {len(found)}; join them")
+            raise NetworkError(f"{ORIGIN}: a graph must have one {kind}, not {len(found)}; join them")
         return found[0]
 
     def _check_node(self, name: str, node: Node) -> None:
@@ -230,7 +230,6 @@ def network_from_graph(
     encoding: InputEncoding | None = None,
     pooling: Pooling = "mean",
     labels: tuple[str, ...] = (),
-    origin: str = "NIR graph",
 ) -> Network:
     """Import the checked network in a NIR graph that is held as plain data.
 
@@ -238,7 +237,7 @@ def network_from_graph(
     becomes of its outputs. NIR holds none of the three. Raises NetworkError naming the node, why it has no equivalent,
     and what comes nearest.
     """
-    return _Reader(CheckedGraph(graph, origin), encoding).read(pooling, labels)
+    return _Reader(CheckedGraph(graph), encoding).read(pooling, labels)
 
 
 @dataclass(frozen=True)
@@ -288,7 +287,7 @@ class _Reader:
         ordered = self._in_order(layers)
         last = Readout(sources, weight, readout.bias, pooling)
         network = Network(self.encoding, ordered, last, labels=labels, late=late)
-        return check(network, self.wiring.origin)
+        return check(network, ORIGIN)
 
     def _late(self, node: str) -> DelayedSignal:
         """Return the late source that a Delay node of the NIR graph makes.
@@ -456,7 +455,7 @@ class _Reader:
             if ready is None:
                 names = ", ".join(layer.name for layer in left)
                 raise NetworkError(
-                    f"{self.wiring.origin}: {names} read each other in the same frame; put a Delay of 1 frame between"
+                    f"{ORIGIN}: {names} read each other in the same frame; put a Delay of 1 frame between"
                 )
             left.remove(ready)
             known.add(ready.name)

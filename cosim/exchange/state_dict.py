@@ -13,7 +13,7 @@ all earlier layers. The readout reads the last layer; else all recurrent layers;
 
 import re
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,6 @@ _WRAPPERS = ("state_dict", "model_state_dict")  # where PyTorch Lightning and ma
 _DATA = ("x_train", "y_train", "x_test", "y_test")
 
 Arrays = Mapping[str, np.ndarray]
-T = TypeVar("T")
 
 
 def unwrapped(content: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -42,7 +41,7 @@ def unwrapped(content: Mapping[Any, Any]) -> Mapping[Any, Any]:
     return found[0] if len(found) == 1 else content
 
 
-def without_prefix(arrays: Mapping[str, T], origin: str) -> dict[str, T]:
+def without_prefix(arrays: Arrays, origin: str) -> dict[str, np.ndarray]:
     """Return a torch state dict's arrays without the prefix, such as `model.`, that all documented keys have.
 
     Raises NetworkError where several prefixes lead to documented keys: there would be more than one network.

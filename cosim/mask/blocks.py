@@ -311,9 +311,9 @@ def _shared(drawing: DrawingRules) -> int:
     return drawing["contact"] + 2 * drawing["contact_gate"]
 
 
-def contacts(box: Box, drawing: DrawingRules, layer: str = "contact", size: str = "contact") -> Iterator[Shape]:
+def contacts(box: Box, drawing: DrawingRules) -> Iterator[Shape]:
     """Yield one row or column of contacts in the middle of a box, as many as fit and at least one."""
-    one, space = drawing[size], max(drawing["contact_space"], 280)
+    one, space = drawing["contact"], max(drawing["contact_space"], 280)
     x1, y1, x2, y2 = box
     across = x2 - x1 >= y2 - y1
     low, high = (x1, x2) if across else (y1, y2)
@@ -324,7 +324,7 @@ def contacts(box: Box, drawing: DrawingRules, layer: str = "contact", size: str 
     for k in range(count):
         at = first + k * (one + space)
         x, y = (at, middle) if across else (middle, at)
-        yield layer, (x, y, x + one, y + one)
+        yield "contact", (x, y, x + one, y + one)
 
 
 def draw(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:

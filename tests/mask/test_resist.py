@@ -80,7 +80,7 @@ def test_a_switch_on_top_of_a_source_has_a_place(gf180mcu):
         Mos("upper", "a", "bias", "mid", GROUND, "n", 4e-6, 4e-7, role="level"),
         Mos("switch", "out", "x", "a", GROUND, "n", 3e-7, 2e-6, role="switch"),
     )
-    chip = draw_chip(Circuit("cell", (), source), ("bias", "x", "out", GROUND), gf180mcu, "cell")
+    chip = draw_chip(Circuit("cell", (), source), ("bias", "out", GROUND), gf180mcu, "cell")
     found = {name: (x, y) for name, x, y in position_rows(chip, drawing_of(gf180mcu))}
     assert set(found) == {"lower", "upper", "switch"}
     polys, diffusions = ([box for layer, box in chip.shapes if layer == name] for name in ("poly", "comp"))
