@@ -35,9 +35,7 @@ from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings, is
 from cosim.cli.types import Epsilon, Quantity
 
 FILE = click.Path(path_type=Path)
-_CLASS = (
-    "parameter_class"  # in a field's metadata, beside help, type and what else click has: the class of the parameter
-)
+_CLASS = "parameter_class"  # in a field's metadata, beside help, type and what else click has
 T = TypeVar("T")
 Declared = Any  # a declaration stands where a field has its default, of the field's own type
 

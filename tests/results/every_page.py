@@ -11,7 +11,7 @@ from cosim.technology.conditions import at
 from cosim.units.ladder import ladder_currents, ladder_timing
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.characterize.ladder import LadderStudy, LadderTrace, ladder_runs, software_levels, summarize_ladder
-from cosim.verbs.characterize.page import LadderCondition, cell_page, ladder_page
+from cosim.verbs.characterize.page import cell_page, ladder_page
 from cosim.verbs.characterize.study import CellFigure, Characterisation, FigureLine
 from cosim.verbs.compare.pvt import PvtCondition, Sweep, pvt_page
 from cosim.verbs.montecarlo.spec import parse_spec
@@ -70,7 +70,7 @@ def ladder(technology, calibration):
     study = LadderStudy(3, 1, 4, 5, ladder_currents(1e-9), ladder_timing(10e-3))
     traces = [_trace(run, study) for run in ladder_runs(study, calibration)]
     summary = summarize_ladder(study, technology, traces)
-    return ladder_page(study, [LadderCondition(technology, traces, summary)], calibration, VERSION)
+    return ladder_page(study, [(technology, traces, summary)], calibration, VERSION)
 
 
 def _trace(run, study):
