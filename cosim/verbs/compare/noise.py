@@ -18,7 +18,7 @@ from cosim.compiler.design import Design
 from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of, threshold_lines
 from cosim.engines.behavioral.model import run_behavioral, run_noisy
 from cosim.engines.chip import deviations_of
-from cosim.engines.engine import Inference, Outcome, Run
+from cosim.engines.engine import Inference, Outcome, Run, decided_by
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States, differ, tolerances
 from cosim.network.reference import later, padded, pool_readout
@@ -88,7 +88,8 @@ def compare_noisy(
 def _answers(design: Design, test_set: TestSet, found: Sequence[Inference], run: Run) -> Answers:
     readout = np.stack([padded(one.readout, test_set.x.shape[1]) for one in found])
     unit = design.i_unit * run.standing(design).bias_scale
-    return test_set.target.answers(pool_readout(readout / unit, test_set.lengths, design.network.readout.pooling))
+    pooled = pool_readout(readout / unit, test_set.lengths, design.network.readout.pooling)
+    return decided_by(found, test_set.target.answers(pooled))
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ def _pair(a: ChipRun, b: ChipRun) -> tuple[Pairing, list[str]]:
         notes.append("draws are the same in standard deviations; those are smaller with more area")
     if a.facts.made["samples_hash"] != b.facts.made["samples_hash"]:
         notes.append("the runs' chips saw other samples, so their accuracies differ by these, too")
-    return pair_things("chips", *(range(len(run.records)) for run in (a, b)), "one run has more"), notes
+    return pair_things("chips", range(len(a.records)), range(len(b.records)), "one run has more"), notes
 
 
 def _changes(a: ChipRun, b: ChipRun, pairs: Sequence[tuple[Figures, Figures]] | None) -> tuple[Change, ...]:

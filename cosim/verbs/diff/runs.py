@@ -22,6 +22,7 @@ from cosim.base.errors import InputError
 from cosim.base.seal import read_sealed, read_sealed_arrays
 from cosim.base.settings import RunSettings, read_settings
 from cosim.base.text import is_file, shown_path
+from cosim.network.ir.states import States
 from cosim.verbs.montecarlo.chip_study import read_summary
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Figures
 from cosim.verbs.montecarlo.keep import SAMPLES_FILE, read_kept
@@ -193,11 +194,16 @@ def _tables(path: Path, forms: Mapping[str, str]) -> dict[str, SampleTable]:
                 f"{shown_path(path)}: {name} must be {least} or more, and of the frames there are; {_AGAIN}"
             )
     plain = {name: rows[name] for name in ("indices", "sums", "y", "lengths", "software", "tolerances")}
-    plain |= {"cells": tuple(rows["cells"].tolist()), "engine": str(rows["engine"])}
+
+    def table(states: States | None = None, **stacked: NDArray[Any]) -> SampleTable:
+        return SampleTable(
+            **plain, **stacked, cells=tuple(rows["cells"].tolist()), engine=str(rows["engine"]), states=states
+        )
+
     if "conditions" not in rows:
-        return {"": SampleTable(**plain, **{name: rows[name] for name in STACKED}, states=rows["states"])}
+        return {"": table(rows["states"], **{key: rows[key] for key in STACKED})}
     names = enumerate(rows["conditions"].tolist())
-    return {name: SampleTable(**plain, **{key: rows[key][k] for key in STACKED}) for k, name in names}
+    return {name: table(**{key: rows[key][k] for key in STACKED}) for k, name in names}
 
 
 def _check_classes(path: Path, y: NDArray[Any]) -> None:

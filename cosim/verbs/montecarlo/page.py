@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -565,15 +566,15 @@ def format_cells(study: ChipStudy) -> Blocks:
         if len(shown) < len(spread.cells)
         else ""
     )
-    thresholds = (
-        "Thresholds of each cell over all chips, by the behavioral model from what the chips drew; dashed: as asked "
-        f"for; sd: of the lower and of the upper one. Grey: below 0, where a cell does not reset.{left_out}"
-    )
-    levels = f"The level of each cell's state over all chips; dashed: as asked for.{left_out}"
+    captions: dict[Literal["threshold", "level"], str] = {
+        "threshold": "Thresholds of each cell over all chips, by the behavioral model from what the chips drew; "
+        f"dashed: as asked for; sd: of the lower and of the upper one. Grey: below 0, where a cell does not reset.{left_out}",
+        "level": f"The level of each cell's state over all chips; dashed: as asked for.{left_out}",
+    }
     cells = f"of {len(shown)} cells."
     pictures = [
         picture_of(draw_cells(spread, shown, what), f"Histograms of {what}s {cells} {caption}", caption, _LEAST_WIDE)
-        for what, caption in (("threshold", thresholds), ("level", levels))
+        for what, caption in captions.items()
     ]
     clear = [one for one in ranked if one.p < _CLEAR][:_WEAK]
     if not clear:

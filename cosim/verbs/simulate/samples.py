@@ -19,7 +19,16 @@ from cosim.base.seal import seal_npz
 from cosim.base.store import write_results, write_texts
 from cosim.base.write import write_atomically, write_together, writing_into
 from cosim.compiler.design import Design
-from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run, count_elsewhere, decided_by
+from cosim.engines.engine import (
+    NO_CLASS,
+    Failure,
+    Inference,
+    Outcome,
+    Progress,
+    Run,
+    count_elsewhere,
+    decided_by,
+)
 from cosim.engines.simulation.inference import deck_hash
 from cosim.engines.simulation.simulated import engine_named, simulate_samples
 from cosim.engines.table import engine_entry
@@ -49,7 +58,7 @@ from cosim.verbs.trust import say_elsewhere
 from cosim.verbs.words import network_name, say_answer, say_conditions, say_target
 
 FAILED = "failed"  # folder
-UNDECIDED = -1  # the decision of a sample whose simulation failed
+UNDECIDED = NO_CLASS  # the decision of a sample whose simulation failed, or whose chip shows no class
 STACKED = ("decisions", "wrong", "power_w")
 _BY_SAMPLE = ("indices", "sums", "y", "lengths", "software", "decisions", "wrong", "power_w")
 _LEAST = 600  # pixels under which a picture's words cannot be read
@@ -167,8 +176,9 @@ class SampleTable:
     """Samples of one condition, by `engine`.
 
     indices (n,): in the full test set; sums (n,): `TestSet.sums`; y (n,): classes; lengths (n,): valid steps;
-    software, decisions (n,): of the trained network and of the engine, UNDECIDED where that failed; wrong (n, cells):
-    frames whose state is not the software's; power_w (n,): watt, nan where it failed; tolerances (cells,): how far two
+    software, decisions (n,): of the trained network and of the engine, with the chip's own decision where it has one,
+    UNDECIDED where that shows none or the engine failed; wrong (n, cells): frames whose state is not the software's;
+    power_w (n,): watt, nan where the engine failed; tolerances (cells,): how far two
     states may differ and be the same; states (n, time, cells): of the engine, where they are kept.
     """
 
@@ -188,7 +198,7 @@ class SampleTable:
     @property
     def good(self) -> NDArray[np.bool_]:
         """Return (n,) booleans: `cosim simulate` ran the sample to its end."""
-        return self.decisions != UNDECIDED
+        return ~np.isnan(self.power_w)
 
     @property
     def agreement(self) -> NDArray[np.float64]:
@@ -219,7 +229,8 @@ def tabulate_samples(
             if isinstance(outcome, Inference):
                 length = len(outcome.states)
                 pooled = pool_readout(outcome.readout[None], np.array([length]), pooling)
-                decisions[row, k], power[row, k] = pooled[0].argmax(), outcome.power_w
+                decisions[row, k] = pooled[0].argmax() if outcome.chosen is None else outcome.chosen
+                power[row, k] = outcome.power_w
                 wrong[row, k] = differ(outcome.states, wanted[k, :length], allowed).sum(axis=0)
     return {
         "indices": test_set.indices,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from cosim.base.resources import trained_network_path
@@ -14,6 +15,7 @@ from cosim.tasks.testset import load_test_set
 from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.calibrate.noise import find_noise
 from cosim.verbs.compare.noise import compare_noisy, noise_section, study_noise
+from cosim.verbs.simulate.samples import tabulate_samples
 
 NETWORK = trained_network_path("digits_d4")
 
@@ -43,6 +45,20 @@ def test_shares_are_of_samples_that_ran_both_ways(tried, technology):
     rows = noise_section(replace(study, transistors=found))[0].rows
     assert rows[-1] == ("samples; those that did not run", f"{found.samples}; 1")
     assert len(rows) == len(noise_section(study)[0].rows) + 5
+
+
+def test_a_chip_decides_itself(tried):
+    """The class lines say another class than the readout: noisy and tabled decisions are those of the lines."""
+    design, test = tried
+    quiet = list(Behavioral().infer(design, test, Run(), lambda *_: None))
+    other = (int(quiet[0].readout[-1].argmax()) + 1) % 10
+    lines = [np.arange(10) == other, np.zeros(10, bool)]  # of two samples; the second one's chip shows no class
+    shown = [replace(one, lines=line) for one, line in zip(quiet, lines, strict=False)]
+    few = test.select(np.arange(2))
+    assert compare_noisy(design, few, (quiet[:2], shown), Run()).accuracy.mean == np.mean(few.y == [other, -1])
+    table = tabulate_samples(design, few, {"tt": shown}, "batch")
+    assert table["decisions"].tolist() == [[other, -1]]
+    assert np.isfinite(table["power_w"]).all()
 
 
 def test_a_samples_noise_is_its_own(tried, technology):
