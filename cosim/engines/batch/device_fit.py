@@ -91,7 +91,7 @@ class MeasurementSetup:
         bench = Bench(circuit, self.technology, analysis, tuple(probes), tolerances)
         found = self.simulator.run(bench, DEFAULT_TIMEOUT)
         if isinstance(found, Failure):
-            raise SimulationError(f"{title} of {self.technology.name}: {found.kind.value}: {found.detail}")
+            raise SimulationError(f"{title} of {self.technology.name}: {found}")
         return found
 
 

@@ -187,7 +187,7 @@ def _pedestal(technology: Technology, kick: float) -> float:
     bench = clocked_bench(technology, _UNITS, (_ONE, 0.3 * _ONE, _ONE), candidates, timing)
     found = simulator_named(NGSPICE).run(replace(bench, probes=(Voltage(_HOLD), Voltage(_V0))), 600.0)
     if isinstance(found, Failure):
-        raise SimulationError(f"{bench.circuit.title}: {found.kind.value}: {found.detail}")
+        raise SimulationError(f"{bench.circuit.title}: {found}")
     close = timing.closes(2)[0]
     moments = timing.moments(2, close, close + DECIDE / 2)[-2:]
     hold, node = (np.interp(moments, found.time, found.voltage(net)) for net in (_HOLD, _V0))

@@ -230,10 +230,7 @@ def simulate_runs(
         if isinstance(outcome, Failure):
             name = f"ladder_{deck_hash(outcome.deck)}.sp"
             write_texts(folder / "failed", {name: outcome.deck})
-            raise SimulationError(
-                f"ladder of {study.rungs} rungs: {outcome.kind.value}: {outcome.detail}; its deck is "
-                f"{folder / 'failed' / name}"
-            )
+            raise SimulationError(f"ladder of {study.rungs} rungs: {outcome}; its deck is {folder / 'failed' / name}")
         found.append(_trace(one, outcome, technology))
     return found
 

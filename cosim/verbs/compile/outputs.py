@@ -114,7 +114,7 @@ def find_start(design: Design, exercise: Exercise, say: Callable[[str], None]) -
         say(f"the testbench has to find its operating point by itself: {error}")
         return None
     if isinstance(found, Failure):
-        say(f"the testbench has to find its operating point by itself: {found.kind.value}: {found.detail}")
+        say(f"the testbench has to find its operating point by itself: {found}")
         return None
     return "\n".join(
         [f"* node voltages of {NGSPICE.files.testbench} at time 0, found by ngspice", *format_point(found), ""]

@@ -568,7 +568,8 @@ def format_cells(study: ChipStudy) -> Blocks:
     )
     captions: dict[Literal["threshold", "level"], str] = {
         "threshold": "Thresholds of each cell over all chips, by the behavioral model from what the chips drew; "
-        f"dashed: as asked for; sd: of the lower and of the upper one. Grey: below 0, where a cell does not reset.{left_out}",
+        "dashed: as asked for; sd: of the lower and of the upper one. Grey: below 0, where a cell does not "
+        f"reset.{left_out}",
         "level": f"The level of each cell's state over all chips; dashed: as asked for.{left_out}",
     }
     cells = f"of {len(shown)} cells."

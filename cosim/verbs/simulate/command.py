@@ -73,7 +73,7 @@ def run(options: SimulateOptions, session: VerbSession) -> Result:
     written = f"written: {output / 'simulation.npz'}{beside}\nreport: {output / REPORT_FILE}"
     fault = None
     if failures:
-        reason = f"the first: {failures[0].kind.value}: {failures[0].detail}"
+        reason = f"the first: {failures[0]}"
         fault = f"failed runs: {reason}; their decks are in {output / FAILED}"
     return Result(page=read_page(output), report=written, fault=fault)
 

@@ -112,7 +112,7 @@ def write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome])
     texts = {}
     for index, outcome in zip(test_set.indices, outcomes, strict=True):
         if isinstance(outcome, Failure):
-            reason = f"* failed: {outcome.kind.value}: {outcome.detail}\n"
+            reason = f"* failed: {outcome}\n"
             texts[f"sample_{index}_{deck_hash(outcome.deck)}.sp"] = reason + outcome.deck
     if texts:
         write_texts(folder / FAILED, texts)
@@ -124,8 +124,7 @@ def check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
         return
     failure = next(outcome for outcome in outcomes if isinstance(outcome, Failure))
     raise SimulationError(
-        f"all {len(outcomes)} simulations failed; the first: {failure.kind.value}: {failure.detail}; its deck is "
-        f"in {folder / FAILED}"
+        f"all {len(outcomes)} simulations failed; the first: {failure}; its deck is in {folder / FAILED}"
     )
 
 

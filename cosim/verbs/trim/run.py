@@ -142,7 +142,7 @@ def trim_chip(trial: Trial, number: int, bit_counts: Sequence[int], engine: Engi
         found = figures_of(engine, trial, run, outcomes)
         elsewhere.update(count_elsewhere(outcomes))
         if isinstance(found, Failure):
-            return TrimRecord(number, {}, f"{found.kind.value}: {found.detail}", {})
+            return TrimRecord(number, {}, str(found), {})
         figures[str(bits)] = found
     return TrimRecord(number, figures, "", dict(elsewhere))
 
