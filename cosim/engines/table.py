@@ -65,7 +65,7 @@ def _ngspice() -> object:
 
 
 def _vacask() -> object:
-    from cosim.engines.vacask import Vacask
+    from cosim.engines.vacask.simulator import Vacask
 
     return Vacask()
 

@@ -32,7 +32,7 @@ from cosim.engines.simulation.read import metered_plan, read_plan
 from cosim.engines.simulation.simulated import sample_benches
 from cosim.engines.simulation.testbench import inference_bench, meter
 from cosim.engines.table import cell_simulators, simulator_named
-from cosim.engines.vacask import Vacask
+from cosim.engines.vacask.simulator import Vacask
 from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.technology.calibration import load_calibration

@@ -16,7 +16,7 @@ from cosim.base.version import __version__
 from cosim.cli.session import VerbSession
 from cosim.cli.verb import Result, switch, verb
 from cosim.engines.ngspice.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough, ngspice_version
-from cosim.engines.vacask import vacask_version
+from cosim.engines.vacask.program import vacask_version
 
 DISTRIBUTION = "cosim-analog"
 CORE = "core"

