@@ -49,7 +49,7 @@ _LONGEST = 900  # characters of a file's name: run.toml has one on a line
 _FRESH = "cosim.fresh"  # in a context's meta
 
 
-def _take(ctx: click.Context, _option: click.Parameter, path: Path | None) -> None:
+def _take_config(ctx: click.Context, _option: click.Parameter, path: Path | None) -> None:
     if path is None or ctx.resilient_parsing:
         return
     where, settings, verb = shown_path(path), load_settings(path), verb_of(ctx)
@@ -67,7 +67,7 @@ CONFIG = click.Option(
     type=click.Path(path_type=Path),
     is_eager=True,
     expose_value=False,
-    callback=_take,
+    callback=_take_config,
     help="Settings of another run, its run.toml; options beside it win.",
 )
 

@@ -147,8 +147,8 @@ def hold(text: str) -> str:
     return escape(text.replace(" %", f"{NO_BREAK}%"))
 
 
-# for any screen, light or dark, and for paper; pictures are drawn on white: on a dark page light and dark change places
-# in them, and colours stay
+# The style of every page, for any screen, light or dark, and for paper. Pictures are drawn on white: on a dark page
+# light and dark change places in them, and colours stay.
 STYLE = """
 :root { color-scheme: light dark; --ground: #ffffff; --ink: #1c1c1c; --soft: #5f6368; --line: #dcdfe3;
   --accent: #0b5394; --card: #f7f8fa; --pass: #1b6e2c; --fail: #b3261e; }

@@ -7,6 +7,9 @@ from cosim.base.errors import InputError
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Flicker, Technology
 
+GRID_CELSIUS = (0.0, 27.0, 60.0)  # of a grid of conditions, unless someone asks for others
+GRID_SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
+
 
 def at(
     technology: Technology, corner: str | None = None, celsius: float | None = None, supply: float | None = None

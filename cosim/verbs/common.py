@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 SAMPLES = 100  # where a simulator takes seconds for each
 
 
-TECHNOLOGY = OptionGroup("Technology and conditions", shared=True)
-COMPILING = OptionGroup("Compiling", shared=True)
-RUNNING = OptionGroup("Running", shared=True)
+TECHNOLOGY_GROUP = OptionGroup("Technology and conditions", shared=True)
+COMPILING_GROUP = OptionGroup("Compiling", shared=True)
+RUNNING_GROUP = OptionGroup("Running", shared=True)
 
 
 def network_argument() -> Declared:
@@ -66,22 +66,22 @@ def json_option() -> Declared:
 
 def technology_option() -> Declared:
     """Declare the option that verbs share for the technology, by its name or its file."""
-    return option("generic180, gf180mcu, sky130, or a .toml file.", None, "generic180", TECHNOLOGY)
+    return option("generic180, gf180mcu, sky130, or a .toml file.", None, "generic180", TECHNOLOGY_GROUP)
 
 
 def pdk_root_option() -> Declared:
     """Declare the option that verbs share for the folder of the foundry kits."""
-    return option("Folder of the foundry kits [default: $PDK_ROOT].", FILE, None, TECHNOLOGY)
+    return option("Folder of the foundry kits [default: $PDK_ROOT].", FILE, None, TECHNOLOGY_GROUP)
 
 
 def t_step_option() -> Declared:
     """Declare the option that verbs share for the duration of a frame in seconds."""
-    return option("Duration of one frame.", Quantity(T_STEP), "10m", COMPILING)
+    return option("Duration of one frame.", Quantity(T_STEP), "10m", COMPILING_GROUP)
 
 
 def tau_option() -> Declared:
     """Declare the option that verbs share for the time constant of ladders in seconds."""
-    return option("Time constant of the ladders [default: a quarter frame].", Quantity(TAU), None, COMPILING)
+    return option("Time constant of the ladders [default: a quarter frame].", Quantity(TAU), None, COMPILING_GROUP)
 
 
 def bias_option() -> Declared:
@@ -92,13 +92,13 @@ def bias_option() -> Declared:
 
 def data_option() -> Declared:
     """Declare the option that verbs share for the test data."""
-    return option("Test data: an .npz (x_test, y_test) or the task's folder.", FILE, None, RUNNING)
+    return option("Test data: an .npz (x_test, y_test) or the task's folder.", FILE, None, RUNNING_GROUP)
 
 
 def tolerance_option() -> Declared:
     """Declare the option that verbs share for the error of a real-valued answer that counts as right."""
     text = "Error of a real-valued answer that is right [default: a tenth of the targets' range]."
-    return option(text, Number(TOLERANCE), None, RUNNING)
+    return option(text, Number(TOLERANCE), None, RUNNING_GROUP)
 
 
 def probe_option() -> Declared:
@@ -107,27 +107,27 @@ def probe_option() -> Declared:
         "What the waveforms show: a unit or a weight by its name in mapping.csv; * and ? stand for any; repeat it for "
         "more [default: the cell that changes most often]."
     )
-    return option(text, None, None, RUNNING, multiple=True, metavar="NAME")
+    return option(text, None, None, RUNNING_GROUP, multiple=True, metavar="NAME")
 
 
 def noise_option() -> Declared:
     """Declare the switch that verbs share for device noise."""
-    return switch("What device noise changes: behavioral, and in batch.", RUNNING)
+    return switch("What device noise changes: behavioral, and in batch.", RUNNING_GROUP)
 
 
 def extracted_option(text: str) -> Declared:
     """Declare the option that verbs share for the folder of a layout, whose wires are simulated as well."""
-    return option(f"Folder of cosim layout, whose wires are {text}.", FILE, None, RUNNING)
+    return option(f"Folder of cosim layout, whose wires are {text}.", FILE, None, RUNNING_GROUP)
 
 
 def jobs_option() -> Declared:
     """Declare the option that verbs share for the number of worker processes."""
-    return option("Worker processes.", Integer(JOBS), 2, RUNNING, flags=("--jobs", "-j"))
+    return option("Worker processes.", Integer(JOBS), 2, RUNNING_GROUP, flags=("--jobs", "-j"))
 
 
 def timeout_option() -> Declared:
     """Declare the option that verbs share for the longest time of one simulation in seconds."""
-    return option("Longest time of one simulation.", Quantity(TIMEOUT), "600", RUNNING)
+    return option("Longest time of one simulation.", Quantity(TIMEOUT), "600", RUNNING_GROUP)
 
 
 AUDITED = 20  # instances, where the engine has models of its own
@@ -144,37 +144,37 @@ class Compiling:
 
     technology: str = technology_option()
     pdk_root: Path | None = pdk_root_option()
-    corner: str | None = option("Process corner: tt, ff, ss, fs, sf [default: tt].", None, None, TECHNOLOGY)
+    corner: str | None = option("Process corner: tt, ff, ss, fs, sf [default: tt].", None, None, TECHNOLOGY_GROUP)
     celsius: float | None = option(
-        "Temperature in celsius [default: the technology's, 27].", Celsius(), None, TECHNOLOGY, flags=("--temp",)
+        "Temperature in celsius [default: the technology's, 27].", Celsius(), None, TECHNOLOGY_GROUP, flags=("--temp",)
     )
-    supply: float | None = option("Supply [default: the technology's].", Quantity(SUPPLY), None, TECHNOLOGY)
-    i_unit: float = option("Current that stands for software 1.0.", Quantity(I_UNIT), "1n", COMPILING)
+    supply: float | None = option("Supply [default: the technology's].", Quantity(SUPPLY), None, TECHNOLOGY_GROUP)
+    i_unit: float = option("Current that stands for software 1.0.", Quantity(I_UNIT), "1n", COMPILING_GROUP)
     units: int | None = option(
         "Unit devices per weight 1.0 [default: from the network's weight grid, else 8].",
-        Integer(UNITS), None, COMPILING,
+        Integer(UNITS), None, COMPILING_GROUP,
     )  # fmt: skip
-    saturate: bool = switch("Cut weights beyond the largest mirror, and list them.", COMPILING)
+    saturate: bool = switch("Cut weights beyond the largest mirror, and list them.", COMPILING_GROUP)
     cell: "Cell" = one_of(
         ("auto", "schmitt", "ladder", "counter"),
         "Circuit of a recurrent unit; auto takes it from epsilon.",
-        COMPILING,
+        COMPILING_GROUP,
     )
-    headroom: int = option("Rungs beyond the states seen, either end.", Integer(HEADROOM), 1, COMPILING)
+    headroom: int = option("Rungs beyond the states seen, either end.", Integer(HEADROOM), 1, COMPILING_GROUP)
     comparator_devices: int = option(
         "Devices in parallel in comparators of units that count or store.",
         Integer(COMPARATOR_DEVICES),
         1,
-        COMPILING,
+        COMPILING_GROUP,
     )
     ranges_from: Path | None = option(
-        "Samples (.npz) that show which states a ladder must hold.", FILE, None, COMPILING
+        "Samples (.npz) that show which states a ladder must hold.", FILE, None, COMPILING_GROUP
     )
     t_step: float = t_step_option()
     tau: float | None = tau_option()
     around: str | None = option(
         "Of the chip, too: inputs,decision,clock,bias, or some of them.",
-        None, None, COMPILING, flags=("--with",), metavar="BLOCKS",
+        None, None, COMPILING_GROUP, flags=("--with",), metavar="BLOCKS",
     )  # fmt: skip
 
     @property
@@ -203,9 +203,9 @@ class Running:
     data: Path | None = data_option()
     samples: int | None = option(
         f"How many test samples, drawn by --seed [default: {SAMPLES}; with --engine batch all].",
-        Integer(MOST_SAMPLES), None, RUNNING,
+        Integer(MOST_SAMPLES), None, RUNNING_GROUP,
     )  # fmt: skip
-    seed: int = option("Seed of the sample draw.", Integer(SEED), 0, RUNNING)
+    seed: int = option("Seed of the sample draw.", Integer(SEED), 0, RUNNING_GROUP)
     jobs: int = jobs_option()
     timeout: float = timeout_option()
     sample: int | None = None  # one by its number, in place of a draw

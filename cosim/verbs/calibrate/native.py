@@ -42,8 +42,8 @@ from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.verbs.calibrate.fingerprint import POINTS
 
 BENCH = "calibration bench"  # what failed, in messages
-PULSE = LAST_CLOSE + PULSE_BEGIN, LAST_CLOSE + PULSE_END
-_PULSE = CLOSE + PULSE_BEGIN, CLOSE + PULSE_END  # of a comparator's bench
+LATE_PULSE = LAST_CLOSE + PULSE_BEGIN, LAST_CLOSE + PULSE_END
+_EARLY_PULSE = CLOSE + PULSE_BEGIN, CLOSE + PULSE_END  # of a comparator's and a decision's bench
 _UNIT, _OPEN, _HOLD = 1e-9, 8e-9, 1.0  # A; A, a gate that takes over all; s, a frame long enough to leak in
 _HELD = 1.1, 1.75  # of a frame, between which a state leaks
 Array = NDArray[np.float64]
@@ -92,10 +92,10 @@ def _decision(technology: Technology, i_thresh: float, prepare: float, simulator
     base = currents.i_reset
 
     def excess(candidates: Array) -> Array:
-        drive = ComparatorDrive(candidates, base, currents.i_retain - base, _PULSE, upper)
+        drive = ComparatorDrive(candidates, base, currents.i_retain - base, _EARLY_PULSE, upper)
         waves = run_bench(comparator_bench(technology, i_thresh, drive), BENCH, simulator)
         above = waves.voltage("in") - waves.voltage("half")
-        return np.interp(Timing().moments(len(candidates), _PULSE[1]), waves.time, above)
+        return np.interp(Timing().moments(len(candidates), _EARLY_PULSE[1]), waves.time, above)
 
     return _crossing(i_thresh, prepare, excess)
 
@@ -130,10 +130,10 @@ def measure_decision(technology: Technology, i_thresh: float, simulator: str = N
     """
 
     def excess(candidates: Array) -> Array:
-        bench = decision_bench(technology, i_thresh, KEEP * _UNIT, candidates, _PULSE)
+        bench = decision_bench(technology, i_thresh, KEEP * _UNIT, candidates, _EARLY_PULSE)
         waves = run_bench(bench, BENCH, simulator)
         above = waves.voltage(f"xdecision.{COMPARED}") - waves.voltage("half")
-        return np.interp(Timing().moments(len(candidates), _PULSE[0]), waves.time, above)
+        return np.interp(Timing().moments(len(candidates), _EARLY_PULSE[0]), waves.time, above)
 
     return float(np.mean([_crossing(i_thresh, side * i_thresh, excess) for side in (0.5, 1.5)]))
 
@@ -255,7 +255,7 @@ def measure_leak(technology: Technology, units: int, cell: tuple[float, float, f
     """
     capacitance, trim, swing = cell
     timing = Timing(t_step=_HOLD)
-    drive = TauDrive(capacitance, trim, np.array([_UNIT, _UNIT]), np.array([_OPEN, 0.0]), PULSE, timing)
+    drive = TauDrive(capacitance, trim, np.array([_UNIT, _UNIT]), np.array([_OPEN, 0.0]), LATE_PULSE, timing)
     waves = run_bench(tau_cell_bench(technology, units, drive), "tau-cell", simulator)
     early, late = (_current(waves, timing.start + moment * _HOLD) for moment in _HELD)
     return float(capacitance * swing * np.log(early / late) / ((_HELD[1] - _HELD[0]) * _HOLD))
@@ -263,7 +263,7 @@ def measure_leak(technology: Technology, units: int, cell: tuple[float, float, f
 
 def _states(technology: Technology, units: int, cell: Cell, currents: tuple[Array, Array], simulator: str) -> Array:
     """Measure the state's current in every frame, (frames,), ampere."""
-    waves = run_bench(tau_cell_bench(technology, units, TauDrive(*cell, *currents, PULSE)), "tau-cell", simulator)
+    waves = run_bench(tau_cell_bench(technology, units, TauDrive(*cell, *currents, LATE_PULSE)), "tau-cell", simulator)
     return _current(waves, Timing().sample_times(len(currents[0])))
 
 
@@ -308,7 +308,7 @@ def _written(technology: Technology, units: int, i_turn: float, values: Array, s
 
     values: ampere, one each frame.
     """
-    drive = LevelDrive(i_turn, LEVEL_KEEP * _UNIT, RELEASE * _UNIT, values, PULSE)
+    drive = LevelDrive(i_turn, LEVEL_KEEP * _UNIT, RELEASE * _UNIT, values, LATE_PULSE)
     waves = run_bench(level_bench(technology, units, drive), "register", simulator)
     moments = Timing().moments(len(values) - 1, 1.5)
     return np.asarray(np.interp(moments, waves.time, waves.voltage(LEVEL_STATE)) > STATE_LEVEL * technology.supply)

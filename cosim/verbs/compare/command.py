@@ -11,7 +11,7 @@ from cosim.cli.settings import KeepingVerb
 from cosim.cli.verb import Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BEHAVIORAL, engines, simulator_beside
 from cosim.verbs.common import (
-    RUNNING,
+    RUNNING_GROUP,
     Compiling,
     Running,
     audit_count,
@@ -61,7 +61,9 @@ class CompareOptions:
     probe: tuple[str, ...] = probe_option()
     extracted: Path | None = extracted_option("simulated, too")
     noise: bool = noise_option()
-    flicker: "Flicker" = one_of(("typical", "worst"), "Of the noise; worst where the technology says it.", RUNNING)
+    flicker: "Flicker" = one_of(
+        ("typical", "worst"), "Of the noise; worst where the technology says it.", RUNNING_GROUP
+    )
     compiling: Compiling = group_of(Compiling)
     running: Running = group_of(Running)
     bits: int | None = bits_option()

@@ -42,7 +42,7 @@ from cosim.results.kept_page import write_page
 from cosim.results.metrics import Estimate, percent, within
 from cosim.results.page import Page, Section, Table
 from cosim.tasks.testset import Clipping, TestSet, find_clipping
-from cosim.technology.conditions import at, format_conditions
+from cosim.technology.conditions import GRID_CELSIUS, GRID_SUPPLIES, at, format_conditions
 from cosim.technology.foundry import device_cards, read_section
 from cosim.technology.types import Technology
 from cosim.verbs.bias import WORDS, Bias, bias_words, biased
@@ -52,8 +52,6 @@ from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.samples import clear_failures, simulate_test_set, tabulate_samples
 from cosim.verbs.trust import say_audit
 
-CELSIUS = (0.0, 27.0, 60.0)
-SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
 _NAMED = 6  # conditions that are named, where there are more
 _LEAST = 700  # pixels under which the picture's words cannot be read
 _DARK = 0.6  # of the colours: beyond, digits are white
@@ -104,8 +102,8 @@ class Conditions:
     nominal one; bias as in `biased`. audit: how many samples of all of them together go through ngspice, too."""
 
     corners: tuple[str, ...] = ()
-    celsius: tuple[float, ...] = CELSIUS
-    supplies: tuple[float, ...] = SUPPLIES
+    celsius: tuple[float, ...] = GRID_CELSIUS
+    supplies: tuple[float, ...] = GRID_SUPPLIES
     bias: Bias = "constant"
     audit: int = 0
 

@@ -9,7 +9,7 @@ from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.verb import Result, group_of, switch, verb
 from cosim.verbs.common import (
-    RUNNING,
+    RUNNING_GROUP,
     Compiling,
     Running,
     check_outputs,
@@ -32,7 +32,7 @@ class PowerOptions:
     json_file: Path | None = json_option()
     behavioral: bool = switch("Equations alone; needs no simulator.")
     engine: str = engine_option("Simulator of the transistors.")
-    noise: bool = switch("With device noise at every decision, in batch as well.", RUNNING)
+    noise: bool = switch("With device noise at every decision, in batch as well.", RUNNING_GROUP)
     compiling: Compiling = group_of(Compiling)
     running: Running = group_of(Running)
 

@@ -232,7 +232,7 @@ def _frames(
     subject: SignoffSubject, condition: Condition, shares: Sequence[float]
 ) -> Iterator[tuple[float, bool, tuple[Finding, ...]]]:
     """Yield (share of the frame, whether it works, its findings), up to the first that does not."""
-    for share in dict.fromkeys(shares):
+    for share in dict.fromkeys(shares):  # the plan's own frame may be among those to try
         t_step = share * subject.run.timing.t_step
         if t_step not in T_STEP:
             return

@@ -18,13 +18,12 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from cosim.base.bounds import AREA, AUDIT, CHIPS, SAMPLES, Bounds
-from cosim.base.bounds import CELSIUS as CELSIUS_BOUNDS
+from cosim.base.bounds import AREA, AUDIT, CELSIUS, CHIPS, SAMPLES, Bounds
 from cosim.base.errors import InputError
 from cosim.base.text import check_known, listed, read_toml, shown, shown_path, typed
 from cosim.results.metrics import METRICS
+from cosim.technology.conditions import GRID_CELSIUS, GRID_SUPPLIES
 from cosim.technology.types import Flicker
-from cosim.verbs.compare.pvt import CELSIUS, SUPPLIES
 from cosim.verbs.montecarlo.spec import Spec, parse_spec
 
 _REPAIR = "see docs/reference/signoff-plan.md for what a plan holds"
@@ -55,8 +54,8 @@ class Corners:
 
     audit: int = _number(20, AUDIT)
     corners: tuple[str, ...] = ()
-    celsius: tuple[float, ...] = _number(CELSIUS, CELSIUS_BOUNDS)
-    supplies: tuple[float, ...] = _number(SUPPLIES, Bounds(0, 2, open_low=True, open_high=True))
+    celsius: tuple[float, ...] = _number(GRID_CELSIUS, CELSIUS)
+    supplies: tuple[float, ...] = _number(GRID_SUPPLIES, Bounds(0, 2, open_low=True, open_high=True))
 
 
 @dataclass(frozen=True)

@@ -181,8 +181,8 @@ class SignoffSubject:
     """A compiled design, its samples, how they run, and what must hold.
 
     compiled: how, as a store of chips keeps it; seed: of chips and noise; extracted: whether the wires of a layout are
-    in it; biases: the assumptions on bias currents under which it is
-    looked at in other conditions; no_more_biases: why others cannot be, empty where nobody asked for them.
+    in it; biases: the assumptions on bias currents under which it is looked at in other conditions; no_more_biases: why
+    others cannot be, empty where nobody asked for them.
     """
 
     design: Design
