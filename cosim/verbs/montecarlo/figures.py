@@ -312,7 +312,7 @@ def draw_cells(spread: CellSpread, cells: Sequence[int], what: Literal["threshol
             values = factor * spread.measured[:, cell, place]
             axis.hist(values, bin_edges(values).tolist(), color=color, alpha=0.75, lw=0, label=QUANTITIES[place])
             axis.axvline(factor * spread.asked[cell, place], color=BLACK, lw=1.0, ls="--", label="asked")
-        if spread.measured[:, cell, list(shown)].min() < 0:
+        if what == "threshold" and spread.measured[:, cell, list(shown)].min() < 0:
             axis.axvspan(axis.get_xlim()[0], 0, color=GREY, alpha=0.2, lw=0, zorder=0)
         deviations = (f"{_PICO * spread.measured[:, cell, place].std(ddof=1):.3g}" for place in shown)
         axis.set_title(f"{spread.cells[cell]}\nsd {' and '.join(deviations)} pA", fontsize=8)

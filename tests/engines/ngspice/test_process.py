@@ -115,7 +115,6 @@ def test_analyses_come_back_complex_as_they_are():
 PARENT = """
 import sys
 from cosim.engines.ngspice import process
-from cosim.engines.processor import format_status
 from cosim.engines.ngspice.process import run_deck
 run_deck(sys.argv[1])
 assert "PySpice" not in sys.modules

@@ -146,7 +146,6 @@ def run_script(folder, arguments, text, content):
 SIMULATE = """
 import pickle
 from cosim.engines.engine import Run
-from cosim.engines.processor import ProcessDied
 from cosim.engines.simulation.simulated import simulate_samples
 with open("given.pickle", "rb") as file:
     design, test_set = pickle.load(file)
