@@ -26,7 +26,7 @@ from cosim.tasks.images import load_digits_task
 from cosim.technology.catalog import load_technology
 from cosim.units.mingru import GATED_SHARE, tau_cell_fit
 from cosim.verbs.calibrate.find import find_calibration
-from cosim.verbs.calibrate.native import PULSE
+from cosim.verbs.calibrate.native import LATE_PULSE
 
 CELLS, CANDIDATES, GATES, FRAMES = 4, 3, 2, 50
 
@@ -76,7 +76,7 @@ def hold(name: str = "generic180") -> None:
     for what, drives in [(f"{level:g} nA", level * rest) for level in (0.0, 0.05, 0.2, 1.0, 4.0)] + [("0, 2", swings)]:
         candidates = 1e-9 * np.concatenate([[1.0, 1.0], drives])
         gates = np.concatenate([[8e-9, 8e-9], np.zeros(frames)])
-        drive = TauDrive(charge / fit.swing, fit.trim, candidates, gates, PULSE)
+        drive = TauDrive(charge / fit.swing, fit.trim, candidates, gates, LATE_PULSE)
         waves = run_bench(tau_cell_bench(technology, 8, drive), "tau-cell")
         state = np.interp(Timing().sample_times(len(gates)), waves.time, np.abs(waves.drain(STATE_DIODE)))
         steps = 100 * np.diff(np.log(state[1:]))
