@@ -31,7 +31,7 @@ from cosim.tasks.task import Task
 from cosim.tasks.testset import TestSet
 from cosim.units.mingru import tau_cell_fit
 from cosim.variation.draws import VariationPlan
-from cosim.verbs.calibrate.native import PULSE
+from cosim.verbs.calibrate.native import LATE_PULSE
 from cosim.verbs.compare.agreement import compare_engines
 from cosim.verbs.compile.schematics import RATIO, schematics_of
 from cosim.verbs.inspect.page import network_page
@@ -270,7 +270,7 @@ def test_bits_beside_it_stay_exact(technology, calibration):
 def test_a_leak_decays_by_its_formula(technology, calibration):
     """exp(-t I_leak / (C n U_T)) for 100 fA onto the capacitor, within 20 %: n U_T is that of larger states."""
     fit, leak, seconds = tau_cell_fit(calibration), 100e-15, (1.1, 1.75)
-    drive = TauDrive(5e-12, fit.trim, np.full(2, 1e-9), np.array([8e-9, 0.0]), PULSE, Timing(t_step=1.0))
+    drive = TauDrive(5e-12, fit.trim, np.full(2, 1e-9), np.array([8e-9, 0.0]), LATE_PULSE, Timing(t_step=1.0))
     bench = tau_cell_bench(technology, calibration.units, drive)
     source = Source("leak", "i", "vdd", f"xcell.{STATE_NODE}", leak)
     waves = run_bench(

@@ -18,8 +18,8 @@ from cosim.verbs.bias import WORDS
 from cosim.verbs.compare.agreement import ComparisonSummary
 from cosim.verbs.compare.page import ComparisonExtras, run_comparison
 from cosim.verbs.compare.pvt import (
-    CELSIUS,
-    SUPPLIES,
+    GRID_CELSIUS,
+    GRID_SUPPLIES,
     Conditions,
     Listener,
     condition_table,
@@ -51,8 +51,8 @@ def summary(states, decisions, samples=8):
 def test_grid_is_every_combination_once(technology):
     grid = pvt_grid(technology)
     found = {(one.corner, one.celsius, one.supply) for one in grid}
-    assert found == set(product(("tt", "ff", "ss", "fs", "sf"), CELSIUS, (1.71, 1.8, 1.89)))
-    assert len(grid) == 5 * len(CELSIUS) * len(SUPPLIES)
+    assert found == set(product(("tt", "ff", "ss", "fs", "sf"), GRID_CELSIUS, (1.71, 1.8, 1.89)))
+    assert len(grid) == 5 * len(GRID_CELSIUS) * len(GRID_SUPPLIES)
 
 
 def test_worst_has_the_fewest_equal_decisions_then_states(technology):
