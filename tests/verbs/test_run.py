@@ -11,7 +11,7 @@ import pytest
 
 from cosim.base.errors import SimulationError
 from cosim.circuit.bench import Tolerances
-from cosim.engines import vacask
+from cosim.engines.vacask import program
 from cosim.exchange.checkpoint import load_network
 from cosim.results.page import WIDTH
 from cosim.tasks.testset import load_test_set
@@ -115,7 +115,7 @@ def test_compare_with_the_second_simulator(cosim_main, options, tmp_path):
 
 
 def test_without_the_second_simulator_the_message_says_how_to_get_it(cosim_main, options, tmp_path, monkeypatch):
-    monkeypatch.setattr(vacask, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(program, "PACKAGE", "no_such_package")
     monkeypatch.setenv("PATH", os.devnull)
     code, _, err = cosim_main("compare", *options, "-o", tmp_path / "out", "--engine", "vacask")
     assert code == 1
