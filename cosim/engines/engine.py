@@ -167,12 +167,15 @@ def count_elsewhere(outcomes: Sequence[Outcome]) -> dict[str, int]:
 
 
 def decided_by(inferences: Sequence[Inference], answers: Answers) -> Answers:
-    """Return the classes (n,) that a chip's own decision lines showed when an engine simulated it.
+    """Return the answers (n,) of simulated samples: where a chip has decision lines of its own, the class they showed.
 
-    `answers` stand for all where a sample has no such lines.
+    answers: of the readout, which stand for samples without such lines.
     """
-    chosen = [one.chosen for one in inferences]
-    return answers if None in chosen else np.array(chosen, dtype=np.int64)
+    answers = answers.copy()
+    for k, one in enumerate(inferences):
+        if one.chosen is not None:
+            answers[k] = one.chosen
+    return answers
 
 
 class Engine(Protocol):

@@ -20,7 +20,8 @@ from cosim.verbs.partitions.run import CutBackbone, partitions_page
 from cosim.verbs.partitions.study import CompiledPartition, DeployedSummary, PartitionSummary
 from cosim.verbs.power.study import power_page, study_power, summarize_power
 from cosim.verbs.simulate.samples import simulation_page
-from cosim.verbs.trim.run import summarize_trim, trim_chip, trim_page
+from cosim.verbs.trim.page import trim_page
+from cosim.verbs.trim.run import summarize_trim, trim_chip
 
 VERSION = {"ngspice": "39"}
 

@@ -49,7 +49,7 @@ from cosim.engines.engine import Description, Inference, Progress, Run
 from cosim.network.ir.graph import Sized
 from cosim.network.ir.nodes import PEDESTAL, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.network.ir.states import States
-from cosim.network.reference import encode_inputs, later
+from cosim.network.reference import encode_inputs, later, valid_steps
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
@@ -245,7 +245,7 @@ class Behavioral:
         states: States = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
         readout = run.standing(design).bias_scale * trace.readout
         lengths: NDArray[np.int64] = test_set.lengths
-        valid: NDArray[np.bool_] = np.arange(len(test_set.x[0]))[None, :] < lengths[:, None]
+        valid = valid_steps(lengths, test_set.x.shape[1])
         blocks = behavioral_power(design, trace, run.timing, run.condition, run.chip)
         total: Array = sum(blocks.values(), np.zeros(valid.shape))
         power: Array = (total * valid).sum(axis=1) / lengths

@@ -14,7 +14,7 @@ from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, Inference, Outcome, Run, count_elsewhere, decided_by
 from cosim.engines.simulation.audit import Audit, Undecided
 from cosim.network.ir.states import States, differ, software_states, tolerances
-from cosim.network.reference import Trace, padded, pool_readout, run_reference, threshold_distances
+from cosim.network.reference import Trace, padded, pool_readout, run_reference, threshold_distances, valid_steps
 from cosim.results.intervals import IntervalEnds, interval, mean_interval
 from cosim.results.metrics import Estimate
 from cosim.tasks.target import Answers, Classes, Target, balanced_accuracy, is_unbalanced
@@ -255,7 +255,7 @@ def compare_engines(
     x, lengths = ran.x, ran.lengths
     reference = run_reference(design.network, x, lengths)
     steps, cells = x.shape[1], tuple(design.assembly.decisions)
-    valid = np.arange(steps)[None, :] < lengths[:, None]
+    valid = valid_steps(lengths, steps)
 
     def engine(states: States, readout: NDArray[np.float64]) -> EngineResult:
         pooled = pool_readout(readout, lengths, design.network.readout.pooling)

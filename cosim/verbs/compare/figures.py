@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.engines.engine import NO_CLASS
 from cosim.results.figures import (
     BLUE,
     DOUBLE,
@@ -92,11 +93,16 @@ def _draw_accuracies(axis: Axes, comparison: Comparison) -> None:
 
 def count_decisions(comparison: Comparison, classes: int) -> dict[str, Counts]:
     """Count by engine the samples of a comparison of each class, in rows, that it decides so, in columns, (classes,
-    classes)."""
+    classes).
+
+    Samples for which the chip's own decision shows no class are in no column.
+    """
     y, counts = comparison.y.astype(np.int64), dict[str, Counts]()
     for name, engine in comparison.engines.items():
         counts[name] = np.zeros((classes, classes), dtype=np.int64)
-        np.add.at(counts[name], (y, engine.decisions.astype(np.int64)), 1)
+        decided = engine.decisions.astype(np.int64)
+        shown = decided != NO_CLASS
+        np.add.at(counts[name], (y[shown], decided[shown]), 1)
     return counts
 
 

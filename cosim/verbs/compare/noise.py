@@ -21,7 +21,7 @@ from cosim.engines.chip import deviations_of
 from cosim.engines.engine import Inference, Outcome, Run, decided_by
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.network.ir.states import States, differ, tolerances
-from cosim.network.reference import later, padded, pool_readout
+from cosim.network.reference import later, padded, pool_readout, valid_steps
 from cosim.results.intervals import Interval, mean_interval, share_interval
 from cosim.results.page import Blocks, Table
 from cosim.tasks.target import Answers
@@ -125,7 +125,7 @@ def study_noise(
     Raises InputError for a unit without a model of it.
     """
     lengths, target = test_set.lengths, test_set.target
-    valid = np.arange(test_set.x.shape[1])[None, :] < lengths[:, None]
+    valid = valid_steps(lengths, test_set.x.shape[1])
     cells = tuple(design.assembly.decisions)
 
     def seen(trace: BehavioralTrace) -> tuple[States, Answers]:

@@ -14,6 +14,7 @@ from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.behavioral.sigma import Decided, decided_by
+from cosim.network.reference import valid_steps
 from cosim.results.intervals import Interval, share_interval
 from cosim.results.page import Blocks, Table
 from cosim.tasks.testset import TestSet
@@ -67,7 +68,7 @@ def study_margins(
     Raises InputError for a unit whose noise is not modelled, or a technology without mismatch.
     """
     found = decided_by(design, run_behavioral(design, test_set.x, condition), noise, condition)
-    valid = np.arange(test_set.x.shape[1])[None, :] < test_set.lengths[:, None]
+    valid = valid_steps(test_set.lengths, test_set.x.shape[1])
     layers: dict[str, list[Decided]] = {}
     for node in design.graph.memories:
         if node.name in found:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cosim.engines.table import BEHAVIORAL
 from cosim.network.ir.states import differ
+from cosim.network.reference import valid_steps
 from cosim.results.paired import (
     Contrast,
     contrast_fractions,
@@ -282,7 +283,7 @@ def _moved(a: SampleTable, b: SampleTable) -> list[Moved]:
     if a.states is None or b.states is None or a.states.shape[1:] != b.states.shape[1:]:
         wrong = np.abs(a.wrong - b.wrong).sum(axis=0)
         return [Moved(cell, "wrong states", int(frames), total) for cell, frames in zip(a.cells, wrong, strict=True)]
-    valid = np.arange(a.states.shape[1])[None, :] < a.lengths[:, None]
+    valid = valid_steps(a.lengths, a.states.shape[1])
     allowed = np.maximum(a.tolerances, b.tolerances)
     moved = (differ(a.states, b.states, allowed) & valid[:, :, None]).sum(axis=(0, 1))
     return [Moved(cell, "states", int(frames), total) for cell, frames in zip(a.cells, moved, strict=True)]

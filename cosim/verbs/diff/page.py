@@ -15,6 +15,7 @@ from cosim.results.page import Block, Page, PageSubject, Section, Table
 from cosim.results.paired import METHODS, Method
 from cosim.verbs.diff.difference import Cause, Change, Difference, Moved, Pairing, Scatter
 from cosim.verbs.montecarlo.page import watts_of
+from cosim.verbs.simulate.samples import UNDECIDED
 
 VERB = "diff"
 _MANY = 20  # figures
@@ -58,7 +59,7 @@ def _sections(difference: Difference, *, picture: bool) -> Iterator[Section]:
         (str(one.chip), one.a, one.b, one.why, say_cause(one.cause) if one.cause else "") for one in difference.chips
     ]
     yield _list("Chips that turned", ("chip", "A", "B", "why it fails", "unit"), chips)
-    flips = [(one.where, str(one.sample), str(one.y), str(one.a), str(one.b)) for one in difference.flips]
+    flips = [(one.where, str(one.sample), str(one.y), _class(one.a), _class(one.b)) for one in difference.flips]
     head = ("condition", "sample", "class", "A", "B")
     if not any(row[0] for row in flips):
         head, flips = head[1:], [row[1:] for row in flips]
@@ -74,6 +75,10 @@ def _sections(difference: Difference, *, picture: bool) -> Iterator[Section]:
     yield _list(f"{name[0].upper()}{name[1:]}", ("unit", of, "of"), units, (1, 2))
     for name, point in difference.points.items():
         yield Section(name, (f"{say_verdict(point)}.", *_settings(point), *_figures(point, picture=picture)))
+
+
+def _class(decision: int) -> str:
+    return "none" if decision == UNDECIDED else str(decision)
 
 
 def _list(name: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: tuple[int, ...] = ()) -> Section:

@@ -22,7 +22,7 @@ from cosim.engines.simulation.inference import deck_hash
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
 from cosim.engines.table import BEHAVIORAL
 from cosim.network.ir.states import States, differ, software_states, tolerances
-from cosim.network.reference import pool_readout, run_reference
+from cosim.network.reference import pool_readout, run_reference, valid_steps
 from cosim.tasks.target import Answers
 from cosim.tasks.testset import TestSet
 from cosim.technology.types import Technology
@@ -63,7 +63,7 @@ class Trial:
     @cached_property
     def valid(self) -> NDArray[np.bool_]:
         """Return which frames of a Monte Carlo run's samples count, (n, time) bool."""
-        return np.arange(self.test_set.x.shape[1])[None, :] < self.test_set.lengths[:, None]
+        return valid_steps(self.test_set.lengths, self.test_set.x.shape[1])
 
     @cached_property
     def software(self) -> tuple[States, Answers]:

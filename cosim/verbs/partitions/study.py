@@ -22,7 +22,7 @@ from cosim.engines.simulation.simulated import simulate_samples
 from cosim.engines.table import engine_entry
 from cosim.network.ir.states import States as CircuitStates
 from cosim.network.layers import Array
-from cosim.network.reference import run_reference
+from cosim.network.reference import run_reference, valid_steps
 from cosim.results.intervals import IntervalEnds, interval
 from cosim.tasks.testset import TestSet
 
@@ -147,7 +147,7 @@ class Deployed:
     def valid(self) -> NDArray[np.bool_]:
         """Return which frames count where a backbone's circuits are compared with software, (n, time) bool."""
         steps = max(one.shape[1] for one in next(iter(self.levels.values())).states.values())
-        return (np.arange(steps)[None, :] < self.samples.lengths[:, None]) & self.good[:, None]
+        return valid_steps(self.samples.lengths, steps) & self.good[:, None]
 
     def wrong(self, cell: str, first: str, second: str) -> int:
         """Count the states of a cell that differ between two levels."""
@@ -179,7 +179,7 @@ def deploy(
             progress(before + count, total)
 
         numbers = np.arange(len(g))
-        x = np.where((np.arange(g.shape[1])[None, :] < lengths[:, None])[:, :, None], g, 0.0)
+        x = np.where(valid_steps(lengths, g.shape[1])[:, :, None], g, 0.0)
         outcomes = simulate_samples(here.design, TestSet(x, np.zeros_like(numbers), lengths, numbers), here.run, tell)
         done = before + len(g)
         ledger.x.append(x)
@@ -218,7 +218,7 @@ def mean_power(placed: CompiledPartition, x: Array, lengths: Integers) -> Array:
     there = placed.run.condition, placed.run.chip
     trace = run_behavioral(placed.design, x, *there)
     power = sum(behavioral_power(placed.design, trace, placed.run.timing, *there).values(), np.zeros(x.shape[:2]))
-    return (power * (np.arange(x.shape[1])[None, :] < lengths[:, None])).sum(axis=1) / lengths
+    return (power * valid_steps(lengths, x.shape[1])).sum(axis=1) / lengths
 
 
 def taken_over(states: "States", outcomes: Sequence[Outcome], placed: CompiledPartition) -> "States":

@@ -30,6 +30,7 @@ from cosim.engines.engine import Inference, Outcome, Progress, Run, count_elsewh
 from cosim.engines.simulation.read import meters_of, pushed_by, settled_windows
 from cosim.engines.simulation.simulated import engine_named, meter_samples
 from cosim.engines.table import BEHAVIORAL
+from cosim.network.reference import valid_steps
 from cosim.results.figures import COLORS, DOUBLE, FONT, GREY, Axes, Figure, picture_of, plain, save_figure, styled
 from cosim.results.html import Picture
 from cosim.results.intervals import MOST, Interval, mean_interval, samples_to_sign, shows_sign
@@ -198,7 +199,7 @@ def _pushed(design: Design, metered: dict[str, Array]) -> Array:
 
 def _behavioral(design: Design, test_set: TestSet, run: Run) -> dict[str, Array]:
     lengths = test_set.lengths
-    valid, trace = np.arange(test_set.x.shape[1])[None, :] < lengths[:, None], run_samples(design, test_set, run)
+    valid, trace = valid_steps(lengths, test_set.x.shape[1]), run_samples(design, test_set, run)
     blocks = behavioral_power(design, trace, run.timing, run.condition, run.chip)
     return {block: (power * valid).sum(axis=1) / lengths for block, power in blocks.items()}
 

@@ -228,7 +228,7 @@ def tabulate_samples(
             if isinstance(outcome, Inference):
                 length = len(outcome.states)
                 pooled = pool_readout(outcome.readout[None], np.array([length]), pooling)
-                decisions[row, k] = pooled[0].argmax() if outcome.chosen is None else outcome.chosen
+                (decisions[row, k],) = decided_by([outcome], pooled.argmax(axis=1))
                 power[row, k] = outcome.power_w
                 wrong[row, k] = differ(outcome.states, wanted[k, :length], allowed).sum(axis=0)
     return {

@@ -73,7 +73,8 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
     from cosim.verbs.montecarlo.run import default_spec, run_settings
     from cosim.verbs.montecarlo.spec import read_specs, without_yield
     from cosim.verbs.montecarlo.store import open_records
-    from cosim.verbs.trim.run import draw_trim, run_trim, summarize_trim, trim_page, trimmed_format
+    from cosim.verbs.trim.page import draw_trim, trim_page
+    from cosim.verbs.trim.run import run_trim, summarize_trim, trimmed_format
     from cosim.verbs.trim.trim import check_trimmable
     from cosim.verbs.words import worded
 

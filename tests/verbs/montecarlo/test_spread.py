@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import f_oneway, norm, probplot
 
+from cosim.engines.engine import NO_CLASS
 from cosim.results.intervals import interval, running_intervals
 from cosim.verbs.compare.agreement import Comparison, EngineResult
 from cosim.verbs.compare.figures import count_decisions, draw_confusion
@@ -148,3 +149,7 @@ def test_confusion_is_the_softwares_and_what_others_change():
     for row in range(4):
         for column in range(4):
             assert found["ngspice"][row, column] == ((y == row) & (other == column)).sum()
+    other[7] = NO_CLASS  # the chip's own decision shows none: the sample is in no column, not in the last one
+    found = count_decisions(comparison, 4)
+    assert found["ngspice"].sum() == 89
+    assert found["ngspice"][:, 3].sum() == (other == 3).sum()

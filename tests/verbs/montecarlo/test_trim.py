@@ -26,7 +26,8 @@ from cosim.verbs.montecarlo.chips import Figures
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.trim import run as trim_run
-from cosim.verbs.trim.run import TrimRecord, summarize_trim, trim_chip, trim_page
+from cosim.verbs.trim.page import trim_page
+from cosim.verbs.trim.run import TrimRecord, summarize_trim, trim_chip
 from cosim.verbs.trim.trim import (
     CellPoints,
     check_trimmable,
