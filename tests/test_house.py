@@ -111,6 +111,16 @@ def test_docstrings_can_be_understood_alone():
     assert riddles == []
 
 
+def test_a_class_says_what_it_is_before_its_fields():
+    bare = [
+        f"{path.relative_to(PACKAGE)}:{node.name}: {text.splitlines()[0]}"
+        for path in FILES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ClassDef) and (text := ast.get_docstring(node)) and text[0].islower()
+    ]
+    assert bare == []
+
+
 def test_what_is_public_has_a_docstring():
     bare = [
         name

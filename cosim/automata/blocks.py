@@ -175,7 +175,9 @@ class StringTask:
 
 @dataclass(frozen=True, eq=False)
 class BlockAutomata:
-    """next: (blocks, states, symbols); decide: states (n, blocks + bits) -> places of labels (n,).
+    """Automata in parallel (blocks) whose states together give the answer to a string.
+
+    next: (blocks, states, symbols); decide: states (n, blocks + bits) -> places of labels (n,).
 
     write: the blocks' states (n, blocks) before symbols (n,) -> (n, bits), what becomes of each bit, or KEEP.
     """

@@ -78,8 +78,10 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class LogicRow:
-    """bias; linear: (symbols + bits,); products: (terms,); keeps: whether the cell keeps its state at 1/2; price: um2,
-    roughly."""
+    """A row of weights of a cell in a chain, as a function of symbols, bits and products.
+
+    linear: (symbols + bits,); products: (terms,); keeps: whether the cell keeps its state at 1/2; price: um2, roughly.
+    """
 
     bias: float
     linear: Array
@@ -171,12 +173,14 @@ def _sparse(values: Array, prices: Array, within: tuple[Array, Array, Array], mi
 BITS, BEFORE, STEERED = "bits", "bits_1", "steered"
 _LOW, _HIGH = 0.25, 0.75
 _BIT = 700.0  # um2, drawn, generic180: a cell with its capacitor and gate line
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """bits: (states, own), those of this level in each state; terms: what its rows may read; rows: one for each bit."""
+    """A level of a chain: the cells that need nothing but the levels in front of it.
+
+    bits: (states, own), those of this level in each state; terms: what its rows may read; rows: one for each bit.
+    """
 
     bits: Mask
     terms: Terms
@@ -302,7 +306,10 @@ Codes = tuple[Mask, ...]
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """classes: (states,), those that a level tells apart; alone: (states,), where what is in front says it all."""
+    """The partition of an automaton's states that a level and those in front of it make.
+
+    classes: (states,), those that the level tells apart; alone: (states,), where the levels in front say it all.
+    """
 
     classes: Whole
     alone: Mask

@@ -25,8 +25,11 @@ _BEFORE = -1  # nothing is said before the first symbol
 
 @dataclass(frozen=True)
 class LearnedAutomaton:
-    """automaton: the minimal one; queries: words that the oracle was asked; strings: those that it was held against at
-    the end, differing: how many of them it answers otherwise."""
+    """An automaton learned from an oracle, and what it took.
+
+    automaton: the minimal one; queries: how many words the oracle was asked; strings: how many it was held against at
+    the end; differing: how many of them it answers otherwise.
+    """
 
     automaton: Automaton
     queries: int
@@ -112,7 +115,10 @@ class _Asked:
 
 
 class _Table:
-    """access: a word for each state; endings: what tells states apart; states: row -> number of the state."""
+    """The observation table of Angluin's algorithm.
+
+    access: a word for each state; endings: what tells states apart; states: row -> number of the state.
+    """
 
     def __init__(self, asked: _Asked, symbols: int) -> None:
         self._asked, self._symbols = asked, range(symbols)

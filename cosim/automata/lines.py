@@ -201,8 +201,12 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class SteeredLine:
-    """weight (N, M), feedback (N, N), bias (N,); gate_weight (n, M), gate_feedback (n, n), gate_bias (n,);
-    readout (labels, N) and readout_bias (labels,) of h. All multiples of `step`. divided: tau = 2^divided."""
+    """The weights of a content-steered shift register: units with a line of bits behind each.
+
+    weight (N, M), feedback (N, N) and bias (N,) are those of the units; gate_weight (n, M), gate_feedback (n, n) and
+    gate_bias (n,) those of the gate; readout (labels, N) and readout_bias (labels,) read h. All are multiples of
+    `step`. The line moves every tau = 2^divided frames.
+    """
 
     weight: Array
     feedback: Array
@@ -234,7 +238,10 @@ class SteeredLine:
 
 @dataclass(frozen=True)
 class SteeredTrace:
-    """state and arrived (n, time, N) of bits, gate (n, time) from 0 on, scores (n, time, labels)."""
+    """The bits and scores that a content-steered shift register has on strings.
+
+    state and arrived: (n, time, N) bits; gate: (n, time), from 0 on; scores: (n, time, labels).
+    """
 
     state: Array
     arrived: Array

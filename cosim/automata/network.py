@@ -7,7 +7,8 @@ The start's cell is the one that the reset leaves on. Symbols come as one bit ea
 of a string is the same one, from cells that have decided: nothing drifts. Products are steering ANDs, or rectifiers
 max(q + x - 1, 0), which cost more devices and let mismatch through.
 
-The automaton that a network follows, read back from its weights: what is compiled, whatever its file says of it.
+`automaton_in` reads the automaton that a network follows back from its weights: what is compiled, whatever its file
+says of it.
 """
 
 from collections.abc import Mapping, Sequence

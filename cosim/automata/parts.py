@@ -46,9 +46,11 @@ Partition = tuple[int, ...]  # the block of each state, blocks numbered as they 
 
 @dataclass(frozen=True, eq=False)
 class AutomatonPart:
-    """kind; block: (states,), in which block each state of the automaton lies; next: (blocks, symbols); start: a block.
+    """A part of a composed automaton, which follows only the block of its state.
 
-    Of toggles blocks are numbered along the ring from the start.
+    block: (states,), in which block each state of the automaton lies; next: (blocks, symbols); start: a block.
+
+    The blocks of toggles are numbered along the ring from the start.
     """
 
     kind: Kind

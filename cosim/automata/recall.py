@@ -152,7 +152,10 @@ Series = tuple[tuple[float, tuple[float, ...]], ...]
 
 @dataclass(frozen=True)
 class Activation:
-    """apply: x becomes s(x); undo: s(x) becomes x, as far as it can be found. Both change their argument."""
+    """An activation function of a recall network with its inverse.
+
+    apply: x becomes s(x); undo: s(x) becomes x, as far as it can be found. Both change their argument.
+    """
 
     apply: Callable[[Values], None]
     undo: Callable[[Values], None]
@@ -244,7 +247,10 @@ PIECE = 65536  # numbers that are shifted or peeled together: they stay in the c
 
 @dataclass(frozen=True)
 class RecallNetwork:
-    """hidden (D, D) is Wh, inputs (D, K) Wx, bias (D,) bh + bx; all of one type, float32 or float64."""
+    """A recurrent network that stores a sequence in its state and recalls it backwards.
+
+    hidden: Wh, (D, D); inputs: Wx, (D, K); bias: bh + bx, (D,). All are of one type, float32 or float64.
+    """
 
     hidden: Values
     inputs: Values
@@ -335,7 +341,10 @@ def store(states: Values, activation: Activation) -> Values:
 
 @dataclass(frozen=True)
 class Recalled:
-    """states h_1 to h_T (T, D), inputs e_1 to e_T (T, D), symbols (T,): oldest first, as they came."""
+    """A sequence that a network recalled from its state.
+
+    states: h_1 to h_T, (T, D); inputs: e_1 to e_T, (T, D); symbols: (T,). All are oldest first, as they came.
+    """
 
     states: Values
     inputs: Values

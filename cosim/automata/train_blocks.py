@@ -34,9 +34,10 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class BlockShape:
-    """blocks of `states` each; hidden: units of the decoder, 0 for a linear one; embedding: those of the perceptron.
+    """The shape of trained blocks with their decoder.
 
-    bits: BMRU units beside hard blocks, which read the symbol and what the blocks were in before it.
+    blocks: how many, of `states` states each; hidden: units of the decoder, 0 for a linear one; embedding: units of the
+    perceptron; bits: BMRU units beside hard blocks, which read the symbol and the blocks' states before it.
     """
 
     blocks: int = 8
@@ -240,8 +241,11 @@ LEARNING_RATE = 3e-3
 
 @dataclass(frozen=True)
 class TrainedBlocks:
-    """accuracy: the share of answers of concern that were right on long strings, when last checked; wrong: states of
-    hard blocks, of those that any string leads to, behind which the answer is wrong, None if that was not asked."""
+    """Blocks after a training, and how well they answer.
+
+    accuracy: the share of answers of concern that were right on long strings, when last checked; wrong: states of
+    hard blocks, of those that any string leads to, behind which the answer is wrong, None if that was not asked.
+    """
 
     model: BlockRecurrence
     iterations: int

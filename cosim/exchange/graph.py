@@ -11,10 +11,8 @@ What is used of it, x and y vectors:
 
 NIR's time is continuous and has no unit. Here it is counted in frames, so Delay(1) is the frame before.
 
-A network as a graph of NIR's nodes.
-
-A unit with epsilon 0 keeps one bit q. It is on at u >= hi, off at u <= lo and kept between, which is the majority of
-three bits:
+`network_to_graph` writes a network as such a graph. A unit with epsilon 0 keeps one bit q. It is on at u >= hi, off at
+u <= lo and kept between, which is the majority of three bits:
 
     q_t = H(r_t + k_t + q_{t-1} > 1.5),   r_t = H(u_t >= hi),   k_t = H(u_t > lo)
 

@@ -242,7 +242,10 @@ def network_from_graph(
 
 @dataclass(frozen=True)
 class _Sum:
-    """sum over signals of M s, plus a bias; parts: signal -> M (width, its width), in the order in which it is read."""
+    """A sum that reaches a node of a NIR graph: M s over its signals s, plus a bias.
+
+    parts: signal -> M (width, its width), in the order in which it is read.
+    """
 
     parts: dict[str, Array]
     bias: Array

@@ -1,15 +1,16 @@
-"""Capacitance of the wires of a drawn layout: to ground, to wires below and beside, and what junctions add.
+"""Extract capacitances and resistances of the wires of a drawn layout.
 
-    over      of areas and of the field at their edges, to the layers below and to ground: see `cosim.mask.extract`
+A wire has a capacitance to ground, to the wires below and beside it, and what junctions add:
+
+    over      of areas and of the field at their edges, to the layers below and to ground: see below
     beside    C = c l / (s + s_0)     two edges of one layer that see each other over a length l at a spacing s
     junction  what diffusions and wells have beyond the models
 
 Edges of a layer see no further than REACH beside them. Gates are the transistor's own and left out. Equation of what is
 beside: the kit's magic technology file, R. T. Edwards, open_pdks; its coefficients: see the technology's file.
 
-Capacitance between the layers of a drawn layout, with the field that spreads from the edges of its wires.
-
-A wire counts as wider than it is. A place at the distance d from its edge belongs to it with the weight
+Between layers, the field spreads from the edges of wires, so a wire counts as wider than it is. A place at the distance
+d from its edge belongs to it with the weight
 
     w = exp(-d / (c_rim / c_area))
 
@@ -21,7 +22,7 @@ layers have, over all places, with what lies between them as a shield,
 and ground has w = 1. c_area, c_rim: the kit's magic technology file, R. T. Edwards, open_pdks. The weight is a choice
 of cosim; docs/how-to/layout.md holds it against a field solver.
 
-Resistance of the drawn wires, as an upper bound a net, and what it can do: delay over the frame, drop over U_T.
+The resistance of a net is an upper bound. With it come what it can do, delay over the frame and drop over U_T:
 
     R = R_sheet l / w of its trunk, of its two longest tracks, twice its longest stub and its longest terminal, the
         metal of its farthest plate, and the contacts and vias of two ends

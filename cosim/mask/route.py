@@ -3,9 +3,8 @@
 Tracks lie over the devices, whose gates are covered by the rail's metal. A trunk of metal4 stands where the net belongs
 in the order of `net_order`, so that a track is as long as its terminals are apart and no longer.
 
-The tracks and stubs of one band, found one net after another; what stands in the way is taken out and tried again.
-
-A part is what one track joins: a net, or some of its terminals where the net's trunk joins them with the others.
+The tracks and stubs of a band are found one net after another; what stands in the way is taken out and tried again. A
+part is what one track joins: a net, or some of its terminals where the net's trunk joins them with the others.
 """
 
 from bisect import bisect_left, insort

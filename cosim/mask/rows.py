@@ -1,15 +1,16 @@
-"""Floor plan: rows of one polarity back to back over a well tap, each in the order of the nets that it feeds.
+"""Floor plan of a drawn circuit: rows of one polarity back to back over a well tap.
+
+A row stands in the order of the nets that it feeds.
 
 A row holds few gate lines, and its blocks stand in the order of the nets at their drains, which is the same in all
 rows: wires between rows are then nearly straight, and what a gate line drives is spread over the row as those nets are.
 
-Assignment of blocks to rows, and of their places in each.
+This module also assigns blocks to rows, and gives each its place. Blocks of one height share rows: mirrors, single
+transistors with their cascodes, those with switches on top of them, and switches. Rows are as even as can be, since all
+are as wide as the widest.
 
-Blocks of one height share rows: mirrors, single transistors with their cascodes, those with switches on top of them,
-and switches. Rows are as even as can be, since all are as wide as the widest.
-
-Units at both ends of a row of mirrors, so that its outermost units have neighbours, too: all of their nets are the
-rail, and the netlist of LVS has them.
+A row of mirrors has a unit at both ends, so that its outermost units have neighbours, too. All nets of such an end unit
+are the rail, and the netlist of LVS has it:
 
      ---- end ----   metal of the rail over all of it
     [o]|  |          poly with its contact, diffusion

@@ -55,9 +55,10 @@ class Mlp(nn.Module):
 
 
 class BackboneBlock(nn.Module):
-    """x (n, time, m) to the same; with `last` (n,) only that step leaves, (n, 1, m): only the cell looks at others.
+    """A block of a backbone: a recurrent cell between linear layers, with a path around it.
 
-    Of repeated steps everything before the cell is computed once.
+    It takes x (n, time, m) to the same shape; with `last` (n,) only that step leaves, (n, 1, m). Only the cell looks
+    at other steps, so everything before it is computed once where steps repeat.
     """
 
     def __init__(self, width: int, cell: SoftwareCell | Parallel, *, positions: bool, dropout: float = 0.0) -> None:

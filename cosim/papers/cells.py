@@ -45,7 +45,11 @@ WORTH = 4  # times as many steps as different ones, at least: below, gathering c
 
 @dataclass(frozen=True)
 class Repeated:
-    """x (n, time, features): rows (k, features), index (n, time) whole numbers, places (time, features) or none."""
+    """Inputs of a cell whose steps repeat, so that each different one is computed once.
+
+    It stands for x (n, time, features). rows: (k, features), the different ones; index: (n, time), which row each step
+    has; places: (time, features), added to every sample, or None.
+    """
 
     rows: Tensor
     index: Tensor

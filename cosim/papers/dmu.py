@@ -107,7 +107,10 @@ class DelayGate(nn.Module):
 
 
 class DelayedMemoryUnit(nn.Module):
-    """DMU: x (batch, time, M) to h (batch, time, N); `delays` = n slots of `dilation` = tau steps, 0: cell alone."""
+    """The delayed memory unit (DMU), from x (batch, time, M) to h (batch, time, N).
+
+    `delays`: its n slots of `dilation` = tau steps, 0 for the cell alone.
+    """
 
     def __init__(self, inputs: int, width: int, delays: int, cell: Inner = "rnn", dilation: int = 1) -> None:
         super().__init__()

@@ -86,7 +86,7 @@ def sigma_at(iteration: int, total: int, reach: float) -> float:
 
 
 class FixedDelays(nn.Module):
-    """mGRADE's convolution with K taps a channel at fixed delays 0, d, 2 d, ..."""
+    """The convolution of mGRADE with K taps a channel at fixed delays 0, d, 2 d, ..."""
 
     def __init__(self, width: int, taps: int, dilation: int) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class FixedDelays(nn.Module):
 
 
 class LearnedDelays(nn.Module):
-    """mGRADE's convolution with K taps a channel at learned positions in [0, reach]."""
+    """The convolution of mGRADE with K taps a channel at learned positions in [0, reach]."""
 
     def __init__(self, width: int, taps: int, reach: int, start: Start = "dilated") -> None:
         super().__init__()

@@ -160,9 +160,12 @@ TRAINING_BOUNDS = {
 
 @dataclass(frozen=True)
 class Training:
-    """epsilon None anneals from 1 to 0, a number is constant. Every `validate_every` iterations `validations` batches
-    of held-out samples are looked at; `patience` looks at 100 % in a row end the training. shift: samples are
-    moved by up to so many steps, either way. mixed: bfloat16 where autocast takes it, never in a cell."""
+    """The settings by which a backbone is trained.
+
+    epsilon: None anneals it from 1 to 0, a number is constant. Every `validate_every` iterations `validations` batches
+    of held-out samples are looked at; `patience` looks at 100 % in a row end the training. shift: samples are moved by
+    up to so many steps, either way. mixed: bfloat16 where autocast takes it, never in a cell.
+    """
 
     iterations: int = MOST_ITERATIONS
     batch: int = 64

@@ -20,8 +20,11 @@ PARITY = "parity-published"
 
 @dataclass(frozen=True)
 class Samples:
-    """x: (n, time, features) numbers or (n, time) tokens; lengths: (n,) valid steps. y: (n,) classes or (n, outputs)
-    targets; with a mask, (n, time) of the steps that count, (n, time) classes or (n, time, outputs) targets."""
+    """Samples of a paper's task.
+
+    x: (n, time, features) numbers or (n, time) tokens; lengths: (n,) valid steps. y: (n,) classes or (n, outputs)
+    targets; with a mask, (n, time) of the steps that count, (n, time) classes or (n, time, outputs) targets.
+    """
 
     x: np.ndarray
     y: np.ndarray

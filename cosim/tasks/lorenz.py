@@ -25,9 +25,10 @@ MEAN, SPREAD = np.array([0.0, 0.0, 23.55]), np.array([7.92, 9.01, 8.62])
 
 @dataclass(frozen=True)
 class Lorenz:
-    """states: (n, steps + 1, 3), x y z without noise; both standardised.
+    """Trajectories of the Lorenz system, and the task of predicting their next step.
 
-    steps.x: (n, steps, 1), x with noise; steps.y: (n, steps, 1), the next x without.
+    states: (n, steps + 1, 3), x, y and z without noise; steps.x: (n, steps, 1), x with noise; steps.y: (n, steps, 1),
+    the next x without noise. All are standardised.
     """
 
     steps: StepTargets

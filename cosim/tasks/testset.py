@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TestSet:
-    """x (n, time, features) raw; y (n,) class indices, or (n, outputs) real numbers; lengths (n,) valid steps; indices
-    (n,) in the full test set. tolerance: of real numbers, the error of an answer that is right."""
+    """Samples on which a network is evaluated, in software and as a circuit.
+
+    x: (n, time, features), raw; y: (n,) class indices, or (n, outputs) real numbers; lengths: (n,) valid steps;
+    indices: (n,) in the full test set; tolerance: of real numbers, the error of an answer that still counts as right.
+    """
 
     __test__ = False  # a name that pytest would otherwise collect
 

@@ -193,9 +193,10 @@ class ComparatorFit:
 
 @dataclass(frozen=True)
 class DpiFit:
-    """DPI: I_g / I_tau for a gain of 1 at the measured alphas (ampere), with I_tau = `share` alpha.
+    """The fit of a differential pair integrator (DPI) of a technology.
 
-    rise, fall: measured times to 1 - 1/e and to 1/e over those of the ideal equation.
+    ratios: I_g / I_tau for a gain of 1 at the measured alphas (ampere), with I_tau = `share` alpha; rise, fall:
+    measured times to 1 - 1/e and to 1/e over those of the ideal equation.
     """
 
     share: float

@@ -156,6 +156,7 @@ def _read_technology(path: Path, content: dict[str, object], pdk_root: Path | No
     for role in _SWITCHES:
         if roles[role].cascode is not None:
             raise InputError(f"{path}: sizing.{role} is a switch and takes no cascode; leave it out")
+    sizing.finish()
     library = _library(table.table("library"), table.table("corners"), path, pdk_root)
     drawing = _drawing(table.table("layout")) if "layout" in content else None
     table.finish()

@@ -36,11 +36,14 @@ _REPAIR = "remove it, and it is measured again"
 
 @dataclass(frozen=True)
 class DecisionNode:
-    """outputs: conductance of M1 and M2 together over the threshold current, 1/V, one for each of DECISION_CURRENTS;
+    """The node at which a clocked cell decides, as small-signal quantities.
+
+    outputs: conductance of M1 and M2 together over the threshold current, 1/V, one for each of DECISION_CURRENTS;
     tracking, joined, loop: capacitance of the node, of it with the latch, and of the feedback's line, F; kick: volt of
     the hold node for a volt of the decision node; pedestal: what the closing sample gate leaves on the hold node, V;
     switch: (V, A) of M6 at two voltages of the latch; freezes, joins: when the sample gate lets go of the hold node
-    and the decision gate begins to conduct, as fractions of the clock's edge."""
+    and the decision gate begins to conduct, as fractions of the clock's edge.
+    """
 
     outputs: tuple[float, ...]
     tracking: float

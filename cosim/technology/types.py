@@ -157,7 +157,10 @@ class WireTable:
 
 @dataclass(frozen=True)
 class ResistanceTable:
-    """sheet: conductor -> ohm a square; via: one of VIAS -> ohm of one."""
+    """The resistances of a technology's wires and vias.
+
+    sheet: for each conductor, ohm a square; via: for each of VIAS, ohm of one.
+    """
 
     sheet: Mapping[str, float]
     via: Mapping[str, float]

@@ -20,8 +20,11 @@ Found = tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]  # signal
 
 @dataclass(frozen=True)
 class BackboneOutput:
-    """readout: (n, time, outputs) per step; scores: (n, outputs) pooled; signals: layer name -> (n, time, width);
-    distances, sigmas: recurrent layer name -> (n, time, width), see CellOutput; no sigmas where none are counted."""
+    """The outputs of a hardware network for a batch of samples.
+
+    readout: (n, time, outputs) per step; scores: (n, outputs) pooled; signals: layer name -> (n, time, width);
+    distances, sigmas: recurrent layer name -> (n, time, width), see CellOutput; no sigmas where none are counted.
+    """
 
     readout: Tensor
     scores: Tensor

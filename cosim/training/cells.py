@@ -64,8 +64,11 @@ BETA_MIN = 0.1  # lowest reset threshold of a first-quadrant unit: at zero input
 
 @dataclass(frozen=True)
 class CellOutput:
-    """h: states, and distance: of the candidate to the nearest threshold that decides; (n, time, width) each; sigmas:
-    likewise, in standard deviations of that very candidate, None where they are not counted."""
+    """The states of a recurrent cell for a batch of samples, and how surely it decided them.
+
+    h: states, (n, time, width); distance: of the candidate to the nearest threshold that decides, (n, time, width);
+    sigmas: the same in standard deviations of that candidate, None where they are not counted.
+    """
 
     h: Tensor
     distance: Tensor
@@ -101,7 +104,9 @@ class RecurrentCell(nn.Module, ABC):
 
 
 class FirstQuadrantCell(RecurrentCell):
-    """u = W x + b; set at u >= beta_hi, reset at u <= beta_lo, else keep; h = (1 + q) / 2 with q_{-1} = -1.
+    """The torch cell of a first-quadrant unit, which trains its weights and thresholds.
+
+    u = W x + b; set at u >= beta_hi, reset at u <= beta_lo, else keep; h = (1 + q) / 2 with q_{-1} = -1.
 
     q_t = z (S(u - c) + epsilon q_{t-1}) + (1 - z) q_{t-1}, z = H(|u - c| - w) with centre c and half width w.
     beta_lo >= 0.1 and beta_hi - beta_lo >= width_min hold by construction. x (n, time, inputs). The rectifier on u is
@@ -184,7 +189,9 @@ class FirstQuadrantCell(RecurrentCell):
 
 
 class SignedCell(RecurrentCell):
-    """h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta), h = z (S(h_hat) a + epsilon h') + (1 - z) h'.
+    """The torch cell of a signed unit, which trains its weights and thresholds.
+
+    h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta), h = z (S(h_hat) a + epsilon h') + (1 - z) h'.
 
     x (n, time, inputs). By default beta is constant in time, a free bias current of at least width_min / 2 by
     construction. By input, W_beta and b_beta are mirror weights like any other, and only the margin term of the loss
@@ -442,7 +449,9 @@ TOP = 4.0  # the largest rate: z of 0.98 at most
 
 
 class MinGruCell(RecurrentCell):
-    """h_t = exp(-r_t) h_{t-1} + (1 - exp(-r_t)) max(W x + b, 0) from h = 0 on; x (n, time, inputs).
+    """The torch cell of a minGRU unit.
+
+    h_t = exp(-r_t) h_{t-1} + (1 - exp(-r_t)) max(W x + b, 0) from h = 0 on; x (n, time, inputs).
 
     It compares nothing, so its distance from a threshold is infinite everywhere.
     """
@@ -479,7 +488,9 @@ assert (SHORTEST, LONGEST) == (ORDER / MOST_RATE, ORDER / LEAST_RATE)
 
 
 class GammaCell(RecurrentCell):
-    """h = k * max(W x, 0) over the steps, k the kernel of a line of ORDER filters; x (n, time, inputs).
+    """The torch cell of a dispersive delay line.
+
+    h = k * max(W x, 0) over the steps, k the kernel of a line of ORDER filters; x (n, time, inputs).
 
     It compares nothing, so its distance from a threshold is infinite everywhere.
     """

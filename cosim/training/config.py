@@ -87,13 +87,16 @@ class Architecture:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """epsilon None anneals from 1 to 0, a number is constant. noise: relative standard deviation of weights and
+    """The settings of one training.
+
+    epsilon: None anneals it from 1 to 0, a number is constant. noise: relative standard deviation of weights and
     thresholds during training. margin: distance, in units, that candidates should keep from thresholds, 0 for none.
     weight_cost: loss per unit of summed |weight|, because current, area and the error of a difference of mirrored
     currents all grow with it. range_max: largest minus smallest state that a unit should keep to, because a native unit
     needs a rung for every step of it, 0 for no limit. mismatch: what the chips of the training vary by, None for
     nominal devices. margin_sigma: distance that candidates should keep, in standard deviations of themselves, of
-    `spread`, 0 for none; device_noise: every decision is made with the noise of `spread`."""
+    `spread`, 0 for none; device_noise: every decision is made with the noise of `spread`.
+    """
 
     architecture: Architecture = field(default_factory=Architecture)
     iterations: int = 6000

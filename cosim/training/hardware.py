@@ -44,8 +44,11 @@ from cosim.variation.sigma import (
 
 @dataclass(frozen=True)
 class Lines:
-    """ln of the factors on the gate lines p and n of some signals, (chips, width) each; zero (width,): the software
-    value that a current of 0 stands for, -1 for the state of a signed unit."""
+    """The deviations of the gate lines of some signals on drawn chips.
+
+    p, n: ln of the factors on their gate lines of either polarity, (chips, width); zero: (width,), the software value
+    that a current of 0 stands for, -1 for the state of a signed unit.
+    """
 
     chips: "Chips"
     p: Tensor

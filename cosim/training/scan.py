@@ -48,7 +48,7 @@ def clamped_count(steps: Tensor, start: float, low: float, high: float) -> Tenso
 
 
 class _Scan(torch.autograd.Function):
-    """h_0 = b_0, h_t = a_t h_{t-1} + b_t; a_0 has no effect."""
+    """The linear recurrence h_0 = b_0, h_t = a_t h_{t-1} + b_t with its gradient; a_0 has no effect."""
 
     @staticmethod
     def forward(ctx: torch.autograd.Function, a: Tensor, b: Tensor) -> Tensor:

@@ -42,7 +42,10 @@ def _kernel_folder() -> str:
 
 
 class _SealedFile(IndexDataCacheFile):
-    """numba's files of a compiled function, each with a checksum: machine code that changed on the disk is not run."""
+    """The files of a function that numba compiled, each with a checksum.
+
+    Machine code that changed on the disk is not run.
+    """
 
     def _load_index(self) -> Any:
         return super()._load_index() if _is_whole(self._index_path) else {}

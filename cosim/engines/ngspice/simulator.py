@@ -25,7 +25,7 @@ Point = tuple[tuple[str, float], ...]  # (net, V)
 
 @dataclass(frozen=True)
 class Ngspice:
-    """ngspice in its own process, which ends a run that takes too long."""
+    """The simulator ngspice in its own process, which ends a run that takes too long."""
 
     name: str = "ngspice"
     grace: float = 10.0

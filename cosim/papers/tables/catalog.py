@@ -28,7 +28,11 @@ FOLDERS = {"mnist": "mnist", "speech-commands": "speech_commands", "fsdd": "fsdd
 
 @dataclass(frozen=True)
 class Size:
-    """reduced: minutes of a CPU, not the papers' sizes; data: a folder of data sets; device: of the backbones."""
+    """The size of the runs of a paper's table, and the device on which they run.
+
+    reduced: sizes that take minutes of a CPU, in place of the papers'; data: a folder of data sets; device: where
+    backbones are trained.
+    """
 
     reduced: bool = False
     data: Path | None = None
@@ -97,9 +101,11 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class Experiment:
-    """train: (seed, path of the model while it is trained, what hears of the iterations). iterations: at most.
+    """A row of a paper's table: what is trained, and which figures come of it.
 
-    differs: from what the paper did, in a phrase. seeded: whether the seed changes anything.
+    train: called with the seed, the path of the model while it is trained, and what hears of the iterations;
+    iterations: at most; differs: how it differs from what the paper did, in a phrase; seeded: whether the seed changes
+    anything.
     """
 
     name: str

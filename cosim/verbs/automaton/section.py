@@ -49,8 +49,11 @@ NEVER = "never taken"
 
 @dataclass(frozen=True)
 class AutomatonDrawing:
-    """states: their centres, (states, 2), and radius. arrows: (from, to) -> curve (points, 2) from rim to rim; loops:
-    state -> likewise, and where its label is; entry: the arrow to the start, (points, 2)."""
+    """The geometry of an automaton's drawing.
+
+    states: their centres, (states, 2); radius: of each. arrows: for each (from, to) a curve (points, 2) from rim to
+    rim; loops: for a state its curve, and where its label is; entry: the arrow to the start, (points, 2).
+    """
 
     states: Array
     radius: float

@@ -21,7 +21,10 @@ from cosim.verbs.calibrate.find import shipped_path
 
 @dataclass(frozen=True)
 class CircuitSize:
-    """words: its parts; area: gates and capacitors as drawn, m2."""
+    """The size of an automaton's circuit.
+
+    words: its parts in words; area: gates and capacitors as drawn, m2.
+    """
 
     words: str
     network: Network

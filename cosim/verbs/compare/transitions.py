@@ -24,8 +24,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Transition:
-    """state, symbol, next: their names. taken: frames; wrong: those of them that ended elsewhere. margin_a: the
-    smallest of any cell in them, ampere; None where nothing measured it."""
+    """One transition of an automaton, as a circuit made it.
+
+    state, symbol, next: their names; taken: frames in which it was; wrong: frames of them that ended elsewhere;
+    margin_a: the smallest margin of any cell in them, ampere; None where nothing measured it.
+    """
 
     state: str
     symbol: str
@@ -37,8 +40,12 @@ class Transition:
 
 @dataclass(frozen=True)
 class Transitions:
-    """rows: every one of an automaton. taken: how many of them were; wrong: frames; margin_a: the smallest; unit_a: the
-    unit current there. astray: frames that began in no single state, or had not one symbol."""
+    """All transitions of an automaton, as a circuit made them.
+
+    rows: one for each transition; taken: how many of them the samples took; wrong: frames that ended elsewhere;
+    margin_a: the smallest margin, unit_a: the unit current there, ampere; astray: frames that began in no single state,
+    or had not one symbol.
+    """
 
     taken: int
     wrong: int

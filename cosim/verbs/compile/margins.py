@@ -32,7 +32,10 @@ _SAID = (
 
 @dataclass(frozen=True)
 class Near:
-    """fewest: sigma of the nearest decision; within: share of decisions within NEAR of theirs."""
+    """The distances of decisions to their thresholds, in sigma.
+
+    fewest: of the nearest decision; within: share of decisions that are nearer than NEAR.
+    """
 
     fewest: float
     within: Interval
@@ -40,8 +43,11 @@ class Near:
 
 @dataclass(frozen=True)
 class LayerMargins:
-    """decisions: of a layer, looked at; circuit: counted in noise and what calibration leaves; chips: in mismatch as
-    well; noise_a, left_a, mismatch_a: medians of each, A."""
+    """The distances of a layer's decisions to their thresholds.
+
+    decisions: how many were looked at; circuit: sigma counts noise and what calibration leaves; chips: sigma counts
+    mismatch as well; noise_a, left_a, mismatch_a: medians of each, A.
+    """
 
     layer: str
     decisions: int
@@ -54,7 +60,10 @@ class LayerMargins:
 
 @dataclass(frozen=True)
 class Margins:
-    """samples: looked at; layers: in their order, those that compare."""
+    """The distances of a network's decisions to their thresholds, on some samples.
+
+    samples: how many were looked at; layers: those that compare, in their order.
+    """
 
     samples: int
     layers: tuple[LayerMargins, ...]

@@ -93,8 +93,11 @@ class Wire:
 
 @dataclass(frozen=True)
 class NetworkDrawing:
-    """boxes: column by column, from top to bottom; wires: those into a box in the order of their sources; heads: what
-    is over each column."""
+    """The contents of a network's picture, with their places.
+
+    boxes: column by column, from top to bottom; wires: those into a box in the order of their sources; heads: what
+    is over each column.
+    """
 
     boxes: tuple[Box, ...]
     wires: tuple[Wire, ...]

@@ -229,7 +229,11 @@ def bin_edges(values: Array, quantum: float = 0.0) -> Array:
 
 @dataclass(frozen=True)
 class CellSpread:
-    """asked (cells, 3), measured (chips, cells, 3): QUANTITIES of each cell, ampere; the chips as the records are."""
+    """The set-points that cells have on drawn chips beside those that were asked.
+
+    asked: (cells, 3), measured: (chips, cells, 3), the QUANTITIES of each cell, ampere; chips are in the order of
+    the records.
+    """
 
     cells: tuple[str, ...]
     asked: Array

@@ -90,7 +90,7 @@ class Trial:
         chip = draw_chip(self.devices, self.technology, self.plan, number)
         return chip if self.gradient is None else graded(chip, self.gradient, self.plan)
 
-    @cached_property
+    @property
     def nominal_chip(self) -> Chip:
         """Return for a Monte Carlo run the chip whose transistors do not deviate from the design."""
         return replace(self, plan=replace(self.plan, kind="none", area=1.0), gradient=None).chip(0)

@@ -74,9 +74,10 @@ class Closing:
 
 @dataclass(frozen=True)
 class SensitivityTarget:
-    """frame: that is read, None for the network's own pooling; output: whose current is asked for, None for the margin.
+    """The figure whose sensitivity to every transistor is asked.
 
-    area: of the devices over drawn, for their mismatch; decisions: how many of the least certain are looked at.
+    frame: the one that is read, None for the network's own pooling; output: whose current is asked for, None for the
+    margin; area: of the devices over drawn, for their mismatch; decisions: how many of the least certain are looked at.
     """
 
     frame: int | None = None

@@ -136,7 +136,10 @@ class Decisions:
 
 @dataclass(frozen=True)
 class LimitSettings:
-    """samples: whose voltages are looked at, in each condition."""
+    """The settings by which a sign-off looks for voltages beyond their limits.
+
+    samples: how many samples' voltages are looked at in each condition.
+    """
 
     samples: int = _number(8, SAMPLES)
 

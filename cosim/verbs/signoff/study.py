@@ -43,8 +43,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """name: as its table in the plan has it; looked: what it looked at, such as "360 samples in 45 conditions".
+    """One check of a sign-off, with what it found.
 
+    name: as its table in the plan has it; looked: what it looked at, such as "360 samples in 45 conditions";
     notes: what a reader must know as well; skipped: why nothing was looked at, empty where it was.
     """
 
