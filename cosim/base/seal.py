@@ -55,7 +55,7 @@ def seal_json(content: object) -> bytes:
 
 
 def unseal_json(content: bytes) -> bytes:
-    """Return the text of a file's JSON object without its checksum; raises ValueError where that does not fit."""
+    """Return the bytes of a file's JSON object without its checksum; raises ValueError where that is wrong."""
     return _unseal(content, _FILE, "") + b"}"
 
 
@@ -75,7 +75,7 @@ def seal_text(text: str) -> bytes:
 
 
 def unseal_text(content: bytes) -> bytes:
-    """Return the text of a file without the line of its checksum; raises ValueError where that does not fit."""
+    """Return the bytes of a text file without the line of its checksum; raises ValueError where that is wrong."""
     return _unseal(content, _TRAILER, "")
 
 

@@ -139,7 +139,7 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """Return the folder of the engine's run, which must be given."""
+        """Return the folder of the engine's run; the run must have one."""
         assert self.folder is not None, "this needs a folder for its results"
         return self.folder
 

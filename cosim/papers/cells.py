@@ -101,7 +101,7 @@ def project(layer: nn.Linear, x: Steps) -> Tensor:
 
 
 def times(weight: Tensor, x: Steps) -> Tensor:
-    """Multiply each step of a backbone's sequence by a weight, (n, time, outputs)."""
+    """Return each step of a backbone's sequence multiplied by a weight, (n, time, outputs)."""
     return x @ weight.T if isinstance(x, Tensor) else x.project(weight)
 
 

@@ -98,7 +98,7 @@ class Partition:
 
     @property
     def codes(self) -> int:
-        """Return how many codes the candidates' converters of a backbone's cell have."""
+        """Return how many codes the converters have that give a backbone's cell its candidates."""
         return steps_of(self.bits) + 1
 
     @property

@@ -40,7 +40,7 @@ class Task:
     def encoding(self, *, ramp: bool, levels: int | None) -> InputEncoding:
         """Return the input encoding, with a time ramp over the longest sequence if `ramp`.
 
-        levels: steps of an input; None for a continuous one.
+        levels: steps of an input's amplitude; None for a continuous input.
         """
         steps = self.x_train.shape[1] if ramp else None
         return InputEncoding(self.offset.astype(np.float64), self.scale.astype(np.float64), steps, levels)

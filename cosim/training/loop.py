@@ -151,7 +151,7 @@ class Problem(ABC, Generic[M]):
         return {}
 
     def state(self) -> State:
-        """Return what else the next training batch or measurement depends on, as plain values and tensors."""
+        """Return what the next training batch or measurement needs beside the model, as plain values and tensors."""
         return {"rng": self.rng.bit_generator.state}
 
     def load(self, state: State) -> None:
@@ -264,7 +264,7 @@ class TrainingLoop:
 
     @contextmanager
     def saying_what_is_kept(self, path: Path) -> Generator[None, None, None]:
-        """Say in the error of a failed write in a `with` block what of the training is on the disk."""
+        """Add to the error of a failed write in this `with` block what is kept of the training at `path`."""
         try:
             yield
         except InputError as error:

@@ -297,7 +297,7 @@ def _cells(row: PvtCondition) -> tuple[str, ...]:
 
 
 def say_basis(sweep: Sweep) -> str:
-    """Return what bias currents the figures of a sweep rest on; of ideal ones also how to see others."""
+    """Return in words which bias currents a sweep of conditions assumed; of ideal ones also how to see others."""
     ideal = sweep.bias_assumed == WORDS["constant"]
     return sweep.bias_assumed + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
 

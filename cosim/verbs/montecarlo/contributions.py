@@ -49,7 +49,7 @@ DIVISIONS: dict[str, Callable[[VaryingDevice], str]] = {"block": group_of, "kind
 
 
 def mixed_chip(own: Chip, other: Chip, chosen: NDArray[np.bool_]) -> Chip:
-    """Return a chip of a Monte Carlo run, `other` with the draws of `own` for the chosen transistors, (devices,)."""
+    """Return a Monte Carlo run's chip `other` with the draws of chip `own` for the transistors `chosen`, (devices,)."""
     return replace(
         other,
         vt_shift=np.where(chosen, own.vt_shift, other.vt_shift),

@@ -67,13 +67,19 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def signed(folder, batch, cosim_in):
-    """All ten checks of three digits; what was printed, and the folder. Frames: its own, and two on either side."""
-    asked = ("--plan", "plan.toml", "--samples", 3, "-j", 1, "--bias", "constant", "-o", "all")
+def small(tiny):
+    """Arguments of a sign-off of three cells on three samples of three frames."""
+    return tiny / "net.npz", "--data", tiny / "data.npz", "--samples", 3
+
+
+@pytest.fixture(scope="module")
+def signed(folder, small, batch, cosim_in):
+    """All ten checks; what was printed, and the folder. Frames: the network's own, and two on either side."""
+    asked = (*small, "--plan", "plan.toml", "-j", 1, "--bias", "constant", "-o", "all")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checks, "SHORTER", (0.8, 0.3))
         patch.setattr(checks, "LONGER", (2.0, 5.0))
-        return cosim_in(folder, "signoff", NETWORK, *asked), folder / "all"
+        return cosim_in(folder, "signoff", *asked), folder / "all"
 
 
 @pytest.mark.ngspice
@@ -94,14 +100,16 @@ def test_every_check_is_made_and_judged(signed):
     shortest, longest = by_name["frame"]["shortest frame"]["value"], by_name["frame"]["longest frame"]["value"]
     assert shortest <= 8e-3 and longest >= 20e-3  # bench_frames: 99 % of the states down to 3 ms
     assert 1.8 <= by_name["limits"]["largest |V_GS|"]["value"] <= 1.98  # the supply, and what clocks couple on top
-    assert 0 < by_name["decisions"]["distance of a state's decision"]["value"] < 3
+    assert (
+        0 < by_name["decisions"]["distance of a state's decision"]["value"] < 20
+    )  # sigma; three cells of random weights
 
 
 @pytest.mark.ngspice
 def test_the_page_says_the_verdict_first_and_holds_the_others(signed, cosim_in):
     done, place = signed
     page = (place / "report.html").read_text()
-    whole = re.search(r"(Sign-off of digits_d4 on generic180: (?:PASS|FAIL)(?:.|\n)+?)\n\n", done.stdout)[1]
+    whole = re.search(r"(Sign-off of net on generic180: (?:PASS|FAIL)(?:.|\n)+?)\n\n", done.stdout)[1]
     assert whole.replace("\n", " ") in page
     for word in ("Not checked", "wires: give --extracted", "chips work", "in 1 conditions", "ripple_v = 0.02"):
         assert word in page
@@ -110,14 +118,14 @@ def test_the_page_says_the_verdict_first_and_holds_the_others(signed, cosim_in):
 
 @pytest.mark.slow
 @pytest.mark.ngspice
-def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, folder, cosim_in):
+def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, small, folder, cosim_in):
     """Two checks of ten, by the plan that the run has written, its other checks left out."""
     _, place = signed
     made = ("mismatch", "supply")
     left = ", ".join(f'"{name}"' for name in NAMES if name not in made)
     plan = (place / "plan.toml").read_text().replace("skip = []", f"skip = [{left}]")
     (folder / "again.toml").write_text(plan)
-    cosim_in(folder, "signoff", NETWORK, "--plan", "again.toml", "--samples", 3, "-j", 2, "-o", "again")
+    cosim_in(folder, "signoff", *small, "--plan", "again.toml", "-j", 2, "-o", "again")
     first, again = (json.loads((one / "signoff.json").read_text())["checks"] for one in (place, folder / "again"))
     assert [one for one in again if one["name"] in made] == [one for one in first if one["name"] in made]
     for name in ("chips/chips.jsonl", "chips/summary.json"):
