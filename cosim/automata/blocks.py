@@ -47,8 +47,8 @@ class Partial:
 
 
 def fewest(partial: Partial) -> tuple[Automaton, int]:
-    """Return an automaton of few states that answers as `partial` wherever that is not open, and how many states any
-    such automaton has at least."""
+    """Return an automaton of few states that gives every answer that `partial` has, and a lower bound on the states of
+    such an automaton."""
     small = _equal_states(partial)
     apart = _apart(small)
     group = _merged(small, apart)

@@ -347,7 +347,7 @@ def say(model: BlockRecurrence, strings: np.ndarray) -> np.ndarray:
 
 
 def extract(trained: TrainedBlocks, task: StringTask) -> tuple[Automaton, int]:
-    """Return an automaton of few states that trained blocks follow, and how many states it has at least.
+    """Return an automaton of few states that trained blocks follow, and a lower bound on such an automaton's states.
 
     Raises InputError for blocks not learned.
     """

@@ -319,7 +319,7 @@ def dpi_bench(technology: Technology, units: int, drive: DpiDrive, v_node: float
 
 
 def supply_of(technology: Technology) -> Source:
-    """Return the source `dd`, which feeds the net vdd in a cell's bench."""
+    """Return the voltage source of a cell's bench: between vdd and ground, at the technology's supply."""
     return Source("dd", "v", "vdd", GROUND, technology.supply)
 
 

@@ -93,10 +93,10 @@ def tau_cell_gated(
 
 
 def tau_line(technology: Technology, *, rest: bool = False) -> Subcircuit:
-    """Build the cell of a tau-cell's gate line p of constant I_tau, from a bias line of it: one for all.
+    """Build the cell that makes the gate line `tau` of a constant current I_tau from its bias line, for all tau-cells.
 
-    Ports bias tau vdd. rest: of REST_STRENGTH times the current that M4 has with its gate there; the reset ties the
-    cells of lines to it.
+    Ports: bias, tau, vdd. rest: whether its diode is REST_STRENGTH times as strong as the M4 of a cell; the reset ties
+    the cells of delay lines to such a line.
     """
     n, p, unit = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.mirror_p
     diode = TransistorDesign("inner", "p", p, REST_STRENGTH) if rest else TransistorDesign("inner", "p", unit)

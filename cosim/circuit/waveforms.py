@@ -104,9 +104,9 @@ def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) ->
 
 
 def sampled_time(stages: int, timing: Timing) -> float:
-    """Return for how long in all the waveform of sample is to be high in the data of a circuit's bench, s.
+    """Return how long the signal `sample` of a circuit's bench is high, in all frames together, s.
 
-    It fits between the edge of inputs and the close of stage 0.
+    It fits between the inputs' change and the close of the first stage.
     """
     return min(SAMPLED, LAST_CLOSE / stages - AFTER - 0.05) * timing.t_step
 

@@ -65,7 +65,7 @@ class Result:
 
 
 def argument(metavar: str | None, kind: Declared, **more: Declared) -> Declared:
-    """Declare an argument of the command line as a field; without `required=False` the field has no default."""
+    """Declare an argument of the command line as a field: one that must be given, unless `required=False`."""
     default = {} if more.get("required", True) else {"default": more.get("default", () if "nargs" in more else None)}
     return field(metadata={_CLASS: click.Argument, "metavar": metavar, "type": kind, **more}, **default)
 

@@ -87,7 +87,7 @@ class TransistorBlock:
 
     @property
     def nets(self) -> tuple[str, ...]:
-        """Return the nets of the drawn block that metal wires reach."""
+        """Return the nets of the drawn block that wires of metal must join to others."""
         middle = self.links[1:2] if self.forked else ()
         return (*self.ends, *middle, self.gate, *(mos.gate for mos in self.over))
 

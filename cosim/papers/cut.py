@@ -166,10 +166,10 @@ def cut_backbone(model: Model, seen: Samples, bits: int | None = None, origin: s
 
 
 def crossing_values(cell: HysteresisCell, drive: Drive) -> Array:
-    """Return what crosses the cut at a backbone's cell, (n, time, converters): its candidates over their thresholds.
+    """Return the values that a backbone, in software, hands to one of its cells on the chip, (n, time, converters).
 
-    Of an alphaCMRU these are rounded to DECIDED, 0 and -DECIDED, beyond either threshold and between them, and the
-    values that it stores are behind them.
+    They are the cell's candidates over their thresholds. Those of an alphaCMRU are rounded: to DECIDED above the upper
+    threshold, 0 between both, -DECIDED below the lower one; the values that it may store follow on the last axis.
     """
     g = compared(drive.candidate.detach().cpu().numpy(), drive.threshold.detach().cpu().numpy())
     if cell.scale is None:

@@ -110,7 +110,7 @@ def read_page(folder: Path) -> Page:
 def check_same(pages: Sequence[tuple[Path, Page]]) -> None:
     """Check that pages are about one network or cell, so that one page in the common style can show them all.
 
-    Raises InputError that names two folders whose kept pages are not.
+    Raises InputError that names two folders whose pages are about different ones.
     """
     (first, wanted), *others = pages
     for folder, page in others:

@@ -230,8 +230,8 @@ LAGS = (9, 17)
 def generate_delayed_product(n: int, steps: int = PRODUCT_STEPS, seed: int | np.random.Generator = 0) -> StepTargets:
     """Generate x (n, steps, 1) of fair -1 or 1, and y (n, steps), 1 where x[t - 9] x[t - 17] is positive, else 0.
 
-    Counted are the steps from 17 on. A generator as `seed` gives new sequences at each call. Raises InputError for
-    fewer steps than have a target.
+    Only the steps from 17 on count. A generator as `seed` gives new sequences at each call. Raises InputError where
+    there are no such steps.
     """
     if steps <= max(LAGS):
         raise InputError(f"the delayed product must have at least {max(LAGS) + 1} steps, not {steps}; give more")

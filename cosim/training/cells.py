@@ -437,9 +437,9 @@ def as_array(value: Tensor) -> np.ndarray:
 
 
 def convolve(u: Tensor, kernel: Tensor) -> Tensor:
-    """Convolve u (n, time, H), as a torch cell of delay lines is trained, with one causal kernel (H, G + 1) a channel.
+    """Convolve u (n, time, H) with one causal kernel for each channel, (H, G + 1), in the training of delay lines.
 
-    Zeros precede the first step.
+    G is the longest delay; zeros precede the first step.
     """
     padded = nn.functional.pad(u.transpose(1, 2), (kernel.shape[1] - 1, 0))
     return nn.functional.conv1d(padded, kernel.flip(1)[:, None], groups=len(kernel)).transpose(1, 2)

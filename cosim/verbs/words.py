@@ -177,5 +177,5 @@ def say_answer(network: Network, answer: ArrayLike) -> str:
 
 
 def say_target(network: Network, target: ArrayLike) -> str:
-    """Return one sample's target as text for a verb, with what it is."""
+    """Return one sample's target in words: `class` or `target`, and its label or numbers."""
     return f"{'target' if np.ndim(target) else 'class'} {say_answer(network, target)}"

@@ -104,7 +104,9 @@ def record(benches: Sequence[Bench], timeout: float) -> RecordedTile:
 
 
 def gradients(recorded: RecordedTile, objectives: Sequence[Objective]) -> Gradients:
-    """Return each objective's derivatives of each simulated bench, all found in one way back through the transients."""
+    """Return the derivatives of each objective by every parameter, for each bench of a recorded tile.
+
+    One pass back through the transients finds them all."""
     circuit, tile, count = recorded.circuit, recorded.tile, len(objectives)
     s, nets = circuit.arrays, len(circuit.net)
 
