@@ -1,1 +1,1 @@
-"""The ground of every other folder: errors, bounds, quantities with units, files that are whole, strict reading."""
+"""The ground of every other folder: errors, bounds, quantities with units, safe writing of files, strict reading."""

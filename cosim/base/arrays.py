@@ -1,8 +1,8 @@
 """Arrays and tensors from outside: .npz and .pt files, zips whose sizes are checked before memory is taken.
 
 How much memory a file may ask for depends on its own size: compression is a convenience, not a multiplier. torch.load
-believes what a .pt says of its own sizes. Here its parts must be stored as they are, and it is mapped, so that no
-tensor can reach beyond the file; a view that repeats its numbers is counted in full.
+believes the sizes that a .pt states. So here the parts of a .pt must be stored uncompressed, and the file is mapped, so
+that no tensor can reach beyond its end; a view that repeats numbers is counted in full.
 """
 
 import io
@@ -38,17 +38,20 @@ _WORDS = {"text": "text", "whole": "whole numbers", "real": "real numbers"}
 
 
 def memory_limit(size: int) -> int:
-    """Return how many bytes of memory the numbers of a file of this size, byte, may take, 8 each."""
+    """Return how many bytes of memory the arrays of a file of `size` bytes may take."""
     return max(MEMORY_FLOOR, MEMORY_RATIO * size)
 
 
 def memory_of(itemsize: int, count: int) -> int:
-    """Return the bytes of memory that `count` numbers of a file need, each of `itemsize` byte there."""
+    """Return the bytes of memory that `count` numbers of a file need: at least 8 each, as real numbers.
+
+    itemsize: bytes of a number in the file.
+    """
     return max(itemsize, _REAL) * count
 
 
 def check_memory(wanted: int, limit: int, where: str) -> None:
-    """Raise InputError where the arrays of a file ask for more memory than its limit, byte."""
+    """Raise InputError if the arrays of a file need more memory than `limit`. wanted, limit: byte; where: the file."""
     if wanted > limit:
         raise InputError(
             f"{where} must take at most {limit / 1e6:.4g} MB of memory, not {wanted / 1e6:.4g} MB, in a file of this "
@@ -57,9 +60,9 @@ def check_memory(wanted: int, limit: int, where: str) -> None:
 
 
 def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
-    """Read the arrays of an .npz, or those of them that are in `names`, by name; they are read-only.
+    """Read the arrays of an .npz file, name -> read-only array; names: those to read, None for all.
 
-    Raises InputError that names the file, the array, the limit and `repair` for what is no .npz of plain arrays.
+    Raises InputError that names the file, the array, the limit and `repair` if the file is no .npz of plain arrays.
     """
     where = shown_path(path)
     arrays: dict[str, NDArray[Any]] = {}
@@ -77,11 +80,11 @@ def read_arrays(path: Path, repair: str, names: Collection[str] | None = None) -
 
 
 def check_forms(arrays: Mapping[str, NDArray[Any]], forms: Mapping[str, str], where: str, repair: str) -> None:
-    """Check arrays against their forms: a kind of _FORMS, then for every axis its length or a name for it.
+    """Raise InputError if arrays do not have their forms: a kind of _FORMS, then each axis's length or a name for it.
 
-    `{"y": "whole n", "xy": "real n 2"}` asks for whole numbers (n,) and for real numbers (n, 2) with the same n; a * in
+    `{"y": "whole n", "xy": "real n 2"}` asks for whole numbers (n,) and for real numbers (n, 2) with the same n; a * at
     the end stands for any further axes.
-    Raises InputError that names `where`, the array and `repair` where one is missing or of another form.
+    The error names `where`, the array that is missing or of another form, and `repair`.
     """
     lengths: dict[str, int] = {}
     for name, form in forms.items():
@@ -101,7 +104,7 @@ def check_forms(arrays: Mapping[str, NDArray[Any]], forms: Mapping[str, str], wh
 
 
 def check_members(archive: zipfile.ZipFile, where: str, repair: str) -> list[zipfile.ZipInfo]:
-    """Return the files in a zip; raises InputError unless each is there once, plain or deflated."""
+    """Return the files in a zip. Raises InputError unless each is there once, stored plain or deflated."""
     members = archive.infolist()
     if len(members) > MEMBERS:
         raise InputError(f"{where}: must hold at most {MEMBERS} arrays, not {len(members)}; {repair}")
@@ -117,7 +120,7 @@ def check_members(archive: zipfile.ZipFile, where: str, repair: str) -> list[zip
 
 
 def _read_array(content: IO[bytes], size: int, limit: int, where: str, repair: str) -> NDArray:
-    """Read one array, after its header is compared with the `size` bytes that the zip says it has.
+    """Read one array of a zip, if its header agrees with its length `size` in the zip, byte, and with `limit`.
 
     Raises InputError that begins with `where`, before any memory is taken for the numbers.
     """
@@ -138,7 +141,7 @@ def _read_array(content: IO[bytes], size: int, limit: int, where: str, repair: s
 
 
 def read_torch(path: Path, repair: str) -> object:
-    """Return the content of a .pt file; its tensors are mapped from the file, so copy what outlives it.
+    """Return the content of a .pt file. Its tensors are mapped from the file, so copy those that must outlive it.
 
     Raises InputError that names the file and `repair`, MissingToolError without torch.
     """
@@ -157,10 +160,7 @@ def read_torch(path: Path, repair: str) -> object:
 
 
 def torch_bytes(arrays: Mapping[str, "Tensor"], meta: Mapping[str, object]) -> bytes:
-    """Return tensors and JSON meta as bytes of a .pt, for every folder that writes such a file whole.
-
-    They are the same for the same content.
-    """
+    """Return tensors and JSON meta data as the bytes of a .pt file; equal content gives equal bytes."""
     import torch
 
     buffer = io.BytesIO()
@@ -182,10 +182,7 @@ def _check_archive(path: Path, where: str, repair: str) -> None:
 
 
 def tensor_array(tensor: "Tensor", where: str, limit: int) -> NDArray[np.float64]:
-    """Copy a tensor into an array of at most `limit` bytes, for every folder that reads files within limits.
-
-    Raises InputError for any but a plain tensor.
-    """
+    """Copy a tensor into an array of at most `limit` bytes. Raises InputError for a tensor that is not plain."""
     import torch
 
     layout, dtype = (str(word).removeprefix("torch.") for word in (tensor.layout, tensor.dtype))

@@ -1,7 +1,7 @@
-"""The range that a number of the user's must lie in, declared once for command line, settings file and Python.
+"""Ranges that a user's numbers must lie in, each declared once for command line, settings file and Python.
 
-An end of a million or more lies far beyond any use: it guards against slips, such as an exponent too many, before work
-begins. Where sizes multiply, `check_memory` compares what they need with what there is.
+An end of a million or more is far beyond any use: it guards against slips, such as a wrong exponent, before work
+begins. Where sizes multiply, `check_memory` compares the memory that they need with the memory that the machine has.
 """
 
 import os
@@ -16,8 +16,11 @@ GUARD = 1e6
 
 @dataclass(frozen=True)
 class Bounds:
-    """The numbers from `low` to `high` in `unit`, without an end that is open; zero: what 0 stands for where it lies
-    outside the range, "" where it is refused."""
+    """A range of numbers from `low` to `high` in `unit`.
+
+    open_low, open_high: whether the end itself is outside the range; zero: meaning of 0, which is then allowed although
+    it is outside the range, "" if 0 has no special meaning.
+    """
 
     low: float
     high: float
@@ -43,14 +46,14 @@ class Bounds:
         return f"{text}{f' {self.unit}' if self.unit else ''}{f', or 0 for {self.zero}' if self.zero else ''}"
 
     def check(self, name: str, value: float, repair: str = "") -> None:
-        """Raise InputError that names a number, its allowed range and its value where the number lies outside."""
+        """Raise InputError that names the number, its range and its value if `value` is outside the range."""
         if value not in self:
             limit = self.low if value < self.low or (self.open_low and value == self.low) else self.high
             text = f"{name} {self.refuse(value)}{f'; {repair}' if repair else ''}"
             raise InputError(text, where=name, value=value, limit=limit, unit=self.unit)
 
     def refuse(self, value: float) -> str:
-        """Return the words of an error about a number out of its bounds: `must lie in 1 to 64, not 0`."""
+        """Return the words of an error about a number outside the range: `must lie in 1 to 64, not 0`."""
         return f"must lie in {self}, not {_shown(value)}{f' {self.unit}' if self.unit else ''}"
 
 
@@ -80,7 +83,7 @@ COMPARATOR_DEVICES = Bounds(1, 16)  # in parallel
 
 
 def _shown(value: float) -> str:
-    """Return a number as short as it can be told; one that is too large for a float by its size."""
+    """Format a number as short as possible; one that is too large for a float, by its size."""
     try:
         return str(value) if isinstance(value, int) and abs(value) < 1e12 else f"{value:g}"
     except OverflowError:
@@ -88,7 +91,10 @@ def _shown(value: float) -> str:
 
 
 def check_memory(needed: float, work: str, repair: str) -> None:
-    """Raise OutOfMemoryError where work needs at least `needed` byte of memory, and the machine has fewer."""
+    """Raise OutOfMemoryError if work needs at least `needed` bytes of memory and this process cannot have them.
+
+    work: what needs the memory, repair: what to do instead, both for the message.
+    """
     there = available_memory()
     if needed > there:
         raise OutOfMemoryError(
@@ -97,7 +103,7 @@ def check_memory(needed: float, work: str, repair: str) -> None:
 
 
 def available_memory() -> float:
-    """Return how many byte this process may still take, by the machine and by its own limit (ulimit -v)."""
+    """Return how many more bytes of memory this process can have, by the machine and by its own limit (ulimit -v)."""
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     limits = [float("inf") if soft == resource.RLIM_INFINITY else float(soft)]
     try:

@@ -1,7 +1,8 @@
-"""Claims on files: one process at a time, and a folder by the verb that made it. A lock dies with its process.
+"""Claims on files and folders: one process at a time writes, and a folder belongs to the verb (command) that made it.
 
-What a user has put somewhere stays as it is: a folder that no verb has made is taken only where none of the names that
-verbs write is there yet, and what is kept beside a file until it is whole goes into a hidden folder with our mark.
+A lock ends with its process. Files of a user stay as they are: a verb takes a folder that no verb has made only if the
+folder has no file of a name that the verb writes. While a file is not yet complete, data for it are kept beside it, in
+a hidden folder with our mark.
 """
 
 import fcntl
@@ -60,12 +61,12 @@ _RESULTS = {
 
 @contextmanager
 def own_folder(folder: Path, verb: str) -> Generator[None, None, None]:
-    """Make a run's own folder, or take one that is its verb's or nobody's, and keep other processes out.
+    """Claim a run's folder for a verb while a `with` block runs: make it if need be, and keep other processes out.
 
-    Where nothing is in it at the end, the mark goes, and so do the folders that were made for it.
+    If the folder is empty at the end, the mark is removed, and so are the folders that were made for it.
 
-    Raises InputError when it cannot be written, when another verb made it, when it holds files of such names that no
-    verb wrote, or when a process writes there.
+    Raises InputError if the folder cannot be written, if another verb made it, if it has a user's file of a name that
+    the verb writes, or if another process writes there.
     """
     check_owner(folder, verb)
     mine, made = (folder / MARKER).exists(), make_folder(folder)
@@ -81,7 +82,7 @@ def own_folder(folder: Path, verb: str) -> Generator[None, None, None]:
 
 
 def _remove(marker: Path, folders: list[Path]) -> None:
-    """Remove the mark of a run's own folder, and folders made for it, inner first, as far as they are empty."""
+    """Remove the mark of a run's folder, then the folders made for it, inner first, as long as they are empty."""
     with suppress(OSError):
         marker.unlink()
         for folder in folders:
@@ -89,16 +90,17 @@ def _remove(marker: Path, folders: list[Path]) -> None:
 
 
 def work_folder(path: Path) -> Path:
-    """Return the hidden folder beside a file, where what a run keeps for it stays until it is written whole."""
+    """Return the hidden folder beside the file `path` in which a run keeps data until that file is complete."""
     return path.with_name(f".{path.stem}.cosim")
 
 
 @contextmanager
 def own_file(path: Path) -> Generator[None, None, None]:
-    """Lock a file, and those of its name with another suffix, against other cosim processes that would write it.
+    """Lock the file `path`, and files of its name with another suffix, against writing by other cosim processes.
 
-    The file's `work_folder` is there meanwhile, and goes at the end where nothing is left in it. Raises InputError when
-    the file cannot be written, when a process that asked before still runs, or when that folder is not ours.
+    The lock lasts while a `with` block runs. The file's `work_folder` exists meanwhile, and is removed at the end if it
+    is empty. Raises InputError if the file cannot be written, another process holds the lock, or that folder is not
+    ours.
     """
     check_writable(path)
     if _is_kept(path):
@@ -119,14 +121,17 @@ def own_file(path: Path) -> Generator[None, None, None]:
 
 
 def work_path(path: Path, name: str) -> Path:
-    """Return where something is kept until a file is whole; of a file that is kept so itself, beside that."""
+    """Return where data named `name` are kept until the file `path` is complete: in the `work_folder` of that file.
+
+    If `path` is itself in a work folder, the data are kept beside it.
+    """
     return path.with_name(f"{path.stem}.{name}") if _is_kept(path) else work_folder(path) / name
 
 
 def clear_work(path: Path) -> None:
-    """Remove from the hidden folder beside the file `path` the .pt that a run kept there until that was written whole.
+    """Remove the .pt files that a run kept in the `work_folder` of the file `path` until that file was complete.
 
-    Where `path` is itself in the work folder of another file, only what was kept for it is removed.
+    If `path` is itself in a work folder, only those that were kept for it are removed.
     """
     if _is_kept(path):
         found = path.parent.glob(f"{path.stem}.*.pt")
@@ -137,14 +142,15 @@ def clear_work(path: Path) -> None:
 
 
 def _is_kept(path: Path) -> bool:
-    """Tell whether a file is in the `work_folder` of another, which its process holds."""
+    """Tell whether a file is in the `work_folder` of another file, which the other file's process holds."""
     return path.parent.name.startswith(".") and path.parent.name.endswith(".cosim")
 
 
 def check_replaceable(files: Mapping[Path, Callable[[Path], bool]], option: str = "-o") -> None:
-    """Check that files can be written, and that cosim has written those that are there, which each function says.
+    """Raise InputError if a file cannot be written, or exists and was not written by cosim.
 
-    Raises InputError; option: names the files in its message."""
+    files: path -> function that tells whether cosim wrote that file; option: names the files in the message.
+    """
     for path, is_own in files.items():
         check_writable(path)
         if is_replaced(path) and not is_own(path):
@@ -155,7 +161,10 @@ def check_replaceable(files: Mapping[Path, Callable[[Path], bool]], option: str 
 
 
 def starts_with(*starts: bytes) -> Callable[[Path], bool]:
-    """Return a function that says whether a file is empty or starts as one of a kind does that has no mark of ours."""
+    """Return a function that tells whether a file is empty or begins with one of these bytes.
+
+    It recognises kinds of file in which cosim leaves no mark, for `check_replaceable`.
+    """
 
     def is_of_kind(path: Path) -> bool:
         try:
@@ -169,9 +178,9 @@ def starts_with(*starts: bytes) -> Callable[[Path], bool]:
 
 
 def check_owner(folder: Path, verb: str) -> None:
-    """Check that a run's own folder can be written, is of no other verb, and has no files of a user to be replaced.
+    """Raise InputError if a run's folder cannot be written, is another verb's, or has files of a user to be replaced.
 
-    Makes nothing. Raises InputError.
+    Nothing is written or made.
     """
     check_folder(folder)
     owner = owner_of(folder)
@@ -185,15 +194,15 @@ def check_owner(folder: Path, verb: str) -> None:
 
 
 def is_result(name: str, verb: str) -> bool:
-    """Tell whether a file or folder of this name is one that a verb writes into a run's own folder."""
+    """Tell whether a verb writes a file or folder of this name into a run's folder."""
     known = f"{_PAGE} {_RESULTS.get(verb, '')}".split()
     return any(fnmatchcase(name, pattern) for pattern in known)
 
 
 def owner_of(folder: Path) -> str | None:
-    """Return the verb that made a folder as its run's own; None where none did.
+    """Return the verb that made a run's folder, by its mark or its files; None if no verb did.
 
-    Raises InputError where its mark is none of ours, and its files are no verb's.
+    Raises InputError if the mark is damaged and the files are no verb's.
     """
     known = next((verb for verb, names in _KNOWN_BY.items() if all((folder / name).exists() for name in names)), None)
     try:
@@ -205,9 +214,9 @@ def owner_of(folder: Path) -> str | None:
 
 
 def _mark_of(folder: Path) -> str | None:
-    """Return the verb in the mark of a run's own folder; None without a mark, or where a crash left it empty.
+    """Return the verb that the mark in a run's folder names; None without a mark, or if a crash left the mark empty.
 
-    Raises InputError for a marker that holds anything else.
+    Raises InputError for a mark with any other content.
     """
     marker = folder / MARKER
     try:
@@ -223,7 +232,7 @@ def _mark_of(folder: Path) -> str | None:
 
 
 def _holds(folder: Path) -> list[str]:
-    """Return the names in a folder that a run would take as its own; none where it does not exist."""
+    """Return the names in a folder, sorted; none if the folder does not exist."""
     try:
         return sorted(os.listdir(folder))
     except (OSError, ValueError):
@@ -231,9 +240,9 @@ def _holds(folder: Path) -> list[str]:
 
 
 def _claim(folder: Path, owner: str, refusal: str) -> int:
-    """Make and mark a folder and return an open descriptor that holds it.
+    """Make a folder and mark it as `owner`'s; return an open descriptor that holds the lock of the mark.
 
-    Raises InputError, with `refusal` where another process holds it.
+    Raises InputError, with the text `refusal`, if another process holds the lock.
     """
     while True:
         make_folder(folder)
@@ -252,7 +261,7 @@ def _claim(folder: Path, owner: str, refusal: str) -> int:
 
 
 def _lock(path: Path, refusal: str) -> int:
-    """Return an open descriptor that holds the lock. Raises InputError with `refusal` where another process has it."""
+    """Return an open descriptor that holds a file's lock. Raises InputError(refusal) if another process holds it."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:

@@ -1,4 +1,4 @@
-"""The one family of errors that a user may see.
+"""The errors of the package that a user may see, all of one family.
 
 Each message says what must hold, what was found, where, and how to repair it. The command line prints the message
 without a traceback and exits with the class's `exit_code`: 2 for usage and input, 1 for a run that failed.
@@ -10,16 +10,16 @@ from contextlib import contextmanager
 
 
 def printable(text: str) -> str:
-    """Return a text on one line: line breaks and what else a terminal cannot print, as names may have, are escaped."""
+    """Return a text on one line, with escapes for line breaks and for other characters that a terminal cannot print."""
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 class CosimError(Exception):
-    """Base of every error raised on purpose by this package; its message is one line.
+    """Base of every error that this package raises on purpose; its message is one line.
 
-    Where a number was compared with a limit, a program finds them in where (what the number is of), value, limit and
-    unit (an SI symbol). Errors of units and compiler name settings as Python does, between backticks: `i_unit`,
-    `cell=auto`, `train(epsilon=1)`; the command line spells their options, see cosim.cli.option_names.
+    If a number was compared with a limit, a program finds both in the attributes where (name of the number), value,
+    limit and unit (an SI symbol). Errors of units and compiler name settings as Python does, between backticks:
+    `i_unit`, `cell=auto`, `train(epsilon=1)`; the command line spells their options, see cosim.cli.option_names.
     """
 
     exit_code = 2
@@ -31,7 +31,7 @@ class CosimError(Exception):
         self.where, self.value, self.limit, self.unit = where, value, limit, unit
 
     def reworded(self, text: str, kind: "type[CosimError] | None" = None) -> "CosimError":
-        """Return an error of another text, and perhaps of another kind, about the same number."""
+        """Return an error with another text, and another class if `kind` is given, about the same number."""
         return (kind or type(self))(text, where=self.where, value=self.value, limit=self.limit, unit=self.unit)
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class CosimWarning(UserWarning):
 
 
 def warn(text: str) -> None:
-    """Warn of something that a user may not have meant, as a `CosimWarning`."""
+    """Issue a `CosimWarning`, about something that a user may not have meant."""
     warnings.warn(text, CosimWarning, stacklevel=3)
 
 
@@ -60,7 +60,7 @@ class MappingError(InputError):
 
 
 class UnitCurrentError(MappingError):
-    """A current of a circuit cannot be made at this unit current; at another one it may be."""
+    """A current of a circuit cannot be made at this unit current, though another one may make it possible."""
 
 
 class MissingToolError(CosimError):
@@ -82,14 +82,17 @@ class TrainingError(CosimError):
 
 
 class OutOfMemoryError(CosimError):
-    """The error where there is less memory than what was asked for needs."""
+    """The work that was asked for needs more memory than there is."""
 
     exit_code = 1
 
 
 @contextmanager
 def naming_memory(work: str, repair: str) -> Generator[None, None, None]:
-    """Raise OutOfMemoryError where a `with` block asks for too much memory, whatever a library raises for it."""
+    """Raise OutOfMemoryError if a `with` block runs out of memory, whatever error a library raises for that.
+
+    work: what the block does, repair: what to do about it, both for the message.
+    """
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -101,9 +104,9 @@ def naming_memory(work: str, repair: str) -> Generator[None, None, None]:
 
 @contextmanager
 def importing(work: str, repair: str) -> Generator[None, None, None]:
-    """Raise MissingToolError where a `with` block imports an absent package, with its name and how to install it.
+    """Raise MissingToolError, with a package's name and how to install it, if a `with` block imports an absent package.
 
-    One that is there and does not load is no absent one: OutOfMemoryError or MissingToolError with the reason.
+    A package that is installed but fails to load raises OutOfMemoryError, or MissingToolError with the reason.
     """
     try:
         yield

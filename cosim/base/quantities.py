@@ -1,7 +1,7 @@
-"""SI floats inside; engineering notation only at the border.
+"""Conversion of quantities: SI floats inside the package, engineering notation for people.
 
-`parse_quantity("10n", "A")` is for what people type, `format_quantity(1e-8, "A")` for what people read. Decks never use
-these: they are written in exponent notation, because SPICE reads `1M` as one milli.
+`parse_quantity("10n", "A")` is for what people type, `format_quantity(1e-8, "A")` for what people read. Decks use
+neither: they have exponent notation, because SPICE reads `1M` as one milli.
 """
 
 import math
@@ -32,14 +32,14 @@ ZERO_CELSIUS = 273.15  # K
 
 
 def u_t(celsius: float) -> float:
-    """Convert degree Celsius to kT/q in volt, the thermal voltage, by the package's constants of physics."""
+    """Return the thermal voltage kT/q, V, at a temperature in degree Celsius."""
     return K_BOLTZMANN * (celsius + ZERO_CELSIUS) / Q_ELECTRON
 
 
 def parse_quantity(text: str, unit: str, field: str = "value") -> float:
     """Parse text such as `10n`, `10 nA` or `1e-8` to its SI value.
 
-    Raises InputError that names the field when the text is no number or carries another unit.
+    Raises InputError that names `field` if the text is no number or has another unit.
     """
     match = _QUANTITY.match(text)
     if match is None or match.group(3) not in ("", unit):

@@ -1,7 +1,7 @@
 """The files that come with the package: device models and trained networks.
 
-They stand in `models/` of a checkout and in `cosim/_data/models/` of a wheel. A checkout wins, so that an editable
-install always reads what is being edited.
+They are in `models/` of a checkout and in `cosim/_data/models/` of a wheel. A checkout has precedence, so that an
+editable install always reads the files that are being edited.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _NETWORK_SUFFIXES = (".npz", ".json", ".pt")
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra of this package: of the checkout where it runs from one."""
+    """Return the command that installs an extra of this package, from the checkout if it runs from one."""
     root = _PACKAGE.parent
     if not (root / "pyproject.toml").is_file():
         return f"python -m pip install 'cosim-analog[{extra}]'"
@@ -25,9 +25,9 @@ def install_command(extra: str) -> str:
 
 
 def models_path() -> Path:
-    """Return the folder of the files that are installed with the package, for every folder that reads one of them.
+    """Return the folder of the files that come with the package, which holds `devices/` and `trained/`.
 
-    It holds `devices/` and `trained/`. Raises InputError when the installation lost it.
+    Raises InputError if the installation has lost it.
     """
     candidates = (_PACKAGE.parent / "models", _PACKAGE / "_data" / "models")
     for folder in candidates:
@@ -38,18 +38,18 @@ def models_path() -> Path:
 
 
 def device_model_path(name: str) -> Path:
-    """Return the path of a file that is installed with the package in its folder `devices/`, by name.
+    """Return the path of a file in the package's folder `devices/`, by name.
 
     A name is `generic180`, `generic180.lib` or `folder/name.json`; one without suffix means the device card. Raises
-    InputError that lists the names there are.
+    InputError that lists the existing names.
     """
     return _find("device model", "devices", name, _DEVICE_SUFFIXES)
 
 
 def trained_network_path(name: str) -> Path:
-    """Return the path of a file that is installed with the package in its folder `trained/`, by name.
+    """Return the path of a file or folder in the package's folder `trained/`, by name, with or without its suffix.
 
-    It is a file or a folder; its suffix may be left out. Raises InputError that lists the names there are.
+    Raises InputError that lists the existing names.
     """
     return _find("trained network", "trained", name, _NETWORK_SUFFIXES)
 

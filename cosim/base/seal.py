@@ -1,9 +1,9 @@
-"""Checksums inside kept files: what a disk, a copy or an editor changed is seen before anything trusts it.
+"""Checksums inside kept files, by which a reader notices what a disk, a copy or an editor changed before trusting it.
 
-The last entry of a JSON object, the comment of a zip archive, the last line of a table or the last bytes of any other
-file are the checksum of every byte before them. A `key` goes into the checksum without being kept: content of another
-origin does not pass. What has a checksum that fits may still be of another cosim, or of someone's own script: readers
-check its fields, too.
+The checksum of all bytes before it is the last entry of a JSON object, the comment of a zip archive, the last line of a
+table or the last bytes of any other file. A `key` is part of the checksum but is not kept in the file, so content with
+another key does not pass. A file whose checksum fits may still come from another version of cosim or from someone's own
+script, so readers check its fields as well.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ _MISFIT = "its checksum does not fit"
 
 
 def checksum(*parts: bytes) -> str:
-    """Return the hash of a file's parts, one after the other, at DIGITS digits."""
+    """Return the hash of these bytes, one part after the other, as DIGITS hexadecimal digits."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -55,37 +55,40 @@ def seal_json(content: object) -> bytes:
 
 
 def unseal_json(content: bytes) -> bytes:
-    """Return the bytes of a file's JSON object without its checksum; raises ValueError where that is wrong."""
+    """Return a JSON file's bytes without the checksum entry. Raises ValueError if the checksum does not fit."""
     return _unseal(content, _FILE, "") + b"}"
 
 
 def seal_line(content: object, key: str) -> bytes:
-    """Return a `json_object` on one line, whose last entry is the checksum."""
+    """Return an object as one line of JSON, with its end, whose last entry is the checksum.
+
+    content: what `json_object` takes; key: part of the checksum that the line does not contain.
+    """
     return _seal(json.dumps(json_object(content), separators=(",", ":")).removesuffix("}").encode(), _LINE, key)
 
 
 def unseal_line(line: bytes, key: str) -> bytes:
-    """Return a file's JSON line, given with its end, without its checksum; raises ValueError where it does not fit."""
+    """Return a line of JSON, with its end, without its checksum. Raises ValueError if the checksum does not fit."""
     return _unseal(line, _LINE, key) + b"}"
 
 
 def seal_text(text: str) -> bytes:
-    """Return the text of a file with its checksum as a comment in a last line of its own."""
+    """Return a text as the bytes of a file, with its checksum as a comment in a last line."""
     return _seal(text.encode(), _TRAILER, "")
 
 
 def unseal_text(content: bytes) -> bytes:
-    """Return the bytes of a text file without the line of its checksum; raises ValueError where that is wrong."""
+    """Return a text file's bytes without the checksum line. Raises ValueError if the checksum does not fit."""
     return _unseal(content, _TRAILER, "")
 
 
 def seal_bytes(content: bytes) -> bytes:
-    """Return the bytes of a file with their checksum behind them."""
+    """Return bytes of a file followed by their checksum."""
     return content + checksum(content).encode()
 
 
 def unseal_bytes(content: bytes) -> bytes:
-    """Return the bytes of a file without their checksum; raises ValueError where that does not fit."""
+    """Return a file's bytes without the checksum at their end. Raises ValueError if the checksum does not fit."""
     body = content[:-DIGITS]
     if seal_bytes(body) != content:
         raise ValueError(_MISFIT)
@@ -100,7 +103,7 @@ def seal_npz(arrays: Mapping[str, NDArray[Any]], key: str = "") -> bytes:
 
 
 def seal_zip(archive: bytes, key: str = "") -> bytes:
-    """Return a zip archive with the checksum as its comment."""
+    """Return a zip archive's bytes with the checksum as the archive's comment. key: part of the checksum, not kept."""
     content = io.BytesIO(archive)
     with zipfile.ZipFile(content, "a") as file:
         file.comment = _COMMENT + DIGITS * b"0"
@@ -109,7 +112,7 @@ def seal_zip(archive: bytes, key: str = "") -> bytes:
 
 
 def check_zip(content: bytes, key: str = "") -> None:
-    """Check that the checksum of a zip archive fits; raises ValueError where it does not."""
+    """Raise ValueError if the checksum of a zip archive, sealed with `key`, does not fit."""
     body = content[:-DIGITS]
     if not body.endswith(_COMMENT) or content[-DIGITS:] != checksum(key.encode(), body).encode():
         raise ValueError(_MISFIT)
@@ -127,7 +130,7 @@ def _unseal(content: bytes, ends: tuple[str, str], key: str) -> bytes:
 
 
 def is_whole(path: Path, key: str = "") -> bool:
-    """Tell whether an .npz or zip file ends with a checksum that fits, with the `key` that it was sealed with."""
+    """Tell whether an .npz or zip file ends with a fitting checksum. key: the one with which the file was sealed."""
     try:
         with open_file(path, "") as file:
             check_zip(file.read(), key)
@@ -140,9 +143,10 @@ TEXT_LIMIT = 256 << 20  # bytes of a table: the wires of 20,000 nets take 10 MB
 
 
 def read_sealed(path: Path, repair: str, *, finite: bool = True) -> dict[str, object]:
-    """Return the JSON object of a file that ends with its checksum, without that; with `finite` no nan or infinity.
+    """Read the JSON object of a file that ends with its checksum, and return it without the checksum.
 
-    Raises InputError that names the file and `repair` where it is missing, damaged, or has no checksum.
+    finite: whether nan and infinity are refused. Raises InputError that names the file and `repair` if the file is
+    missing, damaged, or has no checksum.
     """
     where = shown_path(path)
     try:
@@ -154,9 +158,9 @@ def read_sealed(path: Path, repair: str, *, finite: bool = True) -> dict[str, ob
 
 
 def read_sealed_text(path: Path, repair: str) -> str:
-    """Return the text of a table that ends with its checksum, without that.
+    """Read the text of a table that ends with its checksum, and return it without the checksum.
 
-    Raises InputError that names the file and `repair` where it is missing, damaged, has no checksum, or is no UTF-8.
+    Raises InputError that names the file and `repair` if the file is missing, damaged, has no checksum, or is no UTF-8.
     """
     where = shown_path(path)
     try:
@@ -168,9 +172,9 @@ def read_sealed_text(path: Path, repair: str) -> str:
 
 
 def read_sealed_arrays(path: Path, forms: Mapping[str, str], repair: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a sealed .npz that `forms` names, see `check_forms`.
+    """Read those arrays of a sealed .npz that `forms` names, and check their forms, see `check_forms`.
 
-    Raises InputError that names the file, the array and `repair` where one is missing, damaged, or of another form.
+    Raises InputError that names the file, the array and `repair` if one is missing, damaged, or of another form.
     """
     where = shown_path(path)
     if not is_file(path):

@@ -1,4 +1,4 @@
-"""Settings that a run was made with, as TOML: run.toml in the folder of a run, NAME.run.toml beside a file.
+"""Settings of a run as TOML: run.toml in the run's folder, or NAME.run.toml beside its file.
 
     verb = "compare"
     version = "0.2.0"
@@ -14,9 +14,9 @@
     [inputs]
     "digits.npz" = "7b52009b64fd0a2a"
 
-The options are all that are in effect, defaults as well, by their long names; one that is not there was not set. Those
-that change no result are left out: where it is written, how many processes, how long they may take. A file may also be
-written by hand, or changed: reading one checks every field.
+The options are all that were in effect, defaults included, by their long names; an option that is absent was not set.
+Options that change no result are left out: the output place, the number of processes, time limits. A file may also be
+written or changed by hand: reading it checks every field.
 """
 
 import hashlib
@@ -42,8 +42,9 @@ Value = Scalar | list[Scalar]
 class RunSettings:
     """The settings of a run.
 
-    verb: with its subcommand, such as "characterize dpi". version: of the cosim that ran, "" for a file made by hand.
-    command: the shortest command line that is the same run in that version. inputs: name of a file -> SHA-256.
+    verb: command with its subcommand, such as "characterize dpi"; version: of the cosim that ran, "" for a file made by
+    hand; command: the shortest command line that repeats the run in that version; arguments, options: by name; inputs:
+    name of a file -> its checksum.
     """
 
     verb: str
@@ -55,21 +56,21 @@ class RunSettings:
 
 
 def describe_version(settings: RunSettings) -> str:
-    """Return a warning about a run whose run.toml another version wrote; an empty text for one of this version."""
+    """Return a warning if another version of cosim wrote these settings; "" if it was this version."""
     if settings.version in ("", __version__):
         return ""
     return f"made by cosim {shown_name(settings.version)}; with {__version__} the same command may give other results"
 
 
 def settings_beside(path: Path) -> Path:
-    """Return the path of a run's settings file where its result is one file: NAME.run.toml."""
+    """Return the path of the settings file, NAME.run.toml, of a run whose result is the one file `path`."""
     return path.with_suffix(f".{SETTINGS_FILE}")
 
 
 def write_settings(place: Path, settings: RunSettings) -> None:
-    """Write a run's settings as run.toml into its folder, or beside its file; the same settings give the same bytes.
+    """Write a run's settings as run.toml into its folder, or beside its file; equal settings give equal bytes.
 
-    Raises InputError when that cannot be written.
+    place: the folder or file. Raises InputError if the settings cannot be written.
     """
     path = place / SETTINGS_FILE if place.is_dir() else settings_beside(place)
     write_atomically(path, format_settings(settings).encode())
@@ -78,7 +79,7 @@ def write_settings(place: Path, settings: RunSettings) -> None:
 def format_settings(settings: RunSettings) -> str:
     """Format a run's settings as the TOML of its run.toml.
 
-    Bytes that are no text, as in some names of files, become backslash escapes.
+    Bytes that are no text, as in some file names, become backslash escapes.
     """
     lines = [f"{name} = {_format(getattr(settings, name))}" for name in ("verb", "version", "command")]
     for name in ("arguments", "options", "inputs"):
@@ -89,22 +90,22 @@ def format_settings(settings: RunSettings) -> str:
 
 
 def file_checksum(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, at DIGITS digits. Raises OSError where it cannot be read."""
+    """Return the SHA-256 of a file's bytes, as DIGITS digits. Raises OSError if the file cannot be read."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS]
 
 
 def read_settings(place: Path) -> RunSettings | None:
-    """Read from run.toml the settings of the run in a folder, or of the one that wrote a file; None without it.
+    """Read the settings of the run in a folder, or of the run that wrote a file; None if it has no run.toml.
 
-    Raises InputError that names file and field where they are damaged or of a wrong type.
+    Raises InputError that names file and field if they are damaged or of a wrong type.
     """
     path = place / SETTINGS_FILE if place.is_dir() else settings_beside(place)
     return load_settings(path) if is_file(path) else None
 
 
 def is_settings(path: Path) -> bool:
-    """Tell whether a file holds the settings of a run, as its run.toml has them."""
+    """Tell whether a file is a run.toml, that is, has the settings of a run."""
     try:
         load_settings(path)
     except InputError:
@@ -115,7 +116,7 @@ def is_settings(path: Path) -> bool:
 def load_settings(path: Path) -> RunSettings:
     """Read the settings of a run from a run.toml.
 
-    Raises InputError that names file and field where it is missing or holds others.
+    Raises InputError that names file and field if the file is missing or has other content.
     """
     where, content = shown_path(path), read_toml(path, _REPAIR)
     check_known(content, RunSettings, where, _REPAIR)
@@ -126,7 +127,7 @@ def load_settings(path: Path) -> RunSettings:
 
 
 def _check_values(values: dict[str, object], where: str) -> None:
-    """Raise InputError for a value that is no text, number, boolean or list of these, which `typed` could not name."""
+    """Raise InputError for a value that is no text, number, boolean or list of these."""
     for name, value in values.items():
         parts: list[object] = value if isinstance(value, list) else [value]
         if not all(isinstance(part, Scalar) for part in parts):
@@ -161,7 +162,7 @@ def _format_key(key: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Escape a text for a run.toml, as inside the quotes of a basic string; what cannot be seen is escaped, too."""
+    """Escape a text for the inside of a quoted string in TOML; invisible characters are escaped too."""
     return "".join(_escape_character(one) for one in text.encode(errors="backslashreplace").decode())
 
 

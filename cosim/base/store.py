@@ -1,12 +1,12 @@
-"""Stores: what a killed process must not lose. The same command goes on with it, and --fresh begins anew.
+"""Stores: results that must survive a killed process. The same command continues from them; --fresh begins anew.
 
     records    one a line of a file, such as the chips of a run; a sealed file beside it has the run's settings
     arrays     one .npz for each key, such as the hash of an inference's deck
     results    named files in a verb's folder
-    cache      what was measured on this machine; without a place for it a verb does its work, and says so
+    cache      measurements made on this machine; if it has no place, a verb works without it, and says so
 
-Each is on the disk, whole, when the function that writes it returns, and carries a checksum, which is one over its key
-as well. What changed on the disk, or is of another run, counts as not there, and is measured anew.
+Each is complete on the disk when the function that writes it returns, and carries a checksum that includes its key. An
+entry that changed on the disk, or belongs to another run, counts as absent and is measured again.
 """
 
 import json
@@ -50,9 +50,9 @@ T = TypeVar("T")
 
 
 def clear_kept(folder: Path) -> None:
-    """Remove from a run's own folder what an earlier run has kept to go on with; its results stay until new ones come.
+    """Remove from a run's folder the files that an earlier run kept to continue from; its results stay until replaced.
 
-    Raises InputError where that cannot be done.
+    Raises InputError if they cannot be removed.
     """
     with writing_into(folder):
         for pattern in _KEPT.split():
@@ -61,16 +61,17 @@ def clear_kept(folder: Path) -> None:
 
 
 def describe_damage(path: Path, what: str = "") -> str:
-    """Return the sentence that says that a file is not used, or a part of it: `what`, such as "1 of 20 chips"."""
+    """Return a sentence that says that a file, or its part `what`, such as "1 of 20 chips", is damaged and not used."""
     return f"{path}: {f'{what} ' if what else ''}damaged or of an earlier cosim, measured anew"
 
 
 @dataclass(frozen=True)
 class RecordFormat(Generic[R]):
-    """Format in which one kind of record is written as a line of a file, and read back.
+    """The format in which one kind of record is written as a line of a file, and read back.
 
-    noun: what a record is of, in the plural, such as "chips". number: its key. write: (record) -> content of its line.
-    read: (content, where it is) -> record; raises InputError for what is none.
+    noun: what records are called, in the plural, such as "chips"; number: function from a record to its number; write:
+    function from a record to the content of its line; read: function from (content, where it is) to a record, which
+    raises InputError for content that is none.
     """
 
     noun: str
@@ -82,15 +83,16 @@ class RecordFormat(Generic[R]):
 class RecordStore(Generic[R]):
     """Records of a run by number, one a line of a file.
 
-    A line is on disk before the next record is begun, in the order in which records come; `tidy` puts them in the order
-    of their numbers, whatever ran them. The text after the last end of a line was being written when the run ended, and
-    is left out. lines: how many there are. damaged: number of each line that is no record under this key -> the reason.
+    Each line is on disk before the next record is begun, in the order in which records finish; `tidy` sorts them by
+    number. Text after the last complete line was being written when the run was killed, and is ignored. records: number
+    -> record; lines: how many lines there are; damaged: number of a line that is no record under this key -> the
+    reason.
     """
 
     def __init__(self, path: Path, key: str, form: RecordFormat[R]) -> None:
-        """Read what is there, and write nothing; key: of the run, see `settings_key`.
+        """Read the records of an existing file, and write nothing. key: of the run's settings, see `settings_key`.
 
-        Raises InputError where the file cannot be read.
+        Raises InputError if the file cannot be read.
         """
         self.path, self.folder, self.records = path, path.parent, dict[int, R]()
         self.damaged, self.lines = dict[int, str](), 0
@@ -113,12 +115,12 @@ class RecordStore(Generic[R]):
 
     @property
     def damage(self) -> str:
-        """Return the sentence that says which lines are not used, see `describe_damage`; empty where all are."""
+        """Return a sentence that says how many lines are damaged and not used; "" if none is."""
         what = f"{len(self.damaged)} of {self.lines} {self._form.noun}"
         return describe_damage(self.path, what) if self.damaged else ""
 
     def append(self, record: R) -> None:
-        """Write one record to its file. Raises InputError when it cannot be written; earlier records stay."""
+        """Append one record to the file. Raises InputError if it cannot be written; earlier records stay."""
         try:
             _append(self.path, self._line(record))
         except OSError as error:
@@ -137,7 +139,7 @@ class RecordStore(Generic[R]):
         return seal_line(self._form.write(record), self._key)
 
     def tidy(self) -> None:
-        """Sort the lines of the store's file by record number, and drop those damaged or replaced by a later one."""
+        """Sort the lines of the file by record number, and drop lines that are damaged or replaced by a later one."""
         if self.damaged or self._is_torn or self._order != sorted(self.records):
             self.records = dict(sorted(self.records.items()))
             write_atomically(self.path, b"".join(map(self._line, self.records.values())))
@@ -162,15 +164,14 @@ def _append(path: Path, line: bytes) -> None:
 
 
 def settings_key(settings: Settings) -> str:
-    """Return the hash by which the store binds a kept record to the settings of its run."""
+    """Return the hash of a run's settings, which is the key of the records that the run keeps."""
     return checksum(json.dumps(_without_versions(settings), sort_keys=True).encode())
 
 
 def continue_run(path: Path, settings: Settings, *stores: RecordStore[Any]) -> None:
-    """Prepare a run's own folder to go on with: write a missing or damaged settings file, tidy the stores' kept
-    records.
+    """Prepare to continue a run: write its settings file `path` if missing or damaged, and tidy its records.
 
-    Raises InputError where the file has other settings, or where it is missing and no kept record has these settings.
+    Raises InputError if the file has other settings, or if it is missing and no kept record has these settings.
     """
     try:
         known = read_sealed(path, _REPAIR, finite=False) if is_file(path) else None
@@ -191,7 +192,10 @@ def continue_run(path: Path, settings: Settings, *stores: RecordStore[Any]) -> N
 
 
 def check_settings(folder: Path, known: Settings, settings: Settings) -> None:
-    """Raise InputError that names what differs between a kept run's settings and those asked for."""
+    """Raise InputError that names the first setting in which a kept run differs from the one asked for.
+
+    folder: of the kept run, for the message; known: its settings; settings: those asked for.
+    """
     difference = find_difference(_without_versions(known), _without_versions(settings))
     if difference is not None:
         key, old, new = difference
@@ -206,7 +210,10 @@ def _without_versions(settings: Settings) -> Settings:
 
 
 def find_difference(known: object, asked: object, name: str = "") -> tuple[str, str, str] | None:
-    """Return (name, known, asked) of the first setting unlike a kept run's, such as variation.area; None if none is."""
+    """Return (name, known value, asked value) of the first setting that differs, None if none does.
+
+    Names of nested settings are joined by points, such as variation.area.
+    """
     if not isinstance(known, dict) or not isinstance(asked, dict):
         return None if known == asked else (name, _short(known), _short(asked))
     found = (find_difference(known.get(key), asked.get(key), f"{name}.{key}") for key in sorted({*known, *asked}))
@@ -219,7 +226,7 @@ def _short(value: object) -> str:
 
 
 def kept_arrays(path: Path, key: str) -> Arrays | None:
-    """Return the arrays of a file that was sealed with this key; None where it is missing, damaged, or of another."""
+    """Return the arrays of a file sealed with `key`; None if it is missing, damaged, or sealed with another key."""
     try:
         return read_arrays(path, _REPAIR) if is_whole(path, key) else None
     except InputError:
@@ -227,9 +234,9 @@ def kept_arrays(path: Path, key: str) -> Arrays | None:
 
 
 def keep_result(folder: Path, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write the arrays of one result into the store of kept results, named by its key.
+    """Write the arrays of one result into a folder of kept results; `name` is its file name and its key.
 
-    Raises InputError when it cannot be written.
+    Raises InputError if they cannot be written.
     """
     write_atomically(folder / f"{name}.npz", seal_npz(arrays, name))
 
@@ -237,10 +244,9 @@ def keep_result(folder: Path, name: str, arrays: Mapping[str, NDArray[Any]]) -> 
 def kept_result(
     folder: Path, name: str, like: Mapping[str, NDArray[Any]], beside: Mapping[str, NDArray[Any]] | None = None
 ) -> Arrays | None:
-    """Return the arrays of one result from the store of kept results, if they have names, types and shapes of those in
-    `like`, and only finite numbers; else None.
+    """Return the arrays of a kept result, if they agree with `like` and are finite; else None.
 
-    Arrays in `beside` may be missing, and may be infinite.
+    like: arrays whose names, types and shapes the result must have; beside: arrays that may be missing, and infinite.
     """
     found, beside = kept_arrays(folder / f"{name}.npz", name), beside or {}
     if found is None or not like.keys() <= found.keys() <= like.keys() | beside.keys():
@@ -254,35 +260,38 @@ def kept_result(
 
 
 def damaged_results(folder: Path) -> tuple[int, list[str]]:
-    """Return how many kept results a folder of the store holds, and the names of the files that are not whole."""
+    """Return how many results a folder of kept results has, and the file names of those that are damaged."""
     files = sorted(folder.glob("*.npz"))
     return len(files), [path.name for path in files if not is_whole(path, path.stem)]
 
 
 def describe_damaged_results(folder: Path) -> list[str]:
-    """Return a sentence for each store of kept results in a run's own folder that has damaged files."""
+    """Return a sentence for each folder of kept results in a run's folder that has damaged files."""
     places = (folder / INFERENCES, folder / "nominal" / INFERENCES, folder / "corners" / INFERENCES)
     found = ((place, *damaged_results(place)) for place in places)
     return [describe_damage(place, f"{len(damaged)} of {count} results") for place, count, damaged in found if damaged]
 
 
 def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
-    """Write named texts into a folder, which is made if need be, each by an atomic rename, after all are on disk."""
+    """Write named texts as files into a folder, which is made if need be; return their paths.
+
+    All are on disk before the first is renamed to its final name.
+    """
     make_folder(folder)
     write_together({folder / name: text.encode() for name, text in texts.items()})
     return [folder / name for name in texts]
 
 
 def write_results(folder: Path, results: Mapping[str, object]) -> None:
-    """Write JSON objects into a folder as `write_texts` does, each with its checksum as its last entry."""
+    """Write named JSON objects into a folder as `write_texts` does, each with its checksum as last entry."""
     make_folder(folder)
     write_together({folder / name: seal_json(content) for name, content in results.items()})
 
 
 def cache_folder() -> Path:
-    """Return cosim's folder under $XDG_CACHE_HOME, or under ~/.cache without it; whether it exists or not.
+    """Return cosim's folder under $XDG_CACHE_HOME, or without that under ~/.cache; it need not exist.
 
-    Raises InputError for a user who has neither that variable nor a home, as in a container run under a bare number.
+    Raises InputError for a user with neither that variable nor a home, as in a container run under a bare user number.
     """
     root = os.environ.get("XDG_CACHE_HOME")
     try:
@@ -294,7 +303,7 @@ def cache_folder() -> Path:
 
 
 def cached_files(name: str) -> tuple[Path, ...]:
-    """Return the path that a file of this name has in the cache, there or not; none without a cache's folder."""
+    """Return the path that a file of this name has in the cache, whether it exists or not; () if there is no cache."""
     try:
         return (cache_folder() / name,)
     except InputError:
@@ -302,9 +311,9 @@ def cached_files(name: str) -> tuple[Path, ...]:
 
 
 def make_cached_path(name: str) -> Path:
-    """Return the path that a name has in the cache's folder, which is made if need be.
+    """Return the path that a file of this name has in the cache, and make the cache's folder if need be.
 
-    Raises InputError where that cannot be, with the variable that chooses another place.
+    Raises InputError that names the variable for another place if the folder cannot be made.
     """
     path = cache_folder() / name
     try:
@@ -315,7 +324,7 @@ def make_cached_path(name: str) -> Path:
 
 
 def keep_in_cache(name: str, content: bytes, what: str, say: Callable[[str], None]) -> None:
-    """Write a file into the cache's folder; where that cannot be, `say` hears that `what` is not kept, and why."""
+    """Write a file into the cache; if that fails, pass to `say` that `what` is not kept, and why."""
     try:
         path = make_cached_path(name)
         try:
@@ -327,10 +336,10 @@ def keep_in_cache(name: str, content: bytes, what: str, say: Callable[[str], Non
 
 
 def find_kept(paths: Iterable[Path], load: Callable[[Path], T | None], say: Callable[[str], None]) -> T | None:
-    """Return what `load` reads from the first usable file among the paths; None where none is usable.
+    """Return what `load` reads from the first usable file among `paths`; None if none is usable.
 
-    load: (path) -> what a file holds, None where that is of another origin; raises InputError where it is damaged, and
-    `say` hears of that.
+    load: function from a path to the file's content, or None if that is of another origin; if it raises InputError for
+    a damaged file, `say` receives a message.
     """
     for path in paths:
         if is_file(path):

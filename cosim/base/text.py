@@ -1,7 +1,7 @@
-"""Text from outside: regular files of limited size, JSON and TOML of limited depth, fields of the right type; and
-dataclasses as JSON objects.
+"""Strict readers of text from outside, and dataclasses as JSON objects.
 
-Readers raise InputError that names the file, the field, the limit, and `repair`: what to do about it.
+Files must be regular and of limited size, JSON and TOML of limited depth, fields of the right type. Readers raise
+InputError that names the file, the field, the limit, and `repair`: what to do about it.
 """
 
 import csv
@@ -37,9 +37,9 @@ T = TypeVar("T")
 
 
 def format_csv(fields: Sequence[str], rows: Iterable[Iterable[object]], digits: int | None = None) -> str:
-    """Return rows of any kind as the text of a .csv file to be written whole, a line for each.
+    """Format rows as the text of a .csv file, below a line with the names `fields`.
 
-    They stand under the names of the fields; numbers at `digits`, None for all.
+    digits: significant digits of numbers, None for all.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -50,7 +50,7 @@ def format_csv(fields: Sequence[str], rows: Iterable[Iterable[object]], digits: 
 
 
 def open_file(path: Path, repair: str) -> BinaryIO:
-    """Open a regular file for reading; raises InputError for anything else, such as a pipe, which may have no end."""
+    """Open a regular file for reading. Raises InputError for anything else, such as a pipe, which may have no end."""
     if not is_file(path):
         found = "a folder" if path.is_dir() else "a device or a pipe" if path.exists() else "missing"
         raise InputError(f"{shown_path(path)}: must be a file, but is {found}; {repair}")
@@ -61,7 +61,7 @@ def open_file(path: Path, repair: str) -> BinaryIO:
 
 
 def read_bytes(path: Path, limit: int, repair: str) -> bytes:
-    """Read a regular file of at most `limit` bytes. Raises InputError."""
+    """Read a regular file of at most `limit` bytes. Raises InputError for a larger one or no regular file."""
     try:
         with open_file(path, repair) as file:
             content = file.read(limit + 1)  # what the system calls a regular file may still be endless
@@ -73,7 +73,7 @@ def read_bytes(path: Path, limit: int, repair: str) -> bytes:
 
 
 def read_json(path: Path, repair: str) -> object:
-    """Return the content of a JSON file, as `parse_json` does."""
+    """Return the content of a JSON file, checked as by `parse_json`."""
     return parse_json(read_bytes(path, JSON_LIMIT, repair), shown_path(path), repair)
 
 
@@ -100,9 +100,9 @@ def read_toml(path: Path, repair: str) -> dict[str, Any]:
 
 
 def check_plain(content: T, where: str, repair: str, *, finite: bool = True) -> T:
-    """Return the content itself, if it is text, numbers, lists and tables, of limited number and depth.
+    """Return the content itself if it is made of text, numbers, lists and tables, of limited number and depth.
 
-    Whole numbers must fit 64 bits, text must be writable as UTF-8, with `finite` no number may be nan or infinite.
+    Whole numbers must fit 64 bits, text must be writable as UTF-8, and with `finite` no number may be nan or infinite.
     Raises InputError that names the field.
     """
     waiting: list[tuple[str, object, int]] = [("", content, 0)]
@@ -138,9 +138,10 @@ def _fault(value: object, *, finite: bool) -> str:
 
 
 def typed(content: object, cls: type[T], where: str, repair: str, inside: str = "") -> T:
-    """Return plain values of a file as a dataclass, every field of its type; only whole numbers become real ones.
+    """Convert plain values of a file to a dataclass of type `cls`, if each has its field's type.
 
-    inside: the field of the file that holds them, if any. Raises InputError that names the field.
+    Only whole numbers may become real ones. inside: the field of the file that has the values, if any. Raises
+    InputError that names the wrong field.
     """
     import msgspec  # 20 to 30 ms, spent only where such a file is read
 
@@ -154,7 +155,7 @@ def typed(content: object, cls: type[T], where: str, repair: str, inside: str = 
 
 
 def check_known(content: Mapping[str, object], cls: type[Any], where: str, repair: str, inside: str = "") -> None:
-    """Check that names are fields of a dataclass, or of one that it holds; raises InputError for a misspelt one."""
+    """Raise InputError for a name that is no field of a dataclass, or of a dataclass in it, such as a misspelt one."""
     types = {field.name: field.type for field in fields(cls)}
     for name, value in content.items():
         if name not in types:
@@ -177,7 +178,7 @@ def _in_our_words(fault: str) -> str:
 
 @contextmanager
 def parsing(where: str, wanted: str, repair: str) -> Generator[None, None, None]:
-    """Raise InputError for whatever a parser of foreign bytes raises in a `with` block, and do not show its warnings.
+    """Raise InputError for any error of a parser of foreign bytes in a `with` block, and silence its warnings.
 
     Parsers raise more kinds than they document: struct.error, RecursionError, NotImplementedError, TokenError.
     """
@@ -195,29 +196,29 @@ def parsing(where: str, wanted: str, repair: str) -> Generator[None, None, None]
 
 
 def shown(value: object) -> str:
-    """Return a value from outside as text for a message, shortened where it is large or deep."""
+    """Format a value from outside for a message, shortened if it is large or deep."""
     return _SHOWN.repr(value)
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names that a file or user gave as text for a message, in order, the first dozen of them."""
+    """Format names from a file or user for a message: the first dozen, in order."""
     texts = sorted(shown_name(name) for name in names)
     return ", ".join(texts[:12]) + (f" and {len(texts) - 12} more" if len(texts) > 12 else "") or "nothing"
 
 
 def shown_name(name: object) -> str:
-    """Return a name from outside unchanged if it is a short printable one, else as `shown` does."""
+    """Format a name from outside for a message: as it is if short and printable, else as `shown` does."""
     return name if isinstance(name, str) and name.isprintable() and len(name) <= 60 else shown(name)
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as text for a message, with escapes for what a terminal cannot print."""
+    """Format a path for a message, with escapes for characters that a terminal cannot print."""
     text = os.fspath(path)
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def is_file(path: Path) -> bool:
-    """Tell whether a file is there; raises InputError with the system's reason when that cannot be told."""
+    """Tell whether a file exists. Raises InputError with the system's reason if that cannot be found out."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -229,10 +230,10 @@ def is_file(path: Path) -> bool:
 
 
 def json_object(record: object) -> dict[str, Any]:
-    """Return a dataclass or a mapping as a JSON object, its fields in order.
+    """Convert a dataclass or a mapping to a JSON object, with its fields in order.
 
-    What it holds is converted likewise, tuples to lists. A field whose default is None is left out where it is None. An
-    underscore at the end of a name keeps that from being a word of Python, and is no part of the key.
+    Values inside are converted in the same way, tuples to lists. A field whose value and default are None is left out.
+    An underscore at the end of a field's name, which avoids a Python keyword, is not part of the key.
     """
     found = _plain(record)
     assert isinstance(found, dict)
@@ -240,7 +241,7 @@ def json_object(record: object) -> dict[str, Any]:
 
 
 def round_numbers(value: object, digits: int) -> object:
-    """Return a JSON value whose real numbers have so many significant digits; tuples become lists."""
+    """Round all real numbers in a JSON value to `digits` significant digits; tuples become lists."""
     if isinstance(value, float):
         return float(f"{value:.{digits}g}")
     if isinstance(value, Mapping):

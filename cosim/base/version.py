@@ -1,3 +1,3 @@
-"""The version of cosim, for whatever keeps it with a result."""
+"""The version of cosim, for files and reports that state by which version a result was made."""
 
 __version__ = "0.2.0"

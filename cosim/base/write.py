@@ -1,9 +1,9 @@
-"""Files that are whole or as they were, and on the disk when the function returns.
+"""Safe writing: a file is either complete or as it was before, and is on the disk when the function returns.
 
-A link stays, and what it names is replaced; a file keeps owner and mode; what is no regular file, such as a device, a
-FIFO or the terminal, is written into. The content waits beside its target under a name of `partial_path`. Whoever
-writes holds a shared lock on the folder meanwhile, so that what is there while nobody holds it is the rest of a process
-that was killed, and is removed when its target is written next.
+A link stays, and the file that it names is replaced; a file keeps owner and mode; a device, FIFO or terminal is written
+into. New content is first written beside its target under a name of `partial_path`. A writer holds a shared lock on the
+folder meanwhile. So partial files in a folder that nobody has locked are left by a killed process, and are removed when
+their target is next written.
 """
 
 import errno
@@ -32,17 +32,17 @@ _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EBADF)  # of a fold
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the file in one step: a reader sees the old or the new content, never a part.
+    """Replace a file in one step, so that a reader sees the old or the new content, never a part.
 
-    Raises InputError when it cannot be written.
+    Raises InputError if it cannot be written.
     """
     write_together({path: content})
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write files, or none: all are complete on the disk before the first takes its name.
+    """Write all of these files or none: all are complete on the disk before the first gets its name.
 
-    Raises InputError that names the file which cannot be written.
+    Raises InputError that names the file that cannot be written.
     """
     targets: dict[Path, Path] = {}
     through: list[Path] = []
@@ -74,13 +74,13 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
 
 
 def is_replaced(path: Path) -> bool:
-    """Return whether a file is there whose content would be lost; not of what is written into, such as a device."""
+    """Tell whether writing to a path would replace an existing file; False for a device, which is written into."""
     with _naming(path):
         return path.exists() and _replaceable(path) is not None
 
 
 def check_writable(path: Path, size: int = 1) -> None:
-    """Check that a file of `size` bytes can be written; raises InputError. Nothing stays of the attempt."""
+    """Raise InputError if a file of `size` bytes cannot be written at `path`; nothing remains of the attempt."""
     with _naming(path):
         if (target := _replaceable(path)) is not None:
             with _staging([target]):
@@ -90,9 +90,9 @@ def check_writable(path: Path, size: int = 1) -> None:
 
 
 def make_folder(folder: Path) -> list[Path]:
-    """Make a folder and those above it, on the disk when this returns; returns those that were not there, inner first.
+    """Make a folder and its parents, on the disk when this returns; return those that are new, inner first.
 
-    Raises InputError when that cannot be.
+    Raises InputError if one cannot be made.
     """
     with writing_into(folder):
         missing = [one for one in (folder, *folder.parents) if not one.exists()]
@@ -103,7 +103,7 @@ def make_folder(folder: Path) -> list[Path]:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that a folder can be made or written into; raises InputError. Nothing stays of the attempt."""
+    """Raise InputError if a folder cannot be made or written into; nothing remains of the attempt."""
     with writing_into(folder):
         with suppress(FileNotFoundError, NotADirectoryError):
             folder.stat()
@@ -115,7 +115,7 @@ def check_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk: until then a power cut may take back what was created or renamed."""
+    """Flush the names in a folder to the disk; before that a power cut may undo a creation or renaming."""
     try:
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -128,13 +128,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def partial_path(target: Path, number: int = 0) -> Path:
-    """Return where the content of a file waits until it is whole; `number` counts processes that write it at once."""
+    """Return the path at which a file's content waits until it is complete; number: of concurrent writers."""
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
     return target.with_name(f".cosim-{name}{f'-{number}' if number else ''}.partial")
 
 
 def find_rests(folder: Path) -> list[Path]:
-    """Return the files that killed processes left in a folder while they wrote; none while another process writes."""
+    """Return the partial files that killed processes left in a folder; none while another process writes there."""
     if not (found := sorted(one for one in folder.iterdir() if _PARTIAL.fullmatch(one.name) and _is_plain(one))):
         return []
     with _locked(folder, fcntl.LOCK_EX) as alone:
@@ -143,7 +143,7 @@ def find_rests(folder: Path) -> list[Path]:
 
 @contextmanager
 def writing_into(folder: Path) -> Generator[None, None, None]:
-    """Raise InputError with the system's reason where the context fails to write into the folder of a run."""
+    """Raise InputError with the system's reason if a `with` block fails to write into the folder of a run."""
     try:
         yield
     except OSError as error:
@@ -164,9 +164,9 @@ def _naming(path: Path) -> Generator[None, None, None]:
 
 
 def _replaceable(path: Path) -> Path | None:
-    """Return the file that takes the content, behind all links; None for a device or a pipe, which is written into.
+    """Return the file that writing to `path` replaces, behind all links; None for a device or pipe.
 
-    Raises InputError without the folder, OSError for a folder or a read-only file in its place.
+    Raises InputError if its folder is missing, OSError if it is a folder or read-only.
     """
     try:
         found = path.stat()
@@ -188,8 +188,10 @@ def _replaceable(path: Path) -> Path | None:
 
 @contextmanager
 def _staging(targets: Iterable[Path]) -> Generator[None, None, None]:
-    """Remove what killed processes left for these target files, and lock their folders while a `with` block stages new
-    ones."""
+    """Lock the folders of target files while a `with` block stages new ones, after removing leftovers.
+
+    Leftovers are the partial files of killed processes.
+    """
     folders: dict[Path, list[Path]] = {}
     for target in targets:
         folders.setdefault(target.parent, []).append(target)
@@ -207,7 +209,10 @@ def _staging(targets: Iterable[Path]) -> Generator[None, None, None]:
 
 @contextmanager
 def _locked(folder: Path, kind: int) -> Generator[bool, None, None]:
-    """Yield whether the folder is locked; without a lock nothing waits, for it may be anybody's, as of flock(1)."""
+    """Lock a folder while a `with` block runs, and yield whether that worked; wait only briefly for the lock.
+
+    A lock that cannot be had is no error, because anybody may hold a flock(1) on the folder.
+    """
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -234,7 +239,7 @@ def _lock(handle: int, kind: int) -> bool:
 
 
 def _is_plain(path: Path) -> bool:
-    """Tell whether the path is a regular file, and no link."""
+    """Tell whether the path is a regular file and no link."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except OSError:
@@ -242,7 +247,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def _stage(target: Path, content: bytes) -> Path:
-    """Write the content under another name beside its target, to the disk, and return the path.
+    """Write content to the disk under a partial name beside its target, and return that path.
 
     The file has the target's owner and mode if the target exists.
     """
@@ -264,7 +269,10 @@ def _stage(target: Path, content: bytes) -> Path:
 
 
 def _open_new(target: Path) -> tuple[Path, int]:
-    """Open a new file for a target's content; names that exist are skipped, as other processes or users own them."""
+    """Open a new file for a target's content; return its path and handle.
+
+    Names that exist are skipped, because other processes or users may own them.
+    """
     number = 0
     while True:
         path = partial_path(target, number)
@@ -283,7 +291,7 @@ def _write_into(path: Path, content: bytes) -> None:
 
 
 def _own_output(found: os.stat_result) -> int | None:
-    """Return the handle of this process's stdout or stderr if that is the file, as with --json /dev/stdout."""
+    """Return the handle of this process's stdout or stderr if the file is one of these, as with --json /dev/stdout."""
     for handle in (1, 2):
         try:
             if os.path.samestat(found, os.fstat(handle)):

@@ -1,4 +1,4 @@
-"""The circuit of a whole network, and what a testbench must drive and may watch."""
+"""The circuit of a whole network, with the pins that a testbench must drive and the nets that it may watch."""
 
 from dataclasses import dataclass, field
 
@@ -9,9 +9,9 @@ from cosim.circuit.elements import Circuit
 
 @dataclass(frozen=True)
 class Carried:
-    """An analog state or a pulse of a circuit: (I - rest) / step of the current I of a transistor, ampere.
+    """An analog state, or a pulse, of a circuit: (I - rest) / step, with the current I of a transistor.
 
-    The transistor is one of the flat circuit.
+    device: name of the transistor in the flat circuit; rest, step: ampere.
     """
 
     device: str
@@ -24,14 +24,15 @@ Shown = tuple[str, ...] | Carried  # nets of which as many are high as a whole s
 
 @dataclass(frozen=True)
 class Around:
-    """Blocks of the chip around its network in the assembled circuit, `cosim.compiler.around`; nothing by default.
+    """The blocks of a chip around its network, `cosim.compiler.around`; empty by default.
 
-    blocks: of power, beside those of the network; pins: bias pin -> the block that its current belongs to, where that
-    is not `bias`; codes: nets of the bits of each input, the lowest first, in place of a current into its pin; lines:
-    nets of the classes, of which the decided one is high; drivers: pins of (sample, sampleb, begin) with them.
-    ticks: of a frame, where a generator makes all phases; sampled: in how many of them outputs are sampled.
-    constant: block -> what it draws beside its pins, whatever the network does, A; feeds: whether a tree on the chip
-    makes the currents of all pins; start: nets and the volts near which its reference is found at work.
+    blocks: names of those that power is counted in; pins: bias pin -> block that its current belongs to, where that is
+    not `bias`; codes: for each input the nets of its code's bits, lowest first, in place of a current into its pin;
+    lines: nets of the classes, high for the decided one; drivers: pins of (sample, sampleb, begin), if outputs are
+    averaged. ticks: clock ticks in a frame, where a generator on the chip makes all phases; sampled: in how many of
+    them outputs are sampled. constant: block -> current that it draws beside its pins, whatever the network does, A;
+    feeds: whether a bias tree on the chip makes the currents of all pins; start: (net, volt) from which a simulation
+    finds the reference on.
     """
 
     blocks: tuple[str, ...] = ()
@@ -48,26 +49,25 @@ class Around:
 
 @dataclass(frozen=True)
 class Assembly:
-    """The transistor circuit of a network, and what a testbench must drive and may watch.
+    """The transistor circuit of a network, with the pins that a testbench must drive and the nets that it may watch.
 
-    bias_pins: pin -> current in ampere into it; input_pins: pins in order of the input index; unit_pin carries i_unit,
-    pedestal_pin (None without pedestal) i_pedestal, which rides on every input, too;
-    outputs: pins in order of the readout; clocks: (clk, clkb) pins per stage; decides: stage -> (dec, decb) pins, for
-        stages whose cells are read late; pulses: stage -> (pulse, pulseb) pins,
-        for stages whose units change their states in a pulse
+    bias_pins: pin -> current into it, ampere; input_pins: pins in the order of the inputs; unit_pin: carries i_unit;
+    pedestal_pin: carries i_pedestal, which is also added to every input; None without a pedestal
+    outputs: pins in the order of the readout; clocks: (clk, clkb) pins of each stage; decides: stage -> (dec, decb)
+        pins, for stages whose cells are read a frame late; pulses: stage -> (pulse, pulseb) pins, for stages whose
+        units change their states in a pulse
     decisions: memory node -> what shows its state
     candidates: memory node -> net of its candidate
-    weights: (source, target) of an edge -> its transistor, absent for a weight of 0, `a and b` for a beta (two lines)
-    cell_bias: memory node -> its bias pins, in the order of its unit; rails: signals with a gate line n
-    steering: weight on an And -> its bias pin; symbols: signal of a symbol comparator -> its bias pin
-    held: memory that the reset turns off -> its nets that are high in state 1, that of its state first. On a chip they
-        are held at V_DD until time 0: a cell whose lower threshold has fallen below 0 has two states even while the
-        reset holds its candidate at 0. Which one it takes is history: on a chip that has run before, the state that it
-        could not leave. So it starts there
+    weights: (source, target) of an edge -> its transistor; absent for a weight of 0; `a and b` for a beta, in two lines
+    cell_bias: memory node -> its bias pins, in the order of its unit; rails: signals that have a gate line n
+    steering: edge from an And node -> its bias pin; symbols: signal of a symbol comparator -> the comparator's bias pin
+    held: memory node that the reset turns off -> its nets that are high in state 1, the net of its state first. On a
+        chip with mismatch these nets are held at V_DD until time 0. A cell whose lower threshold has fallen below 0 has
+        two states even in the reset, and on a chip that has run before it may be stuck in state 1: so it starts there
     pushed: bias pins whose current flows a second time, onto a gate line p
-    drives: memory node -> the pulse by which a quantiser moves it, 0 down, 1 not, 2 up; what lies between two of them
+    drives: memory node -> the pulse by which a quantiser moves it: 0 down, 1 not, 2 up; a value between two of these
         is a decision that has not been made
-    around: what stands around the network
+    around: the blocks around the network
     """
 
     circuit: Circuit
@@ -94,35 +94,33 @@ class Assembly:
 
     @property
     def blocks(self) -> tuple[str, ...]:
-        """Return the names of the blocks of this circuit of cells by which its power is counted."""
+        """Return the names of the blocks in which the power of this circuit is counted."""
         return (*BLOCKS, *self.around.blocks)
 
     @property
     def reset(self) -> str:
-        """Return the name of the pin of this circuit of cells that is low during the reset."""
+        """Return the name of this circuit's pin that is low during the reset."""
         return RUN if self.around.ticks else "resetb"
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """Return the names of the pins that drive this circuit of cells from outside: clocks, decisions, output
-        samplers."""
+        """Return the names of the phase pins driven from outside: clocks, decision clocks, output samplers."""
         if self.around.ticks:
             return (CK, TAKE) if self.around.lines else (CK,)
         return (*(pin for pair in (*self.clocks, *self.decides.values()) for pin in pair), *self.around.drivers)
 
     @property
     def driven(self) -> tuple[str, ...]:
-        """Return the names of the pins that drive this circuit of cells from outside: clocks, decisions, output
-        samplers, pulses."""
+        """Return the names of all timing pins driven from outside: clocks, decision clocks, output samplers, pulses."""
         pulses = () if self.around.ticks else self.pulses.values()
         return (*self.phases, *(pin for pair in pulses for pin in pair))
 
     @property
     def code_bits(self) -> tuple[str, ...]:
-        """Return the names of the nets in this circuit of cells that carry the bits of all input codes."""
+        """Return the names of the nets that carry the bits of all input codes, input after input."""
         return tuple(bit for code in self.around.codes for bit in code)
 
     @property
     def transistors(self) -> int:
-        """Return the number of transistors in this circuit of cells as drawn; one of m units counts once."""
+        """Return the number of drawn transistors; one of m unit devices counts once."""
         return sum(1 for _ in self.circuit.flatten())

@@ -62,7 +62,7 @@ def average(technology: Technology, capacitance: float) -> Subcircuit:
 
 
 def average_bias(technology: Technology) -> Subcircuit:
-    """Build the cell that keeps the idle current of all averaging cells.
+    """Build the cell that makes the line `low`, which keeps the idle current of all averaging cells.
 
     Ports line low vdd; line: gate line of I_idle.
     """
@@ -78,7 +78,10 @@ def average_bias(technology: Technology) -> Subcircuit:
 
 
 def _inlet(technology: Technology, node: str, drain: str, low: str) -> tuple[Mos, ...]:
-    """Return the transistors at the input of an average: the p diode and MP on the node of y."""
+    """Return the p diode and MP at the input node of an averaging cell.
+
+    node: net of the signal y; drain: drain of MP; low: gate of MP.
+    """
     p = technology.sizing.cell_p
     return (
         *transistor("y", TransistorDesign("diode", "p", p, RATIO), node, node),

@@ -1,7 +1,7 @@
-"""Benches of the cells: what drives each, and what is saved of it.
+"""Benches of the cells: circuits that drive one cell and say which voltages and currents are saved.
 
-`units`: unit devices per 1.0; `v_node`: how far under the supply the node stands that a cell drives, where a candidate
-diode holds it, V.
+Parameters of many functions: `units` is the number of unit devices per 1.0; `v_node` says how far below the supply the
+node lies that a cell drives, V, where a candidate diode would hold it.
 """
 
 from collections.abc import Collection, Mapping
@@ -40,10 +40,11 @@ _PINS = ("thresh", "width", "gain")
 
 
 def mirror_bench(technology: Technology, units: int, trim: float, current: float, v_node: float) -> Bench:
-    """Build the test circuit of mirror cells: one signal of `current` into weights and a candidate diode.
+    """Build the test circuit of mirror cells: one signal of `current` ampere into weights and a candidate diode.
 
-    Weights are +1 (source n), -1 (p) and line n (push); the diode's net is cand. The nodes that the weights load stand
-    at `v_node` under the supply. Net p is what a rectifier of unit devices is at.
+    The weights are +1 (source n), -1 (p) and line n (push), and load nodes that lie `v_node` below the supply. Net
+    `cand` is that of the candidate diode, net p that of a rectifier of unit devices. trim: of the n diode, see
+    `signal_rails`.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -66,9 +67,9 @@ def mirror_bench(technology: Technology, units: int, trim: float, current: float
 
 
 def sink_bench(technology: Technology, stretch: float, current: float, v_node: float) -> Bench:
-    """Build the test circuit of a sink cell: a bias diode of this length over nominal, and its sink from a node.
+    """Build the test circuit of a bias diode that is `stretch` times its nominal length, and of a sink on its line.
 
-    The diode gets `current` ampere; the node is `v_node` under the supply. Saves what the sink takes, through `node`.
+    The diode gets `current` ampere; the sink's node is `v_node` below the supply. Saves the sink's current, as `node`.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -84,8 +85,8 @@ def sink_bench(technology: Technology, stretch: float, current: float, v_node: f
 def rectifier_bench(technology: Technology, units: int, trim: float, i_push: float, i_pull_max: float) -> Bench:
     """Build the test circuit of a rectifier cell: a candidate diode between a weight of +1 and one of -1.
 
-    The second pushes with i_push. The first pulls 0 ... i_pull_max ampere in SWEEP_POINTS steps. Saves
-    the current through `sense`, what the diode draws from the supply.
+    The weight of -1 pushes i_push ampere; the weight of +1 pulls 0 ... i_pull_max ampere in SWEEP_POINTS steps. Saves
+    the current through `sense`, which the diode draws from the supply.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -107,9 +108,9 @@ def rectifier_bench(technology: Technology, units: int, trim: float, i_push: flo
 def steering_bench(technology: Technology, units: int, i_gain: float, level: float, v_node: float) -> Bench:
     """Build the test circuit of a steering AND cell with two bits.
 
-    One is high, one is a symbol comparator's, whose signal rises from 0 to `level`. The comparator's threshold is half
-    of level, i_gain the source's pin, ampere; the signal takes SWEEP_POINTS steps. Saves what the AND pulls through
-    `node`, whose net stands at `v_node` under the supply.
+    One bit is high, the other is the output of a symbol comparator, whose signal rises from 0 to `level` ampere in
+    SWEEP_POINTS steps. The comparator's threshold is half of `level`; i_gain: into the source's pin, ampere. Saves the
+    current that the AND pulls through `node`, whose net is `v_node` below the supply.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -129,10 +130,10 @@ def steering_bench(technology: Technology, units: int, i_gain: float, level: flo
 
 
 def winner_bench(technology: Technology, i_bias: float, currents: Array, t_step: float) -> Bench:
-    """Build the test circuit of a winner-take-all cell of currents (steps, inputs), ampere.
+    """Build the test circuit of a winner-take-all cell.
 
-    Each row is for t_step seconds behind an edge of 1 % of it. Outputs pull from candidate diodes. Saves the current of
-    each, the sources out0, out1, ...
+    currents: into its inputs, (steps, inputs), ampere; each row lasts t_step seconds, after an edge of 1 % of that.
+    Each output pulls from a candidate diode. Saves the outputs' currents, through the sources out0, out1, ...
     """
     steps, inputs = currents.shape
     cell, places = winner(technology, inputs), range(inputs)
@@ -153,10 +154,10 @@ def winner_bench(technology: Technology, i_bias: float, currents: Array, t_step:
 
 
 def ratio_bench(technology: Technology, units: int, i_b: float, i_max: float) -> Bench:
-    """Build the test circuit of a ratio gate cell of bias i_b on a signal from 0 to i_max, ampere.
+    """Build the test circuit of a ratio gate cell with bias i_b on a signal from 0 to i_max, all ampere.
 
-    The signal takes SWEEP_POINTS steps. What the gate carries is copied by a unit device, through `out`, whose drain
-    stands at half of the supply.
+    The signal takes SWEEP_POINTS steps. A unit device copies the gate's output, through the source `out`; its drain is
+    at half of the supply.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -174,9 +175,9 @@ def ratio_bench(technology: Technology, units: int, i_b: float, i_max: float) ->
 
 
 def schmitt_bench(technology: Technology, units: int, bias: Pins, i_peak: float, v_node: float) -> Bench:
-    """Build the test circuit of a 9T cell: `schmitt_circuit` on a candidate ramp 0 -> i_peak -> 0 in 2 RAMP seconds.
+    """Build the test circuit of a 9T cell whose candidate ramps 0 -> i_peak -> 0 ampere in 2 RAMP seconds.
 
-    Saves the decision node `xcell.v0` and the current through `out`.
+    Saves the decision node `xcell.v0` and the current through `out`. bias: (I_thresh, I_width, I_gain), ampere.
     """
     candidate = (0.0, 0.0), (RAMP, i_peak), (2 * RAMP, 0.0)
     circuit = schmitt_circuit(technology, units, bias, candidate, v_node)
@@ -185,9 +186,9 @@ def schmitt_bench(technology: Technology, units: int, bias: Pins, i_peak: float,
 
 
 def schmitt_circuit(technology: Technology, units: int, bias: Pins, candidate: Waveform, v_node: float) -> Circuit:
-    """Return a 9T cell's test circuit: a candidate current into the cell, and its output through `output_load`.
+    """Return the test circuit of a 9T cell: a candidate current into the cell, and its output through `output_load`.
 
-    bias: (I_thresh, I_width, I_gain).
+    bias: (I_thresh, I_width, I_gain), ampere.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -202,9 +203,9 @@ def schmitt_circuit(technology: Technology, units: int, bias: Pins, candidate: W
 
 
 def clocked_bench(technology: Technology, units: int, bias: Pins, candidates: Array, timing: Timing) -> Bench:
-    """Build the test circuit of a clocked 9T cell with one candidate a frame.
+    """Build the test circuit of a clocked 9T cell with one candidate a frame. Saves the cell's latch node.
 
-    Saves its latch node. bias: (I_thresh, I_width, I_gain).
+    bias: (I_thresh, I_width, I_gain), ampere; candidates: (frames,), ampere.
     """
     elements: tuple[Element, ...] = (
         *_framed(technology, candidates, timing),
@@ -219,10 +220,10 @@ def clocked_bench(technology: Technology, units: int, bias: Pins, candidates: Ar
 
 @dataclass(frozen=True)
 class ComparatorDrive:
-    """Currents that drive a comparator cell in its bench.
+    """The currents that drive a comparator cell in its bench.
 
-    A candidate for each frame, A; base and delta of the driver, A; the pulse from and to these fractions of a frame;
-    upper: whether it is the upper comparator.
+    candidates: one a frame, ampere; base, delta: of the driver, ampere; pulse: its begin and end, fractions of a frame;
+    upper: whether the upper comparator is tested, else the lower.
     """
 
     candidates: Array
@@ -233,11 +234,11 @@ class ComparatorDrive:
 
 
 def comparator_bench(technology: Technology, i_thresh: float, drive: ComparatorDrive) -> Bench:
-    """Build the test circuit of a quantiser cell's upper or lower comparator, with its driver.
+    """Build the test circuit of a quantiser's upper or lower comparator, with the quantiser's driver.
 
-    The other one, which hangs on the same held candidate, decides APART from there, and never. Saves the voltages of
-    `in`, the driver's gate line n, and `half`, which carries what is half way from retain to set, or from reset to
-    retain.
+    The other comparator reads the same held candidate, but its threshold is APART times higher or lower, so its
+    decision never changes. Saves the voltages of `in`, the driver's gate line n, and of `half`, a line that carries the
+    current half way from retain to set, or from reset to retain.
     """
     timing, candidates, base, delta, upper = Timing(), drive.candidates, drive.base, drive.delta, drive.upper
     lines = {"upper": i_thresh, "lower": i_thresh / APART} if upper else {"upper": i_thresh * APART, "lower": i_thresh}
@@ -262,8 +263,8 @@ def decision_bench(
 ) -> Bench:
     """Build the test circuit of a counter cell's decision, with one candidate a frame.
 
-    i_keep: of the latch's gates, A; pulse: from and to these fractions of a frame. Saves the voltages of COMPARED, on
-    which the latch waits, and of `half`, at which its first gate turns.
+    candidates: (frames,), A; i_keep: load of the latch's gates, A; pulse: its begin and end, fractions of a frame.
+    Saves the voltages of COMPARED, which the latch reads, and of `half`, at which the latch's first gate turns.
     """
     timing, gates = Timing(), Gates(technology)
     opened, closed = square(technology.supply, 0.0, timing.moments(len(candidates), *pulse), timing)
@@ -287,7 +288,11 @@ def decision_bench(
 
 @dataclass(frozen=True)
 class DpiDrive:
-    """Inputs of a DPI cell's bench: currents in A, capacitance in F, for `end` seconds in so many points."""
+    """The inputs of a DPI cell's bench.
+
+    i_in: waveform of the input, A; i_tau, i_g: bias currents, A; capacitance: F; end: length of the run, s; points:
+    steps of the run.
+    """
 
     i_in: Waveform
     i_tau: float
@@ -300,7 +305,8 @@ class DpiDrive:
 def dpi_bench(technology: Technology, units: int, drive: DpiDrive, v_node: float) -> Bench:
     """Build the test circuit of a DPI cell behind an input diode.
 
-    Its output is drawn from a node `v_node` under the supply. Saves the currents through `out` and `dd`, and vc.
+    The cell draws its output from a node `v_node` below the supply. Saves the currents through `out` and the supply
+    `dd`, and the voltage vc.
     """
     elements: tuple[Element, ...] = (
         supply_of(technology),
@@ -319,23 +325,23 @@ def dpi_bench(technology: Technology, units: int, drive: DpiDrive, v_node: float
 
 
 def supply_of(technology: Technology) -> Source:
-    """Return the voltage source of a cell's bench: between vdd and ground, at the technology's supply."""
+    """Return the supply source of a bench: from ground to vdd, at the technology's supply voltage."""
     return Source("dd", "v", "vdd", GROUND, technology.supply)
 
 
 def bias_lines(currents: Mapping[str, Waveform], strong: Collection[str] = ()) -> tuple[Element, ...]:
-    """Return the gate lines of a cell's bench by name.
+    """Return the elements of a bench's bias gate lines: for each name a diode and a source from vdd into it.
 
-    Each is a bias diode, or a strong one, that a source from vdd feeds with so many ampere.
+    currents: name of the line -> ampere; strong: names of the lines with a strong diode.
     """
     sources = (Source(pin, "i", "vdd", pin, current) for pin, current in currents.items())
     return (*sources, *(Instance(pin, (pin,), STRONG_DIODE if pin in strong else BIAS_DIODE) for pin in currents))
 
 
 def output_load(technology: Technology, units: int, v_node: float) -> tuple[Element, ...]:
-    """Return the load of a cell's output in its bench.
+    """Return the load of a cell's output in a bench: a weight of -1 on gate line p `out`.
 
-    The gate line p `out` goes through weight -1, and through the source `out`, into a candidate node's voltage.
+    The weight pushes through the source `out` into a node that is `v_node` below the supply.
     """
     return (
         *weight("neg", "out", "node", -units, technology),
@@ -345,12 +351,12 @@ def output_load(technology: Technology, units: int, v_node: float) -> tuple[Elem
 
 
 def _signal(technology: Technology, units: int, trim: float) -> tuple[Subcircuit, ...]:
-    """Return the cells of a signal that drives a candidate in a test circuit."""
+    """Return the subcircuits that a signal needs to drive a candidate in a test circuit."""
     return input_diode(technology, units), signal_rails(technology, units, trim), candidate_diode(technology)
 
 
 def _framed(technology: Technology, candidates: Array, timing: Timing) -> tuple[Source, ...]:
-    """Return the sources of a test circuit: supply, one candidate a frame, reset, clocks that close at CLOSE."""
+    """Return a test circuit's sources: supply, one candidate a frame, reset, and clocks that close at CLOSE."""
     high, low = clock_waveforms(technology.supply, CLOSE, len(candidates), timing)
     return (
         supply_of(technology),
@@ -360,7 +366,7 @@ def _framed(technology: Technology, candidates: Array, timing: Timing) -> tuple[
 
 
 def _logic(waves: Mapping[str, Waveform]) -> tuple[Source, ...]:
-    """Return the voltage sources of a test circuit's logic, net -> waveform."""
+    """Return the voltage sources of a test circuit's logic signals; waves: net -> waveform."""
     return tuple(Source(net, "v", net, GROUND, wave) for net, wave in waves.items())
 
 
@@ -374,10 +380,10 @@ _CANDIDATE, _UPPER, _LOWER, _OTHER = 3e-9, 1e-9, 0.5e-9, 1e-9  # A; the other va
 
 @dataclass(frozen=True)
 class LevelDrive:
-    """Inputs of the bench of a register cell's level.
+    """The inputs of the bench of a register's level.
 
-    The current of a turn, what keeps a level and what ends a write, A, and a value for every frame, A; the pulse from
-    and to fractions of a frame.
+    i_turn: current of its turn, i_keep: what keeps a level, i_release: what ends a write, all A; values: to be written,
+    one a frame, A; pulse: its begin and end, fractions of a frame.
     """
 
     i_turn: float
@@ -388,9 +394,9 @@ class LevelDrive:
 
 
 def level_bench(technology: Technology, units: int, drive: LevelDrive) -> Bench:
-    """Build the test circuit of a register cell of one level, which writes `values` frame by frame.
+    """Build the test circuit of a register cell with one level, which writes `values` frame by frame.
 
-    Its candidate is always above the window. Saves the state, LEVEL_STATE.
+    The candidate is always above the register's window. Saves the level's state, LEVEL_STATE.
     """
     timing, frames = Timing(), len(drive.values)
     high, low = clock_waveforms(technology.supply, LAST_CLOSE, frames, timing)
@@ -432,10 +438,10 @@ _TOLERANCES = Tolerances(reltol=2e-5, trtol=5.0)
 
 @dataclass(frozen=True)
 class TauDrive:
-    """Inputs of a gated tau-cell's bench.
+    """The inputs of a gated tau-cell's bench.
 
-    A cell of a capacitance in F and a trim, and what it gets: a candidate and a gate current in every frame, A, and a
-    pulse from and to fractions of it.
+    capacitance: of the cell, F; trim: of its output diode; candidates, gates: candidate and gate current of every
+    frame, A; pulse: its begin and end, fractions of a frame.
     """
 
     capacitance: float
@@ -447,7 +453,7 @@ class TauDrive:
 
 
 def tau_cell_bench(technology: Technology, units: int, drive: TauDrive) -> Bench:
-    """Build the test circuit of a gated tau-cell in its frames. Saves the current of its state's diode."""
+    """Build the test circuit of a gated tau-cell over some frames. Saves the current of its state's diode."""
     timing, frames = drive.timing, len(drive.candidates)
     moments = [0.4 * timing.start, *timing.moments(frames, *drive.pulse)]
     _, low = square(technology.supply, 1.0, moments, timing)
@@ -479,9 +485,11 @@ LADDER_SOURCES = {block: rail.removeprefix("v") for block, rail in LADDER_RAILS.
 
 @dataclass(frozen=True)
 class LadderDrive:
-    """Inputs of a ladder cell's bench: its rungs and first level, `start`, and what it gets, in A and F; times in s.
+    """The inputs of a ladder cell's bench.
 
-    backward: as of the `ladder`. It is reset until `release`, and run to `end` in steps of at most `step`.
+    rungs, start: size and first level of the ladder; bias: pin currents, A; capacitance: of its DPIs, F; i_in: waveform
+    of its input, A; release: end of the reset, s; end: end of the run, s; step: largest solver step, s; backward: see
+    `ladder`.
     """
 
     rungs: int
@@ -496,14 +504,14 @@ class LadderDrive:
 
 
 def rung_nets(rungs: int) -> tuple[str, ...]:
-    """Return the decision nodes of every rung of a ladder cell."""
+    """Return the names of the decision nodes of a ladder's rungs, in the bench of the ladder cell."""
     return tuple(f"xladder.xrung{k}.{DECISION_NODE}" for k in range(1, rungs + 1))
 
 
 def ladder_bench(technology: Technology, units: int, drive: LadderDrive, v_node: float) -> Bench:
-    """Build a test circuit around a ladder's cell of transistors, with sources at its pins.
+    """Build the test circuit of a ladder cell, with sources at its pins.
 
-    Saves `rung_nets`, and the currents through `out`, the output through weight -1, and the supply `dd`.
+    Saves the nodes of `rung_nets`, and the currents through `out`, its output by a weight of -1, and the supply `dd`.
     """
     pins = {
         "thresh_1": drive.bias.i_thresh_1,
@@ -536,7 +544,7 @@ def ladder_bench(technology: Technology, units: int, drive: LadderDrive, v_node:
 
 
 def meter_ladder(bench: Bench) -> Bench:
-    """Return the ladder cell's bench with one supply for each block of LADDER_RAILS, each one's current saved."""
+    """Return a ladder's bench with a supply of its own for each block of LADDER_RAILS, and save each one's current."""
     cand, dpis, out, bias = (LADDER_RAILS[block] for block in ("candidates", "DPIs", "output", "bias"))
 
     def on_rail(element: Element) -> Element:

@@ -17,9 +17,9 @@ BETA_SINK = "beta_sink"
 
 
 def bias_diode(technology: Technology, stretch: float = 1.0, name: str = BIAS_DIODE, m: int = 1) -> Subcircuit:
-    """Build the cell of an nMOS bias diode, whose pin current becomes a gate line.
+    """Build the cell of an nMOS bias diode, which makes a pin current a gate line. Port line.
 
-    Port line. `stretch`: drawn length over nominal; m: devices in parallel, as the gates on the line have.
+    stretch: drawn over nominal length; m: devices in parallel, as many as the gates on the line have.
     """
     n = technology.sizing.cell_n
     return Subcircuit(
@@ -33,8 +33,8 @@ def bias_diode(technology: Technology, stretch: float = 1.0, name: str = BIAS_DI
 def strong_diode(technology: Technology) -> Subcircuit:
     """Build the cell of a strong bias diode: STRENGTH devices in parallel, for a line that must recover from a kick.
 
-    Its set-point is too small for a single one. A gate that jumps with the state kicks its bias line, which recovers
-    with C n U_t / I: at 10 pA within 10 ms. The pin carries STRENGTH times the set-point.
+    A gate that jumps with the state kicks its bias line, which recovers with C n U_t / I: at 10 pA in 10 ms. A
+    set-point may be too small for one device to recover in time, so the pin carries STRENGTH times the set-point.
     """
     n = technology.sizing.cell_n
     return Subcircuit(
@@ -48,15 +48,15 @@ def strong_diode(technology: Technology) -> Subcircuit:
 def beta_sink(technology: Technology) -> Subcircuit:
     """Build the cell that pulls the current of a bias line out of another line.
 
-    Ports out line.
+    Ports out line; out: the line that is pulled from.
     """
     return _sink(technology, BETA_SINK, "beta, pulled out of the line of a lower threshold")
 
 
 def pedestal_sink(technology: Technology) -> Subcircuit:
-    """Build the cell that sinks a pedestal from a bias line onto a state's gate line p, at state 0 as well.
+    """Build the cell that draws the pedestal current from a state's gate line p, in state 0 as well.
 
-    Ports out line.
+    Ports out line; line: bias line of the pedestal.
     """
     return _sink(technology, PEDESTAL_SINK, "pedestal: what a state of 0 still carries, so that its gate lines settle")
 

@@ -1,4 +1,4 @@
-"""Blocks of a compiled network: by what its supply current, its energy and its area are counted.
+"""Blocks of a compiled network, in which its supply current, its energy and its area are counted.
 
     inputs    diodes of the inputs, of the unit current and of the pedestal
     rails     copies that make the lines n of signals, and symbol comparators
@@ -14,7 +14,8 @@
     decision  averages, winner-take-all and class lines, and what outputs pull
 
 So a block holds every device whose current its own supply net delivers, and rows draw what their positive weights
-pull. Clocks, pulses and reset are not blocks where their drivers stand outside, and neither is OUTSIDE.
+pull. Clocks, pulses and reset are not blocks if their drivers are outside the chip. OUTSIDE lists the parts of a chip
+that are in no block of a network.
 """
 
 from collections.abc import Iterable
@@ -44,6 +45,6 @@ CLOCK_GENERATOR, BIAS_TREE = Attribution("clock generator", "clock"), Attributio
 
 
 def outside_of(blocks: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of a chip's parts (OUTSIDE) that are in none of these blocks of a circuit of cells."""
+    """Return the names of those parts of a chip (OUTSIDE) that none of these power blocks contains."""
     inside = {what for block in blocks for what in _INSIDE.get(block, ())}
     return tuple(what for what in OUTSIDE if what not in inside)

@@ -1,7 +1,7 @@
 """Clock generator: from one clock, every phase of a frame, without overlap and without a spike.
 
     ck    N ticks a frame, from outside
-    run   low holds the chip in its reset; high, and it begins
+    run   low holds the chip in its reset; the chip begins when run rises
 
     run --d|FF|--+--|FF|--+--|FF|--+--|FF|-- 4     the reset ends in steps, a tick each: begin and pulses fall,
                  1        2        3               resetb rises, dec falls, clk rises with tick 0
@@ -10,12 +10,13 @@
     |    0      1         N/2-1  |                 bit j is high from tick j to tick j + N/2
     +----------------------------+
 
-    from tick a to tick b = bit a and not bit b    (of j >= N/2: the inverse of bit j - N/2)
+    from tick a to tick b = bit a and not bit b    (bit j for j >= N/2: the inverse of bit j - N/2)
 
-One bit turns in a tick, and a phase hangs on two bits, so none has a spike, as those of a counter in binary have. clk
-is low in its phase. dec, which must not overlap it, takes the bits half a period early: it begins when ck falls in the
-first tick of its stage, and ends when ck falls in the last but one. sample is high in its ticks while ck and `take` are
-high. So how long an output is sampled is how long ck is, and a chip learns from its clock how many frames there are.
+One bit turns in a tick, and a phase depends on two bits, so no phase has a spike, as phases from a binary counter have.
+clk is low in its phase. dec, which must not overlap it, takes the bits half a period early: it begins when ck falls in
+the first tick of its stage, and ends when ck falls in the last but one. sample is high in its ticks while ck and `take`
+are high. So the time for which ck is high is the time of sampling, and the clock tells a chip how many frames there
+are.
 Source: the twisted ring, J. F. Wakerly, Digital Design, 4th ed., 2006, ch. 8; phases as in `cosim.circuit.waveforms`.
 """
 
@@ -38,9 +39,10 @@ DRIVER = 8  # devices of the inverter that drives all flip-flops
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase of the clock generator cell: nets high and low from tick `begin` to tick `end`.
+    """A phase of the clock generator: net `high` is high, and net `low` low, from tick `begin` to tick `end`.
 
-    They are so until a step of the reset, too. early: by the half of a period in which ck is low.
+    step: both nets are in this state during the reset as well, until its step number `step`. early: whether the phase
+    comes earlier by the half of a clock period in which ck is low.
     """
 
     high: str
@@ -54,8 +56,9 @@ class Phase:
 def clock(ticks: int, phases: Sequence[Phase], sample: tuple[int, int] | None) -> Subcircuit:
     """Build the clock generator cell, which makes every phase of a frame from one clock.
 
-    sample: from tick to tick. Needs inverters of 1 and DRIVER, nand of 2 and, with a sample, of 4, flip_flop. Ports ck
-    run, with a sample take sample sampleb begin, then resetb, the nets of the phases, vdd.
+    ticks: clock periods in a frame; sample: (first tick, last tick) of output sampling, None for none. Needs inverters
+    of 1 and DRIVER, flip_flop, nand of 2 and, with a sample, of 4. Ports ck run, with a sample take sample sampleb
+    begin, then resetb, the nets of the phases, vdd.
     """
     half, made = ticks // 2, tuple(net for phase in phases for net in (phase.high, phase.low))
     sampled = (TAKE, *SAMPLE_NETS) if sample else ()
@@ -89,22 +92,22 @@ def clock(ticks: int, phases: Sequence[Phase], sample: tuple[int, int] | None) -
 
 
 def ticks_of(stages: int) -> int:
-    """Return the fewest ticks of a frame to build a clock generator cell for, of which each phase is a whole number.
+    """Return the fewest clock ticks in a frame at which every phase of `stages` stages is a whole number of ticks.
 
-    Closes are multiples of 0.7 / stages.
+    Stages close at multiples of 0.7 / stages of a frame.
     """
     return 20 * stages // gcd(14, stages)
 
 
 def flip_flops(ticks: int) -> int:
-    """Return the number of flip-flops in a clock generator cell of so many ticks a frame."""
+    """Return the number of flip-flops in a clock generator cell with `ticks` clock ticks in a frame."""
     return ticks // 2 + RESET_STEPS
 
 
 def clock_bench(technology: Technology, ticks: int, tick: float) -> Bench:
     """Return a bench that tests a clock generator cell without phases, from reset through a frame and a half.
 
-    Saves what the supply gives.
+    tick: clock period, s. Saves the supply's current.
     """
     end = 1.5 * ticks * tick
     edges = [k * tick + at for k in range(1, ticks * 3 // 2) for at in (0.0, SHARP, 0.5 * tick, 0.5 * tick + SHARP)]
@@ -129,7 +132,7 @@ def _nand(name: str, gates: tuple[str, ...], out: str) -> Instance:
 
 
 def _span(half: int, begin: int, end: int, *, early: bool) -> tuple[str, str]:
-    """Return two nets of the clock generator's cell that are both high from tick `begin` to tick `end`."""
+    """Return two nets of the clock generator that are both high exactly from tick `begin` to tick `end`."""
     stem = "e" if early else ""
     opened, closed = (divmod(tick % (2 * half), half) for tick in (begin, end))
     return f"r{opened[1]}{stem}{'b' * opened[0]}", f"r{closed[1]}{stem}{'b' * (1 - closed[0])}"

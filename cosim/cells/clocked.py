@@ -16,9 +16,9 @@ move; and when cells flip, the nodes that they drive kick the shared gate lines 
 the sample gate alone, a cell that decides late sees the kicks of those that decided early. Here a state changes only
 after every cell of its stage is frozen.
 
-Where rows of a stage read its own cells a frame late, a slow edge of the clock, in which both gates stand half open,
-lets some percent of the new state into a candidate that is to have the old one. There the decision gate has a clock of
-its own (`apart`): dec rises when clk is down, and falls before it rises.
+Rows of a stage may read cells of the same stage a frame late. Then a slow clock edge, in which both gates are half
+open, would let some percent of the new state into a candidate that should see the old one. In such stages the decision
+gate has a clock of its own (`apart`): dec rises after clk has fallen, and falls before clk rises.
 
 Four gate transistors, one reset transistor, one capacitor, no static power. Not to be confused with the plain cell of
 `schmitt.py`, which is what the papers show and what calibration measures.
@@ -41,8 +41,8 @@ def clocked_schmitt(
 ) -> Subcircuit:
     """Build the clocked 9T cell; its output diode has `units` unit devices. With `tap` the latch node is one more port.
 
-    on: the reset leaves it on; its port is then `reset`, high during the reset, in place of `resetb`. apart: its
-    decision gate has the ports dec and decb, in front of the reset's, in place of clkb and clk.
+    on: whether the reset leaves the cell on; the port resetb is then `reset`, high during the reset. apart: whether the
+    decision gate has a clock of its own; the ports dec and decb, in front of the reset's, are then added for it.
     """
     ports = tuple("reset" if on and port == "resetb" else port for port in PORTS)
     if apart:
@@ -62,7 +62,7 @@ def clocked_schmitt(
 
 
 def reset_inverter(technology: Technology) -> Subcircuit:
-    """Build the inverter cell of `reset`, high during the reset, for cells that it leaves on: one for a network.
+    """Build the inverter that makes `reset`, high during the reset, for all cells that the reset leaves on.
 
     Ports resetb reset vdd.
     """
@@ -72,9 +72,9 @@ def reset_inverter(technology: Technology) -> Subcircuit:
 
 
 def sample_gate(technology: Technology, *, on: bool = False) -> tuple[Element, ...]:
-    """Return the sample gate of a clocked cell, from cand to hold while clk is high.
+    """Return the devices of a clocked cell's sample gate, which connects cand to hold while clk is high.
 
-    The hold capacitor and its reset are among its elements.
+    The hold capacitor and the device that resets it are among them. on: whether the reset leaves the cell on.
     """
     n, p = pair_of("switch", technology.sizing.sample_switch, technology.sizing.sample_switch)
     return (
@@ -86,7 +86,10 @@ def sample_gate(technology: Technology, *, on: bool = False) -> tuple[Element, .
 
 
 def decision_gate(technology: Technology, high: str = "clkb", low: str = "clk") -> tuple[Mos, ...]:
-    """Return the decision gate of a clocked cell, from decision node to latch while `high` is high and `low` is low."""
+    """Return the devices of a clocked cell's decision gate, which connects the decision node to the latch.
+
+    It conducts while net `high` is high and net `low` is low.
+    """
     n, p = pair_of("switch", technology.sizing.sample_switch, technology.sizing.sample_switch)
     return (
         *transistor("dn", n, LATCH_NODE, high, DECISION_NODE),

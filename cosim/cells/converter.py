@@ -30,7 +30,7 @@ STEP = 20e-3  # s, of a code in `converter_bench`
 
 
 def converter(technology: Technology, bits: int) -> Subcircuit:
-    """Build the current-steering converter cell, whose code of bits draws its current.
+    """Build the current-steering converter cell, which draws the current of a code of `bits` bits.
 
     Ports out level rest, then one for each bit, the lowest first.
     """
@@ -53,7 +53,7 @@ def converter(technology: Technology, bits: int) -> Subcircuit:
 
 
 def level_diode(technology: Technology, levels: int) -> Subcircuit:
-    """Build the cell of the converter's diode, `levels` unit devices that take the current of code `levels`.
+    """Build the diode of a converter's level line: `levels` unit devices, which carry the current of code `levels`.
 
     Port line.
     """
@@ -65,7 +65,7 @@ def level_diode(technology: Technology, levels: int) -> Subcircuit:
 def converter_bench(technology: Technology, levels: int, units: int, i_level: float, codes: Sequence[int]) -> Bench:
     """Return a bench that tests a converter cell on an input diode, one code after the other for STEP second each.
 
-    Its pedestal is 0. Saves the currents through `out`, what the converter draws.
+    The pedestal is 0. Saves the current that the converter draws, through the source `out`.
     """
     bits, end = levels.bit_length(), STEP * len(codes)
     waves = [

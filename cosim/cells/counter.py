@@ -12,17 +12,17 @@
     as it begins     `closed` falls, `open` rises: slaves and decisions stand still, masters take over what is next
     a while later    `open` falls, `closed` rises: slaves show the new state; a capacitor on `pulsed` says when
 
-`closed` falls before `open` rises, as each is the output of a gate as below, which falls at once and rises late; and
-while `open` is high `closed` cannot rise: so no state is seen by what makes it. A decision that is still on its way
-when the pulse comes is caught by a latch, which has until `open` falls to make one or the other of it: so a step is
+`closed` falls before `open` rises, because each is the output of a gate, which falls at once and rises late; and while
+`open` is high `closed` cannot rise. So the gates that make a new state never see it. A decision that is still on its
+way when the pulse comes is caught by a latch, which has until `open` falls to decide for one or the other: so a step is
 whole or is none. At either end the counter stays: no step up leads on from all ones, and no step down from all zeros.
-Where mismatch has crossed the two thresholds, up counts.
+If mismatch has exchanged the two thresholds, `up` has precedence.
 
 Gates and decisions are those of `window.py`. A net rises in C V / I_keep: the latch of a decision and two such times
 must be over while `open` is high, and the carries within the rest of a frame.
 
-Where a ladder has a Schmitt trigger and a DPI a step, a counter has one bit more for twice the steps; its thresholds
-and the currents of its bits depend on how its transistors match. `resetb` low puts it onto `start`.
+A ladder needs a Schmitt trigger and a DPI for each step, a counter one more bit for twice the steps. The counter's
+thresholds and the currents of its bits depend on how its transistors match. `resetb` low puts it onto `start`.
 Source: N. H. E. Weste and D. M. Harris, CMOS VLSI Design, 4th ed., 2011, ch. 9 (gates with loads, Manchester carries)
 and ch. 10 (two-phase latches); the circuit is of this project.
 """
@@ -44,7 +44,7 @@ _BACK = ("out", "clk", "clkb", "pulse", "pulseb", "resetb", "reset", "vdd")
 
 
 def counter_ports(bits: int) -> tuple[str, ...]:
-    """Return the ports of a counter cell."""
+    """Return the port names of a counter cell of `bits` bits."""
     return (*_FRONT, *(f"gain{line}" for line in range(gain_lines(bits))), *_BACK)
 
 
@@ -54,7 +54,7 @@ def gain_lines(bits: int) -> int:
 
 
 def counter(technology: Technology, units: int, bits: int, start: int) -> Subcircuit:
-    """Build a counter cell of `bits` bits whose reset leaves it on `start`. It needs sampler, window and decision."""
+    """Build a counter cell of `bits` bits, which the reset puts onto `start`. Needs sampler, window and decision."""
     gates, inner = Gates(technology), TransistorDesign("inner", "n", technology.sizing.cell_n)
     elements: list[Element] = [
         Instance("sampler", ("cand", "hold", "clk", "clkb", "resetb", "vdd"), SAMPLER),
@@ -83,7 +83,7 @@ def counter(technology: Technology, units: int, bits: int, start: int) -> Subcir
 
 
 def _phases(gates: Gates, bits: int) -> Iterator[Element]:
-    """Yield the elements that make a counter's two phases at the beginning of a pulse; a capacitor times the first."""
+    """Yield the elements that make a counter's nets `closed` and `open`; a capacitor times the phase `open`."""
     yield from gates.gate("pulsed", ("pulseb",))
     yield Capacitor("pulsed", "pulsed", GROUND, DELAY)
     yield from gates.gate("early", ("pulsed",))
@@ -93,7 +93,7 @@ def _phases(gates: Gates, bits: int) -> Iterator[Element]:
 
 
 def _bit(gates: Gates, k: int, *, on: bool) -> Iterator[Mos]:
-    """Yield the transistors of one bit of a counter: what is next, master and slave, and its reset to on or off."""
+    """Yield the transistors of bit k of a counter: next value, master, slave, and the reset to on or off."""
     yield from gates.gate(f"turn{k}", (f"cu{k}", f"cd{k}"))
     yield from gates.gate(f"keep{k}", (f"turn{k}",))
     yield from gates.gate(f"next{k}", (f"q{k}", f"turn{k}"), (f"qb{k}", f"keep{k}"))

@@ -1,4 +1,4 @@
-"""Decision: of n signed currents, averaged over time, the largest; its line is high, the others are low.
+"""Decision: the largest of n signed currents, averaged over time; its line is high, all other lines are low.
 
     y k --|average|-- mean k --|follower--+-- tail          I_k = I_bias softmax(V_mean / (n U_T))
                                |          +-- other followers, a source of I_bias
@@ -6,9 +6,10 @@
                                                                    |
                                      vdd -- diode p, copy p of 2 --+-- line k --|sink of 1, gate line bias
 
-The means are voltages, so that the followers, whose sources share one tail, tell them apart by exponentials: where a
-unit moves a mean by 54 mV, a difference of 1/16 unit is 3.4 mV and 1.10 of current. The winner-take-all gives I_bias to
-the largest, and a comparator as in `steering.py`, twice what out k pulls against I_bias, makes a rail of it.
+The means are voltages, so that the followers, whose sources share one tail, tell them apart by exponentials: if a
+current of 1.0 moves a mean by 54 mV, a difference of 1/16 moves it by 3.4 mV, a factor of 1.10 in current. The
+winner-take-all gives I_bias to the largest. A comparator as in `steering.py`, which compares twice the current of out k
+with I_bias, turns the result into a high or low line.
 Source: J. Lazzaro, S. Ryckebusch, M. A. Mahowald and C. A. Mead, NIPS 1 (1988) 703.
 """
 
@@ -24,7 +25,7 @@ DECISION_CONTROLS = ("sample", "sampleb", "begin", "lift")
 
 
 def decision(technology: Technology, outputs: int) -> Subcircuit:
-    """Build the decision cell: of n signed currents, averaged over time, the largest one's line is high.
+    """Build the decision cell: it averages n signed currents over time, and the line of the largest is high.
 
     Needs average, average_bias and winner. Ports idle bias sample sampleb begin lift, y0 ..., line0 ..., vdd.
     """

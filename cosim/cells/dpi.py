@@ -57,10 +57,10 @@ def dpi_capacitance(technology: Technology, tau: float, i_tau: float) -> float:
 
 
 def dpi_rise_time(i_from: float, i_to: float, i_final: float, i_g: float) -> float:
-    """Return how long a DPI cell's transistors take from I_out = i_from to i_to on the way up to i_final, over tau.
+    """Return the time over tau in which a DPI's output rises from i_from to i_to on its way up to i_final, all ampere.
 
-    It is the exact solution of the equation above. t / tau = (1 + I_g / I_f) ln((I_f - I_a) / (I_f - I_b)) + (I_g /
-    I_f) ln(I_b / I_a); infinite for i_to >= i_final.
+    It is the exact solution of the DPI equation: t / tau = (1 + I_g / I_f) ln((I_f - I_a) / (I_f - I_b)) + (I_g /
+    I_f) ln(I_b / I_a), with I_a = i_from, I_b = i_to and I_f = i_final; infinite for i_to >= i_final.
     """
     if i_to >= i_final:
         return math.inf
@@ -69,8 +69,8 @@ def dpi_rise_time(i_from: float, i_to: float, i_final: float, i_g: float) -> flo
 
 
 def dpi_fall_time(i_from: float, i_to: float) -> float:
-    """Return how long a DPI cell's transistors take from I_out = i_from down to i_to with no input, over tau.
+    """Return the time over tau in which a DPI's output falls from i_from to i_to without input, both ampere.
 
-    There the transistors have tau (1 + I_g / I) dI/dt = -(I + I_g), that is, dI/dt = -I / tau, at every I.
+    Without input tau (1 + I_g / I) dI/dt = -(I + I_g), that is, dI/dt = -I / tau, at every I.
     """
     return math.log(i_from / i_to) if i_to > 0 else math.inf

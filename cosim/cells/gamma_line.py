@@ -28,9 +28,9 @@ Array = NDArray[np.float64]
 
 
 def gamma_line(technology: Technology, units: int, order: int, capacitance: float) -> tuple[Subcircuit, ...]:
-    """Build the dispersive delay line, a row of tau-cells, and the cells it is made of, those first.
+    """Build the dispersive delay line, a row of `order` tau-cells; return the cells that it is made of, then the line.
 
-    Ports line bias out vdd; out sinks the delayed current.
+    Ports line bias out vdd; out sinks the delayed current. capacitance: of each cell, F.
     """
     elements = [Instance("bias", ("bias", "tau", "vdd"), TAU_LINE)]
     for k in range(order):
@@ -45,9 +45,9 @@ def gamma_line(technology: Technology, units: int, order: int, capacitance: floa
 
 
 def line_bias(technology: Technology, seconds: float, order: int, capacitance: float) -> float:
-    """Return I_tau, ampere, into the bias pin of a circuit of `order` tau-cells, a delay line, for a mean delay.
+    """Return the bias current I_tau, ampere, at which a delay line of `order` tau-cells delays by `seconds` on average.
 
-    It is C n_s U_T n / p. The capacitance of a cell is in farad.
+    It is C n_s U_T n / p. capacitance: of each cell, F.
     """
     return capacitance * technology.pfet.slope_factor * technology.thermal_voltage * order / seconds
 
@@ -55,9 +55,9 @@ def line_bias(technology: Technology, seconds: float, order: int, capacitance: f
 def gamma_bench(
     technology: Technology, units: int, blocks: tuple[Subcircuit, ...], i_tau: float, seconds: float
 ) -> Bench:
-    """Return a bench that tests a delay line of tau-cells, whose input steps from 1/4 to 1/2 of 1 nA; saves `out`.
+    """Return a bench that tests a delay line of tau-cells by a step of its input from 0.25 to 0.5 nA; saves `out`.
 
-    The step is at `BEFORE` positions, of `seconds` each.
+    seconds: mean delay; the step comes after `BEFORE` of them.
     """
     begin, edge = BEFORE * seconds, 1e-4 * seconds
     step = ((0.0, 0.25e-9), (begin, 0.25e-9), (begin + edge, 0.5e-9))
@@ -76,10 +76,10 @@ def gamma_bench(
 
 
 def step_moments(time: Array, current: Array, begin: float) -> tuple[float, float]:
-    """Return mean delay and its standard deviation, s, of a line of tau-cells by its test circuit's response to a step.
+    """Return mean and standard deviation, s, of a delay line's delay, from its response to a step at time `begin`.
 
-    The step is at `begin`. From 1 - s(t), the share of the step still to come: its integral is the mean, twice that of
-    t (1 - s) the mean square. What it was before and at the end are taken as settled.
+    With 1 - s(t) the share of the step still to come, the mean is the integral of 1 - s, and the mean square twice the
+    integral of t (1 - s). The current at `begin` and at the end are taken as settled.
     """
     first, last = float(np.interp(begin, time, current)), float(current[-1])
     after = time >= begin

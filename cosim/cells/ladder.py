@@ -35,7 +35,11 @@ PORTS = ("in", "thresh_1", "width_1", "thresh", "width", "gain", "vg", "tau", "o
 
 @dataclass(frozen=True)
 class LadderBias:
-    """Pin currents of a ladder cell, ampere: thresholds and widths of rung 1 and of the others, level, DPI, driver."""
+    """Pin currents of a ladder cell, ampere.
+
+    i_thresh_1, i_width_1: threshold and width of rung 1; i_thresh, i_width: of every other rung; i_gain: level of a
+    rung; i_g, i_tau: of the DPIs.
+    """
 
     i_thresh_1: float
     i_width_1: float
@@ -49,7 +53,7 @@ class LadderBias:
 def ladder(technology: Technology, units: int, rungs: int, start: int, *, backward: bool = True) -> Subcircuit:
     """Build a ladder cell of `rungs` rungs that starts on level `start`. It needs the blocks of `ladder_blocks`.
 
-    backward: a rung's DPI shifts the window of the rung below it, too; without that it is the published chain.
+    backward: whether a rung's DPI shifts the window of the rung below as well; without, it is the published chain.
     """
     elements: list[Element] = []
     unit = technology.sizing.mirror_p
@@ -68,7 +72,7 @@ def ladder(technology: Technology, units: int, rungs: int, start: int, *, backwa
 
 
 def ladder_blocks(technology: Technology, units: int, capacitance: float) -> tuple[Subcircuit, ...]:
-    """Build the subcircuits of transistors that a ladder cell instantiates, without the candidate diode."""
+    """Build the subcircuits that a ladder cell instantiates, without the candidate diode. capacitance: of a DPI, F."""
     return (
         rung(technology, units, on=False),
         rung(technology, units, on=True),
@@ -80,7 +84,7 @@ def ladder_blocks(technology: Technology, units: int, capacitance: float) -> tup
 def rung(technology: Technology, units: int, *, on: bool) -> Subcircuit:
     """Build the cell of one rung of a ladder: candidate diode, copy of I_in, 9T cell, second output, and its reset.
 
-    The second output goes into the sum; the reset is to `on` or off.
+    The second output goes into the ladder's sum; on: whether the reset leaves the rung on.
     """
     n = technology.sizing.cell_n
     steer, switch = technology.sizing.latch_switch, technology.sizing.sample_switch
@@ -101,7 +105,7 @@ def rung(technology: Technology, units: int, *, on: bool) -> Subcircuit:
 
 
 def _renamed(mos: Mos) -> Mos:
-    """Return a device of the 9T cell with its output line renamed to the rung's own state s, inside the ladder."""
+    """Return a device of the 9T cell with its output line renamed to s, the rung's own state in the ladder."""
     drain, gate, match = (
         "s" + end[3:] if end.partition(".")[0] == "out" else end for end in (mos.drain, mos.gate, mos.match)
     )

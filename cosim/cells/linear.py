@@ -18,7 +18,10 @@ from cosim.technology.types import Technology
 
 @dataclass(frozen=True)
 class Term:
-    """One weight in a row of transistors: the source's net stem, a signed unit count and where it comes from."""
+    """One weight of a row: a transistor between a source's gate line and the row's node.
+
+    source: stem of the source's nets; count: unit devices, negative for a negative weight; origin: learned parameter.
+    """
 
     source: str
     count: int
@@ -26,13 +29,12 @@ class Term:
 
     @property
     def line(self) -> str:
-        """Return the gate line of a weight's transistor in a row cell, by name: n if the weight is positive, p if
-        negative."""
+        """Return the name of the gate line that the weight's transistor is on: the source's n if positive, else p."""
         return f"{self.source}_n" if self.count > 0 else f"{self.source}_p"
 
 
 def linear_row(name: str, terms: list[Term], technology: Technology, summary: str) -> Subcircuit:
-    """Build the cell of a row of weights, one transistor per weight on a summing node.
+    """Build the cell of a row of weights: one transistor per weight, all on one summing node.
 
     Ports: node vdd, then each gate line once in order of first use. Terms of count 0 are left out.
     """

@@ -24,19 +24,19 @@ FLIP_FLOP_PORTS = ("d", "ck", "rb", "q", "qb", "e", "eb", "vdd")
 
 
 def inverter(technology: Technology, m: int = 1) -> Subcircuit:
-    """Build the cell of an inverter of m devices in parallel. Ports in out vdd."""
+    """Build the inverter cell, of `m` devices in parallel. Ports in out vdd."""
     n, p = (replace(switch, m=m) for switch in _switches(technology))
     devices = (*transistor("n", n, "out", "in"), *transistor("p", p, "out", "in"))
     return Subcircuit(inverter_name(m), ("in", "out", "vdd"), devices, "inverter")
 
 
 def inverter_name(m: int) -> str:
-    """Return the name of the inverter cell of m devices."""
+    """Return the name of the inverter cell of `m` devices in parallel."""
     return INVERTER if m == 1 else f"{INVERTER}_{m}"
 
 
 def nand(technology: Technology, inputs: int) -> Subcircuit:
-    """Build the NAND cell, low where all inputs are high. Ports in0 ... out vdd."""
+    """Build the NAND cell: its output is low where all its inputs are high. Ports in0 ... out vdd."""
     n, p = _switches(technology)
     ins = [f"in{k}" for k in range(inputs)]
     nets = ["out", *(f"a{k}" for k in range(1, inputs)), GROUND]
@@ -48,7 +48,7 @@ def nand(technology: Technology, inputs: int) -> Subcircuit:
 
 
 def flip_flop(technology: Technology) -> Subcircuit:
-    """Build the flip-flop cell of transmission gates. Needs inverter and nand of 2."""
+    """Build the flip-flop cell of transmission gates. Needs inverter and nand of 2 inputs."""
     return Subcircuit(
         FLIP_FLOP,
         FLIP_FLOP_PORTS,
@@ -68,7 +68,7 @@ def flip_flop(technology: Technology) -> Subcircuit:
 
 
 def _gate(technology: Technology, a: str, b: str, high: str, low: str) -> tuple[Mos, ...]:
-    """Return the transistors of a transmission gate between a and b, on while `high` is high and `low` is low."""
+    """Return the devices of a transmission gate between a and b, which conducts while `high` is high and `low` low."""
     n, p = _switches(technology)
     return *transistor(f"{a}n", n, b, high, a), *transistor(f"{a}p", p, b, low, a)
 

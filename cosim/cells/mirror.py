@@ -42,7 +42,7 @@ def input_diode(technology: Technology, units: int) -> Subcircuit:
 
 
 def p_diode(name: str, line: str, technology: Technology, units: int) -> tuple[Mos, ...]:
-    """Return the transistors of a diode-connected pMOS of N unit devices on a gate line."""
+    """Return the transistors of a diode-connected pMOS of `units` unit devices on the gate line `line`."""
     unit = technology.sizing.mirror_p
     return transistor(name, TransistorDesign("diode", "p", unit, units), line, line)
 
@@ -65,16 +65,16 @@ def signal_rails(technology: Technology, units: int, trim: float) -> Subcircuit:
 
 
 def weight(name: str, line: str, node: str, count: int, technology: Technology) -> tuple[Mos, ...]:
-    """Return the transistors of one weight of `count` unit devices, signed and not 0.
+    """Return the transistors of one weight of `count` unit devices, which is signed and not 0.
 
-    It pulls from the node if positive, pushes into it if negative. line: the source's gate line n if positive, p if
-    negative.
+    A positive weight pulls its current from `node`, a negative one pushes it into `node`. line: gate line n of the
+    source for a positive weight, p for a negative.
     """
     return transistor(name, weight_of(count, technology), node, line)
 
 
 def weight_of(count: int, technology: Technology, origin: str = "") -> TransistorDesign:
-    """Return role and size of the transistor that a mirror cell has for a weight of `count` unit devices, signed."""
+    """Return role and size of the transistor for a weight of `count` unit devices, negative for a negative weight."""
     if count > 0:
         return TransistorDesign("weight", "n", technology.sizing.mirror_n, count, origin=origin)
     return TransistorDesign("weight", "p", technology.sizing.mirror_p, -count, origin=origin)

@@ -24,7 +24,7 @@ PORTS = ("cand", "upper", "lower", "base", "delta", "in", "clk", "clkb", "pulse"
 
 
 def quantiser() -> Subcircuit:
-    """Build the quantiser cell: sampler, two comparators and the driver of a ladder's line `in`.
+    """Build the quantiser cell: sampler, two comparators, and the driver of the ladder's line `in`.
 
     It needs the blocks of `quantiser_blocks`.
     """
@@ -42,7 +42,7 @@ def quantiser() -> Subcircuit:
 
 
 def quantiser_blocks(technology: Technology, m: int = 1) -> tuple[Subcircuit, ...]:
-    """Build the subcircuits that a quantiser cell instantiates: sampler, comparator of `m` devices, and driver."""
+    """Build the subcircuits that a quantiser cell instantiates: sampler, comparator (`m` devices each), driver."""
     return sampler(technology), comparator(technology, m), driver(technology)
 
 
@@ -60,9 +60,9 @@ def sampler(technology: Technology) -> Subcircuit:
 
 
 def comparator(technology: Technology, m: int = 1) -> Subcircuit:
-    """Build the comparator cell: M1 against M2, each `m` devices in parallel, and a decision gate.
+    """Build the comparator cell: M1 against M2, each of `m` devices in parallel, and a decision gate.
 
-    Its latch is high where the held candidate exceeds the current of `thresh`.
+    Its latch is high where the held candidate exceeds the current of the line `thresh`.
     """
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     return Subcircuit(
@@ -78,7 +78,7 @@ def comparator(technology: Technology, m: int = 1) -> Subcircuit:
 
 
 def driver(technology: Technology) -> Subcircuit:
-    """Build the driver cell of a quantiser, which puts three currents on a gate line n.
+    """Build the driver cell of a quantiser, which puts one of three currents (set, retain, reset) on a gate line n.
 
     Ports up down base delta in pulse pulseb vdd.
     """

@@ -31,8 +31,10 @@ def relu_diode(technology: Technology, units: int) -> Subcircuit:
 
 
 def candidate_diode(technology: Technology, m: int = 1) -> Subcircuit:
-    """Build the rectifier cell (pMOS diode) in front of a 9T cell: the same device as its M1, or `m` of them in
-    parallel in front of a comparator of as many. Ports node vdd."""
+    """Build the rectifier cell (pMOS diode) that carries a cell's candidate. Ports node vdd.
+
+    It is the device of the 9T cell's M1, or `m` of these in parallel for a comparator of `m` devices.
+    """
     p = technology.sizing.cell_p
     return Subcircuit(
         CANDIDATE if m == 1 else f"{CANDIDATE}_{m}",

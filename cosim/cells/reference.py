@@ -1,4 +1,4 @@
-"""Current reference without resistor: transistors only, so it can stand in any of the technologies.
+"""Current reference without a resistor: transistors only, so it can be built in any of the technologies.
 
      vdd      vdd        vdd          vdd
       |p5      |p3        |p4 diode    |p6
@@ -15,9 +15,9 @@
     I = beta_N (V_b - V_T) V_x   MN, V_b - V_T = sqrt(2 n I / beta_B) of MB in strong inversion
     I = 2 n (beta_N^2 / beta_B) (U_T ln K)^2
 
-A stack is so many devices in series with one gate, which is one long transistor. I goes with beta U_T^2, that is, with
-about T^0.5, and hardly with the supply. At 0 the cell would rest, too: two capacitors lift n and b when the supply
-comes up. docs/reference/cells.md has what it gives in three technologies.
+A stack is a number of devices in series with one gate, which act as one long transistor. I is proportional to
+beta U_T^2, that is, to about T^0.5, and hardly depends on the supply. The cell could also rest at I = 0: two capacitors
+lift n and b when the supply comes up. docs/reference/cells.md has the current in three technologies.
 Source: H. J. Oguey and D. Aebischer, IEEE J. Solid-State Circuits 32 (1997) 1132.
 """
 
@@ -64,9 +64,9 @@ def _stack(name: str, drain: str, gate: str, count: int) -> tuple[Mos, ...]:
 
 
 def reference_bench(technology: Technology, end: float) -> Bench:
-    """Return a bench that tests the current reference cell on a bias diode; the supply comes up within 1 ms.
+    """Return a bench that tests the current reference cell on a bias diode; its supply comes up within 1 ms.
 
-    Saves the currents through `out` and `dd`.
+    end: length of the run, s. Saves the currents through `out` and the supply `dd`.
     """
     elements: tuple[Element, ...] = (
         Source("dd", "v", "vdd", GROUND, ((0.0, 0.0), (1e-3, technology.supply))),

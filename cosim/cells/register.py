@@ -26,7 +26,7 @@ turns a level. Between two writes a level is a static current-mode latch of its 
 its turn: nothing leaks, and no error adds up, however long it holds. A 9T cell whose hysteresis spans all turns would
 draw more than the largest value in each level.
 
-Which value is written, and whether, the two decisions of the window say (`window.py`). Before the pulse they follow
+The two decisions of the window say whether a value is written, and which (`window.py`). Before the pulse they follow
 their comparators, and the value is switched through as soon as the candidate is there, so that the comparators of the
 levels have most of a frame; one whose value exceeds its turn by dI needs C V / dI. In the pulse they stand still,
 however close to its threshold the candidate is: a register writes all of its levels or none.
@@ -51,12 +51,12 @@ _BACK = ("out", "clk", "clkb", "pulse", "pulseb", "resetb", "reset", "vdd")
 
 
 def register_ports(levels: int) -> tuple[str, ...]:
-    """Return the ports of a thermometer register cell."""
+    """Return the port names of a thermometer register cell of `levels` levels."""
     return (*_FRONT, *(f"turn{k}" for k in range(1, levels + 1)), *_BACK)
 
 
 def register(technology: Technology, units: int, levels: int, start: int) -> Subcircuit:
-    """Build a thermometer register cell whose reset leaves `start` levels on.
+    """Build a thermometer register cell of `levels` levels, of which the reset leaves `start` on.
 
     It needs `register_blocks` and the sampler.
     """
@@ -86,14 +86,16 @@ def register(technology: Technology, units: int, levels: int, start: int) -> Sub
 
 
 def register_blocks(technology: Technology, units: int, m: int = 1) -> tuple[Subcircuit, ...]:
-    """Build the subcircuits of a thermometer register cell: comparator, of `m` devices, and decision of the window, and
-    both kinds of level."""
+    """Build the subcircuits of a thermometer register cell: comparator and decision of its window, both kinds of level.
+
+    m: devices in parallel in the comparator.
+    """
     levels = (level(technology, units, on=on) for on in (False, True))
     return window(technology, m), decision(technology), *levels
 
 
 def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:
-    """Build the cell of a register's level: comparator, keeper, its part of the output, and its reset to on or off."""
+    """Build the cell of one level of a register: comparator, keeper, output current, and the reset to on or off."""
     n, p = pair_of("inner", technology.sizing.cell_n, technology.sizing.cell_p)
     cell = technology.sizing.cell_n
     gates = {polarity: TransistorDesign("switch", polarity, technology.sizing.sample_switch) for polarity in ("n", "p")}

@@ -34,7 +34,7 @@ STATE_LEVEL = 0.3  # of V_DD: below it M3 and M6 are off. v0 may stand far below
 def schmitt(technology: Technology, units: int) -> Subcircuit:
     """Build the 9T Schmitt-trigger cell.
 
-    Its output diode M4 has `units` unit devices, so that `out` is a signal's gate line p.
+    Its output diode M4 has `units` unit devices, so that `out` can be a signal's gate line p.
     """
     return Subcircuit(
         SCHMITT,
@@ -49,8 +49,8 @@ def schmitt_devices(
 ) -> tuple[Mos, ...]:
     """Return the nine transistors of the 9T cell.
 
-    `candidate`: gate of M1; `steering`: gate of M3 and M6, v0 itself in the plain cell. match: the candidate's line,
-    with whose diode M1 is matched also where a switch stands between.
+    candidate: net at the gate of M1; steering: net at the gates of M3 and M6, v0 itself in the plain cell; match: line
+    of the candidate, with whose diode M1 is matched even where a switch separates them.
     """
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     switch, unit = TransistorDesign("switch", "n", technology.sizing.latch_switch), technology.sizing.mirror_p

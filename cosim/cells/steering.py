@@ -30,9 +30,9 @@ STEERING_AND, SYMBOL_COMPARATOR = "steering_and", "symbol_comparator"
 
 
 def steering_and(technology: Technology, bits: int) -> Subcircuit:
-    """Build the steering AND cell, whose current flows where all bits are on.
+    """Build the steering AND cell, whose current flows where all its bits are on.
 
-    Ports node gain, then one for each bit, that next to the node first.
+    Ports node gain, then one for each bit; the first bit's switch is next to the node.
     """
     switch = TransistorDesign("switch", "n", technology.sizing.latch_switch)
     gates = tuple(f"bit{k}" for k in range(bits))
@@ -53,7 +53,7 @@ def steering_and(technology: Technology, bits: int) -> Subcircuit:
 def symbol_comparator(technology: Technology, units: int) -> Subcircuit:
     """Build the symbol comparator cell, which turns a signal of one bit into a voltage.
 
-    Ports line thresh out vdd; line: the signal's gate line p, whose diode has as many unit devices.
+    Ports line thresh out vdd; line: gate line p of the signal, whose diode has `units` unit devices.
     """
     n, p = technology.sizing.cell_n, technology.sizing.mirror_p
     return Subcircuit(

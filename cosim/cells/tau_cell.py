@@ -45,8 +45,8 @@ OUTPUT_DEVICE = "4"  # M4, which carries the state
 def tau_cell(technology: Technology, units: int, capacitance: float) -> Subcircuit:
     """Build the free running tau-cell, a low pass for currents. Ports line tau out vdd.
 
-    line: gate line p of `units` unit devices, of I_in; tau: gate line p of one unit device that gives I_tau, see
-    `tau_line`; out: sinks I.
+    line: gate line p of I_in, whose diode has `units` unit devices; tau: gate line p on which one unit device gives
+    I_tau, see `tau_line`; out: sinks I.
     """
     unit = technology.sizing.mirror_p
     return Subcircuit(
@@ -64,13 +64,13 @@ def tau_cell(technology: Technology, units: int, capacitance: float) -> Subcircu
 def tau_cell_gated(
     technology: Technology, units: int, capacitance: float, trim: float = 1.0, *, place: Place | None = None
 ) -> Subcircuit:
-    """Build the gated tau-cell with the diode of its state. Ports line tau out pulseb resetb, rest where it rests, vdd.
+    """Build the gated tau-cell with the diode of its state. Ports line tau out pulseb resetb, with `place` rest, vdd.
 
-    place: in a dispersive line, whose next cells have the `out` of the one before as their line, and whose cells rest
-    on a current, which flows into the first. line: gate line p of a candidate diode; tau: gate line p of a signal, of
-    which one unit device is I_tau; out: gate line p of the state, `units` unit devices; pulseb: low in the pulse;
-    resetb low: I = 0, or that of the gate line p `rest`. trim: nominal length of the n diode of the output over drawn,
-    which takes out the gain of the mirrors.
+    place: None for a cell by itself, else its place in a dispersive delay line: `next` reads the `out` of the cell
+    before; cells of a line rest on a floor current. line: gate line p of the input's diode; tau: gate line p of a
+    signal, on which one unit device gives I_tau; out: gate line p of the state, `units` unit devices; pulseb: low in
+    the pulse; resetb: low sets I to 0, or to the current of the gate line p `rest`. trim: nominal over drawn length of
+    the output's n diode, which takes out the gain of the mirrors.
     """
     switch, unit = TransistorDesign("switch", "p", technology.sizing.sample_switch), technology.sizing.mirror_p
     cell = technology.sizing.cell_p
@@ -93,10 +93,10 @@ def tau_cell_gated(
 
 
 def tau_line(technology: Technology, *, rest: bool = False) -> Subcircuit:
-    """Build the cell that makes the gate line `tau` of a constant current I_tau from its bias line, for all tau-cells.
+    """Build the cell that makes the gate line `tau` of a constant current I_tau from a bias line, for all tau-cells.
 
-    Ports: bias, tau, vdd. rest: whether its diode is REST_STRENGTH times as strong as the M4 of a cell; the reset ties
-    the cells of delay lines to such a line.
+    Ports: bias, tau, vdd. rest: whether its diode is REST_STRENGTH times as strong as M4 of a tau-cell; during the
+    reset the cells of delay lines are tied to such a line.
     """
     n, p, unit = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.mirror_p
     diode = TransistorDesign("inner", "p", p, REST_STRENGTH) if rest else TransistorDesign("inner", "p", unit)
@@ -120,15 +120,15 @@ def tau_capacitance(technology: Technology, tau: float, i_tau: float) -> float:
 
 
 def gate_charge(i_gate: float, units: int, time: float) -> float:
-    """Return C n U_T, A s, of the capacitor and transistors of a cell, the gated tau-cell.
+    """Return C n U_T of a gated tau-cell, A s: with this charge a gate current i_gate, A, makes r = 1 in `time`, s.
 
-    With it i_gate on the cell's pin `tau` makes r = 1 in this time.
+    i_gate flows on the cell's pin `tau`, from a diode of `units` unit devices.
     """
     return i_gate / units * time
 
 
 def _loop(technology: Technology, follower: str) -> tuple[Element, ...]:
-    """Build a tau-cell's copy of I_in, M1, M3 and M2 with their I_tau; follower: the source of M2."""
+    """Return a tau-cell's copy of I_in, and M1, M3, M2 with their I_tau; follower: net at the source of M2."""
     n, p, unit = technology.sizing.cell_n, technology.sizing.cell_p, technology.sizing.mirror_p
     return (
         *transistor("idiode", TransistorDesign("inner", "n", n), "i", "i"),
@@ -142,7 +142,7 @@ def _loop(technology: Technology, follower: str) -> tuple[Element, ...]:
 
 
 def _output(technology: Technology, capacitance: float, trim: float = 1.0) -> tuple[Element, ...]:
-    """Build a tau-cell's C, M4, and the copy that sinks its current."""
+    """Return a tau-cell's capacitor, M4, and the mirror that sinks the current of M4."""
     n, p = technology.sizing.cell_n, technology.sizing.cell_p
     return (
         Capacitor("c", STATE_NODE, "vdd", capacitance),

@@ -31,7 +31,7 @@ PORTS = (
 
 
 def toggle(technology: Technology) -> Subcircuit:
-    """Build the toggle cell: comparator and clocked 9T cell with feedback.
+    """Build the toggle cell: a comparator, and a clocked 9T cell with feedback from its state.
 
     It needs sampler, comparator, candidate diode and the clocked cell.
     """

@@ -20,9 +20,10 @@ _RAIL: dict[Polarity, str] = {"n": GROUND, "p": "vdd"}
 
 @dataclass(frozen=True)
 class TransistorDesign:
-    """One transistor of a cell: purpose and size, `m` units of a geometry, `length` where it is not the geometry's.
+    """One transistor of a cell as designed: role and size.
 
-    match: its matched group, the gate line by itself; a switch is in none. origin: where it comes from.
+    It is `m` units of a geometry; length: where it differs from the geometry's. match: matched group that a layout
+    keeps together, "" for the transistor's gate line; a switch is in none. origin: where it comes from.
     """
 
     role: Role
@@ -35,14 +36,14 @@ class TransistorDesign:
 
 
 def pair_of(role: Role, n: Geometry, p: Geometry) -> tuple[TransistorDesign, TransistorDesign]:
-    """Return an n and a p transistor of a cell, of one role."""
+    """Return an n and a p transistor with the same role in a cell."""
     return TransistorDesign(role, "n", n), TransistorDesign(role, "p", p)
 
 
 def transistor(name: str, device: TransistorDesign, drain: str, gate: str, source: str = "") -> tuple[Mos, ...]:
-    """Return the devices of one transistor of a cell: one, or two in series with the net `mid_<name>` between.
+    """Return the devices of one transistor: a single one, or a self-cascode of two with the net `mid_<name>` between.
 
-    Bulk, and source where none is named, are on its rail.
+    Bulk, and source if `source` is empty, are on the rail: ground for n, vdd for p.
     """
     polarity, geometry, m, role = device.polarity, device.geometry, device.m, device.role
     rail, length = _RAIL[polarity], geometry.l if device.length is None else device.length

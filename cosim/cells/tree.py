@@ -12,10 +12,10 @@
 
     I_pin = k I_coarse + (sum of 2^j t_j) I_fine
 
-A count says the ratio, so all pins follow the reference together, over temperature, supply and process; their ratios,
-on which decisions stand, follow from whole devices. The bits of a pin are its remainder of one coarse unit: set from
-the design, they are where a chip would be trimmed. What the output conductance of the sources adds is measured once
-(`cosim.technology.calibration`), and goes into the counts.
+A pin's current is a count of unit devices, so all pins follow the reference together, over temperature, supply and
+process. Their ratios, on which decisions depend, are ratios of whole devices. The trim bits of a pin are the remainder
+below one coarse unit: set from the design, and adjustable on a chip. The output conductance of the sources adds some
+current, which is measured once (`cosim.technology.calibration`) and taken into account in the counts.
 Source: T. Delbruck, R. Berner, P. Lichtsteiner and C. Dualibe, "32-bit configurable bias current generator with
 sub-off-current capability", Proc. IEEE ISCAS 2010, 1647; the reference is that of `reference.py`.
 """
@@ -37,7 +37,7 @@ BRANCHES = 4 + (_COARSE[0] + _FINE[0]) / _REFERENCE  # of the reference and of t
 
 
 def tree(technology: Technology) -> Subcircuit:
-    """Build the bias tree cell: the two lines from a reference current. Ports in coarse fine vdd."""
+    """Build the bias tree cell, which makes its two lines from a reference current. Ports in coarse fine vdd."""
     n, p = technology.sizing.mirror_n, technology.sizing.mirror_p
     devices = [*transistor("in", TransistorDesign("bias", "n", n, _REFERENCE), "in", "in")]
     for line, (copied, diode) in {"coarse": _COARSE, "fine": _FINE}.items():
@@ -47,14 +47,14 @@ def tree(technology: Technology) -> Subcircuit:
 
 
 def source_name(count: int) -> str:
-    """Return the name of the bias tree's cell for a pin with so many coarse units."""
+    """Return the name of the bias tree's source cell with `count` coarse units."""
     return f"{TREE_SOURCE}_{count}"
 
 
 def tree_source(technology: Technology, count: int) -> Subcircuit:
-    """Build the bias tree's cell for one pin, its current source.
+    """Build the current source of one pin in the bias tree, with `count` coarse units.
 
-    Ports pin coarse fine, the trim bits t0 ... (the ground is on), vdd.
+    Ports pin coarse fine, the trim bits t0 ... (a bit tied to ground is on), vdd.
     """
     p, switch = technology.sizing.mirror_p, TransistorDesign("switch", "p", technology.sizing.latch_switch)
     bits = tuple(f"t{k}" for k in range(TRIM_BITS))
@@ -73,15 +73,15 @@ def tree_source(technology: Technology, count: int) -> Subcircuit:
 
 
 def trim_nets(fine: int) -> tuple[str, ...]:
-    """Return the nets of a bias tree source's trim bits for so many fine units: the ground where a bit is on."""
+    """Return the nets to tie a bias tree source's trim bits to for `fine` fine units: ground where a bit is on."""
     return tuple(GROUND if fine >> k & 1 else "vdd" for k in range(TRIM_BITS))
 
 
 def tree_bench(technology: Technology, end: float) -> Bench:
-    """Return a bench that tests current reference and bias tree cells into bias diodes.
+    """Return a bench that tests the current reference and bias tree cells, whose sources feed bias diodes.
 
-    TREE_COUNTS coarse units without a bit, and all bits without one. The supply comes up within 1 ms. Saves the
-    currents through `sense<count>`.
+    Each source has one of TREE_COUNTS coarse units and no bit on; one more has all bits on and no coarse unit. The
+    supply comes up within 1 ms. Saves the currents through `sense<count>`. end: length of the run, s.
     """
     elements: list[Element] = [
         Source("dd", "v", "vdd", GROUND, ((0.0, 0.0), (1e-3, technology.supply))),

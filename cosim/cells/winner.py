@@ -22,7 +22,7 @@ COMMON = "common"
 
 
 def winner(technology: Technology, inputs: int) -> Subcircuit:
-    """Build the winner-take-all cell of n currents.
+    """Build the winner-take-all cell of `inputs` currents.
 
     Ports bias, then in0 ..., then out0 ..., one of each for every input.
     """

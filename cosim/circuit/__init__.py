@@ -1,1 +1,1 @@
-"""A circuit as data, and its deck text. Knows nothing of networks."""
+"""A circuit as data, and its deck text. This folder knows nothing of networks."""

@@ -1,9 +1,10 @@
 """A bench: a circuit with everything that drives it, what is run, what is saved, and where it begins; data, no text.
 
-What another run of the same bench is, is `dataclasses.replace` of it: `held`, `resting`, `started`, `relaxed`. A stress
-bends its sources, so that every engine runs the same: a supply that is not still, a supply that comes up, and clocks
-that are not in step. All logic comes from drivers on the same supply: what is high follows it. Bias and input currents
-stay what they are, but while the supply comes up they grow with it, and so does what the readout's ground is below it.
+Another run of the same bench is a changed copy (`dataclasses.replace`): `held`, `resting`, `started`, `relaxed`. The
+functions `with_...` apply a stress by changing the bench's sources, so that every engine runs the same: a supply that
+is not constant, a supply that comes up, and clocks that are not in step. All logic comes from drivers on the same
+supply, so a high level follows the supply. Bias and input currents stay constant; but while the supply comes up they
+grow with it, and so does the voltage between the supply and the readout's ground.
 """
 
 from collections.abc import Callable
@@ -25,8 +26,8 @@ _AT_ONCE = 1e-5  # s; a transient of one step
 class Tolerances:
     """Tolerances that a bench sets in a simulator, by ngspice's names.
 
-    They are in siemens, ampere, volt, coulomb; reltol and trtol are relative. xmu: weight of the trapezoidal rule, 0.5
-    undamped; below that its ringing after a switch event dies out. ngspice's own defaults are made for milliampere:
+    gmin: S; abstol: A; vntol: V; chgtol: C; reltol, trtol: relative. xmu: weight of the trapezoidal rule: at 0.5 it is
+    undamped, below that its ringing after a switch event dies out. ngspice's own defaults are made for milliampere:
     gmin 1e-12 alone adds 2.5 pA of leakage that no device has.
     """
 
@@ -57,7 +58,10 @@ class Op:
 
 @dataclass(frozen=True)
 class Dc:
-    """A bench's analysis: operating points while a source's value, such as that of `pull`, goes from start to stop."""
+    """A bench's analysis: operating points while the value of a source, V or A, is swept from start to stop by `step`.
+
+    kind: of the source, voltage or current; source: its name, such as `pull`.
+    """
 
     kind: Literal["v", "i"]
     source: str
@@ -73,7 +77,7 @@ Analysis = Tran | Op | Dc
 class Voltage:
     """A probe in a circuit's bench: the voltage of a net to ground, V.
 
-    An inner net goes by its path, such as `xnetwork.xcell.v0`.
+    net: for an inner net its path, such as `xnetwork.xcell.v0`.
     """
 
     net: str
@@ -81,9 +85,9 @@ class Voltage:
 
 @dataclass(frozen=True)
 class Current:
-    """A probe in a circuit's bench: the current through a voltage source, A.
+    """A probe in a circuit's bench: the current through a voltage source at the top level, A.
 
-    The source is at the top level; its first net is where the current enters.
+    It is positive if it enters the source at the first net.
     """
 
     source: str
@@ -93,7 +97,7 @@ class Current:
 class DrainCurrent:
     """A probe in a circuit's bench: a transistor's drain current, A, with the simulator's sign.
 
-    The transistor goes by its path, such as `network.cell.4`.
+    device: path of the transistor, such as `network.cell.4`.
     """
 
     device: str
@@ -104,11 +108,11 @@ Probe = Voltage | Current | DrainCurrent
 
 @dataclass(frozen=True)
 class TransientNoise:
-    """White noise currents in a bench's transient, normal numbers `step` s apart.
+    """White noise currents in a bench's transient: normal random numbers `step` s apart, linear in between.
 
-    They are linear in between, so one-sided 2 rms^2 step up to half of 1/step. key: 64 bits, of the numbers. sources:
-    (net, rms A) from a net to ground. slopes: of n and p devices in weak inversion, I / (g_m U_T): with them every
-    transistor whose source is on its bulk has the noise of its own current.
+    Their one-sided density is 2 rms^2 step, up to half of 1/step. key: 64-bit seed of the numbers. sources: (net, rms
+    A), currents from a net to ground. slopes: slope factors I / (g_m U_T) of n and p devices in weak inversion; if
+    given, every transistor whose source is tied to its bulk has the noise of its own current.
     """
 
     step: float
@@ -121,11 +125,11 @@ class TransientNoise:
 class Bench:
     """A bench: a circuit as data with all that a simulator needs to run it: analysis, technology, probes and start.
 
-    technology: of its devices, with corner, temperature and supply. probes: what is saved; none: every net's voltage.
-    preset: nets that begin at the supply; start: (net, V) where the search of the operating point begins. skip_still:
-    devices whose terminals stand still are not evaluated, which is safe from a known point on. from_rest: other benches
-    are the same circuit at time 0, so a simulator may find that point once and begin there. notes: comments. noise:
-    of a transient, None for none.
+    technology: of the devices, at its corner, temperature and supply; probes: what is saved, () for the voltage of
+    every net; preset: nets that begin at the supply; start: (net, V) where the search of the operating point begins;
+    skip_still: whether devices whose terminals do not move are not evaluated, which is safe if the start is known;
+    from_rest: whether other benches are the same circuit at time 0, so that a simulator may find that point once and
+    begin there; notes: comments; noise: of a transient, None for none.
     """
 
     circuit: Circuit
@@ -148,45 +152,39 @@ class Bench:
 
 
 def held(bench: Bench, seconds: float) -> Bench:
-    """Return the bench with a circuit's sources held for `seconds` s at their values of time 0."""
+    """Return a copy of the bench whose sources keep their values of time 0 for `seconds` s."""
     return replace(_with_elements(bench, _frozen), analysis=replace(bench.transient, end=seconds))
 
 
 def resting(bench: Bench) -> Bench:
-    """Return a copy of a circuit's bench, as data, that finds all voltages at time 0 in a transient of one step.
+    """Return a copy of a circuit's bench that finds all voltages at time 0, by a transient of one step.
 
-    Sources stand still. The voltages are the same for all samples of a network. It is a transient, because `preset`
-    holds nets in its operating point alone.
+    Its sources are constant, and the voltages are the same for all samples of a network. It is a transient because
+    `preset` acts in a transient's operating point alone.
     """
     return replace(_with_elements(bench, _frozen), analysis=Tran(_AT_ONCE, _AT_ONCE), probes=(), from_rest=False)
 
 
 def started(bench: Bench, start: tuple[tuple[str, float], ...]) -> Bench:
-    """Return a copy of a circuit's bench, as data, with these voltages, net -> V, as its start.
-
-    It skips devices whose voltages do not move.
-    """
+    """Return a copy of a circuit's bench that begins at these voltages, (net, V), and skips devices at rest."""
     return replace(bench, start=start, skip_still=True, from_rest=False)
 
 
 def relaxed(bench: Bench) -> Bench:
-    """Return a copy of a circuit's bench, as data, with a charge tolerance ten times larger, for a collapsed time step.
+    """Return a copy of a circuit's bench with a ten times larger charge tolerance, for a run whose step collapsed.
 
-    At a clock edge a node of a few femtofarad may otherwise ask for steps under 1 fs, the more so the smaller chgtol.
+    At a clock edge a node of a few femtofarad may otherwise need steps under 1 fs; the smaller chgtol, the more so.
     """
     return replace(bench, tolerances=replace(bench.tolerances, chgtol=10 * bench.tolerances.chgtol))
 
 
 def _with_elements(bench: Bench, changed: Callable[[Element], Element]) -> Bench:
-    """Return a copy of a circuit's bench, as data, with what the function makes of each element at the top level."""
+    """Return a copy of a circuit's bench with the function `changed` applied to each element at the top level."""
     return replace(bench, circuit=replace(bench.circuit, elements=tuple(map(changed, bench.circuit.elements))))
 
 
 def _frozen(element: Element) -> Element:
-    """Return an element of a bench's circuit as data, a source as the constant that its waveform has at time 0.
-
-    Any other element is returned as it is.
-    """
+    """Return a bench's source as a constant, its value at time 0; return any other element as it is."""
     match element:
         case Source(value=tuple() as points):
             return replace(element, value=points[0][1])
@@ -198,7 +196,7 @@ Stress = Callable[[Bench], Bench]  # a function below of a bench, what it takes 
 
 
 def with_ripple(bench: Bench, volts: float, hertz: float) -> Bench:
-    """Return the bench with a triangle of `volts` from peak to peak on the supply, at `hertz`, from time 0 on."""
+    """Return a copy of the bench with a triangle on the supply from time 0 on: `volts` peak to peak, at `hertz`."""
     quarters = np.arange(int(np.ceil(2 * hertz * bench.transient.end)) + 1)
     times = np.concatenate([[0.0], (0.25 + 0.5 * quarters) / hertz])
     swing = np.concatenate([[0.0], np.where(quarters % 2, -0.5, 0.5)]) * volts
@@ -206,9 +204,9 @@ def with_ripple(bench: Bench, volts: float, hertz: float) -> Bench:
 
 
 def with_step(bench: Bench, volts: float, start: float, end: float, edge: float) -> Bench:
-    """Return the bench with a supply that is `volts` higher (below 0: lower) from `start` to `end`, s.
+    """Return a copy of the bench whose supply is `volts` higher (lower, if negative) from `start` to `end`, s.
 
-    Each edge takes `edge`, s.
+    edge: duration of each edge, s.
     """
     there = 1.0 + volts / bench.technology.supply
     return _with_supply(
@@ -217,14 +215,14 @@ def with_step(bench: Bench, volts: float, start: float, end: float, edge: float)
 
 
 def with_power_up(bench: Bench, end: float) -> Bench:
-    """Return the bench with all sources at 0 at time 0, which reach their values at `end`, s."""
+    """Return a copy of the bench whose sources are 0 at time 0 and reach their values at `end`, s."""
     return _with_supply(bench, np.array([0.0, end]), np.array([0.0, 1.0]), currents=True)
 
 
 def with_skew(bench: Bench, seconds: float, seed: int) -> Bench:
-    """Return the bench with clock nets of its circuit that come late.
+    """Return a copy of the bench in which each clock net is delayed by its own time.
 
-    Each has its own delay, uniform within +-`seconds`, from a hash of `seed` and its name.
+    Delays are uniform within +-`seconds`, from a hash of `seed` and the net's name.
     """
 
     def late(element: Element) -> Element:
@@ -240,17 +238,14 @@ def with_skew(bench: Bench, seconds: float, seed: int) -> Bench:
 
 
 def _is_logic(source: Source) -> bool:
-    """Tell whether a source in the data of a circuit's bench drives a clock, reset or the like.
-
-    Its waveform is then a changing voltage to ground.
-    """
+    """Tell whether a source in a bench drives a clock, reset or the like: a changing voltage to ground."""
     return source.kind == "v" and source.b == GROUND and isinstance(source.value, tuple)
 
 
 def _with_supply(bench: Bench, times: Array, factors: Array, *, currents: bool = False) -> Bench:
-    """Return the bench with supply and logic times `factors` of their values at `times`, s, linear between them.
+    """Return a copy of the bench with supply and logic levels multiplied by `factors` at `times`, s, linear in between.
 
-    currents: whether all other sources follow, too.
+    currents: whether all other sources are multiplied as well.
     """
 
     def bent(element: Element) -> Element:

@@ -12,13 +12,14 @@ _FOLD_AT = 110
 
 @dataclass(frozen=True)
 class Language:
-    """The syntax of a simulator's netlist; the defaults are SPICE's.
+    """The syntax of a simulator's netlist; the defaults are those of SPICE.
 
-    opening: a netlist's first statements; nets: around those of an element; subckt, ends: `{}` the block's name;
-    multiplier: identical transistors in parallel; apart: between the letter and the name of a source; constant, points:
-    its value, `{kind}` v or i, with `comma` between numbers; reserved: what no transistor may be called;
-    escaped: a long line goes on behind a backslash at its end, not behind a + at the start of the next; quoted: a name
-    of a flat circuit, which is a path, stands in quotes, with colons for points.
+    opening: first statements of a netlist; nets: form of an element's net list; subckt, ends: of a block, `{}` its
+    name; multiplier: parameter for identical transistors in parallel; capacitor: form of its value; apart: text between
+    the letter and the name of a source; constant, points: a source's value, `{kind}` v or i, with `comma` between
+    numbers; reserved: names that no transistor may have; escaped: whether a long line is continued by a backslash at
+    its end, not by a + at the start of the next; quoted: whether a path in a flat circuit is in quotes, with colons for
+    points.
     """
 
     comment: str = "*"
@@ -37,11 +38,11 @@ class Language:
     quoted: bool = False
 
     def named(self, name: str) -> str:
-        """Return the name of a net, or of an element with its letter, as the netlist language writes it."""
+        """Return a net's name, or an element's with its letter, as this netlist language writes it."""
         return f"'{name.replace('.', ':')}'" if self.quoted and "." in name else name
 
     def joined(self, *nets: str) -> str:
-        """Return the nets of an element or of a block as the netlist language writes them."""
+        """Return the list of nets of an element or block as this netlist language writes it."""
         return self.nets.format(" ".join(map(self.named, nets)))
 
     def fold(self, line: str) -> list[str]:
@@ -75,7 +76,7 @@ def format_number(value: float) -> str:
 
 
 def format_circuit(circuit: Circuit, technology: Technology, language: Language = SPICE) -> str:
-    """Format the netlist of a circuit: title, subcircuits, top level. It has no device models and no analysis."""
+    """Format the netlist of a circuit: title, subcircuits, top level, without device models and analysis."""
     lines = [f"{language.comment} {circuit.title}", *language.opening]
     for block in circuit.subcircuits:
         lines += ["", *_format_subcircuit(block, technology, language)]
@@ -85,13 +86,13 @@ def format_circuit(circuit: Circuit, technology: Technology, language: Language 
 
 
 def device_sizes(circuit: Circuit) -> set[Size]:
-    """Return polarity, width and length, metre, of every transistor in a circuit's netlist."""
+    """Return (polarity, width, length), metre, of every transistor in a circuit, each combination once."""
     parts = (circuit.elements, *(block.elements for block in circuit.subcircuits))
     return {(mos.polarity, mos.w, mos.l) for elements in parts for mos in elements if isinstance(mos, Mos)}
 
 
 def format_elements(elements: Iterable[Element], technology: Technology, language: Language = SPICE) -> list[str]:
-    """Format one folded netlist line per element, behind its origin as a comment line where it has one."""
+    """Format each element as one folded netlist line, after a comment line with its origin if it has one."""
     lines: list[str] = []
     for element in elements:
         if element.origin:
@@ -126,7 +127,7 @@ def _format_element(element: Element, technology: Technology, language: Language
 
 
 def _mos_fields(mos: Mos, technology: Technology, multiplier: str) -> str:
-    """Return the fields behind a transistor's nets: its card, its size and, where it has one, its diffusion."""
+    """Return the fields after a transistor's nets: its card, its size and, if it has one, its diffusion."""
     card = card_name(technology, mos.polarity, mos.w, mos.l)
     size = f"w={format_number(mos.w)} l={format_number(mos.l)} {multiplier}={mos.m}{_format_deviation(mos)}"
     if not (diffusion := technology.library.diffusion):
@@ -136,7 +137,7 @@ def _mos_fields(mos: Mos, technology: Technology, multiplier: str) -> str:
 
 
 def _format_deviation(mos: Mos) -> str:
-    """Format a transistor's deviation as BSIM4's instance parameters delvto and mulu0.
+    """Format a transistor's mismatch as BSIM4's instance parameters delvto and mulu0.
 
     delvto is added to vth0, which is negative in a pMOS; mulu0 multiplies u0.
     """
@@ -146,7 +147,7 @@ def _format_deviation(mos: Mos) -> str:
 
 
 def fold(line: str, width: int = _FOLD_AT) -> list[str]:
-    """Fold a netlist line at word borders, so that none is wider than `width`, with + before each continuation."""
+    """Fold a netlist line between words into lines of at most `width` characters, with + before each continuation."""
     lines: list[str] = []
     current = ""
     for word in line.split(" "):

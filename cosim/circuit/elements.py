@@ -1,7 +1,7 @@
 """Devices, subcircuits and instances as frozen data. Lengths in metre, currents in ampere, voltages in volt.
 
-Ground is the net `0`. Net and element names are lower case, because SPICE does not distinguish case. A block and a
-circuit hold no name twice, see `check_names`: ngspice takes two instances of one name without a word, VACASK refuses.
+Ground is the net `0`. Net and element names are lower case, because SPICE does not distinguish case. No name occurs
+twice in a block or circuit, see `check_names`: ngspice accepts two instances of one name silently, VACASK refuses them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,9 +36,9 @@ Role = Literal[
 
 @dataclass(frozen=True)
 class Attribution:
-    """The part of a network that an instance in its circuit belongs to.
+    """The part of a network that an instance in its circuit is counted to.
 
-    It is a group in the study of its spread, a block of power and area.
+    group: in the study of what causes the spread; block: in power and area.
     """
 
     group: str
@@ -46,7 +46,7 @@ class Attribution:
 
 
 def block_of(part: Attribution | None) -> str:
-    """Return the block that the data of a circuit count an element to, a transistor or another, for power and area.
+    """Return the block to which a circuit element with this part is counted in power and area.
 
     Every instance of a network has a part, which its builder gives.
     """
@@ -56,11 +56,11 @@ def block_of(part: Attribution | None) -> str:
 
 @dataclass(frozen=True)
 class Mos:
-    """One transistor of a circuit: `m` identical units in parallel, each w by l. `origin` says where it comes from.
+    """A transistor of a circuit: `m` identical devices in parallel, each w by l, metre.
 
-    vt_shift: by how much the magnitude of its threshold voltage deviates, V; beta_factor: its current factor over
-    nominal; role: what it is for; match: the net whose devices a layout places together, mostly its gate line; part:
-    that of its instance, in a flat circuit.
+    origin: where it comes from; vt_shift: deviation of its threshold voltage's magnitude, V; beta_factor: its current
+    factor over nominal; role: its purpose in the cell; match: the net whose devices a layout places together, mostly
+    its gate line; part: part of the network, in a flat circuit that of its instance.
     """
 
     letter: ClassVar[str] = "m"  # that its name begins with in a netlist
@@ -88,9 +88,9 @@ class Mos:
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance in a netlist, a subcircuit call: nets in the order of the subcircuit's ports.
+    """An instance of a subcircuit in a netlist; nets in the order of the subcircuit's ports.
 
-    match: (group inside, net outside) where they are one group although a switch stands between.
+    match: (group inside, net outside) of devices that a layout matches although a switch separates the two nets.
     """
 
     letter: ClassVar[str] = "x"  # that its name begins with in a netlist
@@ -117,7 +117,10 @@ class Capacitor:
 
 @dataclass(frozen=True)
 class Source:
-    """An independent source of a circuit from net `a` to net `b`: `value` is a number (dc) or (time, value) points."""
+    """An independent source of a circuit from net `a` to net `b`, a voltage (V) or a current (A).
+
+    value: a number for a constant, or (time in s, value) points.
+    """
 
     name: str
     kind: Literal["v", "i"]
@@ -136,9 +139,10 @@ Element = Mos | Instance | Capacitor | Source
 
 
 def check_names(place: str, elements: Sequence[Element]) -> None:
-    """Raise MappingError where two elements of one block or top level of a circuit have one name, in any dialect.
+    """Raise MappingError if two elements of one block, or of the top level, have the same name in any dialect.
 
-    A name is what a netlist writes, with its letter: a source `upper` and an instance `upper` are two names.
+    A name is what a netlist writes, with its letter: a source `upper` and an instance `upper` have two names. place: of
+    the block, for the message.
     """
     names = [(element.letter + element.name).lower() for element in elements]
     if len(set(names)) == len(names):
@@ -152,7 +156,7 @@ def check_names(place: str, elements: Sequence[Element]) -> None:
 
 
 def _described(element: Element) -> str:
-    """Return where an element comes from, or the nets that it is on where nobody said."""
+    """Return an element's origin for messages, or its nets if it has none."""
     match element:
         case Mos(_, drain, gate, source, bulk):
             nets: tuple[str, ...] = (drain, gate, source, bulk)
@@ -167,7 +171,7 @@ def _described(element: Element) -> str:
 class Subcircuit:
     """A subcircuit of a netlist: a named block with ports; `summary` becomes the comment above its definition.
 
-    Raises MappingError where two of its elements have one name.
+    Raises MappingError if two of its elements have the same name.
     """
 
     name: str
@@ -183,7 +187,7 @@ class Subcircuit:
 class Circuit:
     """A circuit as data: subcircuit definitions in order of use and the elements of the top level.
 
-    Raises MappingError where two elements, or two definitions, have one name.
+    Raises MappingError if two elements, or two definitions, have the same name.
     """
 
     title: str
@@ -205,7 +209,7 @@ class Circuit:
         return (element for element in self.flat().elements if isinstance(element, Mos))
 
     def roles(self) -> dict[tuple[str, Role], str]:
-        """Return the circuit's (path of an instance, role) -> its first transistor of that role in it or below it."""
+        """Return (path of an instance, role) -> the first transistor of that role in the instance or below it."""
         found: dict[tuple[str, Role], str] = {}
         for mos in self.flatten():
             path = mos.name
@@ -224,7 +228,11 @@ class Circuit:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Scope of elements: path of names, prefix of inner nets, nets of the ports, groups by another name, part."""
+    """The scope of elements while a hierarchy is flattened.
+
+    path, inside: prefixes of element names and of inner nets; ports: port -> outer net; groups: matched group -> its
+    name outside; part: of the enclosing instance.
+    """
 
     path: str = ""
     inside: str = ""

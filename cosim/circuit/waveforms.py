@@ -7,8 +7,8 @@ One frame of t_step seconds, for a stage s of recurrent layers:
     |  move  |  track: the candidate settles|  decide: states change|  track again      |
                                                    the last stage is read at SAMPLE_AT
 
-Stages decide one after the other: stage s + 1 settles on what stage s has decided. The reset in front of frame 0 takes
-half a frame: inputs at the pedestal, every candidate clamped to 0, so every cell starts in state 0.
+Stages decide one after the other: stage s + 1 settles on what stage s has decided. The reset before frame 0 takes half
+a frame: inputs are at the pedestal and every candidate is clamped to 0, so every cell starts in state 0.
 """
 
 from collections.abc import Sequence
@@ -33,8 +33,11 @@ DECIDED = 0.6  # frames from the end of the last one until the class is read
 
 @dataclass(frozen=True)
 class Timing:
-    """The timing of frames in a circuit's waveforms. t_step in second; edge and clock_edge as fractions of it; reset:
-    frames that it takes."""
+    """The timing of frames in a circuit's waveforms.
+
+    t_step: length of a frame, s; edge, clock_edge: duration of edges of inputs and clocks, t_max_step: longest solver
+    step, reset: duration of the reset, all in frames.
+    """
 
     t_step: float = 10e-3
     edge: float = 0.01
@@ -43,39 +46,37 @@ class Timing:
     reset: float = RESET_FRAMES
 
     def __post_init__(self) -> None:
-        """Check that circuits of nanoamperes can follow a frame, and that one can wait for it; raises InputError."""
+        """Raise InputError for a frame too short for circuits of nanoamperes, or too long to wait for."""
         T_STEP.check("t_step", self.t_step, "choose another `t_step`")
 
     def closes(self, stages: int) -> tuple[float, ...]:
-        """Return when in a circuit's waveforms each stage freezes its candidates and decides, fractions of the
-        frame."""
+        """Return when each stage freezes its candidates and decides, as fractions of a frame."""
         return tuple(LAST_CLOSE * (stage + 1) / stages for stage in range(stages))
 
     @property
     def start(self) -> float:
-        """Return the moment at which the circuit's frame 0 begins, in second."""
+        """Return the time at which the circuit's frame 0 begins, in second."""
         return self.reset * self.t_step
 
     @property
     def reset_end(self) -> float:
-        """Return the moment at which the circuit's clocks first open and the reset is over, in second."""
+        """Return the time at which the circuit's clocks first open and the reset is over, in second."""
         return self.start - 2 * self.clock_edge * self.t_step
 
     def moments(self, frames: int, *fractions: float) -> list[float]:
-        """Return the circuit time at these fractions of each frame, in second."""
+        """Return the times at these fractions of each frame, frame after frame, in second."""
         starts = (self.start + k * self.t_step for k in range(frames))
         return [start + fraction * self.t_step for start in starts for fraction in fractions]
 
     def sample_times(self, frames: int) -> NDArray[np.float64]:
-        """Return when the states and outputs of a bench's waveforms are read, (frames,) in second."""
+        """Return the times at which the states and outputs of each frame are read, (frames,), in second."""
         return np.asarray(self.start + (np.arange(frames) + SAMPLE_AT) * self.t_step, dtype=np.float64)
 
 
 def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) -> Waveform:
-    """Return an input's waveform as data of a circuit's bench: the pedestal during reset, then one level a frame, A.
+    """Return an input's waveform, A: the pedestal during the reset, then one level a frame, each after an edge.
 
-    Each level is reached after an edge; a waveform that is constant is a number. currents: (frames,), A, without the
-    pedestal.
+    currents: (frames,), A, without the pedestal. A waveform that is constant is returned as a number.
     """
     points, previous = [(0.0, pedestal)], pedestal
     for k, level in enumerate((currents + pedestal).tolist()):
@@ -87,34 +88,32 @@ def staircase(currents: NDArray[np.float64], pedestal: float, timing: Timing) ->
 
 
 def reset_waveform(supply: float, timing: Timing) -> Waveform:
-    """Return the waveform of resetb as data of a circuit's bench, points (s, V).
-
-    It is low, and high before the reset ends.
-    """
+    """Return the waveform of resetb, points (s, V): low first, and high from shortly before the end of the reset."""
     begin = 0.7 * timing.start
     return ((0.0, 0.0), (begin, 0.0), (begin + timing.clock_edge * timing.t_step, supply))
 
 
 def clock_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return the waveforms of clk and clkb as data of a circuit's bench, points (s, V).
+    """Return the waveforms of a stage's clk and clkb, points (s, V).
 
-    They are low in reset, then high except for DECIDE of a frame after `close`.
+    clk is low in the reset, then high except for DECIDE of each frame after `close`, a fraction of the frame; clkb is
+    its complement.
     """
     return square(supply, 0.0, [timing.reset_end, *timing.moments(frames, close, close + DECIDE)], timing)
 
 
 def sampled_time(stages: int, timing: Timing) -> float:
-    """Return how long the signal `sample` of a circuit's bench is high, in all frames together, s.
+    """Return how long the signal `sample`, which averages outputs, is high in all frames together, s.
 
-    It fits between the inputs' change and the close of the first stage.
+    The time fits between the change of the inputs and the moment at which the first of `stages` stages closes.
     """
     return min(SAMPLED, LAST_CLOSE / stages - AFTER - 0.05) * timing.t_step
 
 
 def sample_waveforms(supply: float, sampled: float, chosen: Sequence[int], timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return the waveforms of sample and sampleb as data of a circuit's bench, points (s, V).
+    """Return the waveforms of sample and its complement sampleb, points (s, V).
 
-    They are high after each of the chosen frames, `sampled` second in all.
+    sample is high for a while after each of the frames `chosen`, `sampled` seconds in all.
     """
     each = sampled / len(chosen)
     begins = [timing.start + (k + 1 + AFTER) * timing.t_step for k in chosen]
@@ -129,9 +128,9 @@ def begin_waveform(supply: float, timing: Timing) -> Waveform:
 
 
 def ck_waveform(supply: float, ticks: int, high: float, end: float, timing: Timing) -> Waveform:
-    """Return the waveform of ck, for a clock generator, as data of a circuit's bench, points (s, V), until `end`.
+    """Return the waveform of the clock ck for a clock generator, points (s, V), until `end`, s.
 
-    It has so many ticks a frame, `high` of each high. Tick 0 begins frame 0.
+    ticks: clock periods in a frame; high: share of a period in which ck is high. Tick 0 begins frame 0.
     """
     tick = timing.t_step / ticks
     edge = min(SHARP, high / 4 * tick)
@@ -143,9 +142,10 @@ def ck_waveform(supply: float, ticks: int, high: float, end: float, timing: Timi
 
 
 def run_waveform(supply: float, ticks: int, steps: int, timing: Timing) -> Waveform:
-    """Return the waveform of run as data of a circuit's bench, points (s, V).
+    """Return the waveform of run, which starts a clock generator, points (s, V).
 
-    It is high half a tick before the first of so many steps, the last of which is tick 0 of frame 0.
+    run rises half a tick before the first of the reset's `steps`, the last of which is tick 0 of frame 0. ticks: in a
+    frame.
     """
     tick = timing.t_step / ticks
     begin = timing.start - (steps - 0.5) * tick
@@ -153,18 +153,19 @@ def run_waveform(supply: float, ticks: int, steps: int, timing: Timing) -> Wavef
 
 
 def take_waveform(supply: float, first: int, timing: Timing) -> Waveform:
-    """Return the waveform of take as data of a circuit's bench, points (s, V).
+    """Return the waveform of take, which lets a clock generator sample outputs, points (s, V).
 
-    It is high from the end of the first frame that counts.
+    take is high from the end of frame `first` on, the first frame that counts.
     """
     begin = timing.start + (first + 1) * timing.t_step
     return ((0.0, 0.0), (begin, 0.0), (begin + timing.edge * timing.t_step, supply))
 
 
 def decision_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return the waveforms of dec and decb as data of a circuit's bench, points (s, V).
+    """Return the waveforms of a stage's dec and its complement decb, points (s, V).
 
-    They are high in the reset, then within clk's low time, apart from its edges.
+    dec is high in the reset, then while clk is low, apart from the edges of clk. close: fraction of a frame at which
+    clk falls.
     """
     gap = timing.clock_edge + APART
     decisions = timing.moments(frames, close + gap, close + DECIDE - gap)
@@ -172,9 +173,9 @@ def decision_waveforms(supply: float, close: float, frames: int, timing: Timing)
 
 
 def square(supply: float, value: float, moments: list[float], timing: Timing) -> tuple[Waveform, Waveform]:
-    """Return the waveforms of a logic signal and its complement as data of a circuit's bench, points (s, V).
+    """Return the waveforms of a logic signal and its complement, points (s, V).
 
-    They are `value` and its opposite until the first moment, then change at each. value: 0 or 1; moments: s.
+    The signal has the logic value `value`, 0 or 1, until the first of `moments`, s, and changes at each.
     """
     edge, points = timing.clock_edge * timing.t_step, [(0.0, value)]
     for moment in moments:

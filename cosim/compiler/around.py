@@ -1,11 +1,11 @@
-"""Around: blocks of the chip beside its network, each where it is asked for.
+"""Around: blocks of the chip beside its network, each added if the user asks for it.
 
     inputs     converters, from codes to the currents into the input pins
     decision   averages of the outputs over time, and a winner-take-all: one line a class
     clock      generator of all phases of a frame, from one clock
     bias       reference and tree, which make the currents of all pins, those of the other blocks included
 
-They stand beside the instance `network`, on its pins, so the network is what it is without them.
+They are instances next to the instance `network`, connected to its pins, so the network's subcircuit does not change.
 """
 
 from dataclasses import replace
@@ -37,9 +37,9 @@ LEVEL_PIN, REST_PIN = "level", "level_rest"
 
 
 def surround(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
-    """Add the chip's blocks around a compiled network that `job.settings.around` names to its assembly.
+    """Add the chip's blocks that `job.settings.around` names to the assembly of a compiled network.
 
-    Raises MappingError for a block without a use.
+    Raises MappingError for a block that this network cannot use.
     """
     wanted = job.settings.around
     if "inputs" in wanted:
@@ -54,9 +54,9 @@ def surround(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
 
 
 def _with_converters(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
-    """Add a converter on each input pin, and one line of the level and one of the pedestal for all of them.
+    """Add a converter on each input pin; all converters share one line of the level and one of the pedestal.
 
-    Raises MappingError for inputs without levels.
+    Raises MappingError for a network whose inputs have no levels.
     """
     levels, inputs = job.network.encoding.levels, list(graph.of(InputCurrent))
     if levels is None:
@@ -82,7 +82,10 @@ def _with_converters(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
 
 
 def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
-    """Add averages and the winner-take-all behind the outputs of a compiled circuit."""
+    """Add averages of the outputs and a winner-take-all, which decides for a class.
+
+    Raises MappingError if the class is not the largest of two or more pooled outputs, or no time is left for sampling.
+    """
     pooling, outputs = job.network.readout.pooling, len(assembly.outputs)
     if job.network.regression:
         raise MappingError(
@@ -127,7 +130,7 @@ def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
 
 
 def _with_clock(assembly: Assembly, job: Target) -> Assembly:
-    """Add the clock generator, on the pins of all phases and on the network's reset."""
+    """Add the clock generator, which drives the pins of all phases and the network's reset."""
     stages, fit = len(assembly.clocks), job.settings.fit
     assert fit is not None, "blocks around a network need what was measured of them"
     ticks = ticks_of(stages)
@@ -166,7 +169,7 @@ def _with_clock(assembly: Assembly, job: Target) -> Assembly:
 
 
 def _with_tree(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
-    """Add the reference, its tree and a source on each bias pin; sinks draw the unit current and the pedestal."""
+    """Add the reference, the bias tree, a source on each bias pin, and sinks for unit current and pedestal."""
     technology, fit, sink = job.technology, job.settings.fit, job.calibration.mirror.sink
     assert fit is not None, "blocks around a network need what was measured of them"
     drawn = {UNIT_LINE: (assembly.unit_pin, graph.i_unit)}
@@ -196,7 +199,10 @@ def _with_tree(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
 
 
 def _capacitance(assembly: Assembly, graph: Sized, job: Target) -> float:
-    """Return the capacitance of an averager, F: the mean of an output's summed weights moves it by SWING V_DD."""
+    """Return the capacitance with which an output's average stays in the swing, F.
+
+    A mean equal to the sum of the output's largest weighted currents moves it by SWING V_DD.
+    """
     most = max(
         sum(abs(weight.target) * _level(graph, source) for source, weight in graph.into(node.name))
         for node in graph.of(Output)
@@ -206,7 +212,7 @@ def _capacitance(assembly: Assembly, graph: Sized, job: Target) -> float:
 
 
 def _level(graph: Sized, source: str) -> float:
-    """Return the largest current of a signal, units."""
+    """Return the largest current of a signal, in software units."""
     node = graph.nodes[source]
     return node.level * node.most if isinstance(node, Memory) else 1.0
 
@@ -218,9 +224,9 @@ def _add_blocks(
     pins: dict[str, float],
     part: Attribution,
 ) -> Assembly:
-    """Return an assembly with blocks of the chip around the network added at its top level.
+    """Return the assembly with these blocks of the chip added beside the network, at the circuit's top level.
 
-    pins: bias pin -> current in A; the current of each belongs to the block `part` in power.
+    pins: new bias pin -> its current in A; part: the power block that instances and pins are counted to.
     """
     circuit, around = assembly.circuit, assembly.around
     there = {block.name for block in circuit.subcircuits}

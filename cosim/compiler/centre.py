@@ -1,9 +1,9 @@
-"""Centre: thresholds move to the middle of the gap between the two values of a candidate that they part.
+"""Centre: each threshold moves to the middle of the gap between the two candidate values that it separates.
 
-With inputs in steps of 1/16, weights in steps of 1/8 and constant levels, a candidate is a multiple of 1/128: where in
-the gap a threshold stands changes no decision, and in the middle it is farthest from both. A circuit then has half a
-step, 1/256 unit, for all its errors, where a threshold from training may stand arbitrarily close to a candidate.
-Continuous inputs or weights have no lattice, and their thresholds stay.
+With inputs in steps of 1/16, weights in steps of 1/8 and constant levels, a candidate is a multiple of 1/128. Then the
+position of a threshold within the gap changes no decision, and in the middle it is farthest from both values. A circuit
+has half a step, 1/256 of full scale, for all its errors, where a threshold from training may be arbitrarily close to a
+candidate. Continuous inputs or weights have no such gaps, and their thresholds stay.
 """
 
 import math
@@ -18,7 +18,7 @@ _SAME = 1e-9  # relative; how exactly a float must be the fraction
 
 
 def centre(graph: Lowered) -> Lowered:
-    """Centre the thresholds `rise` and `fall` of a graph, a pass of the compiler; it decides exactly as before.
+    """Centre the thresholds `rise` and `fall` of a graph, a pass of the compiler; no decision changes.
 
     A set needs u - beta >= rise, a reset u + beta <= fall, a turn v >= turn. Thresholds that lie within one gap, a
     comparator without hysteresis, stay as they are.
@@ -43,7 +43,7 @@ def centre(graph: Lowered) -> Lowered:
 
 
 def _output_step(graph: Lowered, node: Node, steps: dict[str, Fraction | None]) -> Fraction | None:
-    """Return a step of which every value of a node is a multiple, units; None for a node with continuous values."""
+    """Return a step, in software units, of which every value of a node is a multiple; None for continuous values."""
     match node:
         case InputCurrent(step=step):
             return None if step is None else _fraction(step)
@@ -56,7 +56,7 @@ def _output_step(graph: Lowered, node: Node, steps: dict[str, Fraction | None]) 
 
 
 def _common_step(terms: list[tuple[str, Weight]], steps: dict[str, Fraction | None]) -> Fraction | None:
-    """Return the greatest common divisor of weight times step over a node's nonzero terms; None without one."""
+    """Return the greatest common divisor of weight times step over a node's nonzero terms; None if it has none."""
     common = Fraction(0)
     for source, weight in terms:
         if weight.target == 0:
@@ -80,6 +80,6 @@ def _fraction(value: float) -> Fraction | None:
 
 
 def _ratio(value: float, step: Fraction) -> float:
-    """Return value / step of a threshold, exactly whole where it is whole but for rounding."""
+    """Return a threshold over `step`, as a whole number if it is whole up to rounding errors."""
     ratio = value / float(step)
     return round(ratio) if abs(ratio - round(ratio)) < _SAME * max(abs(ratio), 1.0) else ratio

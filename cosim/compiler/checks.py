@@ -1,4 +1,4 @@
-"""Checks of a graph behind a pass. Each raises MappingError with the parameter, its value, limit and repair."""
+"""Checks of a graph after a pass of the compiler. Each raises MappingError with parameter, value, limit and repair."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from cosim.units.table import UNITS, unit_of
 
 
 def check_weights(graph: Lowered, job: CompilationJob) -> None:
-    """Raise MappingError where a weight to compile exceeds the largest mirror and may not saturate; names the worst."""
+    """Raise MappingError if weights exceed the largest mirror and `saturate` is off; names the worst one."""
     if job.settings.saturate:
         return
     units = job.units
@@ -33,7 +33,7 @@ def _among(count: int) -> str:
 
 
 def check_pulls(graph: Lowered, job: CompilationJob) -> None:
-    """Raise MappingError where a weight on an AND to compile is negative: ANDs are current sources, which only pull."""
+    """Raise MappingError if a weight on an And node is negative: Ands become current sources, which only pull."""
     for (source, _), weight in graph.weights.items():
         if isinstance(graph.nodes[source], And) and weight.target < 0:
             raise MappingError(
@@ -43,7 +43,7 @@ def check_pulls(graph: Lowered, job: CompilationJob) -> None:
 
 
 def check_stages(graph: Lowered, job: CompilationJob) -> None:
-    """Raise MappingError where a unit's pulse is not over when the stage behind it in the compiled graph decides."""
+    """Raise MappingError if a unit's pulse is not over when the next stage of the compiled graph decides."""
     stages = 1 + max(node.stage for node in graph.memories)
     early = next((node for node in graph.memories if unit_of(node).updates_in_pulse and node.stage < stages - 1), None)
     if early is not None and LAST_CLOSE / stages < PULSE_END:
@@ -58,7 +58,7 @@ def check_stages(graph: Lowered, job: CompilationJob) -> None:
 
 
 def check_comparators(graph: Lowered, job: CompilationJob) -> None:
-    """Raise MappingError where comparators to compile are to have several devices, and no unit has a comparator."""
+    """Raise MappingError if `comparator_devices` is over 1 and no unit of the network has a comparator."""
     if job.settings.comparator_devices > 1 and not any(unit_of(node).has_comparators for node in graph.memories):
         raise MappingError(
             f"{job.origin}: `comparator_devices` is for units behind comparators, which ladders, counters, toggles and "
@@ -67,7 +67,7 @@ def check_comparators(graph: Lowered, job: CompilationJob) -> None:
 
 
 def check_feedback(graph: Lowered, job: CompilationJob) -> None:
-    """Raise MappingError where a state to compile depends on itself, but its unit's equations cannot go on from it."""
+    """Raise MappingError if a state depends on itself, but its unit's equations cannot start from a given state."""
     deaf = (
         next((node for node in graph.memories if not unit_of(node).resumes_from_state), None)
         if graph.feeds_back
@@ -81,7 +81,10 @@ def check_feedback(graph: Lowered, job: CompilationJob) -> None:
 
 
 def check_units_work(graph: Scaled, target: Target) -> None:
-    """Check for the compiler that each kind of unit works with the target's unit current, frame and time constant."""
+    """Raise MappingError if a kind of unit cannot work with the target's unit current, frame and time constant.
+
+    Also if a time constant is set and no unit has one.
+    """
     how, origin = target.settings, target.origin
     kinds = [unit for unit in UNITS if any(isinstance(node, unit) for node in graph.memories)]
     if how.tau is not None and not any(unit.has_time_constant for unit in kinds):
@@ -93,7 +96,7 @@ def check_units_work(graph: Scaled, target: Target) -> None:
 
 
 def check_set_points(graph: Scaled, job: CompilationJob) -> None:
-    """Raise MappingError where a threshold, width or level of the scaled graph cannot be built; names the worst."""
+    """Raise MappingError if a threshold, width or level of the scaled graph cannot be built; names the worst one."""
     beyond = [(node.name, point) for node, point in set_points(graph) if point.excess > 1]
     if beyond:
         name, worst = max(beyond, key=lambda one: one[1].excess)
@@ -103,7 +106,7 @@ def check_set_points(graph: Scaled, job: CompilationJob) -> None:
 
 
 def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
-    """Yield the currents of a scaled graph that have limits, each with its memory, ampere."""
+    """Yield (memory, current) for all currents of a scaled graph that have limits, ampere."""
     for node in graph.memories:
         moving = bool(graph.into(node.name, "beta"))
         for point in unit_of(node).set_points(graph.currents[node.name], moving=moving):
@@ -111,7 +114,7 @@ def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
 
 
 def check_signals(graph: Scaled, target: Target) -> None:
-    """Raise UnitCurrentError where a compiled graph's signals leave the currents at which mirrors are usable."""
+    """Raise UnitCurrentError if the currents of a compiled graph's signals leave the range in which mirrors work."""
     origin, calibration, i_unit, pedestal = target.origin, target.calibration, graph.i_unit, target.settings.pedestal
     low, high = calibration.current_min, calibration.current_max
     if pedestal and pedestal * i_unit < low:

@@ -1,14 +1,14 @@
 """Constant: cells whose state no input can change leave the graph; what they deliver joins the biases of their readers.
 
-A candidate is constant where no weight but zeros reads what moves: then the state is the same for every input, in
+A candidate is constant if all its weights on signals that change are 0: then the state is the same for every input, in
 every frame.
 
     u = max(b + sum of W over constants, 0)        the state that this leaves: `UnitKind.settled_state`
     b' = b + W level s                             of a row that reads the state s; at s = 0 nothing is left to add
 
-A cell goes only where its circuit and its readers keep what they compute: its state is that of the reset where a row
-reads it late, all its readers take it by mirrors, and a bias takes over its weight as whole unit devices. What reads
-only such cells is constant itself. The stages that are left are numbered anew.
+A cell leaves only if the rest of the circuit computes the same without it. So its state is that of the reset if a row
+reads it a frame late, all its readers take it by mirrors, and their biases can take over its weight as whole unit
+devices. A cell that reads only such cells is constant itself. The remaining stages are numbered anew.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ _WHOLE = 1e-6  # unit devices; how exactly a weight must be a whole number of th
 
 
 def leave_out_constants(graph: Lowered, units: int) -> Lowered:
-    """Remove the constant cells from a graph, a pass of the compiler; `left_out` names them.
+    """Remove the constant cells from a graph, a pass of the compiler; the result's `left_out` names them.
 
-    The graph stays as it is where all cells are constant or none. units: unit devices per weight 1.0.
+    The graph stays as it is if all cells are constant or none is. units: unit devices per weight 1.0.
     """
     weights, states = dict(graph.weights), dict[str, int]()
     currents = _constant_currents(graph)
@@ -44,7 +44,7 @@ def leave_out_constants(graph: Lowered, units: int) -> Lowered:
 
 
 def _constant_currents(graph: Lowered) -> dict[str, float]:
-    """Return the nodes whose current is constant from the first frame on, and that current, units."""
+    """Return node -> current, in software units, for nodes whose current is constant from the first frame on."""
     found: dict[str, float] = {}
     for name in graph.order:
         node = graph.nodes[name]
@@ -62,7 +62,10 @@ def _constant_currents(graph: Lowered) -> dict[str, float]:
 
 
 def _constant_drive(graph: Lowered, name: str, known: Mapping[str, float]) -> float | None:
-    """Return the sum into a node, units; None where a source of it is not among the constant ones, `known`."""
+    """Return the sum into a node, in software units; None if a source of it is not constant.
+
+    known: constant node -> its current.
+    """
     terms = [(source, weight.target) for source, weight in graph.into(name) if weight.target]
     if any(source not in known for source, _ in terms):
         return None
@@ -70,9 +73,10 @@ def _constant_drive(graph: Lowered, name: str, known: Mapping[str, float]) -> fl
 
 
 def _state(graph: Lowered, node: Memory, candidate: float) -> int | None:
-    """Return the state of a cell with this constant candidate; None where the state is not the same in all frames.
+    """Return the state of a cell with this constant candidate; None if the state is not the same in all frames.
 
-    Thresholds that move with the input may decide anything; a row that reads it late sees the reset's state first.
+    A cell whose thresholds move with the input may decide anything. If a row reads the cell a frame late, the row sees
+    the reset's state first, so the state must be that one.
     """
     if any(graph.into(node.name, role) for role in ("beta", "rate")):
         return None
@@ -84,7 +88,10 @@ def _state(graph: Lowered, node: Memory, candidate: float) -> int | None:
 def _folded(
     graph: Lowered, weights: dict[Edge, Weight], node: Memory, current: float, units: int
 ) -> dict[Edge, Weight] | None:
-    """Return the biases of a constant cell's readers with the cell's part added; None where one cannot take it."""
+    """Return the changed biases of a constant cell's readers, with the cell's part added; None if one cannot take it.
+
+    current: that the cell delivers, in software units; units: unit devices per weight 1.0.
+    """
     folded: dict[Edge, Weight] = {}
     for edge in graph.out_of(node.name):
         weight, bias = weights[edge], (UNIT_CURRENT, edge[1])
@@ -101,7 +108,10 @@ def _folded(
 
 
 def _unread(graph: Lowered, states: Mapping[str, int]) -> set[str]:
-    """Return a graph's rectifiers and ANDs that only left-out cells read."""
+    """Return the names of a graph's rectifiers and Ands that are read only by cells that leave the graph.
+
+    states: cell that leaves -> its constant state.
+    """
     found = set[str]()
     for node in graph.of(Rectifier, And):
         readers = {target for _, target in graph.out_of(node.name)}
@@ -111,7 +121,7 @@ def _unread(graph: Lowered, states: Mapping[str, int]) -> set[str]:
 
 
 def _restaged(nodes: Mapping[str, Node]) -> dict[str, Node]:
-    """Return the nodes, their stages numbered without gaps."""
+    """Return the nodes with their stages renumbered, so that no number is missing."""
     stages = sorted({node.stage for node in nodes.values() if isinstance(node, Memory)})
     place = {stage: k for k, stage in enumerate(stages)}
     return {

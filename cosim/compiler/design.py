@@ -1,7 +1,7 @@
-"""A design as it was compiled, and the condition in which an engine runs it; a chip is draws alone.
+"""A compiled design, and the condition in which an engine runs it.
 
-A chip's draws are `cosim.variation.draws.Chip`. Functions take design, condition and chip: no condition is the nominal
-one, no chip is a circuit whose transistors do not deviate.
+A chip is only the random draws of its transistors' deviations, `cosim.variation.draws.Chip`. Functions take design,
+condition and chip: condition None is the nominal one, chip None a circuit whose transistors do not deviate.
 """
 
 import math
@@ -30,8 +30,9 @@ Found = TypeVar("Found")
 class Condition:
     """The condition in which a compiled design runs.
 
-    technology: at its corner, temperature and supply. bias_scale, input_scale: bias currents and input currents
-    over those that they were compiled for. pins: factors of single bias pins, as trimming sets them; absent is 1.
+    technology: at its corner, temperature and supply; bias_scale, input_scale: all bias currents, all input currents
+    over those that the design was compiled for; pins: bias pin -> factor of its current, as trimming sets it, absent
+    for 1.
     """
 
     technology: Technology
@@ -42,7 +43,10 @@ class Condition:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A design: a compiled network with everything that made it. technology: the one that it was compiled for."""
+    """A design: a compiled network with everything that it was made from.
+
+    technology: the one that it was compiled for; graph: sized; assembly: its circuit.
+    """
 
     network: Network
     technology: Technology
@@ -66,14 +70,14 @@ class Design:
         return self.assembly.circuit.flat()
 
     def bias_pins(self, condition: Condition) -> dict[str, float]:
-        """Return the compiled design's bias pins, pin -> current into it in ampere, before scaling by `bias_scale`."""
+        """Return bias pin -> current into it, ampere, in this condition, but not yet multiplied by `bias_scale`."""
         return {pin: condition.pins.get(pin, 1.0) * current for pin, current in self.assembly.bias_pins.items()}
 
 
 def once_per_design(make: Callable[[Design], Found]) -> Callable[[Design], Found]:
-    """Make a function of a compiled design run once for each; its result lives as long as the design.
+    """Return `make`, a function of a compiled design, with a cache: it runs once for each design.
 
-    Nobody may change the result.
+    A result lives as long as its design, and must not be changed.
     """
     kept: WeakKeyDictionary[Design, Found] = WeakKeyDictionary()
 
@@ -88,13 +92,13 @@ def once_per_design(make: Callable[[Design], Found]) -> Callable[[Design], Found
 
 @once_per_design
 def network_hash(design: Design) -> str:
-    """Return `hash_network` of the network that a design was compiled from."""
+    """Return the hash (`hash_network`) of the network that a design was compiled from."""
     return hash_network(design.network)
 
 
 @once_per_design
 def block_areas(design: Design) -> Mapping[str, tuple[float, float]]:
-    """Compute drawn gate area and capacitor area of each block of a compiled design, square metre.
+    """Compute block -> (drawn gate area, capacitor area) of a compiled design, square metre.
 
     Wiring, wells and spacing are not counted.
     """
@@ -116,10 +120,10 @@ OXIDE = 3.45e-11  # F/m; permittivity of silicon dioxide
 
 
 def slowest_line(design: Design, condition: Condition | None = None) -> tuple[str, float, float]:
-    """Find the gate line of a design that settles last, which limits its frames.
+    """Find the gate line of a design that settles last, which limits how short its frames can be.
 
-    Returns the feature or unit whose line it is, its capacitance in F, and the shortest frame that it allows in s, at
-    the temperature of the condition. A time ramp never falls, so its line counts for none.
+    Returns the input or unit whose line it is, the line's capacitance in F, and the shortest frame that it allows in s,
+    at the temperature of the condition. A time ramp never falls, so its line is left out.
 
     A line's diode takes the current I = I_0 exp(V / (n U_T)), and the source behind it delivers I_s. On the line's
     capacitance C, with Q = C n U_T,
@@ -130,8 +134,8 @@ def slowest_line(design: Design, condition: Condition | None = None) -> tuple[st
 
         t = (Q / I_p) ln( (1 - I_p / I_1) (I_p + d) / d )
 
-    The first of S stages tracks its candidates for LAST_CLOSE / S of a frame. This is necessary, not sufficient: copies
-    of copies and cells come on top.
+    The first of S stages tracks its candidates for LAST_CLOSE / S of a frame. The bound is necessary, not sufficient:
+    copies of copies and cells take further time.
     """
     loads, features = gate_loads(design, condition), design.network.encoding.features
     lines = {
@@ -149,7 +153,7 @@ def slowest_line(design: Design, condition: Condition | None = None) -> tuple[st
 
 
 def gate_loads(design: Design, condition: Condition | None = None) -> dict[str, float]:
-    """Return net -> capacitance of the gates that a design has on it, F, in weak inversion.
+    """Return net -> capacitance of the gates that a design has on that net, F, in weak inversion.
 
     There the oxide's capacitance is in series with the depletion layer's: C = W L C_ox (1 - 1 / n) (C. C. Enz, F.
     Krummenacher, E. A. Vittoz, Analog Integr. Circuits Signal Process. 8 (1995) 83).

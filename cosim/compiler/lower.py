@@ -1,15 +1,16 @@
-"""Lower: a network becomes a graph of non-negative currents, in software units. What a layer becomes, its unit says.
+"""Lower: a network becomes a graph of non-negative currents, in software units; each kind of unit lowers its layers.
 
-Late sources: which of them a row reads from the cell itself, and which from shift cells behind it.
+A late source is a signal as it was some frames earlier. A row reads it from the cell itself, or from shift cells:
 
-A cell keeps its state until its stage decides. So a row whose stage decides no later finds in it the state of the
-frame before, and that costs nothing. Every further frame costs a shift cell, a Schmitt trigger of its own that takes
-over what it reads when its stage decides:
+A cell keeps its state until its stage decides. So a row whose stage decides no later than the cell's still finds the
+state of the frame before in the cell, at no cost. Every further frame costs a shift cell, a Schmitt trigger of its own
+that takes over the bit that it reads when its stage decides:
 
     cells that decide with their source    the j-th holds, once it has decided, s[t - j], and until then s[t - j - 1]
     cells that decide behind it            the first reads the source's new state: s[t - j + 1], and s[t - j]
 
-Rows of one signal share its cells. A shift cell holds one bit, so only signals of two values can be late by more.
+Rows that read one signal share its cells. A shift cell holds one bit, so only signals of two values can be later than
+that.
 """
 
 from collections.abc import Mapping
@@ -35,9 +36,9 @@ _BEFORE = -1  # the stage of inputs: they change before any stage decides
 
 @dataclass(frozen=True)
 class Taps:
-    """The late sources of a network while the compiler lowers it to a graph.
+    """The late sources of a network (signals of earlier frames) while the compiler lowers it to a graph.
 
-    later_nodes: nodes that are not in the graph yet; last: the last stage; origin: file, for messages.
+    later_nodes: name -> node that is not in the graph yet; last: the last stage; origin: file, for messages.
     """
 
     graph: GraphBuilder
@@ -46,10 +47,10 @@ class Taps:
     origin: str
 
     def tap(self, source: str, frames: int, until: int | None) -> Tap:
-        """Return the tap that reads a signal so many frames late, for a row that counts until stage `until` decides.
+        """Return the tap that reads a signal `frames` frames late, and add the shift cells that this needs.
 
-        Adds the shift cells that it needs. until: None for a readout, which is read when all have decided. Raises
-        MappingError where no cell can hold the signal.
+        until: the reading row counts until this stage decides; None for a readout, which is read after all stages.
+        Raises MappingError if no cell can hold the signal.
         """
         node = self.graph.nodes.get(source) or self.later_nodes[source]
         stage = node.stage if isinstance(node, Memory) else _BEFORE
@@ -62,9 +63,9 @@ class Taps:
         return Tap(self._cell(node, (stage, at), frames - (at == stage)), late=True)
 
     def _cell(self, node: Node, stages: tuple[int, int], count: int) -> str:
-        """Return the name of the last of `count` shift cells in a row, and add the cells that are missing.
+        """Return the name of the last of `count` shift cells in a chain, and add the cells that are missing.
 
-        stages: of the source, and of the cells.
+        stages: (stage of the source, stage of the cells).
         """
         source, (stage, at), name = self._bit(node), stages, node.name
         for k in range(1, count + 1):
@@ -77,8 +78,7 @@ class Taps:
         return name
 
     def _bit(self, node: Node) -> InputCurrent | Memory:
-        """Return the node itself, if it has two values, for which late reads can be lowered; else raise
-        MappingError."""
+        """Return the node if it has two values, so that shift cells can hold it; else raise MappingError."""
         where = f"{self.origin}: {node.name} is read late, through shift cells, which hold one bit each"
         match node:
             case InputCurrent(step=1.0) | Memory(tolerance=0.0, most=1):
@@ -103,7 +103,7 @@ class Taps:
 
 
 def stages_of(network: Network) -> dict[str, int]:
-    """Return layer -> the compiled stage in which it decides if recurrent, else the first stage that may read it."""
+    """Return layer -> stage: for a recurrent layer that in which it decides, else the first that may read it."""
     stages, found = {INPUT: 0}, dict[str, int]()
     for layer in network.layers:
         found[layer.name] = max((stages[source] for source in layer.sources if source not in network.late), default=0)
@@ -112,10 +112,7 @@ def stages_of(network: Network) -> dict[str, int]:
 
 
 def read_until(network: Network) -> dict[str, int | None]:
-    """Return layer -> the last stage for whose decision a network layer's inputs count.
-
-    It is None where a readout reads the layer.
-    """
+    """Return layer -> the last stage whose decision needs the layer's inputs; None if a readout reads the layer."""
     stages, found = stages_of(network), dict[str, int | None]()
     for layer in reversed(network.layers):
         if isinstance(layer, RecurrentLayer):
@@ -132,11 +129,11 @@ MOST_ZEROS = 10_000  # weights of 0 that have an edge each: no device is made of
 
 
 def lower(network: Network, origin: str = "network", cell: Circuit = "auto", headroom: int = HEADROOM) -> Lowered:
-    """Lower a network to its graph; weights of 0 have edges only while there are at most MOST_ZEROS.
+    """Lower a network to its graph, a pass of the compiler.
 
-    `cell`: what recurrent units become, auto chooses by epsilon and by how many states a unit has; `headroom`: states
-    of a ladder or counter beyond the network's state ranges. Raises MappingError for units that have no circuit, with
-    the reason and the repair.
+    Weights of 0 get edges only if there are at most MOST_ZEROS. cell: circuit of the recurrent units; `auto` chooses by
+    epsilon and the number of states; headroom: states of a ladder or counter beyond the network's state ranges, at
+    either end. Raises MappingError for units that have no circuit, with the reason and the repair.
     """
     chosen = [layer for layer in network.recurrent_layers if isinstance(layer, EpsilonLayer)]
     if cell != "auto" and not chosen:
@@ -152,7 +149,7 @@ def _lower(
 ) -> GraphBuilder:
     """Build the graph of a network.
 
-    later_nodes: the nodes of all layers, where some are read late, perhaps by layers in front of them.
+    later_nodes: nodes of all layers, if some are read late; a layer may read late from a layer behind it.
     """
     graph, stages, until = GraphBuilder(zeros=has_zeros(network)), stages_of(network), read_until(network)
     inputs = [f"in.{j}" for j in range(network.encoding.width)]
@@ -187,19 +184,19 @@ def _lower(
 
 
 def has_zeros(network: Network) -> bool:
-    """Tell whether a compiled network's weights of 0 have edges in its graph, and so rows in the mapping report."""
+    """Tell whether weights of 0 have edges in a compiled network's graph, and so rows in the mapping report."""
     return count_zeros(network) <= MOST_ZEROS
 
 
 def count_zeros(network: Network) -> int:
-    """Return how many of the weights that the compiler lowers are 0, biases not among them."""
+    """Return how many of the weights that the compiler lowers are 0, without biases."""
     learned = (layer.arrays().items() for layer in (*network.layers, network.readout))
     weights = (array for arrays in learned for name, array in arrays if name.startswith("weight"))
     return int(sum(array.size - np.count_nonzero(array) for array in weights))
 
 
 def _without_late(network: Network) -> Network:
-    """Return the network without its late sources, on which the kinds of its nodes do not depend."""
+    """Return the network without its late sources (signals of earlier frames); its nodes stay of the same kinds."""
     widths = {INPUT: network.encoding.width, **{layer.name: layer.width for layer in network.layers}}
     widths |= {name: widths[late.signal] for name, late in network.late.items()}
 
@@ -222,9 +219,9 @@ def _without_late(network: Network) -> Network:
 
 
 def _lower_and(layer: AndLayer, placement: LayerPlacement) -> None:
-    """Lower a layer of kind `and`, products of bits, to steering ANDs (cosim.cells.steering): one for each row.
+    """Lower a layer of kind `and`, products of bits, to one And node a row (cosim.cells.steering).
 
-    Raises MappingError where a row is no product of bits that are voltages.
+    Raises MappingError if a row is no product of bits that the circuit has as voltages.
     """
     nodes, taps = {**placement.later_nodes, **placement.graph.nodes}, placement.sources.taps
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
@@ -250,9 +247,9 @@ def _lower_and(layer: AndLayer, placement: LayerPlacement) -> None:
 
 
 def _bit_level(node: Node, where: str) -> float:
-    """Return the level of a bit, units, where the compiler lowers an AND that reads it.
+    """Return the level, in software units, of a node that an And reads as a bit.
 
-    Raises MappingError for a node that is no bit.
+    Raises MappingError for a node that is no bit. where: the weight, for the message.
     """
     match node:
         case InputCurrent(step=1.0):

@@ -1,11 +1,11 @@
-"""Mapping report: every learned parameter, what it became, and what was lost on the way.
+"""Mapping report: every learned parameter, the circuit element that it became, and what was lost on the way.
 
-Explanations for the mapping report: how lowering folded parameters on their way from the network to the graph.
+Its notes explain how lowering folded other values into a parameter on the way from the network to the graph:
 
     weight        W'  = sign gain W                     gain: step over level of the state that it reads
     bias          b'  = sign (b + sum_j W_j zero_j) + c zero: h of a state's level 0; c: common-mode offset
     threshold     t'  = sign t + c, then in the middle between two candidates
-    beside a row  -sum_j W_j on the pedestal            takes out again what inputs and states ride on
+    beside a row  -sum_j W_j on the pedestal            subtracts the pedestals that inputs and states carry
 
 sign is -1 for the negative half of an input-dependent beta and for a toggle whose updates are negative. Inputs are not
 folded: their encoding is that of the converters in front of the circuit.
@@ -26,15 +26,15 @@ Arrays = Mapping[str, Array]
 
 
 def learned_arrays(network: Network) -> Arrays:
-    """Return the arrays that the compiler lowers, by the name that `Weight.origin` has for each before its brackets."""
+    """Return the learned arrays that the compiler lowers, by the names that `Weight.origin` has before its brackets."""
     layers = {**{layer.name: layer for layer in network.layers}, "readout": network.readout}
     return {f"{name}.{field}": array for name, layer in layers.items() for field, array in layer.arrays().items()}
 
 
 def explain_weight(graph: Sized, edge: Edge, learned: Arrays, sign: int) -> str:
-    """Explain how the compiler lowered a learned weight or bias into the graph; empty where it is as asked.
+    """Explain how the compiler changed a learned weight or bias on its way into the graph; "" if it is unchanged.
 
-    sign: `row_sign` of its row.
+    learned: of `learned_arrays`; sign: `row_sign` of the weight's row.
     """
     source, target = edge
     weight = graph.weights[source, target]
@@ -60,7 +60,7 @@ def explain_weight(graph: Sized, edge: Edge, learned: Arrays, sign: int) -> str:
 
 
 def explain_threshold(wanted: float, learned: float, offset: float) -> str:
-    """Explain how the compiler lowered a learned threshold into the design, both in software units."""
+    """Explain how the compiler changed a learned threshold to the `wanted` one, in software units; offset: added."""
     parts = [f"common-mode offset {offset:g} included"] if offset else []
     if abs(wanted - learned - offset) > _SAME:
         parts = [f"learned {learned:g}", *parts, f"{wanted - learned - offset:+.4g} to the middle between candidates"]
@@ -68,7 +68,7 @@ def explain_threshold(wanted: float, learned: float, offset: float) -> str:
 
 
 def row_sign(graph: Lowered, target: str, learned: Arrays) -> int:
-    """Return -1 where a compiled row is the negative of what was learned, else 1."""
+    """Return -1 if the compiled row of node `target` is the negative of the learned one, else 1."""
     for source, weight in graph.into(target):
         if source != UNIT_CURRENT and weight.target and (value := _learned_weight(weight, learned)):
             return 1 if value * weight.target > 0 else -1
@@ -76,7 +76,7 @@ def row_sign(graph: Lowered, target: str, learned: Arrays) -> int:
 
 
 def _learned_weight(weight: Weight, learned: Arrays) -> float | None:
-    """Return the learned number that the compiler lowered to a weight of the graph; None for one not learned."""
+    """Return the learned number from which a weight of the graph was lowered; None if the weight was not learned."""
     name, _, place = weight.origin.partition(" ")[0].rstrip("]").partition("[")
     array = learned.get(name)
     return None if array is None else float(array[tuple(map(int, place.split(",")))])
@@ -90,7 +90,7 @@ LEFT_OUT = "left out"
 def map_parameters(design: Design) -> Sequence[MappingRow]:
     """Return the mapping report of a compiled design: rows for weights, biases, thresholds and levels, in graph order.
 
-    Weights of 0 have rows where they have edges.
+    Weights of 0 have rows if they have edges in the graph, see `has_zeros`.
     """
     network, graph, weights = design.network, design.graph, design.assembly.weights
     learned = learned_arrays(network)
@@ -116,7 +116,7 @@ def map_parameters(design: Design) -> Sequence[MappingRow]:
 
 
 def _left_out_rows(graph: Sized, layers: Mapping[str, RecurrentLayer]) -> list[MappingRow]:
-    """Return the mapping rows of cells that are left out because no input changes their state."""
+    """Return the mapping report's rows for cells that are not built because no input changes their state."""
     left_out, rows = graph.left_out, list[MappingRow]()
     notes = {name: f"{name} is always in state {state}" for name, state in left_out.states.items()}
     for (source, target), weight in left_out.weights.items():
@@ -146,9 +146,9 @@ def _weight_row(weight: Weight, mirror: Mirror, element: str, note: str) -> Mapp
 def _learned(
     node: Memory, layer: RecurrentLayer | None, sign: int, graph: Sized, pins: tuple[str, ...]
 ) -> LearnedParameters:
-    """Return the names of a compiled unit's learned parameters, and how its thresholds came from them.
+    """Return the names of a compiled unit's learned parameters, and notes on how its thresholds came from them.
 
-    Without a layer the unit's own name stands for them.
+    layer None: the unit's own name takes the place of the layer's parameter names. sign: `row_sign` of the unit.
     """
     if layer is None:
         upper, lower, level = (f"{node.name} ({side})" for side in ("upper", "lower", "level"))

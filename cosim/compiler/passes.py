@@ -1,9 +1,8 @@
-"""The passes in their order, from a network to its circuit, each with what must hold behind it and at the end.
+"""The compiler's passes in their order, from a network to its circuit, each with checks that also run again at the end.
 
-The unit current that a network could be compiled at, where it cannot be at the one that was asked for.
-
-Every limit of a cell is a current, so a smaller i_unit helps a threshold that is too high and harms one that is too
-low. Which i_unit suits all cells is found by asking the checks themselves.
+If a network cannot be compiled at the unit current that was asked for, the message names one at which it can. Every
+limit of a cell is a current, so a smaller i_unit helps a threshold that is too high and harms one that is too low. An
+i_unit that suits all cells is found by running the checks themselves at several values.
 """
 
 import math
@@ -72,8 +71,8 @@ def compile_network(
 ) -> Design:
     """Compile a trained network to a design: graph, sizes and circuit on a technology.
 
-    Raises MappingError where the network cannot be put on the technology, or its grid of weights not on the
-    calibration's unit devices.
+    Raises MappingError if the network cannot be built in the technology, or if the grid of its weights does not fit the
+    calibration's unit devices. origin: file of the network, for messages.
     """
     target = Target(network, origin, settings, calibration.units, technology, calibration)
     sized = _size(target)
@@ -86,12 +85,12 @@ def compile_network(
 
 
 def check_sizes(network: Network, technology: Technology, calibration: Calibration, origin: str = "network") -> None:
-    """Raise the MappingError of `compile_network` without options, and compile no circuit."""
+    """Raise the MappingError that `compile_network` with default settings would raise, but compile no circuit."""
     _size(Target(network, origin, CompilerSettings(), calibration.units, technology, calibration))
 
 
 def _size(target: Target) -> object:
-    """Return the sized graph. Raises MappingError, with a unit current that suits where there is one."""
+    """Return the sized graph. Raises MappingError, which names a unit current that suits if there is one."""
     first, end = _place(FOR_TECHNOLOGY), _place(AFTER_SIZES)
     found, sizing = _run(PASSES[:first], target, target.network), PASSES[first:end]
 
@@ -111,7 +110,7 @@ def _size(target: Target) -> object:
 
 
 def constant_cells(network: Network) -> dict[str, int]:
-    """Return cell -> constant state of a network's cells that the compiler does not build; none without a circuit."""
+    """Return cell -> constant state, for cells that the compiler leaves out; empty for a network that it refuses."""
     job = CompilationJob(network, "network", CompilerSettings(saturate=True), units_for(network.weight_grid))
     try:
         found = _run(PASSES[: _place(FOR_TECHNOLOGY)], job, network)
@@ -124,21 +123,24 @@ def constant_cells(network: Network) -> dict[str, int]:
 def check_mapping(
     network: Network, settings: CompilerSettings = CompilerSettings(), origin: str = "network", units: int | None = None
 ) -> None:
-    """Raise the MappingError of `compile_network` as far as it needs no technology: units, rungs, stages, weights.
+    """Raise those MappingErrors of `compile_network` that need no technology: units, rungs, stages, weights.
 
-    `units` per weight 1.0, default by the network's grid.
+    units: unit devices per weight 1.0; None takes them from the network's grid of weights.
     """
     job = CompilationJob(network, origin, settings, units or units_for(network.weight_grid))
     _run(PASSES[: _place(FOR_TECHNOLOGY)], job, network)
 
 
 def _place(name: str) -> int:
-    """Return the place of a pass among all."""
+    """Return the index of a pass, by its name, among all passes."""
     return [one for one, _, _ in PASSES].index(name)
 
 
 def _run(passes: tuple[Pass, ...], job: CompilationJob, found: object) -> object:
-    """Return the result of the last pass; the first pass takes `found`."""
+    """Run passes in their order, with the checks of each, and return the last one's result.
+
+    found: input of the first pass.
+    """
     check_units(job.network.weight_grid, job.units, job.origin)
     for _, run, checks in passes:
         found = run(found, job)
@@ -169,7 +171,7 @@ def assemble(
 
 
 def _add_sources(builder: Builder) -> None:
-    """Add the diodes of inputs, of the unit current and of the pedestal, each with the line n that it drives."""
+    """Add the diodes of inputs, unit current and pedestal, with their gate lines n and symbol comparators if read."""
     for node in builder.graph.of(InputCurrent, UnitCurrent, Pedestal):
         stem = net(node.name)
         diode = input_diode(builder.technology, builder.units_of(node.name))
@@ -179,7 +181,7 @@ def _add_sources(builder: Builder) -> None:
 
 
 def _finish(builder: Builder) -> Assembly:
-    """Return the assembly: the subcircuit of what was built, with its pins."""
+    """Return the assembly: the subcircuit of all cells that the builder has collected, with its pins."""
     graph, technology = builder.graph, builder.technology
     cells = list(graph.memories)
     stages = sorted({node.stage for node in cells})
@@ -212,9 +214,9 @@ _SAME = 1e-9  # relative, of rounded floats
 
 
 def advise_unit_current(graph: Lowered, asked: float, refused: Callable[[float], str], technology: str) -> str:
-    """Return advice on a network that the compiler refuses at `asked`, ampere: the nearest i_unit that suits, if any.
+    """Return advice for a network that the compiler refuses at the i_unit `asked`, ampere: the nearest one that suits.
 
-    refused: what the compiler says against an i_unit, nothing where it takes it.
+    If none suits, the advice is to train again. refused: function from i_unit to the compiler's objection, "" for none.
     """
     least, most = _bounds(graph)
     between = {value for value in (least, most, *_SERIES) if least <= value <= most}
@@ -233,9 +235,9 @@ def advise_unit_current(graph: Lowered, asked: float, refused: Callable[[float],
 
 
 def _bounds(graph: Lowered) -> tuple[float, float]:
-    """Return the smallest and the largest i_unit at which all set-points can be built, three digits, ampere.
+    """Return the smallest and largest i_unit, ampere, at which all set-points can be built, rounded to three digits.
 
-    The first is the larger one where no i_unit suits all of them.
+    If no i_unit suits all of them, the first number is the larger one.
     """
     least, most = 0.0, math.inf
     for _, point in set_points(scale(graph, 1.0)):
@@ -245,9 +247,9 @@ def _bounds(graph: Lowered) -> tuple[float, float]:
 
 
 def _rounded(value: float, whole: Callable[[float], int]) -> float:
-    """Return a bound on the i_unit that the compiler scales by, rounded to three digits by `whole`, floor or ceil.
+    """Round a bound on the i_unit to three digits by `whole`, floor or ceil.
 
-    Others than positive values are returned as they are.
+    A bound that is not positive, or infinite, is returned as it is.
     """
     if not 0 < value < math.inf:
         return value
@@ -256,5 +258,5 @@ def _rounded(value: float, whole: Callable[[float], int]) -> float:
 
 
 def _typed(i_unit: float) -> str:
-    """Return a current as the compiler's advice on `i_unit` writes it: 333p."""
+    """Format a current for advice on `i_unit` as a user would type it: 333p for 333e-12."""
     return f"{i_unit * 1e9:g}n" if i_unit >= 1e-9 else f"{i_unit * 1e12:g}p"

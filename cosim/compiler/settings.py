@@ -1,4 +1,4 @@
-"""Settings of a compilation, and what a pass knows as well as the graph."""
+"""Settings of a compilation, and the job that passes receive beside the graph."""
 
 from dataclasses import dataclass
 
@@ -25,11 +25,11 @@ AROUND = ("inputs", "decision", "clock", "bias")  # in the order in which they a
 class CompilerSettings:
     """Settings of the compiler.
 
-    i_unit: ampere per software 1.0; saturate: weights beyond the largest mirror are cut, not refused; pedestal: what a
-    signal of 0 carries, in units; cell, headroom: as in `lower`; comparator_devices: in parallel in each comparator of
-    a ladder, counter, toggle or register; t_step: of a frame, s; tau: of the ladders' DPIs, s, None for TAU_FRAMES of a
-    frame; around: which of AROUND stand around the network, and fit: what was measured of them, which `compile_for`
-    finds.
+    i_unit: ampere per software 1.0; saturate: whether weights beyond the largest mirror are cut, not refused; pedestal:
+    current of a signal of 0, in software units; cell, headroom: see `lower`; comparator_devices: devices in parallel in
+    each comparator of a ladder, counter, toggle or register; t_step: length of a frame, s; tau: time constant of the
+    ladders' DPIs, s, None for TAU_FRAMES of a frame; around: blocks of AROUND that are added around the network; fit:
+    measurements of these blocks, which `compile_for` finds.
     """
 
     i_unit: float = I_UNIT
@@ -44,7 +44,7 @@ class CompilerSettings:
     fit: ChipFit | None = None
 
     def __post_init__(self) -> None:
-        """Raise InputError for a number that no circuit could be compiled with."""
+        """Raise InputError for a number with which no circuit could be compiled."""
         I_UNIT_BOUNDS.check("i_unit", self.i_unit, "choose another `i_unit`")
         HEADROOM_BOUNDS.check("headroom", self.headroom, "choose another `headroom`")
         DEVICES.check("comparator_devices", self.comparator_devices, "choose another `comparator_devices`")
@@ -54,14 +54,14 @@ class CompilerSettings:
 
     @property
     def slow(self) -> float:
-        """Return the compilation's time constant of slow units, s."""
+        """Return the time constant of slow units (ladders, tau-cells), s."""
         return TAU_FRAMES * self.t_step if self.tau is None else self.tau
 
 
 def parse_around(text: str | None) -> tuple[str, ...]:
-    """Return the blocks around a compiled network that a list such as `inputs,decision` names, in AROUND's order.
+    """Return the blocks that a list such as `inputs,decision` names, in AROUND's order; () for None.
 
-    Raises InputError.
+    Raises InputError for a name that is not in AROUND.
     """
     if text is None:
         return ()
@@ -75,7 +75,7 @@ def parse_around(text: str | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class CompilationJob:
-    """A job for the compiler: the network, its origin for messages, and settings.
+    """A job for the compiler: network, settings, and origin, the network's file for messages.
 
     units: unit devices per weight 1.0.
     """
@@ -88,7 +88,7 @@ class CompilationJob:
 
 @dataclass(frozen=True)
 class Target(CompilationJob):
-    """A job for the compiler with the technology and calibration that it compiles for."""
+    """A job for the compiler with the technology, and its calibration, on which the network is to be built."""
 
     technology: Technology
     calibration: Calibration

@@ -30,8 +30,8 @@ def size(
 ) -> Sized:
     """Size a graph, a pass of the compiler: whole unit devices for its weights, bias currents for its memories.
 
-    `pedestal`, in units of i_unit, is what a signal of 0 carries; see `Pedestal`. A weight beyond MAX_COUNT
-    (MAX_BIAS_COUNT) unit devices is cut. Raises MappingError that names the parameter, its value, the limit and the
+    pedestal: current of a signal of 0, in software units, see `Pedestal`. A weight beyond MAX_COUNT (a bias:
+    MAX_BIAS_COUNT) unit devices is cut. Raises MappingError that names the parameter, its value, the limit and the
     repair.
     """
     units, sizing = calibration.units, SizingInput(graph, calibration)
@@ -55,7 +55,7 @@ def size(
 
 
 def _bias(node: Memory, sizing: SizingInput, origin: str) -> object:
-    """Return the bias currents of a memory. Raises UnitCurrentError that names it."""
+    """Return the bias currents of a memory's unit. Raises UnitCurrentError with the memory's name if none do."""
     try:
         return unit_of(node).solve_bias(sizing)
     except UnitCurrentError as error:
@@ -69,9 +69,9 @@ def _mirror(source: str, weight: Weight, units: int) -> Mirror:
 
 
 def _steer(graph: Scaled, calibration: Calibration, origin: str) -> dict[Edge, float]:
-    """Return the bias current that the compiler gives each weight on an And, ampere.
+    """Return edge -> bias current, ampere, for each weight on an And node.
 
-    Raises UnitCurrentError beyond the calibrated range.
+    Raises UnitCurrentError for a current beyond the calibrated range.
     """
     found: dict[Edge, float] = {}
     for (source, target), weight in graph.weights.items():
@@ -88,14 +88,14 @@ def _steer(graph: Scaled, calibration: Calibration, origin: str) -> dict[Edge, f
 
 
 def _pedestals(source: Node) -> int:
-    """Return the number of pedestals that a signal of 0 carries."""
+    """Return how many pedestal currents a signal of 0 from this source carries."""
     return 1 + source.floor if isinstance(source, Memory) else int(isinstance(source, InputCurrent))
 
 
 def _with_pedestal(graph: Sized) -> Sized:
-    """Return the graph with one weight more per row, which subtracts the pedestals of the row's sources exactly.
+    """Return the graph with one more weight in each row, which subtracts the pedestals of the row's sources.
 
-    It is exact because counts of unit devices are integers.
+    The subtraction is exact, because counts of unit devices are integers.
     """
     weights, mirrors = dict(graph.weights), dict(graph.mirrors)
     for node in graph.of(Rectifier, Memory, Output):
@@ -109,7 +109,10 @@ def _with_pedestal(graph: Sized) -> Sized:
 
 
 def scale(graph: Lowered, i_unit: float, comparator_devices: int = 1) -> Scaled:
-    """Scale a graph to ampere, a pass of the compiler: i_unit per software 1.0, and set-points of its memories."""
+    """Scale a graph to ampere, a pass of the compiler: signals by `i_unit`, and the set-points of its memories.
+
+    i_unit: ampere per software 1.0; comparator_devices: devices in parallel in each comparator.
+    """
     currents: dict[str, MemoryCurrents] = {}
     for node in graph.memories:
         rise, fall = (node.rise, node.fall) if isinstance(node, ThresholdUnit) else (0.0, 0.0)

@@ -1,4 +1,4 @@
-"""A chip of a design, in its own conditions: factors of the behavioral model's currents, or its transistors."""
+"""Chips of a design, that is drawn deviations of all transistors, as factors of behavioral currents or as circuits."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,8 +16,10 @@ Drawn = Mapping[str, tuple[float, float]]  # transistor -> its threshold shift i
 
 
 def standing(design: Design, condition: Condition | None, chip: Chip | None) -> Condition:
-    """Return for an engine the condition, by default the nominal one, with supply and temperature of the drawn chip if
-    any."""
+    """Return the condition in which an engine runs a design on a chip.
+
+    It is `condition`, or the nominal one for None, with the supply and temperature of the chip if there is one.
+    """
     condition = condition or design.nominal
     if chip is None:
         return condition
@@ -25,9 +27,9 @@ def standing(design: Design, condition: Condition | None, chip: Chip | None) -> 
 
 
 def deviations_of(design: Design, condition: Condition, chip: Chip | None) -> Deviations:
-    """Return the factors of the behavioral model's currents on a drawn chip with trimmed bias pins.
+    """Return the factors of the behavioral model's currents on a drawn chip and for its trimmed bias pins.
 
-    condition: as from `standing`.
+    condition: as from `standing`; its `pins` are the trims, bias pin -> factor. chip: None for nominal transistors.
     """
     drawn = Deviations() if chip is None else _drawn(design, chip, condition.technology.celsius)
     if not condition.pins:
@@ -46,7 +48,7 @@ def _drawn(design: Design, chip: Chip, celsius: float) -> Deviations:
 
 
 def _trimmed(node: Memory, factors: object, pins: list[float]) -> object:
-    """Return a unit's factors, those of levels one by one, with its bias pins at `pins` times their currents."""
+    """Return a unit's factors of currents, with those of its bias pins multiplied by `pins`; levels one by one."""
     found: dict[str, float | tuple[float, ...]] = {}
     for place, name in unit_of(node).trimmed:
         value: float | tuple[float, ...] = getattr(factors, name)
@@ -60,23 +62,25 @@ def _trimmed(node: Memory, factors: object, pins: list[float]) -> object:
 
 
 def drawn_values(chip: Chip) -> Drawn:
-    """Return the deviations to run a chip's transistors with: name -> (threshold shift in V, factor of beta)."""
+    """Return a chip's deviations by the name of the transistor: (threshold shift in V, factor of beta)."""
     pairs = zip(chip.vt_shift.tolist(), chip.beta_factor.tolist(), strict=True)
     return dict(zip((device.name for device in chip.devices), pairs, strict=True))
 
 
 @lru_cache(maxsize=1)
 def chip_circuit(design: Design, chip: Chip) -> Circuit:
-    """Return the circuit to simulate of a design on a drawn chip.
+    """Return the circuit of a design to simulate on a drawn chip.
 
-    It is without subcircuits, because two instances of a cell differ.
+    It has no subcircuits, because instances of a cell differ in their transistors.
     """
     return vary(design.flat, drawn_values(chip))
 
 
 def vary(flat: Circuit, drawn: Drawn) -> Circuit:
-    """Return a flat circuit to simulate whose transistors have the threshold shifts, V, and current factors drawn for a
-    chip."""
+    """Return a flat circuit to simulate with the deviations drawn for a chip in its transistors.
+
+    drawn: transistor -> (threshold shift in V, factor of its current).
+    """
     elements: list[Element] = []
     for element in flat.elements:
         if isinstance(element, Mos) and (pair := drawn.get(element.name)) is not None:

@@ -1,6 +1,7 @@
-"""The protocols: an engine runs a design; a simulator runs a circuit, from a bench to its waveforms.
+"""The protocols of engines and simulators, and what a run of them needs and returns.
 
-Either may have a reason why there is no result. cosim.engines.simulation.simulated makes an engine of a simulator.
+An engine runs a design on samples. A simulator runs one circuit, from its bench to waveforms. Both return a Failure
+with its reason where there is no result. cosim.engines.simulation.simulated makes an engine of a simulator.
 """
 
 from collections import Counter
@@ -32,36 +33,39 @@ Progress = Callable[[int, int], None]
 
 
 def part_of(progress: Progress, before: int, total: int) -> Progress:
-    """Return the progress of a part of a run of `total` simulations; `before` of them come before this part."""
+    """Return a progress function for one part of a run of `total` simulations, `before` of which precede the part."""
     return lambda done, _: progress(before + done, total)
 
 
 @dataclass(frozen=True)
 class Waveforms:
-    """Simulated waveforms: the probes of a bench over `time`, s. An operating point has one value each, and no time."""
+    """Simulated waveforms of a bench's probes over `time`, s.
+
+    An operating point has one value of each probe, and an empty `time`.
+    """
 
     time: Array
     probes: Mapping[Probe, Array]
 
     def voltage(self, net: str) -> Array:
-        """Read a net's voltage from the waveforms that a simulator returned, V."""
+        """Return the simulated voltage of a net, V."""
         return self.probes[Voltage(net)]
 
     def through(self, source: str) -> Array:
-        """Read from a simulator's waveforms the current in a voltage source from its first net to its second, A."""
+        """Return the simulated current through a voltage source, from its first net to its second, A."""
         return self.probes[Current(source)]
 
     def delivered(self, source: str) -> Array:
-        """Read from a simulator's waveforms the current that a voltage source delivers out of its first net, A."""
+        """Return the simulated current that a voltage source delivers out of its first net, A."""
         return -self.probes[Current(source)]
 
     def drain(self, device: str) -> Array:
-        """Read from a simulator's waveforms the size of a transistor's drain current, A."""
+        """Return the magnitude of a transistor's simulated drain current, A."""
         return np.abs(self.probes[DrainCurrent(device)])
 
 
 class FailureKind(Enum):
-    """Reasons why an engine's run has no result; the value is the sentence that a user reads."""
+    """Reasons why an engine's run has no result; each value is the sentence that a user reads."""
 
     DECK = "the simulator rejected the deck"
     CONVERGENCE = "the simulator found no convergence"
@@ -72,7 +76,7 @@ class FailureKind(Enum):
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that an engine failed to do: its kind, the simulator's own words, and the deck that did it, if one did."""
+    """A failed run of an engine: its kind, the simulator's own words, and the deck, empty for none."""
 
     kind: FailureKind
     detail: str
@@ -86,15 +90,18 @@ class Failure:
 class Inference:
     """An engine's result for one sample.
 
-    states (time, cells), whole; readout (time, outputs), ampere; power_w: mean over the frames, watt.
-    power_w: what transistors, bias and input currents take from V_DD, and what a readout stage delivers to an output
-    that pulls. What an output pushes is in it, too: the stage sinks that to ground, and no supply gets it back.
+    states: (frames, cells), whole numbers, or real ones where a state is a current; readout: (frames, outputs), ampere.
+    power_w: mean over the frames, watt: what transistors, bias and input currents take from V_DD, and what a readout
+    stage delivers to an output that pulls. What an output pushes counts as well: the stage sinks it to ground, and no
+    supply gets it back.
     delivered: mean current that each meter's source delivers in each window, (windows, meters), ampere.
-    margins: how far each decision was from its threshold, (frames, cells), ampere, inf where it has none; empty where
-    nothing measured them; latches: likewise how far the nearest net that shows it was from its threshold, volt, or a
-    quantiser's pulse from half a step, which counts as the supply.
-    elsewhere: what ran it in place of the run's simulator, and why; empty where nothing did.
-    lines: which class lines were high when the decision on the chip was read, (outputs,); empty without one.
+    margins: distance of each decision's candidate from its threshold, (frames, cells), ampere, inf for a cell that
+    compares nothing, empty where margins were not measured.
+    latches: distance of the nearest net that shows a state from its threshold, (frames, cells), volt; empty as
+    `margins`. For a quantiser the distance of its pulse from half a step counts, where a whole step is worth the
+    threshold voltage.
+    elsewhere: the simulator that ran in place of the run's simulator, and why, in words; empty where none did.
+    lines: which class lines are high when the chip's own decision is read, (outputs,); empty for a chip without one.
     """
 
     states: States
@@ -108,9 +115,9 @@ class Inference:
 
     @property
     def chosen(self) -> int | None:
-        """Return the class that the simulated chip itself decided, None without lines.
+        """Return the class that the simulated chip itself decided, None where the chip has no class lines.
 
-        It is NO_CLASS unless one line alone is high.
+        It is NO_CLASS unless exactly one line is high.
         """
         if not self.lines.size:
             return None
@@ -122,10 +129,14 @@ Outcome = Inference | Failure
 
 @dataclass(frozen=True)
 class Run:
-    """Settings of a run: by which engine, in which condition (None: the nominal one), on which chip (None: one that
-    does not deviate), in what frames; by how many processes, for how many second each at most, and where finished ones
-    are kept. Without processes, jobs 0, samples run one after the other as their outcomes are asked for. noise: of the
-    behavioral model's decisions, None for none; stress: of the benches of a simulator, None for none."""
+    """The settings of an engine's run.
+
+    folder: where finished inferences are kept, None for nowhere; jobs: number of worker processes, 0 to run samples in
+    this process, one after the other as their outcomes are asked for; timeout: seconds for each inference; timing: of
+    the frames; engine: its name; condition: None for the nominal one; chip: None for transistors that do not deviate;
+    noise: at decisions of the behavioral model, or of the devices in a simulated transient, None for none; stress:
+    function that changes each bench of a simulator, None for none.
+    """
 
     folder: Path | None = None
     jobs: int = 1
@@ -139,37 +150,36 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """Return the folder of the engine's run; the run must have one."""
+        """Return the folder of the engine's run; a run without one is an AssertionError."""
         assert self.folder is not None, "this needs a folder for its results"
         return self.folder
 
     def standing(self, design: Design) -> Condition:
-        """Return the condition in which an engine runs a design, with supply and temperature of the run's chip if there
-        is one."""
+        """Return the condition in which the engine runs a design: the run's, with its chip's supply and temperature."""
         return standing(design, self.condition, self.chip)
 
 
 @dataclass(frozen=True)
 class Description:
-    """The provenance of an engine's results: a simulator's version, and its options in effect."""
+    """The provenance of an engine's results: the version of its simulator, and the options in effect, name -> value."""
 
     version: str
     options: Mapping[str, str]
 
     def as_json(self, simulator: str) -> dict[str, object]:
-        """Return the engine's description as result files keep it: the version under the simulator's name."""
+        """Return the engine's description as result files keep it, with the version under the simulator's name."""
         return {simulator: self.version, "options": dict(self.options)}
 
 
 def count_elsewhere(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """Count the samples that an engine gave to another simulator, by which one and why."""
+    """Count the samples that an engine gave to another simulator, by the simulator and the reason."""
     return dict(Counter(found.elsewhere for found in outcomes if isinstance(found, Inference) and found.elsewhere))
 
 
 def decided_by(inferences: Sequence[Inference], answers: Answers) -> Answers:
-    """Return the answers (n,) of simulated samples: where a chip has decision lines of its own, the class they showed.
+    """Return the answers (n,) of simulated samples; the class lines of a chip count before its readout.
 
-    answers: of the readout, which stand for samples without such lines.
+    answers: those of the readout, which are kept for samples of chips without class lines.
     """
     answers = answers.copy()
     for k, one in enumerate(inferences):
@@ -179,7 +189,7 @@ def decided_by(inferences: Sequence[Inference], answers: Answers) -> Answers:
 
 
 class Engine(Protocol):
-    """An engine, which runs inferences of a design. It travels to worker processes, so it can be pickled."""
+    """An engine, which runs inferences of a design; it can be pickled, so that worker processes can have it."""
 
     @property
     def name(self) -> str:
@@ -187,28 +197,28 @@ class Engine(Protocol):
         ...
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Outcome]:
-        """Yield the engine's outcomes in the order of the samples, each as long as its valid steps."""
+        """Yield the engine's outcome of each sample, in the order of the samples, each as long as its valid steps."""
         ...
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...] | Failure:
-        """Return the 9T cells that the reset does not turn off in this engine; `test_set` has a sample at least."""
+        """Return the 9T cells that the reset does not turn off in this engine; `test_set` must have a sample."""
         ...
 
     def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
-        """Yield the deck of each sample for the engine's simulator; nothing where there is none."""
+        """Yield the deck of each sample for the engine's simulator, or nothing for an engine without one."""
         ...
 
     def check(self) -> None:
-        """Raise MissingToolError where something that the engine needs is not installed."""
+        """Raise MissingToolError where a tool that the engine needs is not installed."""
         ...
 
     def describe(self, technology: Technology) -> Description:
-        """Return the engine's version and options for designs of this technology. Raises the error of `check`."""
+        """Return the engine's version and options for designs of this technology. Raises the errors of `check`."""
         ...
 
 
 class Simulator(Protocol):
-    """A circuit simulator. It travels to worker processes, so it can be pickled, and so does its Failure."""
+    """A circuit simulator; it and its Failure can be pickled, so that worker processes can have them."""
 
     @property
     def name(self) -> str:
@@ -217,22 +227,23 @@ class Simulator(Protocol):
 
     @property
     def grace(self) -> float:
-        """Return the seconds beyond a time-out in which the simulator stops by itself; its caller waits so long."""
+        """Return the seconds after a time-out within which the simulator stops by itself; its caller waits so long."""
         ...
 
     @property
     def lanes(self) -> int:
-        """Return how many benches of one circuit the simulator runs at once; one with more than 1 is a `Batched`."""
+        """Return how many benches of one circuit the simulator runs at once; with more than 1 it is a `Batched`."""
         ...
 
     def write(self, bench: Bench) -> str:
-        """Return the simulator's deck of a bench, which needs nothing else; results are kept under its hash."""
+        """Return the simulator's complete deck of a bench; a result is kept under the hash of its deck."""
         ...
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
-        """Simulate a bench for at most `timeout` seconds; one in the caller's own process may leave that to the caller.
+        """Simulate a bench for at most `timeout` seconds and return its waveforms, or why there are none.
 
-        A Failure carries what `write` gives. Raises MissingToolError where the simulator is not installed.
+        A simulator that runs in the caller's own process may leave the time-out to the caller. A Failure has the deck
+        of `write`. Raises MissingToolError where the simulator is not installed.
         """
         ...
 
@@ -253,27 +264,27 @@ class Starting(Simulator, Protocol):
     """A simulator that finds the operating point of a bench once and begins there."""
 
     def begun(self, bench: Bench) -> Bench:
-        """Return the bench as the simulator runs it, from its operating point; itself where none can be found."""
+        """Return the bench as the simulator runs it, from its operating point, or unchanged where none is found."""
         ...
 
 
 @runtime_checkable
 class Batched(Simulator, Protocol):
-    """A simulator that runs benches side by side: one circuit, in which values of sources and deviations differ.
+    """A simulator that runs benches side by side: one circuit, with values of sources and deviations of their own.
 
-    What it gives for a bench does not depend on those beside it. A bench that it has no model for is a Failure of kind
-    UNSUPPORTED, whose detail says what for; `fallback` runs that one instead.
+    The result of a bench does not depend on the other benches. A bench that the simulator has no model for is a Failure
+    of kind UNSUPPORTED, whose detail names what is unsupported; the simulator named `fallback` runs that bench.
     """
 
     @property
     def fallback(self) -> str:
-        """Return the name of the simulator that runs benches that this batched engine cannot."""
+        """Return the name of the simulator for benches that this batched simulator has no model for."""
         ...
 
     def run_all(self, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
-        """Simulate at most `lanes` benches, which may end at different times, for at most `timeout` seconds in all.
+        """Simulate at most `lanes` benches for at most `timeout` seconds in all; they may end at different times.
 
-        Returns as many, in their order. Those that share one `time` array are read together, which is faster, most of
-        all where the values of a probe are rows of one array.
+        Returns one result for each bench, in their order. Results that share one `time` array are read faster, most of
+        all if a probe's values are rows of one array.
         """
         ...

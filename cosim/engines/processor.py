@@ -1,6 +1,6 @@
-"""Processes of simulators: interpreters of our own, the processor time that a process used, and how it ended.
+"""Processes of simulators: Python interpreters of our own, the processor time of a process, and how a process ended.
 
-A limit counts the processor's time: on a machine with other work, a clock on the wall shows how much there is of that.
+Time limits count processor time: on a machine with other work, wall time mostly measures that other work.
 """
 
 import json
@@ -32,7 +32,7 @@ import_module(sys.argv[2]).serve(connection, int(sys.argv[3]), *sys.argv[4:])
 
 
 class ProcessDied(Exception):
-    """An interpreter of ours ended in the middle of a request. status: as `subprocess` has it."""
+    """An interpreter of ours ended in the middle of a request; status: its exit status, as `subprocess` gives it."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -43,9 +43,10 @@ class ProcessDied(Exception):
 
 
 class Interpreter:
-    """A Python interpreter in a process of its own, which a module's `serve(connection, parent, *arguments)` answers.
+    """A Python interpreter in a process of its own, in which a module's `serve(connection, parent, *arguments)` runs.
 
-    parent: the number of this process. It is in a group of its own, and imports from our folders.
+    The process is in a process group of its own and imports from this process' `sys.path`. `serve` gets the number of
+    this process as `parent`. module: the name to import; stdout: as `subprocess` has it.
     """
 
     def __init__(
@@ -62,21 +63,21 @@ class Interpreter:
         self.send(json.dumps([os.path.abspath(path) for path in sys.path]).encode())
 
     def send(self, content: bytes) -> None:
-        """Send a request to the interpreter. Raises ProcessDied."""
+        """Send a request to the interpreter. Raises ProcessDied where it has ended."""
         try:
             self._connection.send_bytes(content)
         except OSError:
             raise ProcessDied(self._ended()) from None
 
     def receive(self) -> bytes:
-        """Wait for what the interpreter sends. Raises ProcessDied."""
+        """Wait for an answer of the interpreter and return it. Raises ProcessDied where the interpreter has ended."""
         try:
             return self._connection.recv_bytes()
         except (EOFError, OSError):
             raise ProcessDied(self._ended()) from None
 
     def _ended(self) -> int:
-        """Return the exit status of an interpreter whose connection has ended: its own, not that of a kill."""
+        """Return the exit status of an interpreter whose connection has ended; it is killed only if it does not end."""
         self.alive = False
         self._connection.close()
         try:
@@ -85,26 +86,26 @@ class Interpreter:
             return self.close()
 
     def kill(self) -> None:
-        """End the interpreter at once; whoever waits for its answer learns it."""
+        """End the interpreter at once; a caller that waits for its answer gets ProcessDied."""
         self._process.kill()
 
     def close(self) -> int:
-        """End the interpreter at once, and return its exit status once it has ended."""
+        """End the interpreter at once, wait for its end, and return its exit status."""
         self.alive = False
         self.kill()
         self._connection.close()
         return self._process.wait()
 
     def forget(self) -> None:
-        """Leave the interpreter to the process that this one was forked from."""
+        """Close this forked process' copy of the connection, and leave the interpreter to the parent process."""
         self._connection.close()
         self._process.returncode = 0  # as Popen knows one that was waited for
 
 
 def end_with_parent(connection: Connection, parent: int) -> None:
-    """Let this interpreter end with its parent, in the middle of a request, too, and not by a signal of the terminal.
+    """Let this interpreter's process end when its parent process ends, even during a request; ignore SIGINT.
 
-    It ends at once by the parent's end of the connection, else after a look: a parent that is killed stops nothing.
+    A thread watches the connection's end and, each second, the parent's number: a killed parent closes nothing.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business, wherever the terminal sends it
     threading.Thread(target=_end_with, args=(connection.fileno(), parent), daemon=True).start()
@@ -119,9 +120,10 @@ def _end_with(descriptor: int, parent: int) -> None:
 
 
 def processor_time(pid: int) -> float | None:
-    """Return what a simulator's process, its children and theirs have used, s; None where the system does not tell.
+    """Return the processor time of a simulator's process and its descendants, s; None where it is not known.
 
-    What has ended and was waited for counts, too. Source: proc(5), /proc/pid/stat and /proc/pid/task/tid/children.
+    Descendants that have ended and were waited for count as well. Source: proc(5), /proc/pid/stat and
+    /proc/pid/task/tid/children.
     """
     there = Path(f"/proc/{pid}")
     try:
@@ -133,9 +135,10 @@ def processor_time(pid: int) -> float | None:
 
 
 def wait_within(process: "subprocess.Popen[str]", seconds: float) -> str:
-    """Return what a simulator's process prints until it ends, which is waited for.
+    """Wait until a simulator's process ends, and return its output.
 
-    Killed after so many seconds of the processor, or WAIT times as long in all. Raises subprocess.TimeoutExpired.
+    seconds: of processor time; beyond it, or beyond WAIT times as much wall time, the process is killed. Raises
+    subprocess.TimeoutExpired then.
     """
     began = monotonic()
     with process:
@@ -153,7 +156,7 @@ def wait_within(process: "subprocess.Popen[str]", seconds: float) -> str:
 
 
 def format_status(status: int) -> str:
-    """Return how a simulator's process ended, by `subprocess`'s status: such as `SIGSEGV` or `exit status 1`."""
+    """Return how a simulator's process ended, such as `SIGSEGV` or `exit status 1`; status: as `subprocess` has it."""
     try:
         return signal.Signals(-status).name
     except ValueError:

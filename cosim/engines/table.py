@@ -1,4 +1,7 @@
-"""The engines: an entry each, loaded when it is asked for. One more is a module or a folder, and an entry here."""
+"""The table of engines, each loaded when it is asked for.
+
+To add one, write a module or a folder, and an entry here.
+"""
 
 import importlib.util
 from collections.abc import Callable
@@ -38,10 +41,11 @@ def check_cuda() -> None:
 
 @dataclass(frozen=True)
 class Entry:
-    """An engine by name; `load` imports it: an Engine, or with `simulator` no more than a Simulator.
+    """An engine by name; `load` imports and returns it.
 
-    cells: it runs any bench, of a single cell and swept, too; inside: it saves a transistor's current; quick: it has
-    models of its own and is so fast that a verb runs all samples where no number is given, and audits some in ngspice.
+    simulator: `load` returns a Simulator, from which an engine is made, not an Engine; cells: runs any bench, also one
+    of a single cell or a sweep; inside: saves the currents of transistors; quick: has device models of its own and is
+    so fast that a verb runs all samples by default, and audits some of them in ngspice.
     """
 
     name: str
@@ -96,33 +100,33 @@ ENGINES: tuple[Entry, ...] = (
 
 
 def engine_entry(name: str) -> Entry:
-    """Return the engine of this name. Raises InputError for one that is not of ENGINES."""
+    """Return the table's entry of the engine of this name. Raises InputError for any other name."""
     return _named(name, "engine", ENGINES)
 
 
 def engines() -> tuple[Entry, ...]:
-    """Return all engines, as the table is now."""
+    """Return the entries of all engines in the table."""
     return ENGINES
 
 
 def simulators() -> tuple[Entry, ...]:
-    """Return the engines that run the bench of a network."""
+    """Return the entries of all engines that are circuit simulators."""
     return tuple(entry for entry in ENGINES if entry.simulator)
 
 
 def cell_simulators() -> tuple[Entry, ...]:
-    """Return the simulators that run any bench, also one of a single cell."""
+    """Return the entries of all simulators that run any bench, also one of a single cell."""
     return tuple(entry for entry in simulators() if entry.cells)
 
 
 def simulator_beside(name: str) -> str:
-    """Return the name of the simulator that runs single cells for an engine: itself where it can, else ngspice."""
+    """Return the name of the simulator that runs single cells for an engine: its own if it can, else ngspice."""
     entry = engine_entry(name)
     return name if entry.simulator and entry.cells else NGSPICE
 
 
 def simulator_named(name: str) -> "Simulator":
-    """Return the simulator of this name, loaded. Raises InputError for a name that is no simulator's."""
+    """Return the simulator of this name, loaded. Raises InputError where there is no such simulator."""
     return _named(name, "simulator", simulators()).load()
 
 

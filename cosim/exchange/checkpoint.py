@@ -1,8 +1,8 @@
 """Trained networks on disk: model.pt (torch) and the same arrays as .npz (no torch needed).
 
-Both hold named arrays plus JSON `meta` with `format` "cosim-checkpoint" and `version` 1. A bare state dict (arrays
-without meta) loads as well, see cosim.exchange.state_dict. Nothing in a file is ever executed. A network with late
-sources has version 2, one whose alphaCMRUs store values on a grid version 3, so that an earlier cosim refuses it.
+Both hold named arrays and JSON `meta` with `format` "cosim-checkpoint" and a `version`. The version is 1; 2 for a
+network with late sources; 3 for one whose alphaCMRUs store values on a grid, so that an earlier cosim refuses it. A
+bare state dict (arrays without meta) loads as well, see cosim.exchange.state_dict. Nothing in a file is ever executed.
 """
 
 import io
@@ -76,12 +76,11 @@ class _Meta:
 
 
 def load_network(path: str | os.PathLike[str]) -> Network:
-    """Read and check the network in a checkpoint file, .pt or .npz; its name is the file's without the suffix,
-    with escapes for what cannot be printed.
+    """Load and check the network in a checkpoint file or a bare state dict, .pt or .npz.
 
-    Raises InputError when the file cannot be read, NetworkError when what it holds is no sound network, MappingError
-    for a model that stays software, and MissingToolError for a .pt without torch installed; each names the file and the
-    repair.
+    Its `name` is the file's name without suffix, with escapes for characters that cannot be printed. Raises InputError
+    when the file cannot be read, NetworkError when it holds no sound network, MappingError for a model that stays
+    software, MissingToolError for a .pt without torch installed; each names the file and the repair.
     """
     path = Path(path)
     origin = shown_path(path)
@@ -94,9 +93,9 @@ def load_network(path: str | os.PathLike[str]) -> Network:
 
 
 def is_written_here(path: Path) -> bool:
-    """Tell whether a file is a checkpoint or a backbone that cosim has written, not a state dict of other software.
+    """Tell whether a file is a checkpoint that cosim has written, of a network or of a model that stays software.
 
-    Raises MissingToolError for a .pt without torch.
+    State dicts of other software are not. Raises MissingToolError for a .pt without torch.
     """
     return file_format(path) in (FORMAT, SOFTWARE_FORMAT)
 
@@ -104,8 +103,8 @@ def is_written_here(path: Path) -> bool:
 def save_checkpoint(path: str | os.PathLike[str], network: Network, extra: Mapping[str, Any] | None = None) -> None:
     """Write a network atomically to a checkpoint file, .pt or .npz by its suffix.
 
-    `extra` (JSON-able) joins its history. Equal networks give equal bytes. Raises NetworkError for an unsound network,
-    InputError for another suffix or a folder that does not exist.
+    extra: JSON-able entries that are added to the history of the written network. Equal networks give equal bytes.
+    Raises NetworkError for an unsound network, InputError for another suffix or a folder that does not exist.
     """
     path = Path(path)
     network = replace(network, history={**network.history, **(extra or {})})
@@ -113,7 +112,10 @@ def save_checkpoint(path: str | os.PathLike[str], network: Network, extra: Mappi
 
 
 def checkpoint_bytes(network: Network, suffix: str, origin: str) -> bytes:
-    """Return the content of a network's checkpoint file; errors as in `save_checkpoint`, naming `origin`."""
+    """Return the content of a network's checkpoint file, .pt or .npz by `suffix`.
+
+    Raises the errors of `save_checkpoint`, naming `origin`.
+    """
     check_network(network, origin)
     arrays, meta = network_to_arrays(network)
     if suffix == ".pt":
@@ -126,9 +128,9 @@ def checkpoint_bytes(network: Network, suffix: str, origin: str) -> bytes:
 
 
 def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], origin: str) -> Network:
-    """Return the network that a checkpoint file holds as named arrays and JSON meta.
+    """Return the checked network of a checkpoint file's named arrays and JSON meta.
 
-    Raises InputError for meta of a wrong form, NetworkError for an unsound network, naming the key.
+    Raises InputError for meta of a wrong form, NetworkError for an unsound network; both name `origin` and the key.
     """
     version = format_version(meta.get("layers"), arrays, late=bool(meta.get("late")))
     for key, wanted, repair in (("format", FORMAT, "train it with cosim train"), ("version", version, "use its cosim")):
@@ -159,25 +161,25 @@ def network_from_arrays(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any
 
 
 class _Arrays:
-    """One file's arrays by name; every complaint names the file and the key."""
+    """The arrays of one checkpoint file by name, with errors that name the file and the key."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], origin: str) -> None:
         self._arrays, self._origin = arrays, origin
         self._read: set[str] = set()
 
     def get(self, key: str) -> np.ndarray | None:
-        """Return the array, or None where it is left out."""
+        """Return the array of a key in the file, or None where there is none."""
         self._read.add(key)
         return self._arrays.get(key)
 
     def need(self, key: str) -> np.ndarray:
-        """Return the array; raises NetworkError where it is missing."""
+        """Return the array of a key; raises NetworkError where the file has none."""
         if (array := self.get(key)) is None:
             raise NetworkError(f"{self._origin}: array {key!r} is missing; the file has {listed(self._arrays)}")
         return array
 
     def check_all_read(self) -> None:
-        """Refuse arrays that mean nothing: a misspelt optional one would be another network."""
+        """Raise NetworkError for an array that no layer has read, such as an optional one with a misspelt name."""
         strange = sorted(key for key in self._arrays if key not in self._read and not key.startswith(RANGES))
         if strange:
             raise NetworkError(
@@ -273,9 +275,9 @@ def _read_torch(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[st
 
 
 def npz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return the bytes of a network's checkpoint as .npz, or of other arrays, the same for the same arrays.
+    """Return arrays, such as those of a network's checkpoint, as the bytes of an .npz; equal arrays give equal bytes.
 
-    It is compressed where `read_arrays` takes it so.
+    They are compressed unless `read_arrays` would then refuse the file as too large for its size.
     """
     small = _zipped(arrays, zipfile.ZIP_DEFLATED)
     taken = sum(memory_of(array.itemsize, array.size) for array in map(np.asanyarray, arrays.values()))

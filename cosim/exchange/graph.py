@@ -1,8 +1,8 @@
 """A graph of NIR, the Neuromorphic Intermediate Representation (Pedersen et al., Nature Communications 15, 8122, 2024),
-as plain data: nodes by name, each of a kind with parameters; edges carry values, and a node that several edges lead to
-gets their sum. NIR's own package is needed for its files alone, cosim.exchange.nir.
+as plain data: nodes by name, each of a kind with parameters, and edges that carry values; a node with several incoming
+edges gets the sum. NIR's own package is needed only for its files, see cosim.exchange.nir.
 
-What is used of it, x and y vectors:
+These kinds of node are used, with vectors x and y:
 
     Input, Output                     the graph's own
     Affine    y = W x + b             Linear   y = W x             Scale   y = s x, element by element
@@ -16,9 +16,9 @@ u <= lo and kept between, which is the majority of three bits:
 
     q_t = H(r_t + k_t + q_{t-1} > 1.5),   r_t = H(u_t >= hi),   k_t = H(u_t > lo)
 
-because hi > lo, so r_t = 1 means k_t = 1. NIR's Threshold is on where x > theta, so r_t is one at the largest double
-below hi: nothing is rounded. The same with one Threshold is q_t = H(u_t + (hi - lo) q_{t-1} >= hi), which is read as
-well, see cosim.exchange.read; there u + (hi - lo) is rounded, and lo does not come back to the last bit.
+because hi > lo, so r_t = 1 means k_t = 1. NIR's Threshold is on where x > theta, so r_t is a Threshold with theta the
+largest double below hi, without rounding. Another form has one Threshold, q_t = H(u_t + (hi - lo) q_{t-1} >= hi). It is
+read as well, see cosim.exchange.read, but u + (hi - lo) is rounded, so lo may change in its last bit.
 
 The first-quadrant unit delivers alpha q, the signed one alpha (2 q - 1); q_{-1} = 0 is what a Delay begins with.
 """
@@ -86,10 +86,10 @@ HALF = 0.5  # of an AND, which is 1 or at most 0
 
 
 def network_to_graph(network: Network) -> Graph:
-    """Export a network, behind its input encoding, as a NIR graph in plain data.
+    """Convert a network, without its input encoding and pooling, to a NIR graph in plain data.
 
-    Input takes encoded inputs (units, ramp included), Output gives the readout of every frame, before pooling; Delays
-    count frames. Raises MappingError for a layer that NIR has no nodes for, naming it.
+    The Input node takes encoded inputs (units, with the ramp), the Output node gives the readout of every frame; Delays
+    count frames. Raises MappingError naming a layer that NIR has no nodes for.
     """
     check_network(network, "network")
     for layer in network.layers:
@@ -138,7 +138,7 @@ class _Writer:
         self.edges.append((layer.name, before))
 
     def _drive(self, name: str, layer: Layer | Readout) -> list[str]:
-        """Add NIR nodes whose sum is W x + b, one for each signal, the bias with the first; return their names."""
+        """Add NIR nodes whose sum is W x + b, one for each source, the first with the bias; return their names."""
         found = list[str]()
         first = 0
         for source in layer.sources:
@@ -162,9 +162,9 @@ class _Writer:
         self.edges += [(source, name) for source in sources]
 
     def _level(self, name: str, layer: Layer | None) -> str:
-        """Return the NIR node that delivers the values of the bits of `name`: itself where these are 0 and 1.
+        """Return the name of the NIR node that delivers the state values of the bits of node `name`.
 
-        Other values need a new node, which is added.
+        It is `name` itself where the values are 0 and 1, else a new node.
         """
         if isinstance(layer, SignedLayer):
             node = Node("Affine", {"weight": np.diag(2.0 * layer.alpha), "bias": -layer.alpha})
@@ -178,7 +178,7 @@ class _Writer:
         return level
 
     def _new(self, wanted: str) -> str:
-        """Return a name for a NIR node that no signal has, and reserve it."""
+        """Reserve and return a name for a new NIR node, `wanted` or with a number behind."""
         name, k = wanted, 2
         while name in self.taken:
             name, k = f"{wanted}_{k}", k + 1
@@ -187,7 +187,7 @@ class _Writer:
 
 
 def _window(layer: Layer) -> tuple[Array, Array]:
-    """Return the lower and upper threshold of a layer to be written as NIR Thresholds, (width,) each."""
+    """Return the lower and upper threshold, (width,) each, of a layer that is written as NIR Thresholds."""
     if isinstance(layer, FirstQuadrantLayer):
         return layer.beta_lo, layer.beta_hi
     assert isinstance(layer, SignedLayer)
@@ -196,7 +196,7 @@ def _window(layer: Layer) -> tuple[Array, Array]:
 
 
 def _check_layer(network: Network, layer: Layer) -> None:
-    """Check that NIR's nodes can say a network exactly; raises MappingError for what they cannot."""
+    """Raise MappingError naming a layer that NIR's nodes cannot represent exactly, with the reason."""
     why = ""
     if isinstance(layer, AndLayer):
         analog = next((source for source in layer.sources if not _is_bits(network, source)), None)

@@ -1,8 +1,10 @@
-"""Objects of the package `nir`, from networks and to networks. It is looked at by the names of its classes and of their
-fields, so any of its releases will do, and needed only to make new objects.
+"""Conversion of networks to and from objects of the package `nir`.
 
     graph = network_to_nir(network)      nir.write("network.nir", graph)
     network = network_from_nir(nir.read("network.nir"), encoding)
+
+Objects are read by the names of their classes and fields, so any release of `nir` will do. The package itself is needed
+only to make new objects.
 """
 
 from collections.abc import Mapping
@@ -23,10 +25,10 @@ _SHAPES = {"Input": ("input_type", "input"), "Output": ("output_type", "output")
 
 
 def network_to_nir(network: Network, package: ModuleType | None = None) -> Any:  # noqa: ANN401 - a class of `nir`
-    """Export a network, behind its input encoding, as a nir.NIRGraph; see `network_to_graph`.
+    """Convert a network, without its input encoding and pooling, to a nir.NIRGraph; see `network_to_graph`.
 
-    package: None imports `nir`. Raises MappingError for a layer that NIR has no nodes for, MissingToolError without the
-    package.
+    package: the module `nir`, None to import it. Raises MappingError for a layer that NIR has no nodes for,
+    MissingToolError without the package.
     """
     graph = network_to_graph(network)
     if package is None:
@@ -42,16 +44,16 @@ def network_from_nir(
     pooling: Pooling = "mean",
     labels: tuple[str, ...] = (),
 ) -> Network:
-    """Import the checked network in a nir.NIRGraph.
+    """Convert a nir.NIRGraph to a checked network.
 
-    encoding, pooling, labels: what NIR does not hold, see `network_from_graph`. Raises NetworkError naming the node,
-    why it has no equivalent, and what comes nearest.
+    encoding, pooling, labels: NIR does not hold these, see `network_from_graph`. Raises NetworkError that names a node
+    without equivalent, the reason, and the nearest kind of unit.
     """
     return network_from_graph(graph_of(graph), encoding, pooling, labels)
 
 
 def graph_of(graph: Any) -> Graph:  # noqa: ANN401 - a class of `nir`
-    """Return a nir.NIRGraph as plain data, float64. Raises NetworkError for nodes without an equivalent."""
+    """Convert a nir.NIRGraph to plain data, float64. Raises NetworkError for nodes without an equivalent."""
     nodes, edges = getattr(graph, "nodes", None), getattr(graph, "edges", None)
     if not isinstance(nodes, Mapping) or not isinstance(edges, list | tuple):
         raise NetworkError(

@@ -1,11 +1,10 @@
-"""A network from a graph of NIR's nodes: latches become units, chains of linear nodes between them one matrix each.
+"""Networks from NIR graphs: latches become units, chains of linear nodes between them become one matrix each.
 
-Which unit. With a lower threshold at 0 or above, the first-quadrant one, whose state is alpha q. Below, no rectified
-candidate gets there: the signed one, candidate and window moved by the middle of the window, whose state is
-alpha (2 q - 1). alpha is read off where all that reads the bits first makes levels of them, as `network_to_graph` does;
-else it is 1, and what reads bits of a signed unit gets half its state and a half.
-
-Wiring of a graph of NIR's nodes: what is connected to what, and which nodes keep a bit.
+A latch with lower thresholds of 0 or above becomes a first-quadrant unit, whose state is alpha q. A latch with a lower
+threshold below 0, which no rectified candidate reaches, becomes a signed unit: candidate and window are moved by the
+middle of the window, and the state is alpha (2 q - 1). alpha is taken from the nodes that read the bits, if all of them
+first turn the bits into levels, as in a graph of `network_to_graph`. Otherwise alpha is 1, and readers of a signed
+unit's bits get half its state plus a half.
 
 A latch is a Threshold with a way back to itself through a Delay of one frame, in one of two forms:
 
@@ -13,7 +12,7 @@ A latch is a Threshold with a way back to itself through a Delay of one frame, i
     loop       q = H(u + w q' > theta), w > 0, a Scale or a diagonal Linear behind or before the Delay:
                hi = theta, lo = theta - w
 
-each theta a strict one, so hi is the next double above it.
+A Threshold is on where its input exceeds theta; a unit is on from hi on. So hi is the next double above theta.
 """
 
 from collections import Counter
@@ -41,10 +40,10 @@ from cosim.network.types import check_network as check
 
 @dataclass(frozen=True)
 class Latch:
-    """Nodes of a NIR graph that keep a bit: a Threshold with a way back to itself.
+    """Nodes of a NIR graph that keep bits: a Threshold with a way back to itself.
 
-    low, high: (width,) each, off at u <= low, on at u >= high; drive: nodes, the sum of which is u; inner: nodes that
-    are its own.
+    low, high: thresholds, (width,) each; a bit turns off at u <= low and on at u >= high; drive: names of the nodes
+    whose sum is u; inner: names of the nodes that belong to this latch alone.
     """
 
     low: Array
@@ -54,7 +53,7 @@ class Latch:
 
     @property
     def signed(self) -> bool:
-        """Tell whether the latch of the NIR graph becomes a signed unit, whose lower threshold may be below 0."""
+        """Tell whether this latch of a NIR graph becomes a signed unit: one of its lower thresholds is below 0."""
         return bool((self.low < 0).any())
 
 
@@ -81,25 +80,25 @@ class CheckedGraph:
         self.input, self.output = self._only("Input"), self._only("Output")
 
     def fail(self, name: str, what: str) -> NetworkError:
-        """Return the error that names the NIR node and says what is wrong with it, for the caller to raise."""
+        """Return the error, for the caller to raise, that names a NIR node and says what is wrong with it."""
         return NetworkError(f"{ORIGIN}: node {shown(name)} ({self.nodes[name].kind}) {what}")
 
     def of_kind(self, kind: str) -> list[str]:
-        """Return the names of the NIR graph's nodes of a kind, in the order in which edges lead to them."""
+        """Return the names of the NIR graph's nodes of one kind, in the order of the edges that lead to them."""
         found = [name for name, node in self.nodes.items() if node.kind == kind]
         return sorted(found, key=lambda name: self.rank.get(name, -1))
 
     def width(self, name: str) -> int:
-        """Return how many numbers a node of the NIR graph gives; Flatten gives what it gets."""
+        """Return how many numbers a node of the NIR graph delivers."""
         node = self.nodes[name]
         if node.kind in ("Input", "Output"):
             return int(node.values["shape"][0])
         return len(next(iter(node.values.values())))
 
     def frames(self, name: str) -> int:
-        """Return the frames of a NIR Delay node.
+        """Return the delay of a NIR Delay node, frames.
 
-        Raises NetworkError where they are not one whole number for all elements.
+        Raises NetworkError where it is not one whole number from 1 for all elements.
         """
         delay = self.nodes[name].values["delay"]
         frames = float(delay[0])
@@ -112,7 +111,7 @@ class CheckedGraph:
         return round(frames)
 
     def factors(self, name: str) -> Array | None:
-        """Return s of a NIR node y = s x, element by element; None for any other node."""
+        """Return s, (width,), of a NIR node that computes y = s x element by element; None for any other node."""
         node = self.nodes[name]
         if node.kind == "Scale":
             return node.values["scale"]
@@ -123,7 +122,7 @@ class CheckedGraph:
         return np.diag(weight) if plain and is_diagonal(weight) else None
 
     def latches(self) -> dict[str, Latch]:
-        """Return every Threshold of the NIR graph with a way back to itself, by its name."""
+        """Return the latches of the NIR graph by the name of their Threshold, those with a way back to themselves."""
         loops = {name: self._loop(name) for name in self.of_kind("Threshold")}
         plain = {name for name, loop in loops.items() if loop is None}
         return {name: self._latch(name, *loop, plain) for name, loop in loops.items() if loop is not None}
@@ -151,9 +150,9 @@ class CheckedGraph:
         return alike and bool(((theta >= 1) & (theta < 2)).all())
 
     def _loop(self, name: str) -> tuple[frozenset[str], Array] | None:
-        """Return the nodes of a Threshold's way back to itself, and its weight; None without one.
+        """Return the nodes of a Threshold's way back to itself, and the weight of that way; None without a way.
 
-        Raises NetworkError for several ways, or one without a Delay.
+        Raises NetworkError for several ways, or for one without a Delay.
         """
         found = list[tuple[frozenset[str], Array]]()
         for last in self.before[name]:
@@ -218,7 +217,7 @@ class CheckedGraph:
 
 
 def is_diagonal(weight: Array) -> bool:
-    """Tell whether a NIR node's weight matrix is square and zero off its diagonal."""
+    """Tell whether a NIR node's weight matrix is square with zeros off its diagonal."""
     return weight.shape[0] == weight.shape[1] and not (weight - np.diag(np.diag(weight))).any()
 
 
@@ -231,27 +230,27 @@ def network_from_graph(
     pooling: Pooling = "mean",
     labels: tuple[str, ...] = (),
 ) -> Network:
-    """Import the checked network in a NIR graph that is held as plain data.
+    """Convert a NIR graph of plain data to a checked network.
 
-    encoding: what makes the graph's inputs of raw ones, None for inputs in [0, 1] as they are; pooling and labels: what
-    becomes of its outputs. NIR holds none of the three. Raises NetworkError naming the node, why it has no equivalent,
-    and what comes nearest.
+    encoding: turns raw inputs into those of the graph, None for inputs in [0, 1] that need no encoding; pooling,
+    labels: of the network's readout; NIR holds none of the three. Raises NetworkError that names a node without
+    equivalent, the reason, and the nearest kind of unit.
     """
     return _Reader(CheckedGraph(graph), encoding).read(pooling, labels)
 
 
 @dataclass(frozen=True)
 class _Sum:
-    """A sum that reaches a node of a NIR graph: M s over its signals s, plus a bias.
+    """The value of a node in a NIR graph as a sum over signals: M s of each signal s, plus a bias.
 
-    parts: signal -> M (width, its width), in the order in which it is read.
+    parts: signal -> M, (width, width of the signal), in the order in which they are read; bias: (width,).
     """
 
     parts: dict[str, Array]
     bias: Array
 
     def mapped(self, turn: Callable[[Array], Array]) -> "_Sum":
-        """Return the sum behind a linear map."""
+        """Return the sum after the linear map `turn` of its matrices and bias."""
         return _Sum({name: turn(part) for name, part in self.parts.items()}, turn(self.bias))
 
 
@@ -293,10 +292,7 @@ class _Reader:
         return check(network, ORIGIN)
 
     def _late(self, node: str) -> DelayedSignal:
-        """Return the late source that a Delay node of the NIR graph makes.
-
-        Delays in a row add up.
-        """
+        """Return the late source for a Delay node of the NIR graph; the frames of Delays in a row add up."""
         frames, at = self.wiring.frames(node), node
         seen = {node}
         while True:
@@ -312,9 +308,9 @@ class _Reader:
             frames += self.wiring.frames(at)
 
     def _read_level(self, node: str) -> tuple[Array, list[str]]:
-        """Return the alpha of a NIR graph's latch, and the nodes that make levels of its bits, if all readers agree.
+        """Return alpha of a NIR graph's latch, (width,), and the nodes that turn its bits into levels.
 
-        Else alpha is 1, and no node does.
+        Where readers of the bits do not all turn them into the same levels, alpha is 1, and there are no such nodes.
         """
         wiring, latch = self.wiring, self.latches[node]
         bits = [node, *(delay for delay, name in self.late_names.items() if self.late[name].signal == self.names[node])]
@@ -328,7 +324,7 @@ class _Reader:
         return first, readers
 
     def _check_inner(self) -> None:
-        """Raise NetworkError where a NIR node outside a latch reads what is the latch's own."""
+        """Raise NetworkError where a NIR node outside a latch reads a node that belongs to the latch alone."""
         for node, latch in self.latches.items():
             for inner in latch.inner:
                 stranger = next((name for name in self.wiring.behind[inner] if name not in {node, *latch.inner}), None)
@@ -352,9 +348,9 @@ class _Reader:
         return SignedLayer(name, sources, weight, drive.bias - middle, (latch.high - latch.low) / 2, alpha)
 
     def _and(self, node: str) -> AndLayer:
-        """Return the AND of bits that a NIR Threshold without memory is.
+        """Return the AND layer for a NIR Threshold without memory.
 
-        Raises NetworkError where it is no AND.
+        Raises NetworkError where the node is not an AND of bits.
         """
         drive = self._sum(self.wiring.before[node], node)
         theta = self.wiring.nodes[node].values["threshold"]
@@ -376,7 +372,7 @@ class _Reader:
         return AndLayer(self.names[node], sources, weight, drive.bias)
 
     def _level_of(self, signal: str) -> Array:
-        """Return what a 1 of a signal is worth in the NIR graph that is read, (width,); inf for one that is no bit."""
+        """Return the higher value of a signal of the NIR graph, (width,); inf for one whose lower value is not 0."""
         node = self._owner(signal)
         if node == self.wiring.input:
             return np.full(self.encoding.width, 1.0 if self.encoding.levels == 1 else np.inf)
@@ -386,12 +382,12 @@ class _Reader:
         return np.ones(self.wiring.width(node))
 
     def _owner(self, signal: str) -> str:
-        """Return the NIR node whose values a signal has, also a late one."""
+        """Return the NIR node whose values a signal has, for a late source the node before the Delay."""
         signal = self.late[signal].signal if signal in self.late else signal
         return next(node for node, name in self.names.items() if name == signal)
 
     def _value(self, node: str) -> _Sum:
-        """Return a NIR node's output as a sum over signals."""
+        """Return the values that a NIR node delivers, as a sum over signals."""
         if node not in self.found:
             if node in self.open:
                 raise self.wiring.fail(node, "reads itself in the same frame; put a Delay of 1 frame into the loop")
@@ -451,7 +447,10 @@ class _Reader:
         return _Sum(parts, bias)
 
     def _in_order(self, layers: list[Layer]) -> tuple[Layer, ...]:
-        """Return a NIR graph's layers, each behind what it reads in the same frame, else in the order of the edges."""
+        """Return a NIR graph's layers, each after all layers that it reads in the same frame.
+
+        Raises NetworkError where layers read each other in one frame.
+        """
         left, known, found = list(layers), {INPUT, *self.late}, list[Layer]()
         while left:
             ready = next((layer for layer in left if known.issuperset(layer.sources)), None)
@@ -471,12 +470,12 @@ def _plain(signal: str, width: int) -> _Sum:
 
 
 def _joined(value: _Sum) -> tuple[tuple[str, ...], Array]:
-    """Return the sources of a NIR node's sum, and their matrices side by side."""
+    """Return the sources of a NIR node's sum, and their matrices joined along the columns."""
     return tuple(value.parts), np.concatenate(list(value.parts.values()), axis=1)
 
 
 def _named(nodes: list[str], stem: str, taken: set[str]) -> dict[str, str]:
-    """Return for each NIR node its own name where a signal may have it, else a number."""
+    """Return a signal name for each NIR node: its own if allowed, else `stem` and a number; taken: names in use."""
     kept = {node: node for node in nodes if LAYER_NAME.fullmatch(node) and node not in {*RESERVED_NAMES, *taken}}
     used, found = {*taken, *kept}, dict[str, str]()
     for node in nodes:
@@ -490,7 +489,7 @@ def _named(nodes: list[str], stem: str, taken: set[str]) -> dict[str, str]:
 
 
 def _level(wiring: CheckedGraph, reader: str, *, signed: bool) -> Array | None:
-    """Return alpha of a NIR node that makes levels of bits, a q or, signed, a (2 q - 1); None for any other."""
+    """Return alpha of a NIR node that turns bits into levels, alpha q or if signed alpha (2 q - 1), else None."""
     node = wiring.nodes[reader]
     if len(wiring.before[reader]) != 1:
         return None

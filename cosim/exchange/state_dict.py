@@ -6,9 +6,10 @@ Keys, with i counting the layers from 0 in order: `layers.{i}.weight`, `layers.{
 and 1) and `epsilon` (one number for all layers, default 0). A layer with weight and bias alone is a ReLU layer. Pooling
 is the mean.
 
-Keys may all begin with one and the same prefix, such as `model.`, which a module that holds the network puts there.
-What a layer reads follows from its number of columns: the layer before it; else that and the input; else the input and
-all earlier layers. The readout reads the last layer; else all recurrent layers; else all layers.
+All keys may begin with one prefix, such as `model.`, as they do if the network is part of a larger module. The number
+of columns of a layer's weight decides what the layer reads, the first of these that fits: the layer before; the input
+and the layer before; the input and all earlier layers. The readout reads the last layer, all recurrent layers, or all
+layers.
 """
 
 import re
@@ -36,15 +37,15 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def unwrapped(content: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return the torch state dict in a training checkpoint, as of PyTorch Lightning; else the content itself."""
+    """Return the state dict in a torch training checkpoint, as of PyTorch Lightning; else the content itself."""
     found = [content[name] for name in _WRAPPERS if isinstance(content.get(name), dict)]
     return found[0] if len(found) == 1 else content
 
 
 def without_prefix(arrays: Arrays, origin: str) -> dict[str, np.ndarray]:
-    """Return a torch state dict's arrays without the prefix, such as `model.`, that all documented keys have.
+    """Return a torch state dict's arrays without the prefix, such as `model.`, of its documented keys.
 
-    Raises NetworkError where several prefixes lead to documented keys: there would be more than one network.
+    Raises NetworkError where documented keys have several prefixes: there would be more than one network.
     """
     prefixes = {found for key in arrays if (found := _prefix(key)) is not None}
     if len(prefixes) > 1:
@@ -58,7 +59,7 @@ def without_prefix(arrays: Arrays, origin: str) -> dict[str, np.ndarray]:
 
 
 def _prefix(key: str) -> str | None:
-    """Return what stands before a documented key of a layer or the readout, None where a key is not one."""
+    """Return the text before a documented key of a layer or the readout; None for any other key."""
     parts = key.split(".")
     tails = (".".join(parts[k:]) for k in range(len(parts)))
     found = next((tail for tail in tails if _KEY.fullmatch(tail) or tail.startswith("readout.")), None)
@@ -66,7 +67,7 @@ def _prefix(key: str) -> str | None:
 
 
 def check_is_network(arrays: Mapping[Any, Any], origin: str) -> None:
-    """Raise NetworkError that says what a torch file holds where it is no network of ours: a data set, an LSTM."""
+    """Raise NetworkError for arrays that are not a network of ours but a data set, an LSTM, a GRU or an RNN."""
     for name in arrays:
         if not isinstance(name, str) or not name.isprintable():
             raise NetworkError(f"{origin}: key {shown(name)} must be printable text; save a plain state dict")
@@ -87,7 +88,7 @@ def check_is_network(arrays: Mapping[Any, Any], origin: str) -> None:
 
 
 def _check_has_layers(arrays: Arrays, origin: str) -> None:
-    """Check that a state dict has a key of a network's layers; raises NetworkError, such as for a feed-forward one."""
+    """Raise NetworkError where a state dict has no key of a network's layers, such as a feed-forward network."""
     if not arrays or any(_KEY.fullmatch(name) or name in _OTHER for name in arrays):
         return
     forward = all(name.rpartition(".")[2] in ("weight", "bias") for name in arrays)
@@ -100,9 +101,9 @@ def _check_has_layers(arrays: Arrays, origin: str) -> None:
 
 
 def network_from_state_dict(arrays: Arrays, origin: str) -> Network:
-    """Import the checked network in a torch state dict with the documented keys.
+    """Return the checked network that a torch state dict with the documented keys holds.
 
-    Raises NetworkError naming `origin`, key and repair.
+    The keys are listed in cosim.exchange.state_dict. Raises NetworkError naming `origin`, key and repair.
     """
     arrays = without_prefix(arrays, origin)
     _check_has_layers(arrays, origin)
@@ -165,9 +166,9 @@ def _layer(i: int, group: Arrays, sources: tuple[str, ...], epsilon: float, orig
 def _fitting_sources(
     choices: list[tuple[str, ...]], widths: Mapping[str, int], columns: int, where: str
 ) -> tuple[str, ...]:
-    """Return the choice that has this many columns; each contains the one before it, so at most one fits.
+    """Return the first choice of sources whose widths add up to `columns`.
 
-    Raises NetworkError where none fits.
+    Raises NetworkError where none does.
     """
     tried = {
         tuple(dict.fromkeys(choice)): sum(widths[source] for source in dict.fromkeys(choice)) for choice in choices

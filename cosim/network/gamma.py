@@ -1,7 +1,8 @@
 """Dispersive delays as a layer: every unit is a line of equal first-order filters, whose mean delay is learned.
 
-What n filters of time constant tau do to a pulse is t^(n-1) e^(-t/tau) / ((n-1)! tau^n), p = n tau in the mean. Of an
-input that stands for a frame, and read at the end of frames, that is the kernel of `cosim.papers.mgrade`, exactly.
+n filters of time constant tau answer a pulse by t^(n-1) e^(-t/tau) / ((n-1)! tau^n), with a mean of p = n tau. If the
+input is constant within a frame and the line is read at the end of frames, this is exactly the kernel of
+`cosim.papers.mgrade`.
 Source: J. C. Principe, B. de Vries, P. G. de Oliveira, IEEE Trans. Signal Processing 41 (1993) 649 (gamma memory); its
 filters here are continuous in time.
 """
@@ -19,11 +20,9 @@ LEAST_RATE, MOST_RATE = 0.02, 2.0  # n / p: time constants of a filter in a fram
 
 
 def line_step(rates: Array) -> tuple[Array, Array]:
-    """Return for the evaluation in software the matrices E (n, n) and F (n,) of a layer's delay line, y <- E y + F u.
+    """Return E (n, n) and F (n,) of the update y <- E y + F u that one frame makes to a delay line's n filters.
 
-    It is how a frame moves the line's n filters.
-
-    rates (n,): time constants of each in a frame. dy_k/dt = r_k (y_{k-1} - y_k), y_0 = u.
+    rates: time constants of each filter in a frame, (n,). dy_k/dt = r_k (y_{k-1} - y_k), y_0 = u.
     """
     n = len(rates)
     flow = np.zeros((n + 1, n + 1))
@@ -38,9 +37,10 @@ def line_step(rates: Array) -> tuple[Array, Array]:
 class GammaLayer(RecurrentLayer):
     """A software layer of dispersive delay lines.
 
-    u_t = max(W x_t + b, 0); h_t: what a line of n filters makes of u, its mean delay p frames, from 0 on.
-    b <= 0, for a line is at rest before the first step. position (width,): p; order (width,): n, whole numbers.
-    h_t = sum over m of (P(n, (m + 1) n / p) - P(n, m n / p)) u_{t-m}, P the regularised incomplete gamma function.
+    u_t = max(W x_t + b, 0); h_t is the output of a line of n filters with mean delay p frames, which reads u and begins
+    at 0. b <= 0, because a line is at rest before the first step. position (width,): p; order (width,): n, whole
+    numbers. h_t = sum over m of (P(n, (m + 1) n / p) - P(n, m n / p)) u_{t-m}, P the regularised incomplete gamma
+    function.
     """
 
     kind = "gamma"
@@ -54,7 +54,7 @@ class GammaLayer(RecurrentLayer):
         return np.zeros(self.width)
 
     def check(self, origin: str) -> None:
-        """Raise NetworkError for a delay that this layer of a network has learned and that has no circuit."""
+        """Raise NetworkError if a delay or number of filters of the layer is one that no circuit has."""
         for i, (order, position) in enumerate(zip(self.order.tolist(), self.position.tolist(), strict=True)):
             if order % 1 or not 1 <= order <= MOST_FILTERS:
                 raise NetworkError(
@@ -75,7 +75,7 @@ class GammaLayer(RecurrentLayer):
 
     @property
     def analog_parameters(self) -> str:
-        """Return the delays of this network layer and its number of filters, in words."""
+        """Describe the layer's delays and numbers of filters in words, for reports."""
         return f"delays of {format_range(self.position)} frames on average, {self.order.max():g} filters in a line"
 
     def run(self, x: Array, before: Array | None = None) -> LayerTrace:

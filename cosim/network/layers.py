@@ -1,7 +1,7 @@
 """The layers of a network, each with its equations in numpy: what it learned, and what it computes.
 
-A recurrent layer is a class of its own: its fields are its arrays, `run` is its equation. What it becomes on the chip,
-its unit says (cosim.units); what it is in torch, the class that `torch` names.
+Each kind of recurrent layer is a class: its fields are its arrays, `run` is its equation. Its circuit is in a kind of
+unit (cosim.units), its torch cell is the class that `torch` names.
 
 Equations: seed paper arXiv 2605.11855 eq. 2-5 (BMRU), 7 (CMRU), 10-11 (alphaCMRU); first-quadrant form
 arXiv 2605.15216.
@@ -31,8 +31,9 @@ RISE, FALL = 0.55, 0.35
 class LayerTrace:
     """A software run of one recurrent layer.
 
-    h and candidate: (n, time, width); window: lower and upper threshold of the candidate, broadcastable to that, None
-    for a layer that compares nothing; state: what the next step begins with, (n, width), None where that is h.
+    h, candidate: (n, time, width); window: lower and upper threshold of the candidate, broadcastable to (n, time,
+    width), None for a layer that compares nothing; state: the value from which the next step goes on, (n, width), None
+    where that is the last h.
     """
 
     h: Array
@@ -42,13 +43,17 @@ class LayerTrace:
 
     @property
     def last(self) -> Array:
-        """Return the state with which the layer's next time step begins, (n, width)."""
+        """Return the state from which the layer's next time step goes on, (n, width)."""
         return self.h[:, -1] if self.state is None else self.state
 
 
 @dataclass(frozen=True)
 class Layer(ABC):
-    """A layer of a trained network. weight (width, inputs) over the sources in their order, bias (width,)."""
+    """A layer of a trained network.
+
+    sources: names of the signals that it reads; weight: (width, inputs), columns in the order of the sources; bias:
+    (width,).
+    """
 
     kind: ClassVar[str]  # its name in a checkpoint
 
@@ -64,42 +69,41 @@ class Layer(ABC):
 
     @classmethod
     def array_fields(cls) -> tuple[str, ...]:
-        """Return the names of the layer's learned arrays, in the order in which files have them."""
+        """Return the names of the layer's learned arrays, in the order in which files store them."""
         return tuple(field.name for field in fields(cls) if field.name not in ("name", "sources", "epsilon"))
 
     def arrays(self) -> dict[str, Array]:
-        """Return the layer's learned arrays by name, without those that it does not have."""
+        """Return name -> learned array of the layer, without optional arrays that are None."""
         found = {name: getattr(self, name) for name in self.array_fields()}
         return {name: value for name, value in found.items() if value is not None}
 
     def drive(self, x: Array) -> Array:
-        """Compute the layer's W x + b for x (n, time, inputs)."""
+        """Compute the layer's W x + b for x (n, time, inputs); returns (n, time, width)."""
         return x @ self.weight.T + self.bias
 
     def check(self, origin: str) -> None:  # noqa: B027 - most kinds allow all values
-        """Raise NetworkError for learned values that no unit of this kind of layer can have."""
+        """Raise NetworkError for learned values that no circuit of this kind of layer can have; origin: its file."""
 
 
 @dataclass(frozen=True)
 class ReluLayer(Layer):
-    """A feed-forward layer of a trained network. y_t = max(W x_t + b, 0)."""
+    """A feed-forward layer of a trained network: y_t = max(W x_t + b, 0)."""
 
     kind = "relu"
 
 
 @dataclass(frozen=True)
 class AndLayer(ReluLayer):
-    """A network layer of products of bits: y_t = 1 where all bits of a row are on, max(sum of them - (k - 1), 0), k of
-    them.
+    """A network layer of products of bits: y_t = 1 if all k bits of a row are on, else 0.
 
-    A row has weight 1 / level at each of its bits, 0 elsewhere, and the bias 1 - k; on signals of two values this is
-    the rectifier's own equation. On the chip it is a steering AND (cosim.cells.steering) where it reads bits only.
+    A row has weight 1 / level at each of its bits, 0 elsewhere, and the bias 1 - k. On bits this is the rectifier's own
+    equation, max(W x_t + b, 0). On the chip a row is a steering AND (cosim.cells.steering) if it reads bits only.
     """
 
     kind = "and"
 
     def check(self, origin: str) -> None:
-        """Raise NetworkError where a row of the layer has no bits, or too many."""
+        """Raise NetworkError if a row of the layer has no bits, or too many."""
         bits = (self.weight != 0).sum(axis=1)
         for i, count in enumerate(bits):
             if not 1 <= count <= MOST_BITS:
@@ -112,7 +116,7 @@ class AndLayer(ReluLayer):
 class RecurrentLayer(Layer):
     """A layer of a trained network that has a state.
 
-    torch: module and class of the cell that trains it, `module:Class`.
+    torch: the class of the cell that trains it, as `module:Class`.
     """
 
     torch: ClassVar[str]
@@ -126,26 +130,26 @@ class RecurrentLayer(Layer):
     def run(self, x: Array, before: Array | None = None) -> LayerTrace:
         """Compute all time steps of the layer in software, for x (n, time, inputs).
 
-        before: `LayerTrace.last` of the steps in front, None for the start.
+        before: `LayerTrace.last` of the steps before these, None to begin at the start.
         """
 
     def thresholds(self, index: int) -> tuple[float, float]:
-        """Return upper and lower threshold of a unit of the layer; of an input-dependent one the constant part."""
+        """Return upper and lower threshold of a unit of the layer; if they depend on the input, the constant part."""
         raise NotImplementedError(f"{type(self).__name__} {self.name} has no thresholds at unit {index}")
 
     @property
     def threshold_names(self) -> tuple[str, str]:
-        """Return the layer's names of the learned upper and lower threshold, with `{}` for the unit's index."""
+        """Return the names of the learned upper and lower threshold, in which `{}` stands for the unit's index."""
         return "", ""
 
     @property
     def smallest_width(self) -> float | None:
-        """Return the layer's smallest hysteresis width, units; None where there is none or it depends on the input."""
+        """Return the layer's smallest hysteresis width, software units; None without one or if the input moves it."""
         return None
 
     @property
     def analog_parameters(self) -> str:
-        """Return the layer's learned parameters of an analog state beside its weights, in words; empty without one."""
+        """Describe in words what the layer learned for an analog state, beside its weights; "" for other layers."""
         return ""
 
 
@@ -165,8 +169,8 @@ class FirstQuadrantLayer(EpsilonLayer):
 
     u_t = max(W x_t + b, 0); with centre c = (beta_hi + beta_lo) / 2 and half width w = (beta_hi - beta_lo) / 2,
     z_t = H(|u_t - c| - w), q_t = z_t (S(u_t - c) + epsilon q_{t-1}) + (1 - z_t) q_{t-1}, q_{-1} = 2 initial - 1,
-    h_t = alpha (1 + q_t) / 2. At epsilon = 0: h is alpha from u >= beta_hi on, 0 from u <= beta_lo on, else kept.
-    initial: 1 for a unit that begins on, 0 for one that begins off; None: all off.
+    h_t = alpha (1 + q_t) / 2. At epsilon = 0: h becomes alpha at u >= beta_hi, 0 at u <= beta_lo, and is kept else.
+    initial: 1 for a unit that begins on, 0 for one that begins off; None for all off.
     """
 
     kind = "first-quadrant"
@@ -194,7 +198,7 @@ class FirstQuadrantLayer(EpsilonLayer):
 
     @property
     def increment(self) -> Array:
-        """Return what an update adds to h of this network layer at epsilon 1, (width,)."""
+        """Return the amount that an update at epsilon 1 adds to h of each unit of the layer, (width,)."""
         return self.alpha / 2
 
     def thresholds(self, index: int) -> tuple[float, float]:
@@ -228,9 +232,9 @@ class FirstQuadrantLayer(EpsilonLayer):
 def following(
     name: str, sources: tuple[str, ...], weight: Array, bias: float = 0.0, initial: Array | None = None
 ) -> FirstQuadrantLayer:
-    """Return the data of a network layer, weights and thresholds, whose first-quadrant units of level 1 follow bits.
+    """Return a layer of first-quadrant units that copy a bit: each becomes 1 or 0 as its row W x + b is near 1 or 0.
 
-    Each is 0 or 1 as its row says, with room for the spread of either.
+    The thresholds leave room for errors of either value. weight: (width, inputs); initial: see `FirstQuadrantLayer`.
     """
     ones = np.ones(len(weight))
     return FirstQuadrantLayer(name, sources, weight, bias * ones, FALL * ones, RISE * ones, ones, initial=initial)
@@ -240,14 +244,13 @@ def following(
 class SignedLayer(EpsilonLayer):
     """A network layer of the seed paper's recurrent units, eq. 2-5 and 7.
 
-    h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta),
-    h_t = z (S(h_hat) a + epsilon h_{t-1}) + (1 - z) h_{t-1}, h_{-1} = initial, or -alpha where that is None,
-    with a = alpha, or a = W_alpha x + alpha for the alphaCMRU (eq. 10-11; `weight_alpha` not None, alpha is b_alpha).
-    `weight_beta` None means a threshold constant in time, beta = |b_beta|.
-    `levels` K of an alphaCMRU puts what an update stores on a grid: S(h_hat) a, and h_{-1}, to the nearest of the K + 1
-    values -1, -1 + 2 / K ... 1, the upper one where it lies between two.
-    `ends` of a state that counts (epsilon 1): how many steps of alpha it goes below and above h_{-1} at most, such as
-    (-8, 7); it stays at an end, as a ladder or a counter of so many states does. None: it has no end.
+    h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta), h_t = z (S(h_hat) a + epsilon h_{t-1}) + (1 - z)
+    h_{t-1}, h_{-1} = initial, or -alpha where that is None, with a = alpha, or a = W_alpha x + alpha for the alphaCMRU
+    (eq. 10-11; `weight_alpha` not None, alpha is b_alpha). `weight_beta` None means a threshold constant in time, beta
+    = |b_beta|. `levels` K of an alphaCMRU: the stored values, S(h_hat) a and h_{-1}, are rounded to the nearest of the
+    K + 1 values -1, -1 + 2 / K ... 1, half way to the upper one. `ends` of a state that counts (epsilon 1): how many
+    steps of alpha the state goes below and above h_{-1} at most, such as (-8, 7); at an end it stays, as in a ladder or
+    counter of so many states. None means no end.
     """
 
     kind = "signed"
@@ -280,18 +283,21 @@ class SignedLayer(EpsilonLayer):
         return LayerTrace(h, candidate, (-beta, beta))
 
     def _limits(self) -> tuple[Array, Array] | None:
-        """Return the layer's lowest and highest h, (width,) each; None where it has no ends."""
+        """Return the layer's lowest and highest h, (width,) each; None if its states have no ends."""
         if self.ends is None:
             return None
         low, high = (self.start + steps * self.alpha for steps in self.ends)
         return np.minimum(low, high), np.maximum(low, high)
 
     def step(self, x: Array) -> Array:
-        """Return the layer's alpha as an update of h adds it, broadcastable to (n, time, width)."""
+        """Return a, the amount that an update of h stores or adds, for x (n, time, inputs).
+
+        Its shape is broadcastable to (n, time, width).
+        """
         return self.alpha if self.weight_alpha is None else x @ self.weight_alpha.T + self.alpha
 
     def stored(self, value: Array) -> Array:
-        """Return values, of any shape, as the layer's update stores them: rounded to its levels where it has some."""
+        """Return values as an update of the layer stores them: rounded to its levels if it has some. Any shape."""
         return value if self.levels is None else on_levels(value, self.levels)
 
     def check(self, origin: str) -> None:
@@ -312,7 +318,7 @@ class SignedLayer(EpsilonLayer):
         super().check(origin)
 
     def _check_ends(self, ends: tuple[int, int], origin: str) -> None:
-        """Raise NetworkError where no state of the layer can have these ends."""
+        """Raise NetworkError if the states of this layer cannot have these ends."""
         if self.epsilon != 1 or self.weight_alpha is not None:
             raise NetworkError(
                 f"{origin}: {self.name}.ends are for a state that counts, with epsilon 1 and a constant alpha; leave "
@@ -326,7 +332,7 @@ class SignedLayer(EpsilonLayer):
 
     @property
     def increment(self) -> Array:
-        """Return what an update adds to h of this network layer at epsilon 1, (width,)."""
+        """Return the amount that an update at epsilon 1 adds to h of each unit of the layer, (width,)."""
         return self.alpha
 
     def thresholds(self, index: int) -> tuple[float, float]:
@@ -345,16 +351,13 @@ class SignedLayer(EpsilonLayer):
 
 
 def on_levels(value: Array, levels: int) -> Array:
-    """Return the nearest of the levels + 1 values -1, -1 + 2 / levels ... 1, the upper one halfway between two."""
+    """Round to the nearest of the levels + 1 values -1, -1 + 2 / levels ... 1; from half way, to the upper one."""
     steps = np.floor((value + FULL_SCALE) * levels / (2 * FULL_SCALE) + 0.5)
     return np.clip(steps, 0, levels) * (2 * FULL_SCALE / levels) - FULL_SCALE
 
 
 def turn_distance(value: Array, levels: int) -> Array:
-    """Return how far a network layer's values in software are from the nearest turn, halfway between two levels.
-
-    There `on_levels` changes.
-    """
+    """Return how far values are from the nearest turn, the middle between two levels, where `on_levels` changes."""
     step = 2 * FULL_SCALE / levels
     turns = np.clip(np.floor((value + FULL_SCALE) / step), 0, levels - 1) + 0.5
     return np.abs(value + FULL_SCALE - turns * step)
@@ -366,7 +369,7 @@ class MinGruLayer(RecurrentLayer):
 
     a_t = max(W_gate x_t + b_gate, 0), r_t = a_t, z_t = 1 - exp(-r_t), u_t = max(W x_t + b, 0),
     h_t = (1 - z_t) h_{t-1} + z_t u_t, from h = 0 on. The published unit has a logistic gate and a signed candidate.
-    top (width,), absent for none: with a ratio gate r_t = top a_t / (top + a_t), which is logistic in ln a_t.
+    top (width,), None for no ratio gate: with one, r_t = top a_t / (top + a_t), which is logistic in ln a_t.
     """
 
     kind = "mingru"
@@ -381,7 +384,7 @@ class MinGruLayer(RecurrentLayer):
         return np.zeros(self.width)
 
     def check(self, origin: str) -> None:
-        """Raise NetworkError where the layer's largest rate is one that no ratio gate has."""
+        """Raise NetworkError if `top`, a unit's largest rate, is one that no ratio gate can have."""
         for i, top in enumerate(() if self.top is None else self.top):
             if not LEAST_RATE <= top <= MOST_RATE:
                 raise NetworkError(
@@ -391,7 +394,7 @@ class MinGruLayer(RecurrentLayer):
 
     @property
     def analog_parameters(self) -> str:
-        """Return the minGRU layer's gate and the range of its weights and biases, in words."""
+        """Describe the layer's gate, and the range of its weights and biases, in words."""
         gate = "exponential gate" if self.top is None else f"ratio gate with tops of {format_range(self.top)}"
         return f"{gate}; rate: weight {format_range(self.weight_gate)}, bias {format_range(self.bias_gate)}"
 
@@ -406,7 +409,7 @@ class MinGruLayer(RecurrentLayer):
 
 
 def format_range(array: Array) -> str:
-    """Return the values of a trained network layer's array in words, the smallest and the largest: `0.125 to 3`."""
+    """Format the smallest and largest value of a layer's array: `0.125 to 3`."""
     return f"{array.min():.3g} to {array.max():.3g}"
 
 
@@ -417,10 +420,10 @@ def scan(
     start: Array,
     limits: tuple[Array, Array] | None = None,
 ) -> Array:
-    """Compute in software h_t = target_t + epsilon h_{t-1} where update_t, else h_{t-1} (eq. 7 of the seed paper), for
-    a layer of a network, step by step.
+    """Compute h_t = target_t + epsilon h_{t-1} where update_t, else h_{t-1} (eq. 7 of the seed paper), step by step.
 
-    limits: lowest and highest h, within which every step ends; None for any.
+    update, target: (n, time, width); start: h before the first step; limits: lowest and highest h, to which every step
+    is clipped, None for none.
     """
     states = np.empty_like(target)
     state = np.broadcast_to(start, target[:, 0].shape)
@@ -436,13 +439,16 @@ OFFSET_STEP = 0.125
 
 
 def common_mode_offset(beta: ArrayLike) -> NDArray[np.floating]:
-    """Return the offset that a network's signed layer of this beta needs for non-negative currents, in software units.
+    """Return the offset that makes all currents of a signed unit non-negative, in software units.
 
-    beta: the largest at which the unit may reset; any shape, in its precision.
+    beta: the largest threshold at which the unit may reset, in software units, any shape.
     """
     return np.ceil((np.asarray(beta) + OFFSET_MARGIN) / OFFSET_STEP) * OFFSET_STEP
 
 
 def largest_beta(upper: float) -> float:
-    """Return the largest constant beta of a network's signed layer with `upper` threshold, offset included, units."""
+    """Return the largest constant beta of a signed unit whose upper threshold, offset included, is `upper`.
+
+    Both are in software units.
+    """
     return (upper - OFFSET_MARGIN - OFFSET_STEP) / 2

@@ -1,6 +1,6 @@
 """The discrete-time reference: the network's own equations, one time step after the other, in float64.
 
-This is what "the software" means in every comparison: no circuit effect, no calibration, no scan.
+Every comparison with "software" means this one: no circuit effect, no calibration, no scan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,26 +21,26 @@ Found = tuple[dict[str, Array], dict[str, LayerTrace], dict[str, Array]]
 
 @dataclass(frozen=True)
 class EncodedInputs:
-    """Encoded inputs of a network in units, (n, time, width), as `encode_inputs` makes them.
+    """Encoded inputs of a network in software units, (n, time, width), as `encode_inputs` makes them.
 
-    They are a type of their own, because raw inputs have the same shape and would be taken for currents without a word.
+    They have a type of their own, because raw inputs have the same shape and could be taken for currents unnoticed.
     """
 
     units: Array
 
     def scaled(self, factor: float) -> "EncodedInputs":
-        """Return the network's encoded inputs times a factor: what converters deliver away from their nominal point."""
+        """Return the encoded inputs times a factor, as converters deliver them in a condition that is not nominal."""
         return EncodedInputs(factor * self.units)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A software (reference) run of a network on a batch; samples first, then time.
+    """A software (reference) run of a network on n samples.
 
-    inputs: what the first layers read; signals: layer name -> (n, time, width) outputs
+    inputs: encoded inputs, which the first layers read; signals: layer name -> its outputs, (n, time, width)
     layers: recurrent layer name -> its candidates (rectified in the first-quadrant form) and thresholds
-    readout: (n, time, outputs) per step; scores: (n, outputs) pooled; lengths: (n,) valid steps
-    late: late source -> (n, time, width)
+    readout: (n, time, outputs) per step; scores: pooled over time, (n, outputs); lengths: valid steps, (n,)
+    late: late source -> the signal as it was some frames earlier, (n, time, width)
     """
 
     inputs: EncodedInputs
@@ -53,23 +53,23 @@ class Trace:
 
     @property
     def candidates(self) -> dict[str, Array]:
-        """Return recurrent layer -> its candidates h_hat in software, (n, time, width)."""
+        """Return recurrent layer -> its candidates (h_hat, or u where rectified), (n, time, width)."""
         return {name: trace.candidate for name, trace in self.layers.items()}
 
     def read(self, sources: tuple[str, ...]) -> Array:
-        """Return the signals of the network that a layer of these sources reads, side by side, (n, time, inputs)."""
+        """Return the signals of these sources side by side, (n, time, inputs), as a layer that reads them has them."""
         return read_sources(sources, self.inputs, self.signals | self.late)
 
     @property
     def decisions(self) -> np.ndarray:
-        """Return the class that the network decides for each sample in software, (n,): the largest pooled output."""
+        """Return the class that the network decides for each sample, (n,): its largest pooled output."""
         return self.scores.argmax(axis=1)
 
 
 def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") -> EncodedInputs:
-    """Encode a network's raw inputs (n, time, features) as inputs in units, (n, time, width) in [0, 1].
+    """Encode raw inputs x (n, time, features) as a network's inputs, (n, time, width) in [0, 1].
 
-    Raises InputError when they are encoded already, the number of features differs or a value is not finite.
+    Raises InputError if x is encoded already, has another number of features, or a value is not finite.
     """
     if isinstance(x, EncodedInputs):
         raise InputError(f"{origin}: x must be raw inputs, not encoded ones, which would be encoded twice")
@@ -83,7 +83,7 @@ def encode_inputs(encoding: InputEncoding, x: np.ndarray, origin: str = "data") 
 
 
 def check_inputs(encoding: InputEncoding, x: np.ndarray, origin: str) -> None:
-    """Raise InputError where a network's raw inputs have another number of features, or a value that is not finite."""
+    """Raise InputError if raw inputs x are not (n, time, features), or a value is not finite."""
     if x.ndim != 3 or x.shape[2] != encoding.features:
         raise InputError(
             f"{origin}: x must have shape (samples, time, {encoding.features}) for this network, not {x.shape}; "
@@ -96,15 +96,18 @@ def check_inputs(encoding: InputEncoding, x: np.ndarray, origin: str) -> None:
 
 
 def symbols_in(encoding: InputEncoding, x: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the symbol of each frame of raw inputs (..., features): the only active feature, else -1; (...)."""
+    """Return the symbol of each frame, (...): the index of the only feature that is 1 in raw inputs (..., features).
+
+    -1 stands for a frame that is no symbol.
+    """
     units = encode_inputs(encoding, x.reshape(1, -1, x.shape[-1])).units.reshape(*x.shape[:-1], -1)
     return one_on(units)
 
 
 def check_symbols(network: Network, x: NDArray[np.float64], lengths: NDArray[np.int64], origin: str) -> None:
-    """Raise InputError for a network that follows an automaton, where a frame of its raw inputs is no symbol.
+    """Raise InputError if a network follows an automaton and a frame of its raw inputs is no symbol.
 
-    x (n, time, features) raw, of which lengths (n,) frames count.
+    x: raw inputs, (n, time, features); lengths: valid frames of each sample, (n,).
     """
     if not isinstance(network.history.get("automaton"), Mapping):
         return
@@ -119,13 +122,16 @@ def check_symbols(network: Network, x: NDArray[np.float64], lengths: NDArray[np.
 
 
 def one_on(bits: Array) -> NDArray[np.int64]:
-    """Return the place of the only 1 among zeros, for a network's one-hot codes (..., bits); else -1; (...)."""
+    """Return the index of the only 1 among zeros in each one-hot code (..., bits), -1 where a code is none; (...)."""
     one = (bits == 1).sum(axis=-1) == 1
     return np.where(one & ((bits == 0) | (bits == 1)).all(axis=-1), bits.argmax(axis=-1), -1)
 
 
 def names_in(network: Network, key: str, count: int) -> tuple[str, ...]:
-    """Return a network's names of `count` symbols or states of its automaton, by its history; else numbers."""
+    """Return the names of a network's `count` symbols or states, from its automaton; else the numbers from 0 on.
+
+    key: `symbols` or `states`, in the automaton of the network's history.
+    """
     held = network.history.get("automaton")
     names = held.get(key) if isinstance(held, Mapping) else None
     if isinstance(names, list | tuple):
@@ -136,9 +142,10 @@ def names_in(network: Network, key: str, count: int) -> tuple[str, ...]:
 
 
 def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = None, origin: str = "data") -> Trace:
-    """Evaluate a network in software on raw inputs x (n, time, features); `lengths` (n,) valid steps, default all.
+    """Evaluate a network in software on raw inputs x (n, time, features).
 
-    Raises InputError when the number of features differs or a value is not finite.
+    lengths: valid steps of each sample, (n,), None for all. Raises InputError if the number of features differs or a
+    value is not finite.
     """
     encoded = encode_inputs(network.encoding, x, origin)
     signals, layers, late = _run_frames(network, encoded) if network.feeds_back else _run_layers(network, encoded)
@@ -150,7 +157,7 @@ def run_reference(network: Network, x: np.ndarray, lengths: np.ndarray | None = 
 
 
 def _run_layers(network: Network, encoded: EncodedInputs) -> Found:
-    """Evaluate a network without feedback layer by layer, all steps of each at once."""
+    """Evaluate a network without feedback layer by layer, each for all time steps at once."""
     signals, layers, found_late = dict[str, Array](), dict[str, LayerTrace](), dict[str, Array]()
 
     def add_late(signal: str, values: Array) -> None:
@@ -171,7 +178,7 @@ def _run_layers(network: Network, encoded: EncodedInputs) -> Found:
 
 
 def _run_frames(network: Network, encoded: EncodedInputs) -> Found:
-    """Evaluate a network with feedback frame by frame, all layers of each: what feeds back is known by then."""
+    """Evaluate a network with feedback frame by frame, all layers in each, so that earlier frames are known."""
     n, steps = encoded.units.shape[:2]
     widths = {INPUT: network.encoding.width, **{layer.name: layer.width for layer in network.layers}}
     signals = {name: np.empty((n, steps, width)) for name, width in widths.items() if name != INPUT}
@@ -196,13 +203,13 @@ def _run_frames(network: Network, encoded: EncodedInputs) -> Found:
 
 
 def _start(network: Network, signal: str) -> Array:
-    """Return a signal before the first step, (width,), or 0."""
+    """Return the value of a signal before the first step: a recurrent layer's start, (width,), else 0."""
     layers = {layer.name: layer.start for layer in network.recurrent_layers}
     return layers.get(signal, np.zeros(()))
 
 
 def _join(traces: Sequence[LayerTrace]) -> LayerTrace:
-    """Join a layer's traces of successive steps; a window that stands still is kept once."""
+    """Join a layer's traces of successive steps; a window that is constant in time is kept once."""
     h, candidate = (np.concatenate([getattr(one, name) for one in traces], axis=1) for name in ("h", "candidate"))
     window = traces[0].window
     if window is not None and np.ndim(window[0]) > 1:
@@ -215,7 +222,7 @@ def _join(traces: Sequence[LayerTrace]) -> LayerTrace:
 
 
 def later(values: NDArray[T], frames: int, first: ArrayLike) -> NDArray[T]:
-    """Return a network's signals (n, time, ...) so many frames later; `first`, broadcastable, in front of them."""
+    """Delay signals (n, time, ...) by `frames` frames; `first`, broadcastable, fills the frames before."""
     if not frames:
         return values
     front = np.broadcast_to(np.asarray(first, dtype=values.dtype), values[:, :frames].shape)
@@ -223,26 +230,29 @@ def later(values: NDArray[T], frames: int, first: ArrayLike) -> NDArray[T]:
 
 
 def padded(values: NDArray[T], steps: int) -> NDArray[T]:
-    """Return a network's signals in a shorter sample (time, ...), extended to `steps`; the padding is never counted."""
+    """Pad signals (time, width) of a shorter sample with 0 to `steps` frames; the padding never counts."""
     return np.pad(values, ((0, steps - len(values)), (0, 0)))
 
 
 def read_sources(sources: tuple[str, ...], inputs: EncodedInputs, signals: Mapping[str, Array]) -> Array:
-    """Return the signals that a layer of the software network reads, side by side, (n, time, inputs)."""
+    """Return the signals of these sources side by side, (n, time, inputs), as a layer of the network reads them.
+
+    signals: layer or late source -> (n, time, width).
+    """
     return np.concatenate([inputs.units if source == INPUT else signals[source] for source in sources], axis=2)
 
 
 def threshold_distances(network: Network, trace: Trace) -> Array:
-    """Return how far each candidate of a software run is from its nearer threshold, units, (n, time, recurrent units).
+    """Return each candidate's distance from the nearer threshold, software units, (n, time, recurrent units).
 
-    Where a layer on levels writes a value, the distance of the value to the nearest turn counts, if it is smaller.
+    Where a layer with levels stores a value, the value's distance from the nearest turn counts, if that is smaller.
     Infinite for layers that compare nothing.
     """
     return np.concatenate([threshold_distance(layer, trace) for layer in network.recurrent_layers], axis=2)
 
 
 def threshold_distance(layer: RecurrentLayer, trace: Trace) -> Array:
-    """Return the `threshold_distances` of one layer of a software run, (n, time, width)."""
+    """Return one layer's part of `threshold_distances`, (n, time, width), from a software run."""
     found = trace.layers[layer.name]
     low, high = found.window or (np.full(layer.width, -np.inf), np.full(layer.width, np.inf))
     away = np.minimum(np.abs(found.candidate - low), np.abs(found.candidate - high))
@@ -250,9 +260,9 @@ def threshold_distance(layer: RecurrentLayer, trace: Trace) -> Array:
 
 
 def value_distance(layer: RecurrentLayer, trace: Trace) -> Array:
-    """Return how far each value that a layer of a software run writes is from a turn, (n, time, width).
+    """Return how far each value that a layer stores in a software run is from the nearest turn, (n, time, width).
 
-    Infinite where none is written on levels.
+    Infinite where the layer stores nothing or has no levels.
     """
     found = trace.layers[layer.name]
     if not isinstance(layer, SignedLayer) or layer.levels is None or found.window is None:
@@ -264,12 +274,15 @@ def value_distance(layer: RecurrentLayer, trace: Trace) -> Array:
 
 
 def valid_steps(lengths: np.ndarray, steps: int) -> NDArray[np.bool_]:
-    """Return which of so many steps of a network's inputs lie within the samples' lengths (n,), (n, time)."""
+    """Return booleans (n, steps): which time steps lie within each sample's length. lengths: (n,)."""
     return np.arange(steps)[None, :] < lengths[:, None]
 
 
 def pool_readout(readout: Array, lengths: np.ndarray, pooling: str) -> Array:
-    """Pool a network's readout of each step (n, time, outputs) over the valid steps to (n, outputs)."""
+    """Pool a readout (n, time, outputs) over the valid steps of each sample to scores (n, outputs).
+
+    lengths: valid steps, (n,); pooling: mean, last or vote, see `Readout`.
+    """
     n, steps, outputs = readout.shape
     if pooling == "last":
         return readout[np.arange(n), lengths - 1]
@@ -284,10 +297,10 @@ BATCH = 256  # samples in memory at once
 def measure_state_ranges(
     network: Network, x: np.ndarray, lengths: np.ndarray, origin: str = "data"
 ) -> dict[str, Array]:
-    """Return layer -> (2, width): smallest and largest state h over samples x (n, time, features) that are not encoded.
+    """Return layer -> smallest and largest state h of each unit, (2, width), over raw inputs x (n, time, features).
 
-    Layers without epsilon, whose states have two levels, are left out. The state before the first step counts; steps
-    after a sample's last valid one do not. Raises InputError as `run_reference`.
+    Only layers whose epsilon is not 0 are measured; at 0 a state has two levels. The state before the first step
+    counts; steps beyond a sample's length do not. Raises InputError as `run_reference` does.
     """
     layers = [layer for layer in network.recurrent_layers if isinstance(layer, EpsilonLayer) and layer.epsilon != 0]
     ranges = {layer.name: np.stack([layer.start] * 2) for layer in layers}

@@ -1,6 +1,6 @@
-"""Files of models that stay software, how they are told, and why they do: the parts of a backbone without a circuit.
+"""Files of networks that are evaluated in software alone: how to recognise them, and which parts have no circuit.
 
-The verdicts and the nearest forms are those of docs/how-to/backbone.md. Free of torch.
+They are backbones. docs/how-to/backbone.md has the reasons and the nearest forms. Needs no torch.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class _Meta:
 
 @dataclass(frozen=True)
 class Unmapped:
-    """A part of a backbone's file without a circuit, the reason, and the nearest form that has one."""
+    """A part of a backbone that has no circuit, the reason, and the nearest form that has one."""
 
     part: str
     reason: str
@@ -56,9 +56,10 @@ _CELLS = {
 
 
 def unmapped_parts(cell: str, width: int, *, positions: bool, levels: int | None = None) -> list[Unmapped]:
-    """Return the parts for which a trained network has no graph of currents for the compiler, the largest first.
+    """Return the parts of a backbone that have no circuit, the largest first.
 
-    levels: of what an alphaCMRU stores, None for any value, which has no circuit.
+    cell: kind of its recurrent cells, or several joined by `+`; width: features of its blocks; positions: whether it
+    has sinusoidal positions; levels: those that an alphaCMRU stores, None for any value, which has no circuit.
     """
     parts = [
         Unmapped(
@@ -76,14 +77,14 @@ def unmapped_parts(cell: str, width: int, *, positions: bool, levels: int | None
 
 
 def why_software(cell: str) -> str | None:
-    """Return why a kind of cell has no place in a network's graph of currents; None for one that has a circuit."""
+    """Return why a kind of cell has no circuit; None for a kind that has one."""
     return str(_CELLS[cell]) if cell in _CELLS else None
 
 
 def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
-    """Return the error that a trained network has no graph of currents for the compiler: parts of it have no circuit.
+    """Return the error for a network that cannot be compiled because parts of it have no circuit.
 
-    meta: the file's JSON. Raises InputError where it lacks a field.
+    meta: the JSON of its file. Raises InputError if that lacks a field.
     """
     shape = typed(dict(meta), _Meta, origin, _REPAIR, "meta").shape
     parts = "; ".join(map(str, unmapped_parts(shape.cell, shape.width, positions=shape.positions, levels=shape.levels)))
@@ -95,15 +96,15 @@ def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
 
 
 def stays_software(path: Path) -> bool:
-    """Tell whether the trained network of a file is evaluated in software alone, without a graph of currents.
+    """Tell whether a file holds a network that is evaluated in software alone, a backbone of `cosim backbone`.
 
-    True for a backbone of `cosim backbone`; False, too, for a file that `load_network` refuses.
+    False also for a file that `load_network` refuses.
     """
     return path.suffix != ".npz" and file_format(path) == SOFTWARE_FORMAT
 
 
 def file_format(path: Path) -> object:
-    """Return the format by which a trained network's data tell whether it has a graph of currents, or None."""
+    """Return the format that a network's file states in its meta data; None if it states none or cannot be read."""
     if not is_file(path) or path.stat().st_size == 0:
         return None
     try:

@@ -2,8 +2,9 @@
 
 Every signal is a row of non-negative numbers per time step, because on the chip it is a row of currents. A layer names
 the signals that it reads (`sources`), so skip connections are data, not code. Columns of a weight matrix follow the
-order of `sources`. A late source is a signal as it was some steps before: of the input, of any layer, the reader's own
-and those behind it among them, so a network may feed back. As named arrays and JSON it goes into files, and is hashed.
+order of `sources`. A late source is a signal as it was some steps earlier. The signal may be the input or any layer's,
+also the reader's own and that of a layer behind it, so a network may feed back. A network goes into files, and into its
+hash, as named arrays and JSON.
 """
 
 import hashlib
@@ -32,9 +33,9 @@ RANGES = "ranges."  # prefix of the arrays of Network.state_ranges, optional
 
 @dataclass(frozen=True)
 class DelayedSignal:
-    """A signal of a network as it was `frames` time steps before.
+    """A late source: a signal of a network as it was `frames` time steps earlier.
 
-    Before the first step it is a recurrent layer's own start, of anything else 0.
+    Before the first step the value is a recurrent layer's own start, and 0 for any other signal.
     """
 
     signal: str
@@ -43,10 +44,10 @@ class DelayedSignal:
 
 @dataclass(frozen=True)
 class InputEncoding:
-    """A network's encoding of raw features as [0, 1]: clip((x - offset) / scale, 0, 1), shape (features,) each.
+    """A network's encoding of raw features to [0, 1]: clip((x - offset) / scale, 0, 1).
 
-    With `ramp_steps` = T a time ramp min((t + 1) / T, 1), t = 0, 1, ..., follows the features as one more input.
-    With `levels` = L all of them come from a converter and are rounded to multiples of 1 / L.
+    offset, scale: (features,) each. With `ramp_steps` = T a time ramp min((t + 1) / T, 1), t = 0, 1, ..., follows the
+    features as one more input. With `levels` = L all inputs come from converters and are rounded to multiples of 1 / L.
     """
 
     offset: Array
@@ -67,11 +68,10 @@ class InputEncoding:
 
 @dataclass(frozen=True)
 class Readout:
-    """The output layer of a network: y_t = W [sources] + b, pooled over time; weight (outputs, inputs), bias
-    (outputs,).
+    """The output layer of a network: y_t = W [sources] + b, pooled over time.
 
-    pooling `last` takes y at the last valid step, `mean` the mean over the valid steps, `vote` the fraction of valid
-    steps at which each output is the largest.
+    weight: (outputs, inputs); bias: (outputs,); pooling: `last` takes y at the last valid step, `mean` the mean over
+    the valid steps, `vote` the fraction of valid steps at which each output is the largest.
     """
 
     sources: tuple[str, ...]
@@ -85,7 +85,7 @@ class Readout:
         return len(self.bias)
 
     def arrays(self) -> dict[str, Array]:
-        """Return the readout's learned arrays by name."""
+        """Return name -> learned array of the readout."""
         return {"weight": self.weight, "bias": self.bias}
 
 
@@ -93,8 +93,9 @@ class Readout:
 class Network:
     """A whole trained network: encoding, layers in order, readout, and what it was trained for.
 
-    regression: it was trained for real numbers; a network without labels that does not say so may be for either.
-    name: what its user calls it, on pages and in titles: the name of its file; empty: its task and widths say it.
+    regression: whether it was trained for real numbers; False for a network without labels leaves both possible. name:
+    how its user calls it in reports, the name of its file; if empty, task and widths describe it. late: name of a late
+    source -> the signal that it delays; weight_grid: step of its weights, None for none.
     """
 
     encoding: InputEncoding
@@ -129,7 +130,7 @@ class Network:
 
 
 def check_network(network: Network, origin: str = "network") -> Network:
-    """Return the network itself if shapes, values and names are sound; else raise NetworkError.
+    """Return the network itself if its shapes, values and names are sound; else raise NetworkError.
 
     The error names origin, field and repair.
     """
@@ -181,7 +182,7 @@ def check_network(network: Network, origin: str = "network") -> Network:
 
 
 def _late_widths(origin: str, network: Network) -> dict[str, int]:
-    """Return late source -> its width in a network; raises NetworkError for one that cannot be."""
+    """Return late source -> its width. Raises NetworkError for a late source that cannot be."""
     # a bias that is no row is refused later, with its layer
     widths = {INPUT: network.encoding.width, **{layer.name: layer.bias.size for layer in network.layers}}
     readers = (network.readout, *network.layers)
@@ -202,7 +203,7 @@ def _late_widths(origin: str, network: Network) -> dict[str, int]:
 
 
 def _check_name(origin: str, name: str, where: str = "layers") -> None:
-    """Check the name of a network's layer or late source, which becomes a net name: nothing else may reach a deck."""
+    """Raise NetworkError if a layer or late source has a name that cannot be part of a net name in a deck."""
     if LAYER_NAME.fullmatch(name) is None or name in RESERVED_NAMES:
         raise NetworkError(
             f"{origin}: meta.{where}: name must be a lower-case letter, then lower-case letters, digits or "
@@ -268,9 +269,9 @@ def _check_finite(origin: str, where: str, array: Array) -> None:
 
 
 def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return a trained network as data in memory, named float64 arrays and JSON meta, whatever file it goes into.
+    """Return a network as named float64 arrays and JSON meta data, the form in which files have it and it is hashed.
 
-    It is hashed so, too; the inverse of `network_from_arrays`.
+    It is the inverse of `network_from_arrays`.
     """
     arrays = {"input.offset": network.encoding.offset, "input.scale": network.encoding.scale}
     layers = []
@@ -302,8 +303,7 @@ def network_to_arrays(network: Network) -> tuple[dict[str, np.ndarray], dict[str
 
 
 def hash_network(network: Network) -> str:
-    """Return a hash of all that a network computes with: encoding, weights, epsilons, architecture, pooling; not its
-    history."""
+    """Return a hash of a network's arrays and meta data (weights, pooling, task, labels), but not of its history."""
     arrays, meta = network_to_arrays(replace(network, history={}, state_ranges={}))
     digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
     for name, array in arrays.items():
@@ -312,9 +312,9 @@ def hash_network(network: Network) -> str:
 
 
 def format_version(layers: object, arrays: Iterable[str], *, late: bool) -> int:
-    """Return the version of a trained network as data that these layers need, as its JSON meta describes them.
+    """Return the version of the file format that a network needs.
 
-    arrays: the names of its arrays.
+    layers: as its JSON meta describes them; arrays: names of its arrays; late: whether it has late sources.
     """
     described = layers if isinstance(layers, list | tuple) else ()
     begun = {

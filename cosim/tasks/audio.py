@@ -1,4 +1,4 @@
-"""Recordings to features: 16-bit mono wav files, mel-frequency cepstral coefficients (MFCC)."""
+"""Features of recordings: 16-bit mono wav files to mel-frequency cepstral coefficients (MFCC)."""
 
 import wave
 from collections.abc import Iterable, Sequence
@@ -18,9 +18,10 @@ BACKGROUND = -40.0, 6.0  # dB, of a background as it was recorded
 
 
 def read_wav(path: Path, rate: int, seconds: float) -> np.ndarray:
-    """Read samples in [-1, 1), float32, at most `seconds` of them.
+    """Read the first `seconds` of a wav file as samples in [-1, 1), float32.
 
-    Raises InputError naming the file when it is no wav file, holds no samples, or is not 16-bit mono at `rate` Hz.
+    rate: that the file must have, Hz. Raises InputError naming the file when it is no wav file, holds no samples, or is
+    not 16-bit mono at `rate` Hz.
     """
     with open_file(path, "remove it") as raw, parsing(str(path), "a wav file", "remove it"), wave.open(raw) as file:
         form = file.getframerate(), 8 * file.getsampwidth(), file.getnchannels()
@@ -35,10 +36,11 @@ def read_wav(path: Path, rate: int, seconds: float) -> np.ndarray:
 
 
 def varied(clip: np.ndarray, rate: int, noises: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """Return a recording (samples,) as another voice might say it elsewhere, float32.
+    """Return a recording (samples,) as another voice might say it in another room, float32.
 
-    It is slower or faster, which changes its pitch as well (T. Ko et al., Audio augmentation for speech recognition,
-    Interspeech 2015), sooner or later, louder or softer, and with one of `noises` (samples,) behind it.
+    It becomes slower or faster, which changes its pitch as well (T. Ko et al., Audio augmentation for speech
+    recognition, Interspeech 2015), is shifted in time, becomes louder or softer, and gets one of `noises` (samples,) as
+    background.
     """
     steps, speed = np.arange(len(clip)), rng.uniform(*SPEEDS)
     middle, most = (len(clip) - 1) / 2, round(SHIFT * rate)
@@ -54,11 +56,9 @@ def _gain(decibel: float) -> float:
 
 
 def mfcc(clips: Iterable[np.ndarray], rate: int, hop: int) -> list[np.ndarray]:
-    """Compute the coefficients of each clip, (frames, 13) float32, from windows of 2 hop samples.
+    """Compute the MFCC of each clip (samples,), (frames, 13) float32, from windows of 2 hop samples.
 
-    There are 1 + samples // hop frames.
-
-    Raises MissingToolError without librosa.
+    There are 1 + samples // hop frames. Raises MissingToolError without librosa.
     """
     with importing("a spoken task", install_command("audio")):
         import librosa
@@ -72,9 +72,9 @@ def mfcc(clips: Iterable[np.ndarray], rate: int, hop: int) -> list[np.ndarray]:
 
 
 def list_folder(folder: Path, pattern: str) -> list[Path]:
-    """Return the files of a data set's folder that match, in order of name.
+    """Return the files in a data set's folder whose names match the pattern, in order of name.
 
-    Raises InputError when the folder or every match is missing.
+    Raises InputError when the folder is missing, or when no file matches.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give the data folder with --data")

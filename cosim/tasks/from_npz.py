@@ -1,8 +1,8 @@
-"""A task of one's own: an .npz with x_train y_train x_test y_test, and len_train len_test if lengths differ.
+"""A task of one's own from an .npz file with x_train y_train x_test y_test, and len_train len_test if lengths differ.
 
 x: (n, time, features) numbers. y: for classes (n,) integers from 0, (n,) names or one-hot rows (n, classes); for
-regression (n, outputs) real numbers. len: (n,) integers, valid steps. Inputs are mapped to [0, 1] by the 1st and 99th
-percentile of each training feature.
+regression (n, outputs) real numbers. len: (n,) integers, valid steps. The encoding maps the 1st and 99th percentile of
+each training feature to 0 and 1.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ REQUIRED = ("x_train", "y_train", "x_test", "y_test")
 
 
 def load_npz_task(path: Path) -> Task:
-    """Read the task in an .npz file; raises InputError naming file, key, value and repair."""
+    """Load the task in an .npz file. Raises InputError naming file, key, value and repair."""
     arrays = _read(path)
     x_train, x_test = (_samples(arrays[key], path, key) for key in ("x_train", "x_test"))
     if x_train.shape[2] != x_test.shape[2]:
@@ -65,7 +65,7 @@ def _samples(x: np.ndarray, path: Path, key: str) -> np.ndarray:
 
 
 def _without_padding(x: np.ndarray, lengths: np.ndarray, path: Path, part: str) -> np.ndarray:
-    """Return x of a task's file with 0 beyond each sample's length, where a file may hold anything, nan even."""
+    """Return x of a task's file with 0 beyond each sample's length, where the file may hold any value, even nan."""
     x = np.where(valid_steps(lengths, x.shape[1])[:, :, None], x, np.float32(0))
     if not np.isfinite(x).all():
         raise InputError(
@@ -77,7 +77,7 @@ def _without_padding(x: np.ndarray, lengths: np.ndarray, path: Path, part: str) 
 
 
 def _class_names(y: np.ndarray, path: Path) -> tuple[str, ...] | None:
-    """Return the classes' names in order, where y_train has names; empty for other classes, None for regression."""
+    """Return the classes' names in sorted order, empty where y_train has none, and None for regression."""
     if y.ndim == 2 and y.dtype.kind == "f" and y.shape[1] > 0 and not is_one_hot(y):
         return None
     if not (y.ndim == 1 and y.dtype.kind in "iuU") and not is_one_hot(y):

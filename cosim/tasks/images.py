@@ -42,17 +42,16 @@ Part = tuple[np.ndarray, np.ndarray]  # images (n, time, features) and their cla
 
 
 def _image_task(name: str, train: Part, test: Part, labels: tuple[str, ...], white: float = GREY_LEVELS) -> Task:
-    """Return a task of images, each pixel of which lies between 0 and `white`."""
+    """Return a task of images whose pixels lie between 0 and `white`."""
     features = train[0].shape[2]
     return make_task(name, train, test, labels, (np.zeros(features), np.full(features, white)))
 
 
 def load_digits_task(*, by_pixel: bool = False) -> Task:
-    """Load 1437 training and 360 test images, x (n, 8, 8) with values 0 to 16; the split is fixed and stratified.
+    """Load scikit-learn's digits: 1437 training and 360 test images, x (n, 8, 8) by rows, values 0 to 16.
 
-    With `by_pixel` x is (n, 64, 1), row after row.
-
-    Raises MissingToolError without scikit-learn.
+    With `by_pixel` x is (n, 64, 1), row after row. The split is fixed and stratified. Raises MissingToolError without
+    scikit-learn.
     """
     with importing("the digits task", "pip install scikit-learn"):
         from sklearn.datasets import load_digits
@@ -65,7 +64,7 @@ def load_digits_task(*, by_pixel: bool = False) -> Task:
 
 
 def load_permuted_mnist_task(folder: Path, seed: int) -> Task:
-    """Load x (n, 784, 1), the pixels of all images in the order `numpy.random.default_rng(seed).permutation(784)`.
+    """Load MNIST by pixels, x (n, 784, 1), in the order `numpy.random.default_rng(seed).permutation(784)`.
 
     Raises InputError like `load_mnist_task`.
     """
@@ -75,7 +74,7 @@ def load_permuted_mnist_task(folder: Path, seed: int) -> Task:
 
 
 def load_mnist_task(folder: Path, *, by_pixel: bool = False) -> Task:
-    """Load x (n, 28, 28) by rows, or (n, 784, 1) with `by_pixel`, values 0 to 255; labels 0 to 9.
+    """Load MNIST, x (n, 28, 28) by rows, or with `by_pixel` x (n, 784, 1), values 0 to 255; labels 0 to 9.
 
     Raises InputError naming the file that is missing or is no idx file.
     """
@@ -95,7 +94,10 @@ def _read_mnist(folder: Path, prefix: str, *, by_pixel: bool) -> Part:
 
 
 def read_idx(folder: Path, name: str, axes: int) -> np.ndarray:
-    """Read the uint8 array in folder/name or folder/name.gz; raises InputError if missing, cut off or another kind."""
+    """Read the uint8 array in the idx file folder/name or folder/name.gz; axes: number that it must have.
+
+    Raises InputError where the file is missing, cut off or of another kind.
+    """
     path = next((path for path in (folder / f"{name}.gz", folder / name) if is_file(path)), None)
     if path is None:
         raise InputError(f"{folder}: {name}.gz is missing; give the folder of the four MNIST files with --data")
@@ -115,11 +117,10 @@ def read_idx(folder: Path, name: str, axes: int) -> np.ndarray:
 
 
 def load_cifar_task(folder: Path, *, grey: bool = False) -> Task:
-    """Load images x (n, 1024, 3), or (n, 1024, 1) if `grey`, values 0 to 255, row after row.
+    """Load CIFAR-10, x (n, 1024, 3), or with `grey` x (n, 1024, 1), values 0 to 255, row after row of each image.
 
-    The test images are the data set's.
-
-    Raises InputError naming the file that is missing or holds no such records.
+    Training and test images are those of the data set. Raises InputError naming the file that is missing or holds other
+    records.
     """
     train, test = (_read_cifar(folder, names, grey=grey) for names in (CIFAR_TRAIN, CIFAR_TEST))
     return _image_task("cifar10-grey" if grey else "cifar10", train, test, CIFAR_LABELS)
@@ -147,9 +148,10 @@ def _records(path: Path) -> np.ndarray:
 
 
 def load_pathfinder_task(path: Path) -> Task:
-    """Read images x (n, 32, 32) of bytes, y (n,) of 0 and 1, as x (n, 1024, 1), row after row, values 0 to 255.
+    """Load the Pathfinder task from an .npz: x (n, 1024, 1), row after row of each image, values 0 to 255.
 
-    Raises InputError naming file, array and repair.
+    The file holds images x (n, 32, 32) of bytes and y (n,) of 0 and 1, for training and test. Raises InputError naming
+    file, array and repair.
     """
     where = shown_path(path)
     arrays = read_arrays(path, f"write {', '.join(_PATHFINDER_KEYS)} with numpy.savez", _PATHFINDER_KEYS)

@@ -79,20 +79,21 @@ def brings_data(name: str) -> bool:
 
 
 def is_task(name: str) -> bool:
-    """Tell whether there is a task of this name, with one target a sequence."""
+    """Tell whether there is a task of this name that has one target a sequence."""
     return brings_data(name) or _loader(name) is not None
 
 
 def is_published_copy(name: str) -> bool:
-    """Tell whether a task of this name has the seed paper's 12,000 samples, 2,000 of which are for validation."""
+    """Tell whether a task of this name has the seed paper's 12,000 training samples, of which 2,000 validate."""
     match = _COPY.fullmatch(name)
     return match is not None and match[4] is not None
 
 
 def check_task(name: str | None, *, steps: bool = False) -> str:
-    """Return the name itself if there is such a task; else, or for None, raise InputError with the names of all.
+    """Return a task's name unchanged if there is such a task.
 
-    steps: those with a target at each step are among them.
+    steps: tasks with a target at each step are allowed as well. Raises InputError for another name and for None; it
+    lists all names.
     """
     if name is not None and (is_task(name) or (steps and name in STEP_TASKS)):
         return name
@@ -123,9 +124,9 @@ def _refuse_path(path: Path) -> NoReturn:
 
 
 def load_task(name: str, data: Path | None = None) -> Task:
-    """Load the task called `name`; `data` is its folder, or the file for `npz` and `pathfinder`.
+    """Load the task of this name; data: the data set's folder, or the file of `npz` and `pathfinder`, else None.
 
-    Raises InputError for an unknown name, and for data that is missing or not asked for.
+    Raises InputError for an unknown name, and for data that are missing or not wanted.
     """
     check_task(name)
     generate, load = _generator(name), _loader(name)
@@ -141,9 +142,9 @@ def load_task(name: str, data: Path | None = None) -> Task:
 
 
 def load_step_task(name: str, data: Path | None = None) -> StepTask:
-    """Load the task called `name` with a target at each step; `data`: a text for `characters`, which has a default.
+    """Load the task of this name, with a target at each step; data: a text file for `characters`, else None.
 
-    Raises InputError for an unknown name, and for data that is not asked for.
+    Raises InputError for an unknown name, and for data that are not wanted.
     """
     if name not in STEP_TASKS:
         raise InputError(f"the task must be one of {', '.join(STEP_TASKS)}, not {shown_name(name)!r}")

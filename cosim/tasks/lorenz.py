@@ -2,8 +2,8 @@
 
     x' = 10 (y - x)    y' = x (28 - z) - y    z' = x y - 8/3 z        (E. N. Lorenz, 1963)
 
-The other two are never shown; whether a network has found them is told by a linear readout of its hidden states and by
-how many neighbours of a state are neighbours of its hidden state.
+The network never sees the other two coordinates. Whether it has found them is measured in two ways: by a linear readout
+of its hidden states, and by the share of a state's nearest neighbours that are neighbours in hidden states, too.
 """
 
 from dataclasses import dataclass
@@ -35,19 +35,17 @@ class Lorenz:
     states: NDArray[np.float32]
 
     def select(self, part: slice) -> "Lorenz":
-        """Return some trajectories of the Lorenz data, such as those to train or to test with."""
+        """Return a part of the Lorenz data's trajectories, such as those for training."""
         return Lorenz(StepTargets(self.steps.x[part], self.steps.y[part], self.steps.mask[part]), self.states[part])
 
 
 def generate_lorenz(
     n: int = TRAJECTORIES, steps: int = STEPS, seed: int | np.random.Generator = 0, *, noise: float = NOISE
 ) -> Lorenz:
-    """Generate data of the Lorenz system: trajectories 0.05 apart in time, each from a start of its own.
+    """Generate n trajectories of the Lorenz system, each from its own random start, with INTERVAL between steps.
 
-    They are the same for the same seed.
-
-    noise: standard deviation of what is added to the input, over that of the signal. Raises InputError for sizes below
-    1 and negative noise.
+    noise: standard deviation of the noise on the input, over that of the signal. Equal seeds give equal data. Raises
+    InputError for sizes below 1 and negative noise.
     """
     if n < 1 or steps < 1 or not 0 <= noise < np.inf:
         raise InputError(
@@ -66,10 +64,7 @@ def generate_lorenz(
 
 
 def generate_lorenz_task(n: int = TRAJECTORIES, steps: int = STEPS, seed: int = 0) -> StepTask:
-    """Generate the data of the Lorenz task.
-
-    Of 10 trajectories 8 are to train with, 1 to validate, 1 to test.
-    """
+    """Generate the Lorenz task: 80 % of n trajectories for training, 10 % for validation, 10 % for the test."""
     lorenz = generate_lorenz(n, steps, seed)
     first, second = n * 8 // 10, n * 9 // 10
     train, valid, test = (lorenz.select(part).steps for part in (slice(first), slice(first, second), slice(second, n)))
@@ -77,7 +72,7 @@ def generate_lorenz_task(n: int = TRAJECTORIES, steps: int = STEPS, seed: int = 
 
 
 def advance(point: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute for the Lorenz data the states (..., 3) one interval later, by the fourth-order Runge-Kutta method."""
+    """Advance states (..., 3) of the Lorenz system by one INTERVAL, by the fourth-order Runge-Kutta method."""
     h = INTERVAL / _SUBSTEPS
     for _ in range(_SUBSTEPS):
         k1 = _rate(point)
@@ -94,9 +89,10 @@ def _rate(point: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def mase(predicted: NDArray, target: NDArray, before: NDArray) -> float:
-    """Return the mean absolute scaled error: 1 for a prediction that the value stays `before`; all of one shape.
+    """Return the mean absolute scaled error of predictions; 1 is as good as predicting that the value does not change.
 
-    Raises InputError for shapes that differ and a target that never moves.
+    predicted, target, before (the value one step earlier): of one shape. Raises InputError for shapes that differ, and
+    for a target that never changes.
     """
     if not predicted.shape == target.shape == before.shape:
         raise InputError(
@@ -109,12 +105,11 @@ def mase(predicted: NDArray, target: NDArray, before: NDArray) -> float:
 
 
 def neighbour_overlap(states: NDArray, hidden: NDArray, count: int = NEIGHBOURS) -> float:
-    """Return how many neighbours in the Lorenz data are neighbours in hidden states, too, as a share.
+    """Return the share of nearest neighbours in the Lorenz states that are nearest neighbours in hidden states, too.
 
-    They are the `count` nearest of each state (n, d) and those nearest to its hidden state (n, h).
-
-    Euclidean distances; a point is no neighbour of itself. By chance: count / (n - 1). Raises InputError for arrays
-    that do not go together or hold too few points.
+    states: (n, d); hidden: hidden state at each, (n, h); count: neighbours of each point, by Euclidean distance,
+    without the point itself. Chance gives count / (n - 1). Raises InputError for arrays of other shapes or with too few
+    points.
     """
     if states.ndim != 2 or hidden.ndim != 2 or len(states) != len(hidden):
         raise InputError(f"states and hidden must be (n, d) and (n, h), not {states.shape} and {hidden.shape}")
@@ -129,7 +124,7 @@ def neighbour_overlap(states: NDArray, hidden: NDArray, count: int = NEIGHBOURS)
 
 
 def _nearest(points: NDArray[np.float64], rows: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """Return (rows, n) booleans: each point of the Lorenz data is among the `count` nearest of each of the rows."""
+    """Return (rows, n) booleans: whether a point of the Lorenz data is among the `count` nearest of a row's point."""
     far = np.zeros((len(rows), len(points)))
     for column in points.T:
         far += (column[rows, None] - column) ** 2

@@ -1,16 +1,17 @@
 """Sequences that ask for memory, all of them generated: copies, parity, flip-flop strings, products of two lags.
 
 Copy: hold the first of many values (seed paper arXiv 2605.11855, appendix G.2), which is pure memory. The paper's
-network knows the first step by its positions, which have no circuit: copy-first marks it by a second input. Copy-value
-is the task as published, without that mark.
+network recognises the first step by its learned positions, which have no circuit: copy-first marks that step by a
+second input. Copy-value is the task as published, without the mark.
 
 Parity: tell whether a binary sequence holds an even or odd number of ones (appendix G.5.1).
 
 Flip-flop: recall the bit last written (arXiv 2306.00946), which networks whose memory fades get wrong. A string
-alternates instructions and bits and begins with a write: `w 1 i 0 r 1 i 0 r` is followed by 1. The bit behind `w` is to
-be kept, that behind `i` is random, and the one behind `r`, which the network must tell, is the one last written.
+alternates instructions and bits and begins with a write: `w 1 i 0 r 1 i 0 r` is followed by 1. The bit behind `w` must
+be kept, the bit behind `i` is random, and the bit behind `r`, which the network must tell, is the bit last written.
 
-Delayed product: tell the sign of x[t - 9] x[t - 17] at each step. Two lags must meet, which a line of delays does.
+Delayed product: tell the sign of x[t - 9] x[t - 17] at each step. Values of two lags must be available at once, as in a
+line of delays.
 """
 
 from dataclasses import replace
@@ -30,10 +31,10 @@ _BLOCK = 256  # sequences drawn at once, in double precision
 
 
 def copy_sets(steps: int, features: int, *, published: bool = False) -> tuple[int, int]:
-    """Return how many sequences to train with and to test, so many that they take at most 1 GiB: the longest are fewer.
+    """Return the numbers of sequences for training and test of a copy task, fewer if they would take more than 1 GiB.
 
-    The seed paper's 10,000, 2,000 (validation) and 2,000 are never cut: InputError beyond 2 GiB, and for a length that
-    is none.
+    With `published` they are the seed paper's 12,000, of which 2,000 are for validation, and 2,000, whatever they take.
+    Raises InputError where these take more than 2 GiB, and for a number of steps beyond 2 .. MOST_STEPS.
     """
     if not 2 <= steps <= MOST_STEPS:
         raise InputError(f"a sequence to copy from must have 2 to {MOST_STEPS} steps, not {steps}; give another length")
@@ -51,10 +52,10 @@ def copy_sets(steps: int, features: int, *, published: bool = False) -> tuple[in
 def generate_copy_first_task(
     steps: int = COPY_STEPS, n_train: int = 4096, n_test: int = 1024, seed: int = 0, *, noise: bool = True
 ) -> Task:
-    """Generate the regression of appendix G.2.3; without `noise` the later values are 0 (G.2.2).
+    """Generate the regression of appendix G.2.3; without `noise` all values after the first are 0 (G.2.2).
 
-    x (n, steps, 2): a value uniform in [-1, 1], and 1 at the first step, else 0; y (n, 1): the value at the first step.
-    A seed determines the data.
+    x (n, steps, 2): a value uniform in [-1, 1], and a mark, 1 at the first step, else 0; y (n, 1): the value at the
+    first step. Equal seeds give equal data.
     """
     x = np.zeros((n_train + n_test, steps, 2), dtype=np.float32)
     rng = np.random.default_rng(seed)
@@ -74,7 +75,7 @@ def generate_copy_first_task(
 def generate_copy_value_task(
     steps: int = COPY_STEPS, n_train: int = 4096, n_test: int = 1024, seed: int = 0, *, noise: bool = True
 ) -> Task:
-    """Return the copy-first task without its mark, x (n, steps, 1): only positions tell which value was the first."""
+    """Generate the copy-first task without its mark, x (n, steps, 1): only positions tell which value was the first."""
     task = generate_copy_first_task(steps, n_train, n_test, seed, noise=noise)
     x_train, x_test = (np.ascontiguousarray(x[:, :, :1]) for x in (task.x_train, task.x_test))
     name = task.name.replace("copy-first", "copy-value")
@@ -84,8 +85,8 @@ def generate_copy_value_task(
 def generate_copy_item_task(steps: int = COPY_STEPS, n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:
     """Generate the classification of appendix G.2.1.
 
-    x (n, steps, 15): one of 15 inputs is 1 at the first step, all are 0 afterwards; y (n,): which one. A seed
-    determines the data.
+    x (n, steps, 15): one of 15 inputs is 1 at the first step, all are 0 afterwards; y (n,): the index of that input.
+    Equal seeds give equal data.
     """
     y = np.random.default_rng(seed).integers(ITEMS, size=n_train + n_test)
     x = np.zeros((len(y), steps, ITEMS), dtype=np.float32)
@@ -99,9 +100,10 @@ PUBLISHED_TRAIN, PUBLISHED_TEST = (50, 400), (50, 1000)  # shortest and longest 
 
 
 def generate_parity_task(steps: int = 50, n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:
-    """Generate x (n, steps, 1) of fair bits and y, the parity of the valid ones; a seed determines them.
+    """Generate the parity task: x (n, steps, 1) of random bits, and y (n,), the parity of the valid ones.
 
-    Training lengths are uniform in 1 .. steps (short sequences teach what one bit does), test sequences are full.
+    Training lengths are uniform in 1 .. steps, because short sequences teach what one bit does; test sequences have all
+    steps. Equal seeds give equal data.
     """
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 2, (n_train + n_test, steps, 1)).astype(np.float32)
@@ -112,9 +114,10 @@ def generate_parity_task(steps: int = 50, n_train: int = 4096, n_test: int = 102
 
 
 def generate_published_parity_task(n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:
-    """Generate the task with the seed paper's lengths, uniform in 50 .. 400 for training and 50 .. 1000 for the test.
+    """Generate the parity task with the seed paper's lengths, 50 .. 400 for training and 50 .. 1000 for the test.
 
-    x_train (n, 400, 1) and x_test (n, 1000, 1), 0 beyond each length. The paper draws new sequences at every iteration.
+    Lengths are uniform; x_train (n, 400, 1) and x_test (n, 1000, 1) are 0 beyond each. Equal seeds give equal data; the
+    paper draws new sequences at every iteration.
     """
     rng = np.random.default_rng(seed)
 
@@ -128,7 +131,7 @@ def generate_published_parity_task(n_train: int = 4096, n_test: int = 1024, seed
 
 
 def _pad_and_count(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Set the steps of x (n, time, 1) beyond its samples' lengths to 0, and return the parity (n,) of the others."""
+    """Set x (n, time, 1) to 0 beyond the samples' lengths (n,), and return the parity (n,) of the valid bits."""
     x[~valid_steps(lengths, x.shape[1])] = 0.0
     return x.sum(axis=(1, 2)).astype(np.int64) % 2
 
@@ -141,12 +144,11 @@ DENSE, SPARSE = 0.8, 0.98  # chance of an instruction to be `i`; `w` and `r` sha
 
 
 def generate_flip_flop_task(pairs: int = PAIRS, n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:
-    """Generate the data of the flip-flop task.
+    """Generate the flip-flop task, with one target a string.
 
-    x (n, time, 5): one symbol a step, as one bit for each of SYMBOLS, up to a last `r`; y (n,) the bit last written.
-
-    Training strings are dense, of 1 .. `pairs` pairs in front of that `r`, uniformly; test strings have 8 times as
-    many, and every other one is sparse. The same for the same seed.
+    x (n, time, 5): one symbol a step, as one bit for each of SYMBOLS, up to a last `r`; y (n,): the bit last written.
+    Training strings are dense (chance of `i` DENSE) and have 1 .. `pairs` pairs before the last `r`, uniformly. Test
+    strings have 8 times `pairs`, and every other one is sparse (SPARSE). Equal seeds give equal data.
     """
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, pairs + 1, n_train)
@@ -159,12 +161,13 @@ def generate_flip_flop_task(pairs: int = PAIRS, n_train: int = 4096, n_test: int
 def generate_flip_flop_steps(
     n: int, tokens: int = 64, ignored: float = DENSE, seed: int | np.random.Generator = 0
 ) -> StepTargets:
-    """Generate strings of the flip-flop data with a target at each read.
+    """Generate n flip-flop strings with a target at each read.
 
-    x (n, tokens - 1, 5), bits for SYMBOLS, the last of them `r`; y (n, tokens - 1) the bit behind each `r`.
+    x (n, tokens - 1, 5): bits for SYMBOLS, the last symbol is `r`; y (n, tokens - 1): the bit behind each `r`; only
+    these steps count.
 
-    Counted are those steps. `ignored`: chance of an instruction to be `i`. A generator as `seed` gives new strings at
-    each call. Raises InputError for an odd number of tokens, or fewer than 4, and for no strings.
+    ignored: chance of an instruction to be `i`; seed: a generator gives new strings at each call. Raises InputError for
+    a number of tokens that is odd or less than 4, for no strings, and for a chance outside [0, 1].
     """
     if tokens < 4 or tokens % 2 or n < 1 or not 0 <= ignored <= 1:
         raise InputError(
@@ -181,9 +184,9 @@ def generate_flip_flop_steps(
 
 
 def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Generate flip-flop data of so many pairs and such a chance of `i`, (n,) each.
+    """Generate the inputs and answers of flip-flop strings, x (n, 2 longest + 1, 5) float32 and y (n,) int64.
 
-    x (n, 2 longest + 1, 5) float32 and y (n,) int64.
+    pairs: pairs before the last read, (n,); ignored: chance of `i`, (n,).
     """
     n, longest = len(pairs), int(pairs.max(initial=0))
     instructions, bits, written = _draw(longest, ignored, rng)
@@ -198,9 +201,9 @@ def _strings(pairs: np.ndarray, ignored: np.ndarray, rng: np.random.Generator) -
 def generate_flip_flop_reads_task(
     tokens: int = 512, n_train: int = 4096, n_valid: int = 512, n_test: int = 1024, seed: int = 0
 ) -> StepTask:
-    """Generate the data of the flip-flop task with a target at each read.
+    """Generate the flip-flop task with a target at each read; all strings have `tokens` tokens.
 
-    Strings are dense to train and validate, sparse to test, all of one length; a seed determines them.
+    Training and validation strings are dense, test strings sparse. Equal seeds give equal data.
     """
     rng = np.random.default_rng(seed)
     train, valid = (generate_flip_flop_steps(n, tokens, DENSE, rng) for n in (n_train, n_valid))
@@ -209,9 +212,9 @@ def generate_flip_flop_reads_task(
 
 
 def _draw(longest: int, ignored: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw for the flip-flop data instructions, the bits behind them and the bits last written before or there.
+    """Draw flip-flop instructions, the bits behind them, and the bit last written up to each, (n, longest) int64 each.
 
-    Each is (n, longest) int64.
+    ignored: chance of the instruction `i`, (n,).
     """
     n, place = len(ignored), np.arange(longest)
     instructions = rng.integers(WRITE, READ + 1, (n, longest))
@@ -228,10 +231,10 @@ LAGS = (9, 17)
 
 
 def generate_delayed_product(n: int, steps: int = PRODUCT_STEPS, seed: int | np.random.Generator = 0) -> StepTargets:
-    """Generate x (n, steps, 1) of fair -1 or 1, and y (n, steps), 1 where x[t - 9] x[t - 17] is positive, else 0.
+    """Generate x (n, steps, 1), -1 or 1 at random, and y (n, steps), 1 where x[t - 9] x[t - 17] > 0, else 0.
 
-    Only the steps from 17 on count. A generator as `seed` gives new sequences at each call. Raises InputError where
-    there are no such steps.
+    Only steps t >= 17 count. seed: a generator gives new sequences at each call. Raises InputError for fewer than 18
+    steps.
     """
     if steps <= max(LAGS):
         raise InputError(f"the delayed product must have at least {max(LAGS) + 1} steps, not {steps}; give more")
@@ -246,10 +249,7 @@ def generate_delayed_product(n: int, steps: int = PRODUCT_STEPS, seed: int | np.
 def generate_delayed_product_task(
     steps: int = PRODUCT_STEPS, n_train: int = 4096, n_valid: int = 512, n_test: int = 1024, seed: int = 0
 ) -> StepTask:
-    """Generate the data of the delayed product, sequences to train, validate and test with.
-
-    They are drawn by `seed`; equal seeds give equal sequences.
-    """
+    """Generate the delayed product's sequences for training, validation and test; equal seeds give equal data."""
     rng = np.random.default_rng(seed)
     train, valid, test = (generate_delayed_product(n, steps, rng) for n in (n_train, n_valid, n_test))
     return StepTask("delayed-product", train, valid, test, ("-1", "1"))

@@ -6,10 +6,10 @@ the test set, as the data set prescribes.
 Google Speech Commands, 16 kHz, 1 s: a folder of <word>/<speaker>_nohash_<k>.wav. The split is by speaker: nobody is
 heard in training and in test. Recordings without `_nohash_` (the silence) count as one speaker each.
 
-One word against others has 32 frames. Keywords have 101 frames, 10 ms apart, of 13 coefficients. Every class has as
-many recordings as the rarest one, and by a hash of the speaker's name one in ten tests. `yes-all` and `words-all` train
-with every recording there is, those of a rarer class as often as makes it even, and each in FORMS forms: as it is, and
-as another voice might say it in another room, see `audio.varied`.
+The task of one word against others has 32 frames. Keywords have 101 frames, 10 ms apart, of 13 coefficients. Every
+class has as many recordings as the rarest one. One in ten speakers is for the test, by a hash of the speaker's name.
+`yes-all` and `words-all` train with all recordings. Those of a rarer class are repeated until classes are about even,
+and each comes in FORMS forms: unchanged, and as another voice might say it in another room, see `audio.varied`.
 """
 
 import hashlib
@@ -31,9 +31,10 @@ _NAME = re.compile(r"^(\d)_(\w+)_(\d+)$")
 
 
 def load_fsdd_task(folder: Path) -> Task:
-    """Load x (n, time, 13), padded with zeros after each sample's valid steps; labels 0 to 9.
+    """Load the task of spoken digits: x (n, time, 13), 0 after each sample's valid steps; labels 0 to 9.
 
-    Raises InputError for a folder without recordings, a name of another form, or a split that lacks samples.
+    Raises InputError for a folder without recordings, a file name of another form, or a split without samples for
+    training or test.
     """
     paths = list_folder(folder, "*.wav")
     digits, indices = zip(*(_digit_and_index(path) for path in paths), strict=True)
@@ -72,11 +73,11 @@ NEGATIVES = ("_silence_", "no", "up", "down", "left", "right")
 
 
 def load_speech_commands_task(folder: Path, positive: str = "yes", negatives: tuple[str, ...] = NEGATIVES) -> Task:
-    """Load `positive` against all `negatives`: x (n, 32, 13), labels (OTHER, positive); short clips end in silence.
+    """Load the task of one word against others: x (n, 32, 13), labels (OTHER, positive).
 
-    Training recordings come in len(SHIFTS) copies, see `varied_copies`; validation is by speaker as well.
-
-    Raises InputError for a word without folder or recordings, and for files that are no 16 kHz wav.
+    positive: the word; negatives: the others. Short recordings end in silence. Each training recording comes in
+    len(SHIFTS) copies, see `varied_copies`. Test and validation samples are from other speakers than the training
+    samples. Raises InputError for a word without folder or recordings, and for files that are no 16 kHz wav.
     """
     words = (positive, *negatives)
     check_words(folder, words)
@@ -102,15 +103,16 @@ def _read_second(path: Path) -> np.ndarray:
 
 
 def shift_frames(x: np.ndarray, frames: int) -> np.ndarray:
-    """Return x (n, time, features) later by `frames` (earlier if negative); the frame at the edge is repeated."""
+    """Shift x (n, time, features) later by `frames`, or earlier if negative; the frame at the edge is repeated."""
     steps = x.shape[1]
     return x[:, np.clip(np.arange(steps) - frames, 0, steps - 1)]
 
 
 def varied_copies(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return len(SHIFTS) copies of x (n, time, features), one after the other; the one that is not moved is x itself.
+    """Return len(SHIFTS) copies of x (n, time, features), joined along the first axis, each shifted and varied.
 
-    scale: (features,) range of each coefficient. The same for the same x.
+    The copy that is not shifted is x itself, without variation. scale: range of each coefficient, (features,). Equal x
+    gives equal copies.
     """
     copies = np.concatenate([shift_frames(x, frames) for frames in SHIFTS])
     rng = np.random.default_rng(0)
@@ -123,7 +125,7 @@ def varied_copies(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def check_words(folder: Path, words: tuple[str, ...]) -> None:
-    """Check that each word has a folder; raises InputError naming the first without, and those that have one."""
+    """Raise InputError for a word without a folder of recordings; the error names the words that have one."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give the folder of <word>/*.wav with --data")
     there = sorted(path.name for path in folder.iterdir() if path.is_dir())
@@ -133,17 +135,17 @@ def check_words(folder: Path, words: tuple[str, ...]) -> None:
 
 
 def speaker_of(path: Path) -> str:
-    """Return the text before `_nohash_` in a file's name, or the whole stem."""
+    """Return the speaker of a recording: the text before `_nohash_` in the file's name, or the whole stem."""
     return path.stem.split("_nohash_")[0]
 
 
 def in_test_split(speaker: str) -> bool:
-    """Tell whether a speaker belongs to the test set: by a hash of the name, so that adding clips moves nobody."""
+    """Tell whether a speaker belongs to the test set, by a hash of the name, so that new recordings move no speaker."""
     return speaker_hash(speaker) < TEST_SHARE
 
 
 def speaker_hash(speaker: str) -> float:
-    """Return a number in [0, 1) that depends on nothing but the speaker's name."""
+    """Return a number in [0, 1) that depends only on the speaker's name."""
     return int.from_bytes(hashlib.sha256(speaker.encode()).digest()[:8], "big") / 2**64
 
 
@@ -157,13 +159,14 @@ FEWEST = 100  # recordings of a word that is a class of its own in `all`; the pu
 
 
 def load_keywords_task(folder: Path, kind: str, fold: int = 0) -> Task:
-    """Load the task of spoken keywords, x (n, 101, 13).
+    """Load the task of spoken keywords: x (n, 101, 13).
 
-    kind: yes and yes-all (other, yes), digits (other, zero .. nine), all (every word of 100 recordings or more),
-    words-all (other and these). fold: which tenth of the speakers is for the test, 0 to 9.
+    kind: the classes: yes and yes-all (other, yes), digits (other, zero .. nine), all (every word with FEWEST
+    recordings or more), words-all (other and the words of all); fold: the tenth of the speakers that is for the test, 0
+    to 9.
 
-    Raises InputError for a folder without the words or without recordings of a class for training or for the test, and
-    for files that are no 16 kHz wav; MissingToolError without librosa.
+    Raises InputError for a folder without the words, for a class without recordings for training or test, and for files
+    that are no 16 kHz wav; MissingToolError without librosa.
     """
     labels, words = _classes(folder, kind)
     by_class = [
@@ -183,7 +186,7 @@ def load_keywords_task(folder: Path, kind: str, fold: int = 0) -> Task:
 
 
 def _features(paths: Sequence[Path], noises: Sequence[Path]) -> np.ndarray:
-    """Compute the features of recordings, (paths, 101, 13); a recording that is listed again is varied."""
+    """Compute the coefficients of recordings, (paths, 101, 13); repeated paths are varied from the second on."""
     return np.stack(mfcc(_forms(paths, [_read_second(path) for path in noises]), RATE, KEYWORDS_HOP))
 
 
@@ -218,7 +221,7 @@ def _label(word: str, labels: tuple[str, ...]) -> str:
 def _heard(
     folder: Path, labels: tuple[str, ...], by_class: list[list[Path]], fold: int, *, test: bool
 ) -> list[list[Path]]:
-    """Return the recordings of each class by the speakers of one part. Raises InputError for a class without any."""
+    """Return the recordings of each class by speakers for training or `test`; raises InputError for an empty class."""
     tested = [[_fold(path) == fold for path in paths] for paths in by_class]
     found = [
         [path for path, its in zip(paths, which, strict=True) if its == test]
@@ -237,7 +240,7 @@ def _fold(path: Path) -> int:
 
 
 def _balanced(found: list[list[Path]], rng: np.random.Generator) -> list[tuple[Path, int]]:
-    """Return as many recordings of each class, with its number."""
+    """Return (recording, number of its class): of each class as many, drawn at random, as the rarest class has."""
     fewest = min(map(len, found))
     return [
         (paths[place], label)
@@ -247,6 +250,6 @@ def _balanced(found: list[list[Path]], rng: np.random.Generator) -> list[tuple[P
 
 
 def _repeated(found: list[list[Path]]) -> list[tuple[Path, int]]:
-    """Return all recordings of each class with its number, as often as fits into the size of the largest class."""
+    """Return (recording, number of its class), all of them, classes repeated up to the size of the largest one."""
     most = max(map(len, found))
     return [(path, label) for label, paths in enumerate(found) for path in paths * (most // len(paths))]

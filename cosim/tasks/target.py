@@ -1,8 +1,8 @@
-"""Targets of a network's answers, and what right and same mean: of classes, and of real numbers.
+"""Targets of a network's answers, classes or real numbers, and when an answer is right.
 
-An answer is what the pooled readout says of a sample: the class of its largest output, or its outputs themselves. An
-answer of real numbers is right where none of them is further from its target than a tolerance, and two are the same
-where they are no further from each other. So accuracy, agreement and yield mean the same for both.
+An answer is what the pooled readout gives for a sample: the class of its largest output, or the outputs themselves. Two
+answers of real numbers are the same if none of their numbers differ by more than a tolerance; an answer is right if it
+is the same as the target. So accuracy, agreement and yield mean the same for classes and for real numbers.
 """
 
 import math
@@ -22,29 +22,32 @@ Answers = NDArray[np.int64] | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Classes:
-    """Targets (n,) are class indices."""
+    """Targets that are class indices, (n,)."""
 
     def answers(self, pooled: NDArray[np.float64]) -> Answers:
-        """Return what is compared with target classes: those (n,) with the largest of the outputs (n, outputs)."""
+        """Return the answers (n,) that are compared with target classes: the places of the largest outputs.
+
+        pooled: outputs, (n, outputs).
+        """
         return pooled.argmax(axis=1)
 
     def same(self, first: Answers, second: Answers) -> NDArray[np.bool_]:
-        """Return (n,) booleans: two answers to a sample are the same target class, or an answer is right."""
+        """Return (n,) booleans: whether two answers, or an answer and its target, are the same class."""
         return np.array(first == second, dtype=np.bool_)
 
 
 @dataclass(frozen=True)
 class RealTargets:
-    """Targets (n, outputs) are real numbers; `tolerance` in their unit."""
+    """Targets that are real numbers, (n, outputs), with a tolerance in their unit."""
 
     tolerance: float
 
     def answers(self, pooled: NDArray[np.float64]) -> Answers:
-        """Return what is compared with real targets: the outputs (n, outputs) themselves."""
+        """Return the answers that are compared with real targets: the outputs (n, outputs) themselves."""
         return pooled
 
     def same(self, first: Answers, second: Answers) -> NDArray[np.bool_]:
-        """Return (n,) booleans: two answers to a sample are the same within the tolerance, or an answer is right."""
+        """Return (n,) booleans: whether two answers, or answer and real target, differ by at most the tolerance."""
         return np.array((np.abs(first - second) <= self.tolerance).all(axis=1), dtype=np.bool_)
 
 
@@ -52,14 +55,14 @@ Target = Classes | RealTargets
 
 
 def default_tolerance(y: NDArray[np.float64]) -> float:
-    """Return SHARE of the range of all targets, or SHARE itself if all targets are equal."""
+    """Return the default tolerance of targets y: SHARE of their range, or SHARE itself if all are equal."""
     return SHARE * (float(np.ptp(y)) or 1.0)
 
 
 def check_tolerance(tolerance: float, where: str) -> float:
-    """Return the tolerance of real targets of samples itself.
+    """Return the tolerance of real targets unchanged.
 
-    Raises InputError where it is not positive and finite.
+    Raises InputError, naming `where`, if it is not positive and finite.
     """
     if not 0 < tolerance < np.inf:
         raise InputError(f"{where} must be positive and finite, in the unit of the targets, not {tolerance:g}")
@@ -70,14 +73,14 @@ _MOST = 2**53  # beyond it not every whole number is a real one
 
 
 def is_one_hot(y: NDArray[Any]) -> bool:
-    """Tell whether labels y (n, classes) have a single 1 in every row and 0 elsewhere."""
+    """Tell whether labels y are one-hot rows (n, classes): a single 1 in every row and 0 elsewhere."""
     if y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "biuf":
         return False
     return bool(((y == 0) | (y == 1)).all() and (np.count_nonzero(y, axis=1) == 1).all())
 
 
 def whole_classes(y: NDArray[Any]) -> NDArray[Any]:
-    """Return class labels (n,) that are stored as real or truth values as integers; all others as they are."""
+    """Convert class labels (n,) from whole real numbers or booleans to integers; return other y unchanged."""
     if y.ndim == 1 and y.dtype.kind == "b":
         return y.astype(np.int64)
     if y.ndim != 1 or y.dtype.kind != "f" or not (np.abs(y) < _MOST).all() or not (y == np.floor(y)).all():
@@ -86,8 +89,7 @@ def whole_classes(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def label_repair(y: NDArray[Any]) -> str:
-    """Return advice on how to make labels or targets of y, the end of an error message; empty where nothing simple
-    does."""
+    """Return advice on how to turn y into labels or targets, the end of an error message; empty without any."""
     if y.ndim == 2 and y.shape[1] == 1 and y.dtype.kind in "iub":
         return "; for classes save y[:, 0]"
     if y.ndim == 1 and y.dtype.kind == "f":
@@ -96,9 +98,9 @@ def label_repair(y: NDArray[Any]) -> str:
 
 
 def class_indices(y: NDArray[Any], names: Sequence[str], where: str) -> NDArray[np.int64]:
-    """Return (n,) class indices from integers (n,), from one-hot rows (n, classes), or from texts (n,) among `names`.
+    """Return class indices (n,) of labels y: integers (n,), one-hot rows (n, classes), or texts (n,) among `names`.
 
-    Raises InputError that says what y is instead.
+    Raises InputError, naming `where`, that says what y is instead.
     """
     y = whole_classes(y)
     if is_one_hot(y):
@@ -120,14 +122,15 @@ def class_indices(y: NDArray[Any], names: Sequence[str], where: str) -> NDArray[
 
 
 def balanced_accuracy(decisions: np.ndarray, y: np.ndarray) -> float:
-    """Return the mean over the target classes of the data of the fraction of samples that are decided right."""
+    """Return the mean over the target classes y of the share of samples whose decision is right."""
     return float(np.mean([(decisions[y == label] == label).mean() for label in np.unique(y)]))
 
 
 def is_unbalanced(y: np.ndarray) -> bool:
-    """Tell whether labels' classes are more unequal than draws of equally likely ones: accuracy alone then misleads.
+    """Tell whether labels' classes are more unequal than random draws would make them: accuracy then misleads.
 
-    By Pearson's chi-square of the k classes present: five deviations above its mean of k - 1, with variance 2 (k - 1).
+    The test is Pearson's chi-square of the k classes present: it must exceed its mean, k - 1, by five standard
+    deviations, with variance 2 (k - 1).
     """
     counts = np.unique(y, return_counts=True)[1]
     expected, free = counts.mean(), len(counts) - 1

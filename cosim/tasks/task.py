@@ -1,4 +1,4 @@
-"""A task as data, and the splits that every task shares."""
+"""A task as data, and the hold-out for validation that all tasks share."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,13 @@ from cosim.network.types import InputEncoding
 
 @dataclass(frozen=True)
 class Task:
-    """Training and test samples.
+    """A task: training and test samples, and how their inputs are encoded.
 
     x: (n, time, features) float32, raw; y: (n,) int64 class indices, or (n, outputs) float32 targets when `labels` is
-    empty (regression); len: (n,) int64 valid steps. offset, scale: (features,), the encoding to [0, 1]. groups_train:
-    (n,) int64, samples of one group (copies of a recording, a speaker) are all fitted or all held out for validation.
-    tokens: how many there are, where x (n, time, 1) is the index of one at each step; None for values.
+    empty (regression); len: valid steps, (n,) int64; offset, scale: of the encoding (x - offset) / scale to [0, 1],
+    (features,); groups_train: (n,) int64, all samples of one group (copies of a recording, or a speaker) are for
+    fitting, or all for validation; tokens: number of tokens where x (n, time, 1) is the index of a token at each step,
+    None where x holds values.
     """
 
     name: str
@@ -52,9 +53,9 @@ Samples = tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarr
 def make_task(
     name: str, train: Samples, test: Samples, labels: tuple[str, ...], encoding: tuple[np.ndarray, np.ndarray]
 ) -> Task:
-    """Return the task of training and test samples: x, y and lengths, without which all steps are valid.
+    """Return the task of given training and test samples, each x, y and lengths; without lengths all steps are valid.
 
-    encoding: offset and scale. The arrays have the shapes of a `Task`.
+    encoding: offset and scale, (features,) each. The arrays have the shapes of a `Task`.
     """
     (x_train, y_train, *_), (x_test, y_test, *_) = train, test
     len_train, len_test = (one[2] if len(one) == 3 else full_lengths(one[0]) for one in (train, test))
@@ -69,14 +70,14 @@ def constant_features(task: Task) -> dict[int, float]:
 
 
 def full_lengths(x: np.ndarray) -> np.ndarray:
-    """Return the lengths of samples all of whose steps are valid, (n,) int64."""
+    """Return the lengths, (n,) int64, of samples x (n, time, features) whose steps are all valid."""
     return np.full(len(x), x.shape[1], dtype=np.int64)
 
 
 def percentile_range(x: np.ndarray, low: float = 1.0, high: float = 99.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return offset and scale of each feature of a task's data x (..., features), which map its percentiles to 0 and 1.
+    """Return offset and scale, (features,) each, that map the two percentiles of x (..., features) to 0 and 1.
 
-    The scale of a constant is 1.
+    low, high: the percentiles of a feature, in %. The scale of a constant feature is 1.
     """
     flat = x.reshape(-1, x.shape[-1])
     bottom, top = np.percentile(flat, [low, high], axis=0)
@@ -88,9 +89,9 @@ HELD = 0.1  # of the training samples, for validation
 
 
 def hold_out(task: Task, seed: int, count: int | None = None) -> np.ndarray:
-    """Return which training samples of a task are held out for validation, (n,): a tenth, or about `count`.
+    """Return a mask (n,) of the training samples that are held out for validation: about `count`, a tenth for None.
 
-    They are drawn by the seed, as whole groups where the task has any, else each class in proportion. Raises
+    They are drawn by the seed: as whole groups where the task has groups, else from each class in proportion. Raises
     InputError when fewer than two samples are left.
     """
     count = max(1, round(HELD * len(task.y_train))) if count is None else count
@@ -100,9 +101,10 @@ def hold_out(task: Task, seed: int, count: int | None = None) -> np.ndarray:
 
 
 def stratified_holdout(y: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Return a boolean mask (n,) with about `count` samples set, each class in proportion; a seed determines it.
+    """Return a boolean mask (n,) of about `count` samples, drawn by the seed from each class in proportion.
 
-    Regression targets (two axes) count as one class. Raises InputError when fewer than two samples are left.
+    y: classes (n,), or regression targets (n, outputs), which count as one class. Raises InputError when fewer than two
+    samples are left.
     """
     if not 0 < count < len(y) - 1:
         raise InputError(f"the task must have more than {count + 1} samples to hold {count} out, not {len(y)}")
@@ -120,7 +122,7 @@ def stratified_holdout(y: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 def grouped_holdout(groups: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Return a boolean mask (n,) of whole groups, drawn by the seed until at least `count` samples are set."""
+    """Return a boolean mask (n,) of whole groups, drawn by the seed until at least `count` samples are selected."""
     kinds, members = np.unique(groups, return_inverse=True)
     sizes = np.bincount(members)
     order = np.random.default_rng(seed).permutation(len(kinds))
@@ -143,9 +145,10 @@ class StepTargets:
 
 @dataclass(frozen=True)
 class StepTask:
-    """Three sets of sequences. labels: the classes' names, none for regression.
+    """A task with a target at each step: sequences for training, validation and test.
 
-    tokens: how many there are, where x (n, time, 1) is the index of one at each step; None for values.
+    labels: the classes' names, empty for regression; tokens: number of tokens where x (n, time, 1) is the index of a
+    token at each step, None where x holds values.
     """
 
     name: str

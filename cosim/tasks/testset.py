@@ -1,4 +1,4 @@
-"""The test set that a network is held against: its task's own, or a file's; and which of its inputs are clipped."""
+"""The test set on which a network is evaluated, from its task or a file, and which of its inputs are clipped."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 class TestSet:
     """Samples on which a network is evaluated, in software and as a circuit.
 
-    x: (n, time, features), raw; y: (n,) class indices, or (n, outputs) real numbers; lengths: (n,) valid steps;
-    indices: (n,) in the full test set; tolerance: of real numbers, the error of an answer that still counts as right.
+    x: (n, time, features), raw; y: (n,) class indices, or (n, outputs) real numbers; lengths: valid steps, (n,);
+    indices: of the samples in the full test set, (n,); tolerance: largest error of a right answer of real numbers, in
+    their unit, None for classes.
     """
 
     __test__ = False  # a name that pytest would otherwise collect
@@ -45,12 +46,14 @@ class TestSet:
 
     @property
     def target(self) -> Target:
-        """Return how answers are compared with targets: as classes, or as real numbers with the tolerance."""
+        """Return the rule by which answers are compared with targets: classes, or real numbers with the tolerance."""
         return Classes() if self.tolerance is None else RealTargets(self.tolerance)
 
     def tolerating(self, tolerance: float | None) -> "TestSet":
-        """Return the test set with another tolerance than a tenth of the targets' range; raises InputError where it has
-        none."""
+        """Return the test set with this tolerance, or unchanged for None.
+
+        Raises InputError for a test set of classes, and for a tolerance that is not positive and finite.
+        """
         if tolerance is None:
             return self
         if self.tolerance is None:
@@ -58,34 +61,34 @@ class TestSet:
         return replace(self, tolerance=check_tolerance(tolerance, "--tolerance"))
 
     def take(self, count: int | None, seed: int) -> "TestSet":
-        """Draw `count` samples without replacement by a seeded permutation; all of them for None."""
+        """Draw `count` samples of the test set without repetition, by a seed; None takes all of them."""
         if count is None or count >= len(self.y):
             return self
         return self.select(np.random.default_rng(seed).permutation(len(self.y))[:count])
 
     def select(self, places: NDArray[np.int64]) -> "TestSet":
-        """Return the samples at these places, in this order."""
+        """Return the test set of the samples at these places, in this order."""
         return replace(
             self, x=self.x[places], y=self.y[places], lengths=self.lengths[places], indices=self.indices[places]
         )
 
     @property
     def sums(self) -> NDArray[np.str_]:
-        """Return a hash of each test sample's valid steps and class, (n,): two runs recognise equal samples by it."""
+        """Return a hash of each test sample's valid steps and target, (n,), to recognise samples in two runs."""
         rows = zip(self.x, self.y, self.lengths, strict=True)
         return np.array([checksum(x[:length].tobytes(), str(y).encode()) for x, y, length in rows])
 
     def inputs(self, number: int) -> NDArray[np.float64]:
-        """Return x (time, features) of one sample, without its padding; raises InputError when there is none."""
+        """Return x (time, features) of one test sample without padding; raises InputError for a wrong number."""
         if not 0 <= number < len(self.y):
             raise InputError(f"no sample {number}: the test set has samples 0 to {len(self.y) - 1}; choose one of them")
         return self.x[number, : self.lengths[number]]
 
 
 def load_test_set(network: Network, data: str | Path | None) -> TestSet:
-    """Load a test set. Raises InputError that names the file, the key and the repair.
+    """Load the test set of a network. Raises InputError that names the file, the key and the repair.
 
-    data: an .npz with x_test y_test (and len_test), a task's folder, or None for a task that needs no files.
+    data: an .npz with x_test y_test (and len_test), the folder of the network's task, or None for a task without files.
     """
     data = None if data is None else Path(data)
     if data is not None and data.suffix == ".npz":
@@ -150,9 +153,9 @@ def _test_set(x: np.ndarray, y: np.ndarray, lengths: np.ndarray | None) -> TestS
 
 
 def check_test_set(test_set: TestSet, network: Network, origin: str) -> TestSet:
-    """Return the samples with 0 for their padding.
+    """Check a test set for a network, and return it with 0 in the padding of its samples.
 
-    Raises InputError, naming `origin`, for what the network cannot read.
+    Raises InputError, naming `origin`, where the network cannot read the samples or has other targets.
     """
     outputs = network.readout.width
     if len(test_set.y) == 0:
@@ -202,9 +205,11 @@ _ROUNDING = 1e-6  # of the range: what single precision makes of its ends
 
 @dataclass(frozen=True)
 class Clipping:
-    """`values` of `total` valid ones in `samples` of `tested` samples are clipped, in `features` features.
+    """The values of a test set that the network's encoding clips.
 
-    The farthest is `value`, of `feature`, whose range is low to high.
+    values: number of clipped values, of `total` valid ones; samples: number of samples with clipped values, of
+    `tested`; features: number of features with clipped values; feature, value, low, high: feature, value and encoded
+    range of the value that is farthest beyond it.
     """
 
     values: int
@@ -228,9 +233,9 @@ class Clipping:
 
 
 def find_clipping(encoding: InputEncoding, test_set: TestSet) -> Clipping | None:
-    """Count the valid values of a task's data to test with that the encoding clips; None where it clips none.
+    """Count the valid values of a test set that the encoding clips; return None where it clips none.
 
-    Values that round to an end of the range are not counted: half a level, or single precision.
+    A value that rounds to an end of the range is not counted: half a level beyond it, or single precision.
     """
     x = test_set.x
     slack = _ROUNDING if encoding.levels is None else 0.5 / encoding.levels

@@ -2,16 +2,16 @@
 
 Reviews (IMDb, 2011): is one in favour? A folder train/pos/*.txt, train/neg, test/pos, test/neg.
 
-Characters: predict the next one of a text at each step. The text is a file of one's own, or the help topics of Python.
-These, 0.46 MB of English, are a substitute for a published text; they differ between versions of Python.
+Characters: predict the next character of a text at each step. The text is a file of one's own, or the help topics of
+Python. These topics, 0.46 MB of English, replace a published text; they differ between versions of Python.
 
 ListOps: nested lists of digits under MAX, MIN, MED and SM in prefix notation, whose value is a digit.
 
     [MAX 2 [MED 3 9 4 ] [SM 7 8 ] ]   is   5
 
 MED is the median, of an even number of values rounded down, and SM the sum modulo 10 (N. Nangia and S. Bowman, 2018).
-The expressions are generated here and follow no published file: a leaf, any one that is not too deep, becomes a list
-until the wanted length is reached.
+The expressions are generated here, not read from a published file: a random digit that is not too deep becomes a list,
+again and again, until the wanted length is reached.
 """
 
 from collections.abc import Callable
@@ -34,14 +34,15 @@ Part = tuple[np.ndarray, np.ndarray, np.ndarray]  # places of tokens (n, time, 1
 
 
 def _token_task(name: str, train: Part, test: Part, labels: tuple[str, ...], tokens: int) -> Task:
-    """Return a task of the places of so many tokens."""
+    """Return a task whose samples x are places in a list of so many tokens."""
     return replace(make_task(name, train, test, labels, (np.zeros(1), np.full(1, tokens - 1.0))), tokens=tokens)
 
 
 def load_reviews_task(folder: Path) -> Task:
-    """Load x (n, 4000, 1), one byte a step, 0 after the end; the split is the data set's.
+    """Load the task of film reviews: x (n, 4000, 1), one byte a step, 0 after the end; labels VERDICTS.
 
-    Raises InputError for a folder that is missing or empty and for a file of more than 1 MB.
+    Training and test set are those of the data set. Raises InputError for a folder that is missing or empty, and for a
+    file of more than 1 MB.
     """
     train, test = (_read_reviews(folder / part) for part in ("train", "test"))
     return _token_task("imdb", train, test, VERDICTS, BYTES)
@@ -64,7 +65,10 @@ _TEXT_REPAIR = "give a text in UTF-8 with --data"
 
 
 def load_characters_task(path: Path | None = None, window: int = WINDOW) -> StepTask:
-    """Return the task of a text file, or of Python's help topics. Raises InputError for a file that is not UTF-8."""
+    """Load the task of predicting characters of a text file, or for None of Python's help topics, in windows.
+
+    Raises InputError for a file that is not UTF-8 and for a text that is too short.
+    """
     if path is None:
         from pydoc_data.topics import topics
 
@@ -79,10 +83,11 @@ def load_characters_task(path: Path | None = None, window: int = WINDOW) -> Step
 
 
 def characters_task(name: str, text: str, window: int = WINDOW) -> StepTask:
-    """Cut a text into windows: the first 90 % for training, the next 5 % for validation and the last 5 % for the test.
+    """Cut a text into windows: the first 90 % for training, the next 5 % for validation, the last 5 % for the test.
 
-    x (n, window, 1): places of characters in the sorted characters of the whole text, which are the labels; y (n,
-    window): the next one's. What fills no window is left out. Raises InputError for a text that is too short.
+    x (n, window, 1): places of the characters in the sorted list of all characters of the text, which are the labels; y
+    (n, window): places of the characters that follow. An incomplete window at the end is left out. Raises InputError
+    for a text that is too short.
     """
     if window < 1:
         raise InputError(f"a window must have at least 1 character, not {window}")
@@ -121,10 +126,10 @@ _ADDED = FEWEST_ARGUMENTS + 1  # tokens that the smallest list adds to the digit
 
 
 def generate_listops_task(longest: int = LONGEST, n_train: int = 4096, n_test: int = 1024, seed: int = 0) -> Task:
-    """Generate the listops task: x (n, time, 1), places in TOKENS, padded with 0; y (n,) the value.
+    """Generate the listops task: x (n, time, 1), places in TOKENS, padded with 0; y (n,): values of the expressions.
 
-    One seed gives the same task again. Lengths are uniform in a third of `longest` .. `longest`, nearly. Raises
-    InputError for a length beyond 12 .. 2000.
+    longest: largest number of tokens; lengths are nearly uniform from a third of it. Equal seeds give equal tasks.
+    Raises InputError for a `longest` beyond 12 .. 2000.
     """
     if not 12 <= longest <= MOST_TOKENS:
         raise InputError(f"listops must have 12 to {MOST_TOKENS} tokens, not {longest}; give another length")
@@ -142,7 +147,7 @@ def generate_listops_task(longest: int = LONGEST, n_train: int = 4096, n_test: i
 
 
 def grow_expression(length: int, rng: np.random.Generator) -> list[int]:
-    """Return the places in TOKENS of one expression, at most `length` of them and at least `length` - 2."""
+    """Return a random expression as places in TOKENS: at most `length` tokens, and at least `length` - 2."""
     draws = iter(rng.random(4 * length).tolist())
 
     def pick(first: int, last: int) -> int:
@@ -170,7 +175,7 @@ def _flat(node: Any) -> list[int]:  # noqa: ANN401 - a digit, or a list of an op
 
 
 def evaluate(tokens: list[int]) -> int:
-    """Return the value of a well-formed expression, a list of TOKENS' places."""
+    """Return the value of a well-formed listops expression, given as places in TOKENS."""
     stack: list[list[int]] = [[]]
     for token in tokens:
         if token == _CLOSE:

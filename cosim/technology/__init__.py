@@ -1,1 +1,1 @@
-"""Data of a CMOS process: device models, grid, supply, mismatch coefficients."""
+"""CMOS processes as data: device models, layout grid, supply, mismatch coefficients, measured behaviour of cells."""

@@ -1,4 +1,4 @@
-"""Measured behaviour of a technology's cells, and its inverse: the bias that makes the threshold that was asked for.
+"""Measured behaviour of a technology's cells, and its inverse: the bias current that makes a wanted threshold.
 
 Finite output conductance, not matching, sets the nominal error of subthreshold current-mode cells. It is smooth in the
 bias currents, so it is measured once per technology in ngspice (cosim.verbs.calibrate.measure), kept in a file with its
@@ -6,7 +6,7 @@ provenance, and inverted here. Currents in ampere; the fits work in nanoampere s
 
 The blocks around a network are measured as well: converters, sources of the bias tree, clock generator. A converter
 draws a little more than its level's current, and a source of the tree gives a little more than its units say, because
-their drains stand elsewhere than those of the diodes that they copy.
+their drains are at another voltage than those of the diodes that they copy.
 """
 
 import itertools
@@ -40,10 +40,10 @@ class SchmittFit:
     """Quadratic fits of the 9T cell, in nA: rise and fall in (I_thresh, I_width), level in I_gain.
 
     rise, fall: coefficients of 1, x, y, x^2, x y, y^2 with x = I_thresh, y = I_width; level: of 1, z, z^2, z = I_gain.
-    error: largest relative error of the fit over the measured points.
-    set_shift, reset_shift: (nA, 1) by how much a candidate must pass the upper and the lower threshold before the
-    CLOCKED cell changes its state within a frame: c0 + c1 threshold. The finite time of a flip and what the decision
-    kicks back into the held candidate widen the hysteresis by about 1 %.
+    error: largest relative error of the fit over the measured points. set_shift, reset_shift: (c0 in nA, c1) of c0 + c1
+    threshold, by which a candidate must pass the upper or lower threshold before the CLOCKED cell changes its state
+    within a frame. The finite time of a flip, and what the decision kicks back into the held candidate, widen the
+    hysteresis by about 1 %.
     """
 
     rise: tuple[float, ...]
@@ -54,30 +54,30 @@ class SchmittFit:
     reset_shift: tuple[float, ...]
 
     def set_in_frame(self, i_rise: ArrayLike) -> Array:
-        """Return the candidate at which the clocked cell is set, ampere, from its static upper threshold."""
+        """Return the candidate at which the clocked cell is set, ampere, from its upper threshold for slow ramps."""
         return np.asarray(i_rise) * (1 + self.set_shift[1]) + _NANO * self.set_shift[0]
 
     def reset_in_frame(self, i_fall: ArrayLike) -> Array:
-        """Return the candidate at which the clocked cell is reset, ampere, from its static lower threshold."""
+        """Return the candidate at which the clocked cell is reset, ampere, from its lower threshold for slow ramps."""
         return np.asarray(i_fall) * (1 - self.reset_shift[1]) - _NANO * self.reset_shift[0]
 
     def i_rise(self, i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
-        """Return the upper threshold of a technology's cell at these biases, as it was measured, ampere."""
+        """Return the measured upper threshold of a technology's 9T cell at these bias currents, all ampere."""
         return _quadratic_2d(self.rise, i_thresh, i_width)
 
     def i_fall(self, i_thresh: ArrayLike, i_width: ArrayLike) -> Array:
-        """Return the lower threshold of a technology's cell at these biases, as it was measured, ampere."""
+        """Return the measured lower threshold of a technology's 9T cell at these bias currents, all ampere."""
         return _quadratic_2d(self.fall, i_thresh, i_width)
 
     def i_high(self, i_gain: ArrayLike) -> Array:
-        """Return the output of a technology's cell in state 1 at this bias, as it was measured, ampere."""
+        """Return the measured output of a technology's 9T cell in state 1 at this bias current, both ampere."""
         z = np.asarray(i_gain) / _NANO
         return _NANO * (self.level[0] + self.level[1] * z + self.level[2] * z * z)
 
     def solve_thresholds(self, i_rise: float, i_fall: float) -> tuple[float, float]:
-        """Return the I_thresh and I_width that give both thresholds of a technology's cell, as it was measured, ampere.
+        """Return (I_thresh, I_width) at which a technology's 9T cell has these thresholds, all ampere.
 
-        Raises UnitCurrentError where no positive pair exists, that is, where the hysteresis is wider than the rise.
+        Raises UnitCurrentError if no pair of positive currents does, or if i_fall is not below i_rise.
         """
         i_thresh, i_width = i_rise, i_rise - i_fall
         rise_error = fall_error = np.inf
@@ -96,16 +96,16 @@ class SchmittFit:
         return i_thresh, i_width
 
     def solve_clocked(self, i_set: float, i_reset: float) -> tuple[float, float]:
-        """Return the I_thresh and I_width that set a technology's clocked cell at i_set and reset it at i_reset, A.
+        """Return (I_thresh, I_width) at which the clocked 9T cell is set at i_set and reset at i_reset, all ampere.
 
-        Raises UnitCurrentError as `solve_thresholds`.
+        Raises UnitCurrentError as `solve_thresholds` does.
         """
         i_rise = (i_set - _NANO * self.set_shift[0]) / (1 + self.set_shift[1])
         i_fall = (i_reset + _NANO * self.reset_shift[0]) / (1 - self.reset_shift[1])
         return self.solve_thresholds(i_rise, i_fall)
 
     def solve_gain(self, i_high: float) -> float:
-        """Return the I_gain that gives this output level, by what was measured of the technology's cell, ampere."""
+        """Return the I_gain at which a technology's 9T cell has the output level i_high in state 1, both ampere."""
         i_gain = i_high
         for _ in range(_SOLVER_STEPS):
             i_gain += i_high - float(self.i_high(np.float64(i_gain)))
@@ -114,15 +114,15 @@ class SchmittFit:
 
 @dataclass(frozen=True)
 class MirrorFit:
-    """Current gain of the signal paths at the measured currents.
+    """Measured current gains of the signal paths of a technology.
 
-    currents: ampere; gain_n: through line n into a candidate node, with the trimmed diode; gain_p: from line p into a
-    candidate node; gain_push: from line p into an nMOS diode; gain_sink: from a bias diode into a candidate node. trim:
-    nominal length of the n diode over drawn. diode_slopes: d ln gain / d ln length of a bias diode, shorter and longer
-    than nominal: 1 but for a threshold voltage that depends on the length.
-    slope_n, slope_p: relative change of a pulling and of a pushing weight's current per volt of drain voltage, 1/V.
-    swing: volt by which a candidate node falls per e-fold of its current. relu_above: how far a rectifier of unit
-    devices, at 1 nA, stands above a candidate node, volt.
+    currents: at which gains were measured, ampere; gain_n: through line n into a candidate node, with the trimmed
+    diode; gain_p: from line p into a candidate node; gain_push: from line p into an nMOS diode; gain_sink: from a bias
+    diode into a candidate node. trim: nominal over drawn length of the n diode. diode_slopes: d ln gain / d ln length
+    of a bias diode shorter and longer than nominal, 1 unless the threshold voltage depends on the length. slope_n,
+    slope_p: relative change of a pulling and of a pushing weight's current per volt of drain voltage, 1/V. swing:
+    voltage by which a candidate node falls per e-fold of its current, V. relu_above: voltage by which the node of a
+    rectifier of unit devices is above a candidate node, both at 1 nA, V.
     """
 
     trim: float
@@ -138,53 +138,56 @@ class MirrorFit:
     relu_above: float
 
     def node_drop(self, current: ArrayLike, *, relu: bool = False) -> Array:
-        """Return how far a candidate node, or a rectifier, with `current` is below a candidate node at 1 nA, V."""
+        """Return how far below a candidate node at 1 nA a candidate node is at `current`, ampere, in V.
+
+        relu: whether the node is that of a rectifier of unit devices.
+        """
         return self.swing * np.log(np.maximum(current, self.currents[0]) / _NANO) - self.relu_above * relu
 
     def interpolate(self, gains: tuple[float, ...], current: ArrayLike) -> Array:
-        """Return a gain at other currents: linear over log current, flat outside the measured range."""
+        """Return a measured gain at another current, ampere: linear over log current, constant outside."""
         return interpolate_log(current, self.currents, gains)
 
     def pushed(self, current: ArrayLike) -> Array:
-        """Return the current into an nMOS diode that a gate line p of `current` pushes, ampere."""
+        """Return the current that a device on a gate line p of `current` pushes into an nMOS diode, both ampere."""
         return np.asarray(current) * self.interpolate(self.gain_push, np.asarray(current))
 
     @property
     def push(self) -> float:
-        """Return a technology's gain_push, as it was measured, at 1 nA."""
+        """Return the measured gain from a gate line p into an nMOS diode at 1 nA."""
         return float(self.interpolate(self.gain_push, np.float64(_NANO)))
 
     @property
     def sink(self) -> float:
-        """Return a technology's gain_sink, as it was measured, at 1 nA."""
+        """Return the measured gain from a bias diode into a candidate node at 1 nA."""
         return float(self.interpolate(self.gain_sink, np.float64(_NANO)))
 
     def sink_bias(self, current: float) -> float:
-        """Return the current of a bias diode whose sink into a candidate node takes `current`, ampere."""
+        """Return the current into a bias diode whose copy draws `current` from a candidate node, both ampere."""
         return current / float(self.interpolate(self.gain_sink, np.float64(current)))
 
     def stretch(self, gain: float) -> float:
-        """Return a bias diode's length over nominal at which its sinks take `gain` times their nominal current."""
+        """Return the length over nominal of a bias diode whose copies carry `gain` times their nominal current."""
         shorter, longer = self.diode_slopes
         return float(gain ** (1 / (longer if gain > 1 else shorter)))
 
 
 @dataclass(frozen=True)
 class ComparatorFit:
-    """A quantiser's comparator: the candidate at which its driver stands half way, within a frame, over I_thresh.
+    """Measured threshold of a quantiser's comparator: the candidate at which its driver is half way, within a frame.
 
-    currents: I_thresh in ampere; ratios: threshold over I_thresh, linear over log current between them.
+    currents: I_thresh, ampere; ratios: threshold over I_thresh at these, linear over log current in between.
     """
 
     currents: tuple[float, ...]
     ratios: tuple[float, ...]
 
     def decides_at(self, i_thresh: ArrayLike) -> Array:
-        """Return the threshold at this bias, ampere."""
+        """Return the comparator's threshold at the bias current I_thresh, both ampere."""
         return np.asarray(i_thresh, dtype=np.float64) * interpolate_log(i_thresh, self.currents, self.ratios)
 
     def solve(self, threshold: float) -> float:
-        """Return the I_thresh for a threshold, ampere."""
+        """Return the bias current I_thresh at which the comparator has this threshold, both ampere."""
         i_thresh = threshold
         for _ in range(_SOLVER_STEPS):
             i_thresh += threshold - float(self.decides_at(i_thresh))
@@ -193,10 +196,10 @@ class ComparatorFit:
 
 @dataclass(frozen=True)
 class DpiFit:
-    """The fit of a differential pair integrator (DPI) of a technology.
+    """Measured behaviour of a technology's differential pair integrator (DPI).
 
-    ratios: I_g / I_tau for a gain of 1 at the measured alphas (ampere), with I_tau = `share` alpha; rise, fall:
-    measured times to 1 - 1/e and to 1/e over those of the ideal equation.
+    ratios: I_g / I_tau for a gain of 1, at the output currents `alphas`, ampere, with I_tau = `share` alpha; rise,
+    fall: measured times to 1 - 1/e and to 1/e over those of the ideal equation.
     """
 
     share: float
@@ -206,19 +209,19 @@ class DpiFit:
     fall: float
 
     def ratio(self, alpha: float) -> float:
-        """Return I_g / I_tau at another alpha: linear over log alpha."""
+        """Return I_g / I_tau for a gain of 1 at an output current alpha, ampere: linear over log alpha."""
         return float(interpolate_log(alpha, self.alphas, self.ratios))
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Measurements of a technology's cells.
+    """Measurements of a technology's cells, from which the compiler solves bias currents.
 
-    fingerprint: hash of devices, sizes, cells, tolerances and measuring points: it says whether the file still applies.
-    v_node: voltage under the supply of a candidate node at 1 nA, where the readout's virtual ground belongs.
-    leakage: what a weight of 1 carries at a signal of 0, ampere; current_min, current_max: between these both lines of
-    a signal keep the gains that they have at 1 nA within 2 %, ampere. upper, lower: a quantiser's comparators. own:
-    unit -> what it has measured for itself.
+    fingerprint: hash of devices, sizes, cells, tolerances and measuring points, which tells whether the file still
+    applies; units: unit devices per weight 1.0; v_node: voltage between the supply and a candidate node at 1 nA, where
+    the readout's virtual ground belongs; leakage: current of a weight of 1 at a signal of 0, ampere; current_min,
+    current_max: range in which both lines of a signal keep their gains at 1 nA within 2 %, ampere; upper, lower: a
+    quantiser's comparators; own: name of a kind of unit -> its own measurements.
     """
 
     technology: str
@@ -239,28 +242,28 @@ class Calibration:
     own: Mapping[str, Own] = field(default_factory=dict[str, Own])
 
     def content(self) -> dict[str, object]:
-        """Return the fields as a file has them: `own` where there is any."""
+        """Return the fields as a file has them; `own` is left out if empty."""
         found = asdict(self)
         return found if self.own else {name: value for name, value in found.items() if name != "own"}
 
 
 def write_calibration(path: Path, calibration: Calibration) -> None:
-    """Write the calibration as JSON with its checksum. Raises InputError when it cannot be written."""
+    """Write a calibration as JSON with its checksum. Raises InputError if the file cannot be written."""
     write_atomically(path, CALIBRATION_FILE.to_bytes(calibration))
 
 
 def format_calibration(calibration: Calibration) -> str:
-    """Return the calibration as JSON without a checksum, for a store that has those of all its files in one place."""
+    """Return a calibration as JSON without a checksum, for a store that keeps the checksums of all its files."""
     return json.dumps(CALIBRATION_FILE.rounded(calibration), indent=2) + "\n"
 
 
 def parse_calibration(text: bytes, where: str) -> Calibration:
-    """Return the calibration in a text without a checksum, as `format_calibration` wrote it; errors name `where`."""
+    """Parse a calibration that `format_calibration` wrote, without a checksum. Raises InputError that names `where`."""
     return CALIBRATION_FILE.parse(parse_json(text, where, _REPAIR), where)
 
 
 def is_calibration(path: Path) -> bool:
-    """Return whether a file is a calibration, of this or of another format."""
+    """Tell whether a file is a calibration, of this or of another version of the format."""
     try:
         content = read_json(path, _REPAIR)
     except InputError:
@@ -269,7 +272,7 @@ def is_calibration(path: Path) -> bool:
 
 
 def _check(c: Calibration, where: str) -> None:
-    """Check the numbers of a calibration. Raises InputError for the first that is none of a technology's."""
+    """Raise InputError for the first number of a calibration that no technology can have."""
     mirror, schmitt, upper, lower, dpi = c.mirror, c.schmitt, c.upper, c.lower, c.dpi
     curves = {
         "mirror.gain_n": (mirror.gain_n, mirror.currents), "mirror.gain_p": (mirror.gain_p, mirror.currents),
@@ -325,11 +328,12 @@ load_calibration = CALIBRATION_FILE.load
 
 @dataclass(frozen=True)
 class ChipFit:
-    """Measured currents of the blocks around a network; fingerprint: of cards, circuits and conditions.
+    """Measured currents of the blocks around a network.
 
-    converter: current of the largest code over that of its level. pins, coarse: currents into a bias diode, rising, and
-    what one coarse unit of the tree gives there, A; fine: what one fine unit gives, A. tick: charge that a flip-flop of
-    the clock generator takes in each tick, with its share of all that drives them, C; leakage: current besides, A.
+    fingerprint: hash of device cards, circuits and conditions; converter: current of the largest code over that of the
+    level. pins: currents into a bias diode, rising, A; coarse: current of one coarse unit of the bias tree at each of
+    these, A; fine: current of one fine unit, A. tick: charge that a flip-flop of the clock generator takes in each
+    tick, with its share of the gates that drive it, C; leakage: its constant current, A.
     """
 
     technology: str
@@ -343,7 +347,7 @@ class ChipFit:
     leakage: float
 
     def units(self, current: float) -> tuple[int, int]:
-        """Return the numbers of coarse and fine units that come nearest to a pin's current, A."""
+        """Return the numbers of coarse and fine units of the bias tree whose sum is nearest to a pin's current, A."""
         each = float(interpolate_log(current, self.pins, self.coarse))
         coarse = int(current / each)
         fine = round((current - coarse * each) / self.fine)

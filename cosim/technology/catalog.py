@@ -1,6 +1,6 @@
-"""Technologies by name: `models/devices/<name>.toml` for those that come with cosim, one's own by path.
+"""Technologies by name, from `models/devices/<name>.toml` of the package, or from a file of the user by its path.
 
-A technology with other sizes than the one that it is based on, as a TOML file of a few lines.
+A user's TOML file of a few lines describes a technology with other sizes than the one that it is based on:
 
     name = "small-mirrors"
     base = "generic180"            # or gf180mcu, sky130
@@ -11,7 +11,7 @@ A technology with other sizes than the one that it is based on, as a TOML file o
     cells = 1
     switches = 1
 
-The second device of a self-cascode stays as it is: it is short, and mismatch is that of the first.
+The second device of a self-cascode is not changed: it is short, and the first device alone determines mismatch.
 """
 
 import importlib.util
@@ -77,16 +77,16 @@ _WHAT_IT_IS = "docs/reference/technologies.md says what it is"
 
 
 def technology_names() -> tuple[str, ...]:
-    """Return the names of the technologies that come with cosim."""
+    """Return the names of the technologies that come with the package."""
     return tuple(sorted(path.stem for path in (models_path() / "devices").glob("*.toml")))
 
 
 def load_technology(name: str, pdk_root: Path | None = None) -> Technology:
-    """Load the technology of a name, or of a TOML file of one's own (a name that ends in .toml).
+    """Load a technology by its name, or from a user's TOML file (a name that ends in .toml).
 
-    A file describes a whole technology, or what it changes of another one, its `base`. `pdk_root`: where foundry kits
-    are, default $PDK_ROOT. Raises InputError for an unknown name, a file that is no technology or a wrong root,
-    MissingToolError when the kit is not installed.
+    Such a file describes a whole technology, or its changes to another one, its `base`. pdk_root: folder of foundry
+    kits, default $PDK_ROOT. Raises InputError for an unknown name, a file that is no technology or a wrong root, and
+    MissingToolError if the kit is not installed.
     """
     names = technology_names()
     if not name.endswith(".toml") and name not in names:
@@ -102,7 +102,7 @@ def load_technology(name: str, pdk_root: Path | None = None) -> Technology:
 
 
 def _derive(path: Path, content: Mapping[str, object], base: Technology) -> Technology:
-    """Return the technology that a file derives from its base.
+    """Return the technology that a file derives from its base technology.
 
     Raises InputError that names file, field and what the field must be.
     """
@@ -140,7 +140,7 @@ def _number(path: Path, field: str, value: object, ends: tuple[float, float]) ->
 
 
 def _read_technology(path: Path, content: dict[str, object], pdk_root: Path | None) -> Technology:
-    """Return the technology that a file describes, with its foundry kit if it asks for one.
+    """Return the technology that a file describes, with its foundry kit if it needs one.
 
     Raises InputError that names the file, the field and what it must be, and MissingToolError without the kit.
     """
@@ -208,8 +208,10 @@ def _resistances(table: "_Table") -> ResistanceTable:
 
 
 def _below(table: "_Table", unit: float) -> dict[str, dict[str, float]]:
-    """Return from a technology's file, for each layer, ground or a layer below it -> its number, in attofarad a square
-    or plain micrometre there."""
+    """Return layer -> (ground or a layer below it -> number in SI units), from a technology's file.
+
+    unit: SI value of the file's unit, attofarad per square micrometre or per micrometre.
+    """
     layers = {layer: table.table(layer) for layer in CONDUCTORS}
     return {
         layer: {name: below.number(name, 0.0) * unit for name in ("ground", *CONDUCTORS[:k])}
@@ -262,9 +264,10 @@ def _library(table: "_Table", corners: "_Table", path: Path, pdk_root: Path | No
 
 
 def find_kit(file: str, package: str, install: str, pdk_root: Path | None) -> Path:
-    """Return the main file of a foundry kit: under --pdk-root, under $PDK_ROOT, or in an installed Python package.
+    """Find the main file of a foundry kit: under `pdk_root`, under $PDK_ROOT, or in an installed Python package.
 
-    Raises InputError for a wrong --pdk-root, MissingToolError with `install`, what to type, when it is nowhere.
+    file: its path below such a folder; install: command for the message. Raises InputError for a wrong `pdk_root`, and
+    MissingToolError if no place has the kit.
     """
     if pdk_root is not None:
         if not is_file(pdk_root / file):
@@ -286,7 +289,7 @@ def find_kit(file: str, package: str, install: str, pdk_root: Path | None) -> Pa
 
 
 class _Table:
-    """A table of the file with the tables in it: every field is asked for once, and others are refused by `finish`."""
+    """A table of a technology's file, with its sub-tables: each field is read once; `finish` refuses unread ones."""
 
     def __init__(self, path: Path, name: str, content: dict[str, object]) -> None:
         self.path, self.name, self.content = path, name, content
@@ -315,7 +318,7 @@ class _Table:
         return tuple(value)
 
     def number(self, key: str, least: float | None = None, most: float = sys.float_info.max) -> float:
-        """Return a number of the technology's file in SI: positive, or at least `least`; at most `most`.
+        """Return a number of the technology's file, in SI: at least `least` (positive, if None) and at most `most`.
 
         Raises InputError for another value.
         """
@@ -329,7 +332,7 @@ class _Table:
         return float(number)
 
     def curve(self, key: str) -> tuple[tuple[float, float], ...]:
-        """Return pairs of a positive number, rising, and one of at least 1; none where the field is absent."""
+        """Return a field's number pairs (x, y), with positive rising x and y of at least 1; () if it is absent."""
         rows: Any = self._get(key, [])
         try:
             found = tuple((x + 0.0, y + 0.0) for x, y in rows)
@@ -344,10 +347,7 @@ class _Table:
         return found
 
     def layer(self, key: str) -> Layer:
-        """Return a GDS layer and datatype of the technology's file.
-
-        Raises InputError for another value.
-        """
+        """Return a layer of the technology's file, as GDS layer and datatype. Raises InputError for another value."""
         value: Any = self._get(key)
         if (
             not isinstance(value, list)
@@ -358,19 +358,16 @@ class _Table:
         return value[0], value[1]
 
     def pair(self, key: str) -> tuple[float, float]:
-        """Return two numbers of the technology's file.
-
-        Raises InputError for another value.
-        """
+        """Return two numbers of the technology's file. Raises InputError for another value."""
         value: Any = self._get(key)
         if not isinstance(value, list) or len(value) != 2 or not all(type(one) in (int, float) for one in value):
             raise InputError(f"{self.path}: {self._full(key)} must be two numbers, not {shown(value)}")
         return float(value[0]), float(value[1])
 
     def rule(self, key: str, scale: float) -> Rule:
-        """Return a rule of the process that a technology's file describes: its foundry name, and value times `scale`.
+        """Return a layout rule of the technology's file: its foundry name, and its value times `scale`, rounded.
 
-        The value is rounded. Raises InputError.
+        Raises InputError for another value.
         """
         value: Any = self._get(key)
         try:
@@ -391,9 +388,9 @@ class _Table:
         return self.tables[-1]
 
     def finish(self) -> None:
-        """Check that all fields are known, those of the tables in it as well.
+        """Raise InputError for a field of this table, or of a table in it, that nothing has read.
 
-        Raises InputError for one that is not, a typing error most of the time.
+        Most often it is a typing error.
         """
         for table in self.tables:
             table.finish()

@@ -1,4 +1,4 @@
-"""A technology in another corner, at another temperature or supply: the devices change, what was drawn does not."""
+"""A technology in another corner, at another temperature or supply: its devices change, drawn sizes do not."""
 
 from dataclasses import replace
 
@@ -14,10 +14,10 @@ GRID_SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
 def at(
     technology: Technology, corner: str | None = None, celsius: float | None = None, supply: float | None = None
 ) -> Technology:
-    """Return the technology under other conditions, of which None keeps one; supply in V.
+    """Return the technology in another corner, at another temperature or supply (V); None keeps a condition.
 
-    A corner goes by our name (tt) or by the library's own. Raises InputError for a corner that it does not have, and
-    for a supply or temperature that its devices are not made for.
+    corner: our name of it (tt) or the library's own. Raises InputError for a corner that the technology lacks, and for
+    a supply or temperature that its devices are not made for.
     """
     celsius = technology.celsius if celsius is None else celsius
     supply = technology.supply if supply is None else supply
@@ -36,7 +36,7 @@ def at(
 
 
 def with_flicker(technology: Technology, flicker: Flicker) -> Technology:
-    """Return the technology with typical or worst-case flicker noise. Raises InputError where it has no worst case."""
+    """Return the technology with typical or worst-case flicker noise. Raises InputError if it has no worst case."""
     if flicker == "worst" and not technology.library.flicker_worst:
         raise InputError(
             f"{technology.name} knows no worst case of flicker noise; leave it typical, or name the library's "
@@ -46,7 +46,7 @@ def with_flicker(technology: Technology, flicker: Flicker) -> Technology:
 
 
 def nominal(technology: Technology, calibration: Calibration) -> Technology:
-    """Return the technology as calibrated: networks are compiled and capacitances are drawn for these conditions."""
+    """Return the technology in the conditions of its calibration, for which networks are compiled."""
     return replace(technology, corner="tt", celsius=calibration.celsius, supply=calibration.supply)
 
 
@@ -60,5 +60,5 @@ def _find_corner(technology: Technology, corner: str) -> str:
 
 
 def format_conditions(technology: Technology) -> str:
-    """Return a process's corner, temperature and supply in words."""
+    """Format a technology's corner, temperature and supply in words."""
     return f"{technology.corner}, {technology.celsius:g} C, {technology.supply:g} V"

@@ -1,4 +1,4 @@
-"""The files of what a simulator has measured of a technology: its calibration, the chip's blocks, device noise."""
+"""Files of measurements of a technology by a simulator: calibration, blocks around a network, device noise."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from cosim.base.text import check_known, is_file, json_object, round_numbers, sh
 
 
 class TechnologyFit(Protocol):
-    """A measurement of a technology as it is kept in a file, with the hash of everything that it depends on."""
+    """A measurement of a technology that is kept in a file, with a hash of everything that it depends on."""
 
     @property
     def technology(self) -> str:
-        """Return the technology that was measured, by name."""
+        """Return the name of the technology that was measured."""
         ...
 
     @property
@@ -31,10 +31,11 @@ F = TypeVar("F", bound=TechnologyFit)
 
 @dataclass(frozen=True)
 class FitFile(Generic[F]):
-    """Format of a measurement of a technology as a file: JSON, numbers at so many digits, the checksum last.
+    """The file format of one kind of measurement of a technology: JSON, rounded numbers, the checksum last.
 
-    what: names the measurement in messages; repair: what to do about a damaged file; check: (fit, where it is) raises
-    InputError for numbers that no technology has; content: the fields of the file.
+    cls: dataclass of the measurement; format: version of the format; digits: significant digits of numbers; what: the
+    measurement's name in messages; repair: advice for a damaged file; check: function of (fit, where it is) that raises
+    InputError for numbers that no technology has; content: function from the measurement to the fields of its file.
     """
 
     cls: type[F]
@@ -46,19 +47,19 @@ class FitFile(Generic[F]):
     content: Callable[[F], Mapping[str, object]] = json_object
 
     def rounded(self, fit: F) -> dict[str, object]:
-        """Return a technology's measurement as the content of its file, numbers rounded, without the checksum."""
+        """Return the content of a measurement's file, with numbers rounded and without the checksum."""
         found = round_numbers({"format": self.format, **self.content(fit)}, self.digits)
         assert isinstance(found, dict)
         return found
 
     def to_bytes(self, fit: F) -> bytes:
-        """Return a technology's measurement as the bytes of its file, the checksum last."""
+        """Return the bytes of a measurement's file, with the checksum last."""
         return seal_json(self.rounded(fit))
 
     def load(self, path: Path) -> F:
         """Read a technology's measurement from its file.
 
-        Raises InputError that names the file where it is missing or damaged, and the field that is wrong.
+        Raises InputError that names the file if it is missing or damaged, and a field if it is wrong.
         """
         where = shown_path(path)
         if not is_file(path):
@@ -66,9 +67,9 @@ class FitFile(Generic[F]):
         return self.parse(read_sealed(path, self.repair), where)
 
     def parse(self, content: object, where: str) -> F:
-        """Return the technology's measurement that the content of a file stands for, every field checked.
+        """Return the measurement that a file's content describes, with every field checked. where: for messages.
 
-        Raises InputError that names the field where it is none.
+        Raises InputError that names the wrong field.
         """
         fit = self._record(content, where)
         self.check(fit, where)
@@ -82,7 +83,10 @@ class FitFile(Generic[F]):
         return typed(fields, self.cls, where, self.repair)
 
     def known(self, name: str, fingerprint: str, say: Callable[[str], None] = lambda _: None) -> F | None:
-        """Return a technology's measurement by file name and fingerprint: the package's own, or from the cache."""
+        """Return the kept measurement with this file name and fingerprint, of the package or of the cache; else None.
+
+        say: receives messages about damaged files.
+        """
 
         def load(path: Path) -> F | None:
             return found if (found := self.load(path)).fingerprint == fingerprint else None
@@ -92,9 +96,9 @@ class FitFile(Generic[F]):
     def find(
         self, name: str, fingerprint: str, measure: Callable[[], F], lacking: str, say: Callable[[str], None]
     ) -> F:
-        """Return a technology's measurement that is `known`, or measure and keep it: the next run has the same numbers.
+        """Return the `known` measurement, or else run `measure` and keep its result in the cache for the next run.
 
-        lacking: that there is no such measurement, as the MissingToolError says it where `measure` has no simulator.
+        lacking: beginning of the MissingToolError that is raised if `measure` has no simulator.
         """
         if (kept := self.known(name, fingerprint, say)) is not None:
             return kept

@@ -6,16 +6,15 @@ again for every deck, 0.8 s for sky130. Here the section is read once, and for e
 that covers it becomes one card: expressions evaluated, statistics at their means, the subcircuit's `delvto` added to
 `vth0` and its `mulu0` multiplied into `u0`, which is what BSIM4 does with them.
 
-Left out, because nothing of it can be seen at nanoampere: diffusion and substrate resistances (`rbodymod`, below
-1 kohm, but three more nodes per transistor), and checks of parameters, which write files (`paramchk`).
-Held against the foundry's own library in tests/technology/test_kits.py.
+Cards leave out what has no effect at nanoampere: diffusion and substrate resistances (`rbodymod`, below 1 kohm, but
+three more nodes per transistor), and checks of parameters, which write files (`paramchk`).
+tests/technology/test_kits.py compares the cards with the foundry's own library.
 
 `device_cards` returns the cards that a deck needs: one per transistor type and size, from the technology's library and
 corner.
 
-Arithmetic of SPICE parameters: `{0.7*par_k*1e-06/p}`, `'w*2'`, `10u`, `agauss(0,1,1)`, evaluated without `eval`.
-
-Random functions give their mean: what is left is the nominal device, and variation is drawn by cosim itself.
+Arithmetic of SPICE parameters, such as `{0.7*par_k*1e-06/p}`, `'w*2'`, `10u`, `agauss(0,1,1)`, is evaluated without
+`eval`. Random functions give their mean, which leaves the nominal device, because cosim draws variation itself.
 """
 
 import ast
@@ -52,9 +51,9 @@ _COMPARISONS: dict[type, Callable[..., bool]] = {
 
 
 def _pwr(base: float, exponent: float) -> float:
-    """Compute pwr of a foundry library's expression, for a base of at least 0.
+    """Compute pwr(x, y), as foundry libraries use it, for x of at least 0.
 
-    Simulators differ below 0: |x|^y in ngspice, -|x|^y in HSPICE.
+    Below 0 simulators differ: |x|^y in ngspice, -|x|^y in HSPICE.
     """
     if base < 0:
         raise ValueError("pwr of a negative number")
@@ -70,10 +69,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 class Parameters:
-    """Parameters by lower-case name, evaluated when they are first asked for.
+    """Parameters of a foundry library by lower-case name, each evaluated when it is first read.
 
-    `outer` is looked at where a name is not here. Raises InputError for an unknown name, a circle or an expression that
-    is no arithmetic.
+    `outer` is searched for names that are not here. Raises InputError for an unknown name, a circular definition or an
+    expression that is no arithmetic.
     """
 
     def __init__(self, texts: Mapping[str, str], outer: "Parameters | None" = None) -> None:
@@ -98,10 +97,7 @@ class Parameters:
         return self.values[name]
 
     def evaluate(self, text: str) -> float:
-        """Evaluate an expression of a foundry's device library to a number.
-
-        Raises InputError where it is no finite one.
-        """
+        """Evaluate an expression of a foundry library to a number. Raises InputError if it has no finite value."""
         value = self._evaluate(text)
         if isinstance(value, complex) or not math.isfinite(value):
             raise InputError(f"cannot evaluate {shown(text.strip())}: {value} is no finite number")
@@ -142,7 +138,7 @@ class Parameters:
 
 
 def _check_powers(tree: ast.AST, text: str) -> None:
-    """Check that a power of a power in a foundry library's expression has parentheses.
+    """Raise InputError for a power of a power without parentheses in a foundry library's expression.
 
     a^b^c is a^(b^c) to Python, (a^b)^c to ngspice.
     """
@@ -162,17 +158,16 @@ _LINE = 100  # characters that a line counts for beside its own, as it takes tim
 
 @dataclass
 class Taken:
-    """Count of the files and characters that a section has read so far; files that include others several times
-    multiply."""
+    """The number of files and characters that the reading of one section has taken so far, to limit it.
+
+    A file that is included several times counts each time, because such inclusions can multiply.
+    """
 
     files: int = 0
     characters: int = 0
 
     def add(self, path: Path, lines: tuple[str, ...]) -> None:
-        """Count the lines of a file of a foundry's device library.
-
-        Raises InputError for the file that exceeds a limit.
-        """
+        """Add the lines of one file of a foundry library. Raises InputError for the file that exceeds a limit."""
         self.files += 1
         self.characters += sum(map(len, lines)) + _LINE * len(lines)
         if self.files > _FILES or self.characters > _CHARACTERS:
@@ -183,9 +178,10 @@ class Taken:
 
 
 def read_lines(path: Path, section: str | None, taken: Taken, depth: int = 0) -> Iterator[str]:
-    """Yield the logical lines of a file, or of one of its sections, in lower case, with what they include.
+    """Yield the logical lines of a file, or of its section, in lower case, with those of included files.
 
-    Raises InputError that names the file and what it lacks, or which limit it exceeds.
+    taken: what was read so far; depth: of inclusion. Raises InputError that names the file and what it lacks, or the
+    limit that it exceeds.
     """
     if depth > _DEPTH:
         raise InputError(f"{path}: files include each other more than {_DEPTH} deep")
@@ -224,7 +220,7 @@ def read_lines(path: Path, section: str | None, taken: Taken, depth: int = 0) ->
 
 @lru_cache(maxsize=32)
 def read_file(path: Path) -> tuple[str, ...]:
-    """Read the lines of a file of a foundry's device library, joined at `+`, without comments."""
+    """Read a file of a foundry library as lines, with `+` continuations joined and without comments."""
     text = read_bytes(path, _FILE_LIMIT, "repair the device library").decode(errors="replace")
     joined: list[list[str]] = []
     for raw in text.splitlines():
@@ -243,9 +239,9 @@ def _plain(word: str) -> str:
 
 
 def _beside(path: Path, word: str) -> Path:
-    """Return the path of a file that a library includes; the file's name is found without regard to case.
+    """Return the path of a file that the library file `path` includes; the case of its name is ignored.
 
-    Simulators ignore case there, too. Raises InputError for what cannot be the name of a file.
+    Simulators ignore case in file names too. Raises InputError for a word that cannot be the name of a file.
     """
     try:
         wanted = (path.parent / _plain(word)).resolve()
@@ -273,7 +269,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class DrawnTransistor:
-    """A transistor as it is drawn: w and l in metre, and how many metre the library's unit of both is."""
+    """A transistor as it is drawn: w and l in metre; unit: length unit of the foundry library, metre."""
 
     polarity: Polarity
     w: float
@@ -283,9 +279,10 @@ class DrawnTransistor:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """The BSIM4 card of one device: its numbers by parameter, `level` among them, at 12 digits in the library's order.
+    """The BSIM4 card of one transistor type and size.
 
-    version: BSIM4's, such as 4.8.1; empty where the model has none.
+    parameters: name -> number at 12 digits, in the library's order, `level` among them; version: of BSIM4, such as
+    4.8.1, "" if the model states none.
     """
 
     name: str
@@ -296,7 +293,7 @@ class ModelCard:
 
 @dataclass(frozen=True)
 class _Model:
-    """One bin: name.k, n or p type, parameter texts."""
+    """A bin of a device model: its name (name.k), n or p type, and its parameters as text."""
 
     name: str
     kind: str
@@ -305,10 +302,11 @@ class _Model:
 
 @dataclass
 class _Device:
-    """The subcircuit of a device, or a bare model: its first transistor, what that is given, how many there are.
+    """The subcircuit of a device in a foundry library, or a bare model.
 
-    nets: of that transistor; resistors: nets of each; conditional: whether a part of the subcircuit stands between .if
-    and .endif; stranger: the first element that is neither transistor nor resistor.
+    model, nets, instance: of its first transistor, the model, the nets and the parameters given to it; transistors: how
+    many there are; resistors: nets of each; conditional: whether a part of the subcircuit is between .if and .endif;
+    stranger: first element that is neither transistor nor resistor.
     """
 
     ports: frozenset[str] = frozenset()
@@ -325,7 +323,7 @@ class _Device:
 
 @dataclass(frozen=True, eq=False)
 class LibrarySection:
-    """One section of a foundry library, as far as transistors need it."""
+    """One section of a foundry library: those parts that describe transistors."""
 
     path: Path
     name: str
@@ -337,10 +335,10 @@ class LibrarySection:
 
 @lru_cache(maxsize=16)
 def read_section(path: Path, name: str, also: tuple[Path, ...] = (), given: str = "") -> LibrarySection:
-    """Read a `.lib` section of a library; `also`: files that the library expects to be included before it; given: a
-    parameter, name=value, that is to be another than they say.
+    """Read a `.lib` section of a foundry library.
 
-    Raises InputError that names the file and what is missing in it.
+    also: files that the library expects to be included before it; given: a parameter, name=value, to set to another
+    value than the files do. Raises InputError that names the file and what is missing in it.
     """
     taken = Taken()
     lines = [line for file in also for line in read_lines(file, None, taken)]
@@ -388,10 +386,10 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = (), given: str 
 
 @cache  # the same few sizes for every deck of a worker
 def model_card(section: LibrarySection, device: str, drawn: DrawnTransistor, name: str) -> ModelCard:
-    """Return the card called `name` of one `device` as it is drawn.
+    """Return the card, named `name`, of a library's `device` for one drawn size.
 
-    Raises InputError when the library does not have the device, or not in this size, and when what it has is not one
-    BSIM4 transistor of the drawn size.
+    Raises InputError if the library lacks the device or the size, or if the device is not one BSIM4 transistor of the
+    drawn size.
     """
     where = f"{section.path}: section {section.name}"
     wrapped, bins = _find(section, device)
@@ -428,7 +426,10 @@ def model_card(section: LibrarySection, device: str, drawn: DrawnTransistor, nam
 
 
 def _deviate(numbers: dict[str, float], instance: dict[str, str], values: Parameters) -> None:
-    """Add the threshold shift of a device in a foundry's library to its model card, and multiply its mobility in."""
+    """Apply a subcircuit's threshold shift and mobility factor to the numbers of its transistor's model card.
+
+    The shift is added to vth0, the factor multiplies u0.
+    """
     shift = sum(values.evaluate(instance[key]) for key in _SHIFTS if key in instance)
     mobility = values.evaluate(instance.get("mulu0", "1"))
     for key, changed, word in (("vth0", shift != 0, "delvto"), ("u0", mobility != 1, "mulu0")):
@@ -447,9 +448,9 @@ def is_sized(section: LibrarySection, device: str) -> bool:
 
 
 def _find(section: LibrarySection, device: str) -> tuple[_Device, list[_Model]]:
-    """Return a device and its bins, which are those of its own subcircuit or of the section.
+    """Return a device of a foundry library, and its bins: those of its own subcircuit, or of the section.
 
-    A bare model is a device without a subcircuit.
+    A bare model counts as a device without a subcircuit.
     """
     wrapped = section.devices.get(device.lower()) or _Device(model=device.lower())
     own = [model for model in wrapped.models if _stem(model.name) == wrapped.model]
@@ -461,10 +462,7 @@ def _stem(name: str) -> str:
 
 
 def _version(text: str | None, values: Parameters) -> str:
-    """Return the BSIM4 version of a foundry library's model as it stands, such as 4.8.1, or evaluated.
-
-    It is empty where the model has none.
-    """
+    """Return a model's BSIM4 version: as text, such as 4.8.1, or evaluated if it is an expression; "" if absent."""
     if text is None:
         return ""
     plain = text.strip("'\"{}() ")
@@ -494,9 +492,9 @@ def _check_subcircuit(where: str, wrapped: _Device) -> None:
 
 
 def _check_instance(instance: dict[str, str], values: Parameters, drawn: DrawnTransistor) -> None:
-    """Raise InputError where a subcircuit gives its transistor anything but the drawn size, a shift and a mobility.
+    """Raise InputError if a subcircuit gives its transistor anything but the drawn size, a shift and a mobility.
 
-    The size may be in the subcircuit's own unit or in metre.
+    The size may be in the library's length unit or in metre.
     """
     for key, text in instance.items():
         if key not in _DRAWN and (other := values.evaluate(text)) != 0:
@@ -511,9 +509,9 @@ def _check_instance(instance: dict[str, str], values: Parameters, drawn: DrawnTr
 
 
 def _bin(where: str, bins: list[_Model], values: Parameters, drawn: DrawnTransistor) -> _Model | None:
-    """Return the bin of a size, or None without one.
+    """Return the bin of a device model that covers the drawn size; None if no bin does.
 
-    A size on the border of two bins is in the upper one; at the end of the last bin it is in that one.
+    A size on the border of two bins belongs to the upper one, at the end of the last bin to that one.
     """
     for slack in (-_TOLERANCE, _TOLERANCE):
         for model in bins:
@@ -552,9 +550,9 @@ _DEFAULT_TOXE = 3e-9  # m; BSIM4's
 
 
 def card_name(technology: Technology, polarity: Polarity, w: float, l: float) -> str:  # noqa: E741
-    """Return the name of the model card that describes a process's device of this size.
+    """Return the name of the model card that describes a technology's device of this size, metre.
 
-    It is the library's own where one card fits all sizes.
+    It is the library's own name if one card fits all sizes.
     """
     device = technology.device(polarity).name
     if not is_sized(_section(technology), device):
@@ -564,9 +562,9 @@ def card_name(technology: Technology, polarity: Polarity, w: float, l: float) ->
 
 
 def device_cards(technology: Technology, sizes: Iterable[Size]) -> tuple[ModelCard, ...]:
-    """Return the cards of these sizes in order of name.
+    """Return a technology's model cards for these sizes, sorted by name.
 
-    Raises InputError when the library does not have a device or a size.
+    Raises InputError if the library lacks a device or a size.
     """
     section, unit = _section(technology), technology.library.length_unit
     cards = {
@@ -579,13 +577,13 @@ def device_cards(technology: Technology, sizes: Iterable[Size]) -> tuple[ModelCa
 
 
 def cards_source(technology: Technology) -> str:
-    """Return where the technology's cards come from, for a comment in a deck."""
+    """Return a sentence on where the technology's cards come from, for a comment in a deck."""
     name, section = technology.library.file.name, _section(technology).name
     return f"devices of {technology.name}, from {name}, section {section}; its licence applies"
 
 
 def oxide_thickness(technology: Technology, polarity: Polarity) -> float:
-    """Return the electrical thickness of the gate oxide of the unit mirror's device, m: TOXE of its BSIM4 card."""
+    """Return the electrical thickness of the gate oxide, m: TOXE on the BSIM4 card of the mirrors' unit device."""
     drawn = {"n": technology.sizing.mirror_n, "p": technology.sizing.mirror_p}[polarity]
     (card,) = device_cards(technology, [(polarity, drawn.w, drawn.l)])
     return card.parameters.get("toxe", _DEFAULT_TOXE)

@@ -8,13 +8,12 @@ C. A. Mead, IEEE Circuits and Devices 9 (1993) no. 6, 23); towards moderate inve
     thermal = (1 + 4 q_s / 3) / (1 + q_s)^2        1 + q_s = slope / slope in weak inversion
 
 with q_s the normalised charge at its source (C. C. Enz and E. A. Vittoz, Charge-based MOS Transistor Modeling, 2006,
-ch. 6). What a card's own equations give in its place is `DeviceNoise.thermal`.
+ch. 6). `DeviceNoise.thermal` is what a model card's own equations give instead.
 
-Measured small-signal data of the decision node of a technology's clocked 9T cell.
-
-While the cell tracks, M1 and M2 work on the decision node's own capacitance and output conductance; when the sample
-gate has closed, on that of decision node and latch, and the hold node follows the decision node through M1's gate.
-cosim.engines.behavioral.noise says what follows.
+`DecisionNode` has small-signal data of the decision node of a technology's clocked 9T cell. While the cell tracks, M1
+and M2 drive the capacitance and output conductance of the decision node alone. When the sample gate has closed, they
+drive those of decision node and latch, and the hold node follows the decision node through M1's gate.
+cosim.engines.behavioral.noise derives the noise of decisions from these data.
 """
 
 from collections.abc import Mapping
@@ -36,12 +35,12 @@ _REPAIR = "remove it, and it is measured again"
 
 @dataclass(frozen=True)
 class DecisionNode:
-    """The node at which a clocked cell decides, as small-signal quantities.
+    """Small-signal data of the node at which a technology's clocked 9T cell decides.
 
-    outputs: conductance of M1 and M2 together over the threshold current, 1/V, one for each of DECISION_CURRENTS;
-    tracking, joined, loop: capacitance of the node, of it with the latch, and of the feedback's line, F; kick: volt of
-    the hold node for a volt of the decision node; pedestal: what the closing sample gate leaves on the hold node, V;
-    switch: (V, A) of M6 at two voltages of the latch; freezes, joins: when the sample gate lets go of the hold node
+    outputs: conductance of M1 and M2 together over the threshold current, 1/V, at each of DECISION_CURRENTS; tracking,
+    joined, loop: capacitance of the node alone, of the node with the latch, and of the feedback's line, F; kick:
+    voltage of the hold node per volt of the decision node; pedestal: voltage that the closing sample gate leaves on the
+    hold node, V; switch: (V, A), current of M6 at two voltages of the latch; freezes, joins: when the sample gate stops
     and the decision gate begins to conduct, as fractions of the clock's edge.
     """
 
@@ -56,12 +55,11 @@ class DecisionNode:
     joins: float
 
     def output(self, i_thresh: ArrayLike) -> Array:
-        """Return the conductance of M1 and M2 at a threshold current, S."""
+        """Return the conductance of M1 and M2 together at a threshold current (ampere), S."""
         return np.asarray(i_thresh) * interpolate_log(i_thresh, DECISION_CURRENTS, self.outputs)
 
     def switched(self, latch: ArrayLike) -> Array:
-        """Return the current that M6 could carry at a voltage of the latch, A: exponential, as a device in weak
-        inversion."""
+        """Return the current that M6 could carry at a latch voltage (V), A: exponential, as in weak inversion."""
         (low, least), (high, most) = self.switch
         steep = np.log(most / least) / (high - low)
         return least * np.exp(np.minimum(steep * (np.asarray(latch) - low), _LARGEST))
@@ -69,10 +67,11 @@ class DecisionNode:
 
 @dataclass(frozen=True)
 class DeviceNoise:
-    """One unit device of a kind, with its upper device where it has one.
+    """Measured noise of a technology's unit device of one role, with its upper device if it is a self-cascode.
 
-    currents: ampere; slopes: I / (g_m U_T); thermal, flicker, exponent: as above, one for each current but exponent;
-    gate, drain: capacitance of these ends in saturation, diode: of both together, farad.
+    currents: ampere; slopes: I / (g_m U_T) at these; thermal, flicker: densities over 2 q I at these, flicker at 1 Hz;
+    exponent: of the flicker noise; gate, drain: capacitance of these terminals in saturation, diode: of both tied
+    together, F.
     """
 
     currents: tuple[float, ...]
@@ -85,20 +84,20 @@ class DeviceNoise:
     diode: float
 
     def slope(self, current: ArrayLike) -> Array:
-        """Return I / (g_m U_T) at a current of a unit device."""
+        """Return the slope I / (g_m U_T) of the unit device at a current, ampere."""
         return self._at(self.slopes, current)
 
     def physical(self, current: ArrayLike) -> Array:
-        """Return the thermal noise density of a technology's device over 2 q I, by physics."""
+        """Return the thermal noise density over 2 q I at a current, ampere, by the physical equation in its slope."""
         charge = np.maximum(self.slope(current) / self.slopes[0] - 1, 0.0)
         return (1 + 4 * charge / 3) / (1 + charge) ** 2
 
     def factor(self, current: ArrayLike) -> Array:
-        """Return the thermal noise density of a technology's device, as its model card has it, over 2 q I."""
+        """Return the thermal noise density over 2 q I at a current, ampere, as the device's model card gives it."""
         return self._at(self.thermal, current)
 
     def drift(self, current: ArrayLike) -> Array:
-        """Return the flicker noise of a technology's device at 1 Hz, as its model card has it, over 2 q I."""
+        """Return the flicker noise density at 1 Hz over 2 q I at a current, ampere, as the device's card gives it."""
         return np.exp(self._at(tuple(np.log(np.maximum(self.flicker, 1e-30)).tolist()), current))
 
     def _at(self, values: tuple[float, ...], current: ArrayLike) -> Array:
@@ -107,8 +106,10 @@ class DeviceNoise:
 
 @dataclass(frozen=True, eq=False)
 class NoiseFit:
-    """The kinds of devices of a technology, and the decision node that they make; fingerprint: of cards, sizes and
-    conditions; celsius: measured there."""
+    """Measured noise of a technology's kinds of devices, and of the decision node of its clocked 9T cell.
+
+    fingerprint: hash of cards, sizes and conditions; celsius: temperature of the measurement.
+    """
 
     technology: str
     fingerprint: str

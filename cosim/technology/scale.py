@@ -1,6 +1,6 @@
-"""Software 1.0 on the chip: a current, and so many unit devices, and what can be built of both.
+"""The scale of software 1.0 on the chip, as a current and as a number of unit devices, and the limits of both.
 
-The compiler refuses what is beyond the limits, and training keeps what it learns within them.
+The compiler refuses values beyond the limits, and training keeps learned values within them.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,17 @@ MAX_RISE = 8e-9  # A; end of the calibrated range
 
 
 def units_for(grid: float | None) -> int:
-    """Return how many unit devices of a technology for 1.0 make a grid of weights exact, at most MAX_UNITS."""
+    """Return how many unit devices per 1.0 make a grid of weights exact, at most MAX_UNITS.
+
+    grid: step of the weights; None, for weights without a grid, gives DEFAULT_UNITS.
+    """
     return DEFAULT_UNITS if grid is None else max(1, min(MAX_UNITS, round(1 / grid)))
 
 
 def check_units(grid: float | None, units: int, origin: str) -> None:
-    """Check that a technology's unit devices, so many for 1.0, make weights k grid, k whole, where they could.
+    """Raise MappingError if `units` unit devices per 1.0 cannot make a grid of weights that others could.
 
-    Raises MappingError. A weight is k grid units devices, so with 1 / grid whole, units must be a multiple of it.
+    A weight k grid, k whole, is k grid units devices. So with 1 / grid whole, units must be a multiple of 1 / grid.
     """
     exact = units_for(grid)
     if grid is None or abs(exact * grid - 1) > 1e-9 or units % exact == 0:
@@ -38,8 +41,11 @@ def check_units(grid: float | None, units: int, origin: str) -> None:
 
 @dataclass(frozen=True)
 class BuildLimits:
-    """Limits of what can be built at a unit current, in software units: the narrowest hysteresis, the lowest lower
-    threshold, the highest upper one (and the highest level), and the largest weight."""
+    """The limits of what can be built at a unit current, in software units.
+
+    width: narrowest hysteresis; lower: lowest lower threshold; upper: highest upper threshold, and highest level;
+    weight: largest weight.
+    """
 
     width: float
     lower: float
@@ -48,5 +54,5 @@ class BuildLimits:
 
 
 def limits_at(i_unit: float, units: int) -> BuildLimits:
-    """Return the limits of a technology's devices, with `i_unit` ampere for 1.0 and `units` devices for weight 1."""
+    """Return the limits of what can be built with `i_unit` ampere per 1.0 and `units` unit devices per weight 1.0."""
     return BuildLimits(MIN_WIDTH / i_unit, MIN_FALL / i_unit, MAX_RISE / i_unit, MAX_COUNT / units)

@@ -1,6 +1,7 @@
 """A CMOS technology as data: its device models, how large the devices of each role are, how they vary, its layout.
 
-Layout rules are whole nanometres here and micrometres in the file, where each stands beside the foundry's name of it.
+Layout rules are whole nanometres here and micrometres in the technology's file, which also has the foundry's name of
+each rule.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,16 +39,19 @@ SHARES = ("metal_share",)  # percent; the other rules are lengths
 
 
 def interpolate_log(current: ArrayLike, currents: Numbers, values: Numbers) -> NDArray[np.float64]:
-    """Return what was measured of a technology at rising currents at other ones, ampere: linear over log current.
+    """Interpolate values measured at rising `currents` to `current`, ampere: linear over log current.
 
-    It is flat outside the measured range.
+    The result is constant outside the measured range.
     """
     return np.interp(np.log(np.maximum(current, currents[0])), np.log(currents), values)
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Drawn width and length in metre. `cascode`: those of a second device on top of it, see cosim.cells.transistor."""
+    """Drawn width and length of a device, metre.
+
+    cascode: width and length of a second device on top of it, None without one, see cosim.cells.transistor.
+    """
 
     w: float
     l: float  # noqa: E741 - the field's own letter
@@ -61,11 +65,11 @@ class DeviceModel:
     name: the transistor in the library, a model or a subcircuit
     a_vt: Pelgrom coefficient of the threshold voltage of a SINGLE device, V m: sigma = a_vt / sqrt(`mismatch_area`)
     a_beta: the same for the relative current factor, m
-    spread_vt: standard deviation, over chips, of the threshold voltage that all its transistors share, V
+    spread_vt: standard deviation, over chips, of the threshold voltage that all transistors of a chip share, V
     slope_factor: subthreshold slope factor n at 27 C (kappa = 1/n)
-    mismatch_dw, mismatch_dl: m, what the foundry adds to drawn width and length where it takes their root for mismatch
-    response: (A at W = L, n) in rising order: a threshold shift dV changes ln I by -dV / (n U_T), and n rises with the
-        current, towards moderate inversion; empty: slope_factor at any current
+    mismatch_dw, mismatch_dl: m, added to drawn width and length for mismatch, as the foundry does it
+    response: (current in A at W = L, n), rising: a threshold shift dV changes ln I by -dV / (n U_T), and n rises with
+        the current, towards moderate inversion; if empty, n is slope_factor at any current
     """
 
     name: str
@@ -78,9 +82,9 @@ class DeviceModel:
     mismatch_dl: float = 0.0
 
     def mismatch_area(self, w: float, l: float, m: int = 1) -> float:  # noqa: E741 - the field's own letter
-        """Return m (W + dW) (L + dL) in square metre: what variances of m units of a drawn size fall with.
+        """Return m (W + dW) (L + dL), square metre, the area with which mismatch variances of m devices fall.
 
-        Raises InputError for a size that has nothing left.
+        Raises InputError for a size with nothing left.
         """
         wide, long = w + self.mismatch_dw, l + self.mismatch_dl
         if not (wide > 0 and long > 0):
@@ -91,9 +95,9 @@ class DeviceModel:
         return m * wide * long
 
     def response_at(self, density: float) -> float:
-        """Return the slope factor n of a transistor of W = L at a current in ampere.
+        """Return the slope factor n of a transistor of W = L at a current `density`, ampere.
 
-        It is linear over the logarithm of the current, flat outside what was measured.
+        It is linear over the logarithm of the current, and constant outside the measured range.
         """
         if not self.response:
             return self.slope_factor
@@ -103,9 +107,12 @@ class DeviceModel:
 
 @dataclass(frozen=True)
 class DeviceLibrary:
-    """Library of device models. also: files that the library expects before it; sections: corner -> section of the
-    file; length_unit: metre per unit of w and l in it; diffusion: length of a source or drain in metre, 0 for none;
-    flicker_worst: name=value of the parameter that makes flicker noise the worst case, empty where there is none."""
+    """A library of device models.
+
+    also: files that the library expects before it; sections: corner -> section of the file; length_unit: metre per unit
+    of w and l in the library; diffusion: length of a source or drain, metre, 0 for none; flicker_worst: the parameter,
+    as name=value, that gives worst-case flicker noise, "" if there is none.
+    """
 
     file: Path
     also: tuple[Path, ...]
@@ -121,7 +128,7 @@ class DeviceSizes:
 
     mirror_n, mirror_p: the unit device of signal mirrors
     cell_n, cell_p: current sources and copies inside the 9T cell, its bias diodes and its candidate diode
-    latch_switch: M3 and M6 of the 9T cell, which only steer current: small, so the decision node is fast
+    latch_switch: M3 and M6 of the 9T cell, which only steer current, so they are small and the decision node is fast
     sample_switch: both halves of the transmission gate that samples the candidate
     """
 
@@ -135,8 +142,10 @@ class DeviceSizes:
 
 @dataclass(frozen=True)
 class Rule:
-    """A smallest width, space, enclosure or share: the foundry's name of it, and nanometres, square nanometres or
-    percent."""
+    """A layout rule: a smallest width, space, enclosure or share.
+
+    name: the foundry's name of it; value: in nanometre, square nanometre or percent.
+    """
 
     name: str
     value: int
@@ -144,9 +153,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class WireTable:
-    """Capacitance of wires. over: layer -> layer below it, or ground -> F/m2; rim: the same -> F/m of its edge;
-    beside: layer -> (F for a length that equals the spacing, m that are added to the spacing);
-    junctions: polarity -> (F/m2, F/m); well: of an n well to the substrate, F/m2."""
+    """The capacitances of a technology's wires.
+
+    over: layer -> (layer below it, or ground -> F/m2 of area); rim: layer -> (layer below it, or ground -> F/m of
+    edge); beside: layer -> (F for a length that equals the spacing, m to add to the spacing); junctions: polarity ->
+    (F/m2, F/m); well: capacitance of an n well to the substrate, F/m2.
+    """
 
     over: Mapping[str, Mapping[str, float]]
     rim: Mapping[str, Mapping[str, float]]
@@ -168,11 +180,12 @@ class ResistanceTable:
 
 @dataclass(frozen=True)
 class DrawingRules:
-    """The `[layout]` of a technology.
+    """The needs of a layout in a technology, the `[layout]` table of its file.
 
-    mos: polarity -> the transistor's name in the LVS deck; capacitor: that of its metal capacitor; variant: of the
-    metal stack, as the decks name it; decks: their folder, below that of the kits; layers, rules: all of LAYERS, RULES;
-    wires, resistance: what extraction takes; gradient: S of thresholds in V/m and of current factors in 1/m.
+    mos: polarity -> the transistor's name in the LVS deck; capacitor: the metal capacitor's name there; variant: name
+    of the metal stack in the decks; decks: folder of the decks, below that of the kits; layers, rules: one for each of
+    LAYERS and RULES; wires, resistance: for extraction; gradient: standard deviations, over chips, of the slopes of
+    threshold voltages (V/m) and of current factors (1/m) across a die.
     """
 
     mos: Mapping[str, str]
@@ -186,7 +199,7 @@ class DrawingRules:
     gradient: tuple[float, float]
 
     def __getitem__(self, rule: str) -> int:
-        """Return the value of a rule, nanometre, square nanometre or percent."""
+        """Return the value of a layout rule by its key: nanometre, square nanometre or percent."""
         return self.rules[rule].value
 
 
@@ -194,12 +207,12 @@ class DrawingRules:
 class Technology:
     """A process as the compiler sees it, in one corner, at one supply and temperature.
 
-    grid: layout grid in metre; every drawn width and length is a multiple
-    supply, supply_max: nominal and largest supply in volt; celsius: temperature
-    capacitor_density: of its metal capacitors, F/m2, for estimates of area
-    corner: one of `library.sections`; flicker: whether noise is asked for with the worst case of flicker
-    drawing: what a layout of it must keep to, None where that is not known
-    hold_capacitance: of what holds a candidate while a cell decides, F
+    grid: layout grid in metre; every drawn width and length is a multiple of it
+    supply, supply_max: nominal and largest supply, V; celsius: temperature, degree Celsius
+    capacitor_density: of metal capacitors, F/m2, for estimates of area
+    corner: one of `library.sections`; flicker: whether noise is typical or has the worst case of flicker noise
+    drawing: rules for its layout, None if they are not known
+    hold_capacitance: of the capacitor that holds a candidate while a cell decides, F
     """
 
     name: str
@@ -224,7 +237,7 @@ class Technology:
         return 8.617333e-5 * (self.celsius + 273.15)
 
     def device(self, polarity: Polarity) -> DeviceModel:
-        """Return the transistor type of a polarity."""
+        """Return the transistor type of this polarity."""
         return self.nfet if polarity == "n" else self.pfet
 
     def snap(self, length: float) -> float:

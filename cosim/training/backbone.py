@@ -22,8 +22,9 @@ Found = tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]  # signal
 class BackboneOutput:
     """The outputs of a hardware network for a batch of samples.
 
-    readout: (n, time, outputs) per step; scores: (n, outputs) pooled; signals: layer name -> (n, time, width);
-    distances, sigmas: recurrent layer name -> (n, time, width), see CellOutput; no sigmas where none are counted.
+    readout: at each step, (n, time, outputs); scores: pooled over valid steps, (n, outputs); signals: layer name ->
+    values (n, time, width); distances, sigmas: recurrent layer name -> (n, time, width), as in CellOutput; sigmas is
+    empty where none are counted.
     """
 
     readout: Tensor
@@ -34,7 +35,11 @@ class BackboneOutput:
 
 
 class HardwareNetwork(nn.Module):
-    """Encoding, optional ReLU layer `hidden`, recurrent layers `layer1`, `layer2`, ..., linear readout."""
+    """A hardware network as torch module.
+
+    It is the encoding, delay lines and a ReLU layer `hidden` if any, recurrent layers `layer1`, `layer2`, ..., and a
+    linear readout.
+    """
 
     offset: Tensor
     scale: Tensor
@@ -79,7 +84,7 @@ class HardwareNetwork(nn.Module):
 
     @property
     def cells(self) -> dict[str, RecurrentCell]:
-        """Return the recurrent layers of the network in training by name."""
+        """Return the recurrent cells of the network in training, by the name of their layer."""
         return {name: layer for name, layer in self.layers.items() if isinstance(layer, RecurrentCell)}
 
     def set_epsilon(self, epsilon: float) -> None:
@@ -88,8 +93,11 @@ class HardwareNetwork(nn.Module):
             cell.epsilon = epsilon
 
     def set_devices(self, spread: SigmaParts | None, drawn: SigmaParts | None) -> None:
-        """Count a trained network's distances from now on in standard deviations of `spread`; decisions have the noise
-        of `drawn`."""
+        """Set the devices of a network in training.
+
+        spread: distances are counted in its standard deviations, None for no count; drawn: has the noise of decisions,
+        or None.
+        """
         starts = {name: cell.start for name, cell in self.cells.items()}
         starts |= {name: torch.zeros(self.encoding.width) for name in self.late}
         for name, cell in self.cells.items():
@@ -99,15 +107,17 @@ class HardwareNetwork(nn.Module):
             cell.devices = LayerDevices(spread, drawn, zero, states)
 
     def _width(self, source: str) -> int:
-        """Return how many values a signal has at each step, for the torch module in training that reads it."""
+        """Return the number of values that a signal has at each step; source: the name of a layer or an input."""
         layer = dict(self.layers.items()).get(source)
         if isinstance(layer, GridLinear):
             return len(layer.bias)
         return len(layer.start) if isinstance(layer, RecurrentCell) else self.encoding.width
 
     def encode(self, x: Tensor) -> Tensor:
-        """Encode for a network in training raw x (n, time, features) as currents (n, time, width), as
-        cosim.network.reference.encode_inputs."""
+        """Encode raw x (n, time, features) as currents (n, time, width) of the network in training, units.
+
+        The result is that of cosim.network.reference.encode_inputs.
+        """
         return encode(x, self.offset, self.scale, self.encoding)
 
     def forward(
@@ -118,10 +128,11 @@ class HardwareNetwork(nn.Module):
         rng: torch.Generator | None = None,
         chips: Chips | None = None,
     ) -> BackboneOutput:
-        """Compute the outputs of a network in training; x: (n, time, features) raw; lengths (n,) valid steps, default
-        all; `noise` is drawn from `rng` if given.
+        """Compute the outputs of a network in training for raw x (n, time, features).
 
-        `chips`: freshly drawn ones, on which the samples run in equal shares, in order; None for nominal devices.
+        lengths: valid steps (n,), None for all; noise: relative standard deviation of weights and thresholds, drawn
+        from `rng` if given; chips: newly drawn chips, which get equal shares of the samples, in order, None for nominal
+        devices.
         """
         signals = {INPUT: self.encode(x)}
         signals |= {name: delayed(signals[INPUT], late.frames) for name, late in self.late.items()}
@@ -143,9 +154,10 @@ class HardwareNetwork(nn.Module):
         rng: torch.Generator | None,
         before: dict[str, Tensor] | None = None,
     ) -> Found:
-        """Compute all steps of each layer at once, and distances from thresholds; `lines` gets the layers' gate lines.
+        """Compute layer after layer, all steps at once: signals, distances from thresholds, and sigmas.
 
-        before: state of each recurrent layer in front of the first step, (n, width); None for the start.
+        `lines` gets the gate lines of each layer. before: the state of each recurrent layer before the first step, (n,
+        width); None for the cell's `start`.
         """
         signals, distances, sigmas = dict(signals), dict[str, Tensor](), dict[str, Tensor]()
         for name, layer in self.layers.items():
@@ -165,7 +177,7 @@ class HardwareNetwork(nn.Module):
     def _by_steps(
         self, signals: dict[str, Tensor], lines: dict[str, Lines], noise: float, rng: torch.Generator | None
     ) -> Found:
-        """Compute all layers of each step at once, step by step; the noise is equal in all steps."""
+        """Compute step after step, all layers at once; the noise of parameters is the same in all steps."""
         kept = None if rng is None else rng.get_state()
         n, steps = signals[INPUT].shape[:2]
         before = {name: cell.start.expand(n, -1) for name, cell in self.cells.items()}
@@ -181,7 +193,7 @@ class HardwareNetwork(nn.Module):
         return signals_, distances, sigmas
 
     def total_weight(self) -> Tensor:
-        """Sum |w| over all mirrors of the network in training, biases included, before rounding."""
+        """Sum |w| over all mirror weights and biases of the network in training, before they are rounded."""
         return torch.stack(
             [p.abs().sum() for m in self.modules() if isinstance(m, GridLinear) for p in m.parameters()]
         ).sum()
@@ -194,7 +206,7 @@ class HardwareNetwork(nn.Module):
         *,
         regression: bool = False,
     ) -> Network:
-        """Return the trained torch module as a network of plain numpy data, checked."""
+        """Return the trained torch module as a checked network of numpy data; the arguments are fields of `Network`."""
         layers: list[Layer] = []
         for name, layer in self.layers.items():
             if isinstance(layer, GridLinear):
@@ -209,13 +221,13 @@ class HardwareNetwork(nn.Module):
 
 
 def _read(sources: tuple[str, ...], signals: dict[str, Tensor], lines: dict[str, Lines]) -> tuple[Tensor, Lines | None]:
-    """Return the signals that a layer reads, side by side, and their lines on chips that vary."""
+    """Return the signals that a layer reads, joined along the last axis, and their gate lines on chips that vary."""
     joined = Lines.join([lines[source] for source in sources]) if lines else None
     return torch.cat([signals[source] for source in sources], dim=2), joined
 
 
 def _draw_lines(chips: Chips, layer: nn.Module, signal: Tensor) -> Lines:
-    """Return a layer's gate lines on chips: of states that count, a current of 0 stands for the lowest there is."""
+    """Draw a layer's gate lines on chips; for states that count, a current of 0 is the lowest state in `signal`."""
     if not isinstance(layer, RecurrentCell):
         return chips.draw_lines(signal.shape[2])
     if not chips.compared:
@@ -239,12 +251,12 @@ def encode(x: Tensor, offset: Tensor, scale: Tensor, encoding: InputEncoding) ->
 
 
 def delayed(x: Tensor, frames: int) -> Tensor:
-    """Return in training a tensor x (n, time, width) delayed by so many time steps, with zeros in front."""
+    """Delay a tensor x (n, time, width) in training by `frames` time steps, with zeros in the first ones."""
     return nn.functional.pad(x, (0, 0, frames, 0))[:, : x.shape[1]]
 
 
 def pool(readout: Tensor, lengths: Tensor, pooling: Pooling) -> Tensor:
-    """Pool a torch readout (n, time, outputs) over valid steps to (n, outputs), as the reference's pool_readout."""
+    """Pool a torch readout (n, time, outputs) over the valid steps, lengths (n,), to scores (n, outputs)."""
     if pooling == "last":
         return readout[torch.arange(len(readout)), lengths - 1]
     if pooling == "vote":
@@ -254,7 +266,7 @@ def pool(readout: Tensor, lengths: Tensor, pooling: Pooling) -> Tensor:
 
 
 def _cell(architecture: Architecture, inputs: int) -> RecurrentCell:
-    """Return the cell that trains the architecture's kind of unit, from the module that the unit's layer names."""
+    """Return a new cell for the architecture's kind of unit, of the class that the unit's layer names."""
     layer = layer_kinds()[architecture.unit]
     assert issubclass(layer, RecurrentLayer)
     module, _, name = layer.torch.partition(":")

@@ -4,8 +4,8 @@ The BMRU (eq. 2-5) is the CMRU (eq. 7) at epsilon = 0, so one class serves both;
 cell with `scaled`. All run over time with a parallel scan. A constant alpha is fixed at 1: it folds into the next
 layer's weights, which then stay on the mirror grid.
 
-Which threshold decides. By eq. 7 an update turns the state h' into S alpha + epsilon h', and no update leaves h'. So a
-candidate that crosses the upper threshold changes the next state by alpha - (1 - epsilon) h', one that crosses the
+Which threshold decides. By eq. 7 an update turns the state h' into S alpha + epsilon h'; without an update h' stays. So
+a candidate that crosses the upper threshold changes the next state by alpha - (1 - epsilon) h', one that crosses the
 lower threshold by -alpha - (1 - epsilon) h'. A threshold decides where this is more than half of alpha:
 
     epsilon 0           h' = alpha: the lower one alone; h' = -alpha: the upper one alone
@@ -64,10 +64,10 @@ BETA_MIN = 0.1  # lowest reset threshold of a first-quadrant unit: at zero input
 
 @dataclass(frozen=True)
 class CellOutput:
-    """The states of a recurrent cell for a batch of samples, and how surely it decided them.
+    """The states of a recurrent cell for a batch of samples, and the distance of its candidates from a threshold.
 
-    h: states, (n, time, width); distance: of the candidate to the nearest threshold that decides, (n, time, width);
-    sigmas: the same in standard deviations of that candidate, None where they are not counted.
+    h: states, (n, time, width); distance: of each candidate to the nearest threshold that decides, (n, time, width),
+    units; sigmas: that distance in standard deviations of the candidate, None where they are not counted.
     """
 
     h: Tensor
@@ -76,8 +76,10 @@ class CellOutput:
 
 
 class RecurrentCell(nn.Module, ABC):
-    """The base of torch modules that train a recurrent layer: built from (inputs, architecture), called with (x, noise,
-    rng, lines); where it is fed back also with `before`: h (n, width) in front of the first step, in place of `start`.
+    """The base of torch modules that train a recurrent layer, built from (inputs, architecture).
+
+    A cell is called with (x, noise, rng, lines). A cell that is fed back also takes `before`: the states h (n, width)
+    before the first step, in place of `start`.
     """
 
     linear: GridLinear  # W x + b, the candidate
@@ -86,12 +88,14 @@ class RecurrentCell(nn.Module, ABC):
     devices: LayerDevices | None = None
 
     def excess(self, mismatch: MismatchModel | None = None) -> Tensor:
-        """Return how near trained thresholds are to what no cell can have, 0 for far enough, see `bound_excess`; with
-        `mismatch` also to where chips do not reset, see `reset_excess`."""
+        """Compute the loss for thresholds near the bounds of what a circuit can have, see `bound_excess`.
+
+        With `mismatch` the loss for cells that would not reset on some chips is added, see `reset_excess`.
+        """
         return torch.zeros(())
 
     def clip_(self) -> None:
-        """Pull what a training has moved, but for weights, back to what a cell can have."""
+        """Clip the cell's trained parameters, except weights, to the range that a circuit can have."""
 
     @property
     def start(self) -> Tensor:
@@ -100,7 +104,7 @@ class RecurrentCell(nn.Module, ABC):
 
     @abstractmethod
     def to_layer(self, name: str, sources: tuple[str, ...]) -> RecurrentLayer:
-        """Return the trained torch layer as numpy data, float64."""
+        """Return the trained torch cell as a network layer of numpy data, float64."""
 
 
 class FirstQuadrantCell(RecurrentCell):
@@ -124,8 +128,10 @@ class FirstQuadrantCell(RecurrentCell):
         self.width_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))
 
     def thresholds(self, noise: float = 0.0, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-        """Return a torch cell's beta_lo and beta_hi, (width,) each; noise on beta_lo and the width between them keeps
-        their order."""
+        """Return a torch cell's beta_lo and beta_hi, (width,) each, units.
+
+        noise: relative, on beta_lo and on the width beta_hi - beta_lo, which keeps their order.
+        """
         # |free| reaches its floor of 0 exactly and never loses its gradient there
         lo, width = BETA_MIN + self.lo_free.abs(), self.width_min + self.width_free.abs()
         lo, width = (perturb(value, noise, rng) for value in (lo, width))
@@ -150,7 +156,11 @@ class FirstQuadrantCell(RecurrentCell):
         lines: Lines | None = None,
         before: Tensor | None = None,
     ) -> CellOutput:
-        """Compute a torch cell's states of x (n, time, inputs); `lines`: of x on chips that vary, from `start` on."""
+        """Compute a torch cell's states and distances for x (n, time, inputs).
+
+        lines: of x on chips that vary, None for none; before: states h (n, width) before the first step, None for
+        `start`.
+        """
         u = self.linear(x, noise, rng, lines)
         lo, hi = self.thresholds(noise, rng)
         if lines is not None:
@@ -174,9 +184,9 @@ class FirstQuadrantCell(RecurrentCell):
 
     @torch.no_grad()
     def load_(self, layer: FirstQuadrantLayer) -> None:
-        """Take over what a network's layer has learned, the inverse of `to_layer`.
+        """Set this torch cell to what a network's layer has learned, the inverse of `to_layer`.
 
-        Raises NetworkError where the layer has values that no such cell can have.
+        Raises NetworkError where the layer has values that such a cell cannot have.
         """
         _check_learned(layer, "initial", 0.0 if layer.initial is None else layer.initial, 0.0, 0.0)
         _check_learned(layer, "alpha", layer.alpha, 1.0, 1.0)
@@ -193,11 +203,11 @@ class SignedCell(RecurrentCell):
 
     h_hat = W x + b, beta = |W_beta x + b_beta|, z = H(|h_hat| - beta), h = z (S(h_hat) a + epsilon h') + (1 - z) h'.
 
-    x (n, time, inputs). By default beta is constant in time, a free bias current of at least width_min / 2 by
-    construction. By input, W_beta and b_beta are mirror weights like any other, and only the margin term of the loss
-    keeps the hysteresis width 2 beta open. a = 1 = -h_{-1}; of an alphaCMRU
-    a = W_alpha x + b_alpha and h_{-1} = -b_alpha, all learned, from W_alpha x + 1 on. With `levels` S(h_hat) a is on a
-    grid, as `SignedLayer.stored` has it, and its gradient passes straight through.
+    x (n, time, inputs). By default beta is constant in time: a free bias current, at least width_min / 2 by
+    construction. With `--beta input`, W_beta and b_beta are mirror weights like any other, and only the margin term of
+    the loss keeps the hysteresis width 2 beta open. A CMRU has a = 1 and h_{-1} = -1. An alphaCMRU has
+    a = W_alpha x + b_alpha and h_{-1} = -b_alpha, both learned, from b_alpha = 1 on. With `levels` S(h_hat) a is
+    rounded to a grid, as in `SignedLayer.stored`, and its gradient passes straight through.
     """
 
     def __init__(self, inputs: int, architecture: Architecture) -> None:
@@ -214,16 +224,15 @@ class SignedCell(RecurrentCell):
 
     @property
     def start(self) -> Tensor:
-        """Return a torch cell's h before the first step, (width,)."""
+        """Return a torch cell's state h before the first step, (width,): -b_alpha as it is stored."""
         return self.stored(-self.bias_alpha())
 
     def bias_alpha(self) -> Tensor:
-        """Return the trained b_alpha, (width,), a constant alpha of 1 included."""
+        """Return the trained b_alpha, (width,), which is 1 for a cell whose alpha is constant."""
         return torch.ones_like(self.linear.bias) if self.alpha is None else self.alpha.rounded()[1]
 
     def stored(self, value: Tensor) -> Tensor:
-        """Return a torch cell's values, of any shape, as an update stores them: on the grid of levels where the cell
-        has one."""
+        """Return values of any shape as a torch cell stores them: rounded to its grid of levels if the cell has one."""
         return value if self.levels is None else nearest_level(value, self.levels)
 
     def bias_beta(self) -> Tensor:
@@ -253,9 +262,10 @@ class SignedCell(RecurrentCell):
         lines: Lines | None = None,
         before: Tensor | None = None,
     ) -> CellOutput:
-        """Compute a torch cell's states of x (n, time, inputs).
+        """Compute a torch cell's states and distances for x (n, time, inputs).
 
-        `lines`: of x on chips that vary, from `start` on, for constant thresholds.
+        lines: gate lines of x on chips that vary, for cells with constant thresholds, None for nominal devices; before:
+        states h (n, width) before the first step, None for `start`.
         """
         if lines is not None:
             return self._on_chips(x, noise, rng, lines)
@@ -275,11 +285,14 @@ class SignedCell(RecurrentCell):
         return CellOutput(h, distance, decided.sigmas(-beta, beta, kept))
 
     def offset(self) -> Tensor:
-        """Return the common-mode offset of a torch cell with constant thresholds, (width,), units."""
+        """Return the common-mode offset of candidate and thresholds in the compiled circuit, units, (width,).
+
+        It is that of constant thresholds.
+        """
         return torch.from_numpy(common_mode_offset(self.bias_beta().detach().numpy()))
 
     def _on_chips(self, x: Tensor, noise: float, rng: torch.Generator | None, lines: Lines) -> CellOutput:
-        """Compute a torch cell's states on one cell as compiled: candidate and thresholds have a common-mode offset."""
+        """Compute a torch cell's states on drawn chips, as compiled: with its common-mode offset."""
         beta, offset = self.bias_beta(), self.offset()
         beta = perturb(beta, noise, rng)
         candidate = self.linear(x, noise, rng, lines, offset)
@@ -303,9 +316,10 @@ class SignedCell(RecurrentCell):
 
     @torch.no_grad()
     def load_(self, layer: SignedLayer) -> None:
-        """Take over what a network's layer has learned, the inverse of `to_layer`; for constant thresholds and alpha.
+        """Set this torch cell to what a network's layer has learned, the inverse of `to_layer`.
 
-        Raises NetworkError where the layer has values that no such cell can have.
+        Raises NetworkError where the layer has values that such a cell cannot have, or a beta or alpha that depends on
+        the input.
         """
         if layer.weight_beta is not None or layer.weight_alpha is not None or self.beta_free is None:
             raise NetworkError(f"{layer.name} has thresholds or an alpha that depend on the input, this module has not")
@@ -321,24 +335,25 @@ class SignedCell(RecurrentCell):
 
 
 def clip_(model: nn.Module) -> None:
-    """Pull all grid weights and thresholds of a model back to what the circuit can have; call after each optimiser
-    step."""
+    """Clip all grid weights and thresholds of a model to what a circuit can have; call it after each optimiser step."""
     for module in model.modules():
         if isinstance(module, GridLinear | RecurrentCell):
             module.clip_()
 
 
 def bound_loss(model: nn.Module, mismatch: MismatchModel | None = None) -> Tensor:
-    """Sum over the recurrent cells of a model of how near their thresholds are to what no cell can have; a summand of
-    the loss, which moves them back before `clip_` cuts them. With `mismatch` it also keeps lower thresholds so far
-    above 0 that chips reset."""
+    """Sum over a model's recurrent cells the loss for thresholds near the bounds of what a circuit can have.
+
+    Add the sum to the loss: it moves thresholds back before `clip_` cuts them. With `mismatch` it also keeps lower
+    thresholds so far above 0 that cells reset on chips.
+    """
     found = [module.excess(mismatch) for module in model.modules() if isinstance(module, RecurrentCell)]
     return torch.stack(found).sum() if found else torch.zeros(())
 
 
 @torch.no_grad()
 def load_linear_(module: GridLinear | nn.Linear, layer: Layer | Readout) -> None:
-    """Take over the weight and bias that a network's layer or readout has learned, (outputs, inputs) and (outputs,)."""
+    """Set a torch module's weight (outputs, inputs) and bias (outputs,) to those of a network's layer or readout."""
     module.weight.copy_(torch.from_numpy(layer.weight))
     if module.bias is not None:
         module.bias.copy_(torch.from_numpy(layer.bias))
@@ -350,7 +365,7 @@ LEARNED_TOLERANCE = 1e-6  # of single precision, in which cells are trained: sum
 def _check_learned(
     layer: RecurrentLayer, field: str, value: np.ndarray | float, lowest: float, highest: float = math.inf
 ) -> None:
-    """Raise NetworkError that names the first unit of a layer whose learned value a torch cell cannot have."""
+    """Raise NetworkError that names the first unit of a layer whose learned value is outside a torch cell's range."""
     values = np.broadcast_to(value, (layer.width,))
     outside = (values < lowest - LEARNED_TOLERANCE) | (values > highest + LEARNED_TOLERANCE)
     if outside.any():
@@ -360,19 +375,21 @@ def _check_learned(
 
 
 def _start_on_chips(lower: Tensor) -> Tensor:
-    """Return a torch cell's state before the first step on chips that vary, (n, width).
+    """Return a torch cell's state q before the first step on chips that vary, (n, width): -1 for off, 1 for on.
 
-    It is off, but on where the lower threshold (n, 1, width) lies below 0. The circuit resets its cells by a candidate
-    of 0, which such a cell does not follow: it may have come up on.
+    A cell is on where its lower threshold (n, 1, width) is below 0: the circuit resets cells by a candidate of 0, which
+    cannot turn such a cell off, and it may have come up on.
     """
     return 2.0 * heaviside(-lower[:, 0]) - 1.0
 
 
 @dataclass(frozen=True)
 class _Decided:
-    """The quantities that a cell decides by: its candidates, with the noise of its devices where that is drawn; base:
-    what is left out of them and of thresholds, and flows; row: what they are the sums of, None where devices do not
-    count."""
+    """The candidates by which a cell decides, with the noise of its devices if that is drawn.
+
+    base: the part of the row's sum that candidate and thresholds leave out, although its current flows; row: the
+    weighted signals that add up to the candidate, None where devices do not count.
+    """
 
     candidate: Tensor
     devices: LayerDevices | None = None
@@ -387,15 +404,20 @@ class _Decided:
         rng: torch.Generator | None,
         offset: tuple[Tensor | float, Tensor | float] = (0.0, 0.0),
     ) -> "_Decided":
-        """Return the candidates u of a cell for x; offset: of the row, and the part of it that is not in u."""
+        """Return the candidates u of a cell for x, with noise where it is drawn.
+
+        offset: two currents, units: what the row adds to its bias, and the part of that which u does not contain.
+        """
         if cell.devices is None:
             return _Decided(u)
         row, base = cell.devices.row(x, cell.linear, offset[0]), offset[1]
         return _Decided(cell.devices.with_noise(row, u + base, rng) - base, cell.devices, row, base)
 
     def sigmas(self, lo: Tensor, hi: Tensor, kept: Tensor) -> Tensor | None:
-        """Return the distance to the nearest threshold that decides, in standard deviations; None where devices do not
-        count."""
+        """Return the distance to the nearest threshold that decides, in standard deviations.
+
+        It is None where devices do not count.
+        """
         if self.devices is None or self.devices.spread is None or self.row is None:
             return None
         base = self.base
@@ -412,9 +434,10 @@ def _away(candidate: Tensor, lo: Tensor, hi: Tensor) -> Away:
 
 
 def _deciding_distance(away: Away, kept: Tensor, step: Tensor | float = 1.0) -> Tensor:
-    """Return how far trained candidates are from the nearest threshold that decides, (n, time, width).
+    """Return how far trained candidates are from the nearest threshold that decides, (n, time, width), units.
 
-    Infinite where none does. kept: (1 - epsilon) h', of the state before each step; `step`: alpha, as eq. 7 adds it.
+    It is infinite where no threshold decides. kept: (1 - epsilon) h', with h' the state before each step; step: alpha,
+    by which an update moves the state in eq. 7.
     """
     least = abs(step) / 2
     to_hi = torch.where((kept - step).abs() > least, away[0], math.inf)
@@ -423,16 +446,16 @@ def _deciding_distance(away: Away, kept: Tensor, step: Tensor | float = 1.0) -> 
 
 
 def _before(states: Tensor, start: Tensor) -> Tensor:
-    """Return the state before each step, (n, time, width), without gradient, from those after it.
+    """Return the state before each step, (n, time, width), without gradient, from the states after each step.
 
-    start: broadcastable to (n, width).
+    start: the state before the first step, broadcastable to (n, width).
     """
     first = start.expand(len(states), states.shape[2])[:, None]
     return torch.cat([first, states[:, :-1]], dim=1).detach()
 
 
 def as_array(value: Tensor) -> np.ndarray:
-    """Return the numbers of a trained tensor, float64."""
+    """Return a trained tensor as a numpy array, float64."""
     return value.detach().cpu().numpy().astype(np.float64)
 
 
@@ -453,7 +476,7 @@ class MinGruCell(RecurrentCell):
 
     h_t = exp(-r_t) h_{t-1} + (1 - exp(-r_t)) max(W x + b, 0) from h = 0 on; x (n, time, inputs).
 
-    It compares nothing, so its distance from a threshold is infinite everywhere.
+    A minGRU compares nothing, so its distance from a threshold is infinite everywhere.
     """
 
     def __init__(self, inputs: int, architecture: Architecture) -> None:
@@ -490,9 +513,9 @@ assert (SHORTEST, LONGEST) == (ORDER / MOST_RATE, ORDER / LEAST_RATE)
 class GammaCell(RecurrentCell):
     """The torch cell of a dispersive delay line.
 
-    h = k * max(W x, 0) over the steps, k the kernel of a line of ORDER filters; x (n, time, inputs).
+    h is the convolution over time of max(W x, 0) with k, the kernel of a line of ORDER filters; x (n, time, inputs).
 
-    It compares nothing, so its distance from a threshold is infinite everywhere.
+    A delay line compares nothing, so its distance from a threshold is infinite everywhere.
     """
 
     def __init__(self, inputs: int, architecture: Architecture) -> None:

@@ -53,17 +53,19 @@ _REPAIRS = {
 
 @dataclass(frozen=True)
 class Architecture:
-    """Architecture of a network: `cells` units in each of `layers` recurrent layers, behind `hidden` ReLU units if any.
+    """The architecture of a network: recurrent layers of units, behind a ReLU layer if `hidden` is not 0.
 
-    With `skip` every recurrent layer after the first also reads the input, and the readout reads all recurrent layers.
-    `beta` input makes the thresholds of signed units depend on the input. `cell`: bmru has epsilon 0 throughout,
-    alphacmru an input-dependent output level. `ramp` adds a time ramp to the inputs. `grid` None leaves weights
-    continuous, `input_levels` None the inputs; with both, candidates lie on a lattice and the compiler centres the
-    thresholds in its gaps. `width_min` is the smallest hysteresis width, beta_hi - beta_lo or 2 beta, in units. `taps`:
-    the first layer reads the input of so many frames before, too, bits that shift cells hold on the chip. `lines`: it
-    reads so many dispersive delays of the input, too, each of a row of its own. `feedback`: each recurrent layer also
-    reads its own state of the frame before, which costs no device. `levels` K puts what an alphaCMRU stores onto K + 1
-    levels, which a register on the chip holds. `gate` ratio: a minGRU's rate saturates.
+    cells: units in each of `layers` recurrent layers; hidden: units of the ReLU layer; skip: recurrent layers after the
+    first also read the input, and the readout reads all recurrent layers; beta: "input" makes the thresholds of signed
+    units depend on the input; cell: bmru has epsilon 0 throughout, alphacmru an output level that depends on the input;
+    ramp: adds an input that rises with time; grid: step of the weights, None for continuous ones; input_levels: levels
+    of the inputs, None for continuous ones; with both, candidates lie on a lattice, and the compiler moves thresholds
+    to the middle of its gaps; width_min: smallest hysteresis width, beta_hi - beta_lo or 2 beta, units; taps: number of
+    earlier frames whose input the first layer also reads, bits that shift cells hold on the chip; lines: number of
+    dispersive delays of the input that the first layer also reads, each with a row of weights of its own; feedback:
+    each recurrent layer also reads its own state of the frame before, which costs no device; levels: K puts the stored
+    value of an alphaCMRU on K + 1 levels, which a register on the chip holds; gate: "ratio" lets the rate of a minGRU
+    saturate.
     """
 
     cells: int = 16
@@ -89,13 +91,13 @@ class Architecture:
 class TrainingConfig:
     """The settings of one training.
 
-    epsilon: None anneals it from 1 to 0, a number is constant. noise: relative standard deviation of weights and
-    thresholds during training. margin: distance, in units, that candidates should keep from thresholds, 0 for none.
-    weight_cost: loss per unit of summed |weight|, because current, area and the error of a difference of mirrored
-    currents all grow with it. range_max: largest minus smallest state that a unit should keep to, because a native unit
-    needs a rung for every step of it, 0 for no limit. mismatch: what the chips of the training vary by, None for
-    nominal devices. margin_sigma: distance that candidates should keep, in standard deviations of themselves, of
-    `spread`, 0 for none; device_noise: every decision is made with the noise of `spread`.
+    epsilon: constant, or None to anneal it from 1 to 0; noise: relative standard deviation of weights and thresholds
+    during training; margin: distance, units, that candidates should keep from thresholds, 0 for none; weight_cost: loss
+    per unit of summed |weight|, because current, area and the error of a difference of mirrored currents grow with it;
+    range_max: largest minus smallest state that a unit should keep to, because each step between them needs a rung, 0
+    for no limit; mismatch: how the chips of the training vary, None for nominal devices; margin_sigma: distance that
+    candidates should keep, in standard deviations as `spread` gives them, 0 for none; device_noise: every decision is
+    made with the noise of `spread`.
     """
 
     architecture: Architecture = field(default_factory=Architecture)
@@ -115,17 +117,17 @@ class TrainingConfig:
 
 
 def state_path(path: Path) -> Path:
-    """Return where the resume state of a checkpoint is kept while its training runs."""
+    """Return the path of the state file, from which an interrupted training resumes, of a checkpoint."""
     return work_path(path, "state.pt")
 
 
 def seed_path(path: Path, seed: int) -> Path:
-    """Return where a training over several seeds keeps the network or model of one until all are trained."""
+    """Return the path that keeps the network or model of one seed until a training with several seeds is done."""
     return work_folder(path) / f"seed{seed}.pt"
 
 
 def describe_config(config: TrainingConfig) -> dict[str, Any]:
-    """Return a training's settings as plain values, for files, without what is not used, such as mismatch and taps."""
+    """Return a training's settings as plain values for files, without unused ones such as mismatch and taps."""
     settings = asdict(config)
     for option in ("taps", "lines", "feedback", "levels"):
         if not settings["architecture"][option]:
@@ -139,7 +141,7 @@ def describe_config(config: TrainingConfig) -> dict[str, Any]:
 
 
 def check_bounds(record: object, bounds: Mapping[str, Bounds]) -> None:
-    """Raise InputError naming the training option that lies outside its bounds; None is in them."""
+    """Raise InputError naming the training option of a record that is outside its bounds; None is never outside."""
     for name, bound in bounds.items():
         value, option = getattr(record, name), f"--{_OPTIONS.get(name, name).replace('_', '-')}"
         if value == 0 and name in NONE_FOR_ZERO:
@@ -149,7 +151,7 @@ def check_bounds(record: object, bounds: Mapping[str, Bounds]) -> None:
 
 
 def check_config(config: TrainingConfig) -> None:
-    """Raise InputError naming the training option with no usable value, or that does not go with another."""
+    """Raise InputError naming the training option whose value is unusable or does not go with another option."""
     _check_architecture(config.architecture)
     check_bounds(config, TRAINING_BOUNDS)
     if config.architecture.unit == "mingru" and config.epsilon is not None:
@@ -166,9 +168,9 @@ def check_config(config: TrainingConfig) -> None:
 
 
 def _check_devices(config: TrainingConfig, option: str) -> None:
-    """Refuse a training option that knows no transistors of the trained cells; raises InputError.
+    """Raise InputError for a training option that needs the transistors of cells for which they are not known.
 
-    Only what becomes one 9T cell per unit, with thresholds from bias currents, has known transistors here.
+    They are known only for units that become one 9T cell each, with thresholds from bias currents.
     """
     if config.architecture.beta == "input":
         raise InputError(

@@ -1,14 +1,15 @@
 """Demands of the circuit on trained parameters: a mirror grid, tolerance to mismatch, distance from thresholds.
 
-Decisions of a layer as its devices make them: their noise, and the distance from a threshold in standard deviations.
+Also the decisions of a layer with the noise of its devices, and their distance from a threshold in standard deviations.
 
-The equations are those of cosim.variation.sigma, with the weights and currents of the layer: what it reads, over what a
-signal of 0 carries, and its bias on the constant 1.
+The equations are those of cosim.variation.sigma. Their weights are those of the layer, with the bias as a weight on the
+constant 1; their currents are the signals that the layer reads, minus the value that a current of 0 stands for.
 
-Chips drawn at random: a network's weights, thresholds and levels as local mismatch makes them; gradients pass.
+Also chips drawn at random: a network's weights, thresholds and levels as local mismatch changes them; gradients pass.
 
 Every transistor of the compiled circuit that carries a signal's size deviates on its own, ln-normally, see
-cosim.variation.sigma. What shares a transistor shares its deviation (N = units per weight 1.0, k = |w| N):
+cosim.variation.sigma. Signals and weights that share a transistor share its deviation (N = units per weight 1.0, k =
+|w| N):
 
     signal   pMOS diode D, copy C, nMOS diode Dn (N units each), one set for all weights that read it:
              line p, read by w < 0: exp(-e_D);   line n, read by w > 0: exp(e_C - e_D - e_Dn)
@@ -46,8 +47,8 @@ from cosim.variation.sigma import (
 class Lines:
     """The deviations of the gate lines of some signals on drawn chips.
 
-    p, n: ln of the factors on their gate lines of either polarity, (chips, width); zero: (width,), the software value
-    that a current of 0 stands for, -1 for the state of a signed unit.
+    p, n: ln of the factor on the current of each signal's gate line p and n, (chips, width); zero: the software value
+    that a current of 0 stands for, (width,), such as -1 for the state of a signed unit.
     """
 
     chips: "Chips"
@@ -57,7 +58,7 @@ class Lines:
 
     @staticmethod
     def join(parts: "list[Lines]") -> "Lines":
-        """Join the gate lines of several groups of signals on the chips of a training, side by side."""
+        """Join the gate lines of several groups of signals along the width, all on the same chips of a training."""
         return Lines(
             parts[0].chips,
             torch.cat([part.p for part in parts], dim=1),
@@ -67,10 +68,11 @@ class Lines:
 
 
 class Chips:
-    """`count` chips; each call draws further transistors of all of them, so equal calls in equal order give equal
-    chips from equal generators.
+    """The `count` drawn chips of a training step, on which every transistor deviates.
 
-    compared: units have a comparator for each threshold, as at epsilon 1 and -1, and are no 9T cells.
+    Each call of a method draws further transistors of all chips: the same calls in the same order give the same chips
+    from generators in the same state. compared: units have a comparator for each threshold, as at epsilon 1 and -1, in
+    place of a 9T cell.
     """
 
     def __init__(self, model: MismatchModel, count: int, rng: torch.Generator, *, compared: bool = False) -> None:
@@ -79,20 +81,21 @@ class Chips:
         self.gain_diode = self.draw(model.cell_n, 1)
 
     def draw(self, sigma: float, *shape: int) -> Tensor:
-        """Draw ln-deviations of devices on the training's chips, (count, *shape)."""
+        """Draw ln-deviations of devices on the training's chips, (count, *shape); sigma: standard deviation."""
         return sigma * torch.randn((self.count, *shape), generator=self.rng)
 
     def draw_lines(self, width: int) -> Lines:
-        """Draw the diodes and copies of `width` signals on the training's chips."""
+        """Draw the gate lines of `width` signals on the training's chips, by their diodes and copies."""
         model, root = self.model, self.model.units**0.5
         diode, copy = (self.draw(model.mirror_p / root, width) for _ in range(2))
         negative, positive = -diode, copy - diode - self.draw(model.mirror_n / root, width)
         return Lines(self, negative, positive, torch.zeros(width))
 
     def draw_state_lines(self, zero: Tensor, steps: Tensor | float = 1.0) -> Lines:
-        """Draw for training on chips the lines of states, the level of each included; zero (width,): see `Lines`.
+        """Draw the gate lines of states on the training's chips, with the deviation of each state's level.
 
-        steps: (width,), from the lowest state to the highest: each has a source of its own, and half of them are on.
+        zero: (width,), as in `Lines`; steps: from the lowest state to the highest, (width,), where each step has a
+        current source of its own and half of them are on.
         """
         width, sources = len(zero), (torch.as_tensor(steps) / 2).clamp(min=1.0)
         level = self.draw(self.model.cell_n, width) / sources.sqrt() - self.gain_diode
@@ -100,8 +103,10 @@ class Chips:
         return Lines(self, lines.p + level, lines.n + level, zero)
 
     def draw_weights(self, w: Tensor, lines: Lines) -> Tensor:
-        """Draw for training on chips w (outputs, inputs) as mirrors on these lines give it, (count, outputs,
-        inputs)."""
+        """Draw the weights w (outputs, inputs) as the mirrors of the training's chips realise them.
+
+        Returns (count, outputs, inputs). lines: the gate lines of the inputs.
+        """
         model, positive = self.model, (w > 0).detach()
         counts = (w.detach().abs() * model.units).clamp(min=1.0)
         sigma = torch.where(positive, model.mirror_n, model.mirror_p) / counts.sqrt()
@@ -109,10 +114,9 @@ class Chips:
         return w * torch.exp(line + sigma * self.draw(1.0, *w.shape))
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor, lines: Lines, offset: Tensor | None = None) -> Tensor:
-        """Compute for training on chips W x + b + offset as the mirrors give it, (n, time, outputs), for x (n, time,
-        inputs) in units.
+        """Compute W x + b + offset on the training's chips for x (n, time, inputs), units: (n, time, outputs).
 
-        n is a multiple of `count`. Currents are x - zero, and the bias carries what that takes away.
+        n is a multiple of `count`. The currents are x - zero, and the bias is raised by W zero in return.
         """
         bias = bias + weight @ lines.zero
         bias = bias if offset is None else bias + offset
@@ -122,10 +126,10 @@ class Chips:
         return torch.baddbmm(biases.mT, grouped, weights.mT).reshape(n, steps, -1)
 
     def compare(self, u: Tensor, lo: Tensor, hi: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return for training on chips the candidate (n, time, width) and thresholds (n, 1, width) as the cells find
-        them, from u, lo and hi.
+        """Return candidate (n, time, width) and thresholds (n, 1, width) as the cells of a training's chips have them.
 
-        The candidate is rectified where it matters: a lower threshold that mismatch drives below 0 is never reached.
+        u, lo, hi: without deviations. The candidate is rectified where the lower threshold is below 0, because a cell
+        then never reaches it.
         """
         model, width = self.model, u.shape[2]
         if self.compared:
@@ -145,11 +149,11 @@ class Chips:
         return torch.where(lower < 0, torch.relu(u), u), lower, upper
 
     def _draw_pair(self, sigma: float, width: int) -> Tensor:
-        """Draw for training on chips ln of the ratios of two equal devices each, (count, width)."""
+        """Draw ln of the ratio of two equal devices on the training's chips, (count, width)."""
         return self.draw(sigma, width) - self.draw(sigma, width)
 
     def _of_samples(self, value: Tensor, n: int) -> Tensor:
-        """Return what (count, width) is for each of n samples, which chips share equally, (n, 1, width)."""
+        """Return for each of n samples the values (count, width) of its chip in a training, (n, 1, width)."""
         return value.repeat_interleave(n // self.count, 0)[:, None]
 
 
@@ -159,19 +163,19 @@ RESET_SIGMAS = 3.0  # standard deviations that a lower threshold keeps above 0, 
 
 
 def round_to_grid(w: Tensor, grid: float | None, w_max: float = W_MAX) -> Tensor:
-    """Clip weights to [-w_max, w_max], round to multiples of `grid`; the training's gradient passes straight through.
+    """Clip weights to [-w_max, w_max] and round them to multiples of `grid`; a training's gradient passes unchanged.
 
-    `grid` None only clips. Any shape; w_max must be a multiple of grid.
+    grid: None only clips; w: any shape; w_max: a multiple of grid.
     """
     clipped = w.detach().clamp(-w_max, w_max)
     return w + ((clipped if grid is None else (clipped / grid).round() * grid) - w.detach())
 
 
 def perturb(w: Tensor, noise: float, rng: torch.Generator | None) -> Tensor:
-    """Multiply trained weights by exp(noise N(0, 1)), one draw each: a mirror's relative error, which keeps the sign.
+    """Multiply each trained weight by exp(noise N(0, 1)), a mirror's relative error, which keeps the sign.
 
-    In weak inversion a deviation of a threshold voltage multiplies the current, see cosim.variation.sigma. `rng`
-    None or noise 0 returns w.
+    In weak inversion a deviation of a threshold voltage multiplies the current, see cosim.variation.sigma. Returns w
+    unchanged if `rng` is None or noise 0.
     """
     if rng is None or noise == 0:
         return w
@@ -179,34 +183,35 @@ def perturb(w: Tensor, noise: float, rng: torch.Generator | None) -> Tensor:
 
 
 def margin_penalty(distance: Tensor, margin: float) -> Tensor:
-    """Compute the training's margin loss, the mean of max(margin - distance, 0) / margin, in [0, 1].
+    """Compute the training's margin loss: the mean of max(margin - distance, 0) / margin, in [0, 1].
 
-    distance: |candidate - threshold|, any shape.
+    distance: |candidate - threshold|, any shape, in the unit of `margin`.
     """
     return torch.relu(margin - distance).mean() / margin
 
 
 def range_excess(states: Tensor, start: Tensor, range_max: float) -> Tensor:
-    """Compute the training's loss for ladders out of range: mean over units of max(span of states - range_max, 0).
+    """Compute the training's loss for states that exceed the range of their ladders.
 
-    states: (any, width); units begin at `start`.
+    It is the mean over units of max(highest - lowest state - range_max, 0). states: (any, width); start: the states
+    before the first step, (width,), which count as well.
     """
     highest, lowest = states.amax(dim=0).clamp(min=start), states.amin(dim=0).clamp(max=start)
     return torch.relu(highest - lowest - range_max).mean()
 
 
 def circuit_limits(grid: float | None) -> BuildLimits:
-    """Return the limits within which to train a network that fits a circuit, in software units, at default options.
+    """Return the limits within which a trained network fits a circuit at default options, in software units.
 
-    grid: of its weights. The compiler moves a threshold to the middle of the gap of its candidate, which is up to a
-    step of the grid: the highest one leaves half a step.
+    grid: step of the weights. The upper limit of thresholds is lowered by half a step, because the compiler moves a
+    threshold to the middle of a gap between candidates, which is at most one step wide.
     """
     found = limits_at(I_UNIT, units_for(grid))
     return replace(found, upper=found.upper - (grid or 0.0) / 2, weight=min(W_MAX, found.weight))
 
 
 def bound_excess(value: Tensor, bound: float) -> Tensor:
-    """Compute the training's loss for values beyond NEAR_BOUND of a bound, to pull them back before they are cut.
+    """Compute the training's loss for values beyond NEAR_BOUND times a bound, to pull them back before they are cut.
 
     value: any shape.
     """
@@ -214,11 +219,11 @@ def bound_excess(value: Tensor, bound: float) -> Tensor:
 
 
 def reset_excess(lower: Tensor, upper: Tensor, mismatch: MismatchModel | None) -> Tensor:
-    """Compute the training's loss for cells that do not reset on chips that vary, in [0, 1] where thresholds are
-    positive: the mean of max(K - lower / sigma, 0) / K, with K = RESET_SIGMAS and sigma the standard deviation of the
-    lower threshold, see `threshold_variance`. 0 for mismatch None.
+    """Compute the training's loss for cells that do not reset on chips that vary.
 
-    lower, upper: thresholds as a cell of the circuit has them, (width,) each.
+    It is the mean of max(K - lower / sigma, 0) / K, in [0, 1] for positive thresholds, with K = RESET_SIGMAS and sigma
+    the standard deviation of the lower threshold, see `threshold_variance`; 0 for mismatch None. lower, upper:
+    thresholds (width,) as a cell of the circuit has them.
     """
     if mismatch is None:
         return torch.zeros(())
@@ -227,9 +232,10 @@ def reset_excess(lower: Tensor, upper: Tensor, mismatch: MismatchModel | None) -
 
 
 class GridLinear(nn.Module):
-    """W x + b with W and b on the mirror grid; `weight` (outputs, inputs) and `bias` (outputs,) hold the free values.
+    """The linear layer W x + b with W and b on the mirror grid.
 
-    Initial weights are uniform with standard deviation `gain` / sqrt(inputs), initial biases uniform in `bias_range`.
+    `weight` (outputs, inputs) and `bias` (outputs,) hold the free values before rounding. Initial weights are uniform
+    with standard deviation `gain` / sqrt(inputs), initial biases uniform in `bias_range`.
     """
 
     def __init__(
@@ -258,10 +264,10 @@ class GridLinear(nn.Module):
         lines: Lines | None = None,
         offset: Tensor | None = None,
     ) -> Tensor:
-        """Compute in training weight x + bias on the grid, (n, time, outputs), with relative noise on each parameter.
+        """Compute W x + b in training, rounded to the grid, (n, time, outputs), for x (n, time, inputs).
 
-        x: (n, time, inputs). lines: of the signals x on chips that vary; offset: joins the bias current, only with
-        `lines`.
+        noise: relative standard deviation of each parameter; lines: gate lines of x on chips that vary, None for
+        nominal devices; offset: added to the bias current, only with `lines`.
         """
         weight, bias = (perturb(value, noise, rng) for value in self.rounded())
         if lines is None:
@@ -270,17 +276,22 @@ class GridLinear(nn.Module):
 
     @torch.no_grad()
     def clip_(self) -> None:
-        """Pull a training's free values back into the range of the mirrors, so that they do not run away behind the
-        rounding."""
+        """Clip a training's free values to the range of the mirrors.
+
+        Without it they could grow far beyond the range, where rounding hides them.
+        """
         self.weight.clamp_(-self.w_max, self.w_max)
         self.bias.clamp_(-self.w_max, self.w_max)
 
 
 @dataclass(frozen=True)
 class LayerDevices:
-    """Devices of a layer. spread: what the distance from thresholds is counted in, None where it is not; drawn: whose
-    noise is added to each decision, None for none; zero, states: (inputs,), the software value at a current of 0, and 1
-    for a state, 0 for another signal."""
+    """The devices of a layer in training, for the noise and the spread of its decisions.
+
+    spread: distances from thresholds are counted in its standard deviations, None for no such count; drawn: its noise
+    is added to each decision, None for none; zero: the software value of each input at a current of 0, (inputs,);
+    states: 1 for an input that is a state, 0 for another signal, (inputs,).
+    """
 
     spread: SigmaParts | None
     drawn: SigmaParts | None
@@ -288,7 +299,10 @@ class LayerDevices:
     states: Tensor
 
     def row(self, x: Tensor, linear: GridLinear, offset: Tensor | float = 0.0) -> WeightedRows:
-        """Return for training the row that the layer adds up for x (n, time, inputs); offset: joins the bias."""
+        """Return the weighted currents that the layer in training adds up for x (n, time, inputs).
+
+        offset: added to the bias.
+        """
         weight, bias = linear.rounded()
         bias = bias + weight @ self.zero + offset
         current = torch.nn.functional.pad(x - self.zero, (0, 1), value=1.0)
@@ -296,8 +310,10 @@ class LayerDevices:
         return WeightedRows(torch.cat([weight, bias[:, None]], dim=1), current, current * states)
 
     def with_noise(self, row: WeightedRows, u: Tensor, rng: torch.Generator | None) -> Tensor:
-        """Return for training the candidates (n, time, width) with noise drawn for each decision; unchanged without a
-        generator."""
+        """Add the noise of devices in training to the candidates u (n, time, width), a new draw for each decision.
+
+        Returns u unchanged if `rng` is None or no noise is set.
+        """
         if self.drawn is None or self.drawn.noise is None or rng is None:
             return u
         variance = noise_variance(row, torch.relu(u.detach()), self.drawn.units, self.drawn.noise)

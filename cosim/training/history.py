@@ -18,8 +18,11 @@ Columns = dict[str, list[float]]
 
 
 class Point(NamedTuple):
-    """State of a training after an iteration. loss: mean over the batches since the point before; validation_loss and
-    validation_score on the held-out samples, as the network is then; the rate and epsilon of the iteration."""
+    """One point of a training curve, after an iteration.
+
+    loss: mean over the batches since the point before; validation_loss, validation_score: of the network at that moment
+    on the held-out samples; epsilon, learning_rate: of the iteration.
+    """
 
     iteration: float
     loss: float
@@ -37,12 +40,12 @@ def _spacing(iterations: int) -> int:
 
 
 def is_point(iteration: int, iterations: int) -> bool:
-    """Tell whether a point of the training curve follows iteration 1, 2, ... of so many."""
+    """Tell whether a point of the training curve follows iteration 1, 2, ..., `iterations` of a training."""
     return iteration == iterations or iteration % _spacing(iterations) == 0
 
 
 class Recorder:
-    """Collects the points of one training; `rows` (points, fields of a `Point`) is all of its state."""
+    """A recorder of one training's curve; `rows` (points, fields of a `Point`) is its whole state."""
 
     def __init__(self, iterations: int, seed: int, passing: Passing | None = None) -> None:
         self._seed, self._passing = seed, passing
@@ -50,14 +53,14 @@ class Recorder:
         self.rows = torch.zeros(ceil(iterations / self.every), len(Point._fields), dtype=torch.float64)
 
     def add_loss(self, iteration: int, loss: float) -> None:
-        """Count the loss of an iteration's batch, from 1. Raise TrainingError where it is not finite."""
+        """Record the loss of the batch of iteration 1, 2, ... Raises TrainingError where the loss is not finite."""
         check_loss(loss, iteration, f"seed {self._seed}: the loss")
         self.rows[self._place(iteration), 1] += loss
 
     def add_point(self, iteration: int, validation: tuple[float, float], epsilon: float, rate: float) -> None:
-        """Add the point after an iteration, with loss and score of the held-out samples.
+        """Add the point after an iteration; validation: loss and score of the held-out samples.
 
-        Raises TrainingError for a loss that is not finite.
+        Raises TrainingError where the loss is not finite.
         """
         check_loss(validation[0], iteration, f"seed {self._seed}: the loss of held-out samples")
         place = self._place(iteration)
@@ -68,8 +71,10 @@ class Recorder:
             self._passing(self._seed, point)
 
     def columns(self, score: str) -> Columns:
-        """Return a training's points so far as lists by column, the seed first; score: the name of the validation
-        score."""
+        """Return the points of a training's curve so far as lists by column, with the seed as first column.
+
+        score: name of the validation score, such as `accuracy`.
+        """
         found = self.rows[self.rows[:, 0] > 0]
         names = [f"validation_{score}" if name == "validation_score" else name for name in Point._fields]
         columns: Columns = {name: found[:, k].tolist() for k, name in enumerate(names)}
@@ -81,9 +86,9 @@ class Recorder:
 
 
 def check_loss(loss: float, iteration: int, name: str) -> None:
-    """Raise TrainingError where the loss of a training's iteration, from 1, is infinite or no number.
+    """Raise TrainingError where the loss of a training's iteration 1, 2, ... is infinite or not a number.
 
-    From then on the weights mean nothing, and no checkpoint may hold them.
+    After such a loss the weights mean nothing, and no checkpoint may hold them. name: of the loss, for the error.
     """
     if not isfinite(loss):
         raise TrainingError(
@@ -101,7 +106,10 @@ class SeedSpread(NamedTuple):
 
 
 def spread_over(figures: Iterable[Mapping[str, Any]], name: str) -> SeedSpread:
-    """Return the spread of a trained network's figure over seeds; figures: those of each seed."""
+    """Return the mean, smallest and largest value of a figure over the seeds of a training.
+
+    figures: those of each seed's trained network; name: of the figure.
+    """
     values = [float(one[name]) for one in figures]
     return SeedSpread(float(np.mean(values)), min(values), max(values))
 
@@ -109,8 +117,10 @@ def spread_over(figures: Iterable[Mapping[str, Any]], name: str) -> SeedSpread:
 def history_of_seeds(
     history: Mapping[str, Any], figures: Mapping[int, Mapping[str, Any]], curves: Iterable[Columns]
 ) -> Mapping[str, Any]:
-    """Return the training history of the network that is kept of several seeds: its own, with figures and curves of
-    all."""
+    """Return the training history of the network chosen among several seeds.
+
+    It is the network's own history, with the figures and curves of all seeds.
+    """
     joined: Columns = {}
     for curve in curves:
         for name, values in curve.items():
@@ -120,10 +130,11 @@ def history_of_seeds(
 
 @contextmanager
 def writing_board(folder: Path | None) -> Generator[Passing | None, None, None]:
-    """Yield a function that writes a training's curves while it iterates, for TensorBoard, a subfolder per seed.
+    """Yield a function that writes a training's curves for TensorBoard while it iterates, one subfolder for each seed.
 
-    It is None for None. A training that is resumed adds the points from there on. The files hold times and are no
-    results. Raises MissingToolError where tensorboard is not installed, InputError where the folder cannot be written.
+    It yields None if the folder is None. A resumed training adds its further points to the files, which contain times
+    and are no results. Raises MissingToolError where tensorboard is not installed, InputError where the folder cannot
+    be written.
     """
     if folder is None:
         yield None

@@ -1,4 +1,4 @@
-"""One loop for all trainings: AdamW, schedules, the best model by what is measured; resumable to the bit.
+"""The loop of all trainings: AdamW, schedules, and the best model by its measured rank; resumable to the bit.
 
 A training is a `Problem`: a model, the loss of each iteration, and what is measured after it. Iteration i = 0, 1, ...:
 
@@ -7,9 +7,9 @@ A training is a `Problem`: a model, the loss of each iteration, and what is meas
     settle()                 parameters that left their range come back
     measure(i + 1, best)     now and then: a point of the curve, a rank that is compared with the best so far, an end
 
-Schedules of epsilon and the learning rate are those of the seed paper (arXiv 2605.11855, appendix D and F.8).
-Everything that the next iteration depends on is written to the state's file now and then, and when a signal comes:
-whole, and read only where it fits the run that asks for it.
+Schedules of epsilon and the learning rate are those of the seed paper (arXiv 2605.11855, appendix D and F.8). The state
+file holds everything that the next iteration depends on. It is written SAVES times during a training, and when a signal
+interrupts it. A training reads only an undamaged state file that fits its own settings and data.
 """
 
 import io
@@ -50,7 +50,7 @@ _REPAIR = "begin anew with --fresh"
 
 
 def epsilon_at(iteration: int, total: int, epsilon: float | None) -> float:
-    """Return the epsilon that a training uses in iteration 0 .. total - 1; None anneals from 1 to 0, a number stays."""
+    """Return the epsilon of a training's iteration 0 .. total - 1: for None annealed from 1 to 0, else constant."""
     if epsilon is not None:
         return epsilon
     hold, decay = HOLD_FRACTION * total, DECAY_FRACTION * total
@@ -58,7 +58,7 @@ def epsilon_at(iteration: int, total: int, epsilon: float | None) -> float:
 
 
 def epsilon_is_final(iteration: int, total: int, epsilon: float | None) -> bool:
-    """Tell whether epsilon no longer changes from this iteration on; only then is a checkpoint worth keeping."""
+    """Tell whether a training's epsilon stays constant from this iteration on, so that a checkpoint may be taken."""
     return epsilon is not None or epsilon_at(iteration, total, None) == 0.0
 
 
@@ -76,8 +76,12 @@ def learning_rate_at(iteration: int, total: int, peak: float, floor: float = 1e-
 
 @dataclass(frozen=True)
 class Descent:
-    """Settings of AdamW. The learning rate is warmed up and falls as a cosine, or is constant; gradient_norm: the
-    gradient is scaled down to this norm, None for no limit; fused: all parameters in one call."""
+    """Settings of AdamW for a training.
+
+    learning_rate: the peak of warm-up and cosine, or with `constant` the rate throughout; gradient_norm: the largest
+    norm of the gradient, which is scaled down to it, None for no limit; fused: torch updates all parameters in one
+    call.
+    """
 
     iterations: int
     learning_rate: float
@@ -95,17 +99,21 @@ class Descent:
 
 
 def seed_paper_descent(iterations: int, learning_rate: float) -> Descent:
-    """Return how the training loop descends by AdamW, as in the seed paper (F.8).
+    """Return the seed paper's settings of AdamW for a training loop (arXiv 2605.11855, F.8).
 
-    Little decay, gradients of norm 1 at most, warm-up and cosine.
+    They are a small weight decay, a gradient norm of at most 1, warm-up and cosine.
     """
     return Descent(iterations, learning_rate, betas=(0.9, 0.99), weight_decay=1e-4, gradient_norm=1.0, fused=True)
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Figures of a model after an iteration. validation: loss and score of held-out samples, a point of the curve;
-    rank: of the model as it is, None where it is no candidate; finished: the training ends here."""
+    """Figures of a model after an iteration of its training.
+
+    validation: loss and score of held-out samples, a point of the curve, None where nothing was measured; rank: of the
+    model, smaller for a better one, None where the model may not become the checkpoint; finished: the training ends
+    here.
+    """
 
     validation: tuple[float, float] | None = None
     rank: Rank | None = None
@@ -115,9 +123,9 @@ class Measurement:
 class Problem(ABC, Generic[M]):
     """A training: its model, seed and descent, the loss of an iteration, and what is measured after it.
 
-    settings: what decides the training, as plain values, with `iterations`; data: a text that differs where the samples
-    do. A state is gone on with only where both are as they were. epsilon: None is annealed from 1 to 0. rng: draws the
-    batches, unless `state` says what else does.
+    settings: the settings that decide the training's result, as plain values, with `iterations`; data: a text that
+    differs where the samples differ. A saved state is resumed only where both are unchanged. epsilon: a number, or None
+    to anneal it from 1 to 0. rng: draws the batches, unless a subclass saves another generator in `state`.
     """
 
     model: M
@@ -129,38 +137,41 @@ class Problem(ABC, Generic[M]):
     rng: np.random.Generator
 
     def parameters(self) -> Iterable[Any]:
-        """Return what AdamW moves in the training: parameters, or groups of them with options of their own."""
+        """Return the parameters that AdamW trains, or groups of them with options of their own."""
         return self.model.parameters()
 
     def prepare(self, iteration: int, epsilon: float) -> None:
-        """Set what the training's schedule has for iteration 0, 1, ..."""
+        """Set the model's scheduled values, such as epsilon, for iteration 0, 1, ... of the training."""
 
     @abstractmethod
     def loss(self, iteration: int) -> Tensor:
-        """Compute the loss of a training batch, which is drawn for iteration 0, 1, ..."""
+        """Draw the training batch of iteration 0, 1, ... and compute its loss."""
 
     def settle(self) -> None:
         """Pull trained parameters back into their range, after an optimiser step."""
 
     def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
-        """Measure the model after so many iterations; loss: of the last batch, best: the smallest rank so far."""
+        """Measure the model after `iteration` iterations; loss: of the last batch; best: the smallest rank so far."""
         return Measurement()
 
     def shown(self, epsilon: float, best: Rank | None) -> dict[str, float]:
-        """Return figures for the progress of a training besides the loss."""
+        """Return figures that the progress of the training shows besides the loss; best: the smallest rank so far."""
         return {}
 
     def state(self) -> State:
-        """Return what the next training batch or measurement needs beside the model, as plain values and tensors."""
+        """Return what the next training batch or measurement needs beside the model: plain values and tensors."""
         return {"rng": self.rng.bit_generator.state}
 
     def load(self, state: State) -> None:
-        """Resume the training from what `state` has returned."""
+        """Set the problem to a saved state of its training, which an earlier call of `state` returned."""
         self.rng.bit_generator.state = state["rng"]
 
 
 class TrainingLoop:
-    """The whole state of the training of a problem; `passing` hears the points of its curve."""
+    """The training of a problem, with its optimiser, curve and best model.
+
+    passing: is called with each point of the curve.
+    """
 
     def __init__(self, problem: Problem[Any], passing: Passing | None = None) -> None:
         self.problem, descent = problem, problem.descent
@@ -182,9 +193,9 @@ class TrainingLoop:
     def run(self, path: Path | None = None, progress: LoopProgress | None = None) -> None:
         """Train to the last iteration, on one thread of a CPU; `progress` is called after each iteration.
 
-        path: keeps the state on the way; one that is there is gone on with, to the bytes of an unbroken training. A
-        first SIGINT or SIGTERM then waits until it is written. Raises TrainingError for a loss that is not finite,
-        InputError for a state of other settings or data, and where it cannot be written.
+        path: the state file. If it exists, the training continues from it, to the same bytes as an unbroken training. A
+        first SIGINT or SIGTERM takes effect once the state is written. Raises TrainingError for a loss that is not
+        finite; InputError for a state file of other settings or data, and where the file cannot be written.
         """
         on_cpu = next(self.problem.model.parameters()).device.type == "cpu"
         with one_thread() if on_cpu else nullcontext():
@@ -199,7 +210,7 @@ class TrainingLoop:
                     self._iterate(path, progress, interrupted)
 
     def _iterate(self, path: Path | None, progress: LoopProgress | None, interrupted: Callable[[], bool]) -> None:
-        """Iterate to the end, or until interrupted; the state is written now and then, and when interrupted."""
+        """Iterate to the end or until `interrupted()`; save the state SAVES times, and when interrupted."""
         save_every = max(1, self.problem.descent.iterations // SAVES)
         while not self.done and not interrupted():
             values = self.step()
@@ -211,7 +222,7 @@ class TrainingLoop:
             self.save(path)
 
     def step(self) -> dict[str, float]:
-        """Run one iteration of the training, measure, and return the figures so far."""
+        """Run one iteration of the training, measure the model, and return the figures for its progress."""
         problem, descent, i = self.problem, self.problem.descent, self.iteration
         rate, epsilon = descent.rate_at(i), epsilon_at(i, descent.iterations, problem.epsilon)
         for group in self.optimiser.param_groups:
@@ -237,7 +248,7 @@ class TrainingLoop:
         return {"loss": value} | problem.shown(epsilon, None if self.best is None else self.rank)
 
     def take_best(self) -> None:
-        """Give the trained model the parameters of the smallest rank; they stay as they are where none was measured."""
+        """Give the trained model the parameters of the smallest rank, if any rank was measured."""
         if self.best is not None:
             self.problem.model.load_state_dict(self.best)
 
@@ -264,7 +275,7 @@ class TrainingLoop:
 
     @contextmanager
     def saying_what_is_kept(self, path: Path) -> Generator[None, None, None]:
-        """Add to the error of a failed write in this `with` block what is kept of the training at `path`."""
+        """Add to an InputError of a failed write in this `with` block what is kept of the training at `path`."""
         try:
             yield
         except InputError as error:
@@ -290,9 +301,9 @@ class TrainingLoop:
 def over_seeds(
     seeds: Sequence[int], iterations: int, progress: SeedsProgress | None
 ) -> Iterator[tuple[int, LoopProgress]]:
-    """Yield each seed to train a network with, and the progress of its training loop.
+    """Yield each seed to train with, and the progress function for its training loop.
 
-    `progress` hears of the iterations of all.
+    `progress` is called with the iterations done of all seeds together, their total, and the figures.
     """
     for i, seed in enumerate(seeds):
 
@@ -304,7 +315,7 @@ def over_seeds(
 
 
 def _on_cpu(value: Any) -> Any:  # noqa: ANN401
-    """Return the state of a training, nested as it is, with all tensors on the CPU."""
+    """Return the state of a training, nested as before, with all tensors on the CPU."""
     if isinstance(value, Tensor):
         return value.detach().cpu()
     if isinstance(value, dict):
@@ -314,7 +325,7 @@ def _on_cpu(value: Any) -> Any:  # noqa: ANN401
 
 @contextmanager
 def one_thread() -> Generator[None, None, None]:
-    """Let torch compute on one thread: tensors are tiny, so that more only wait for each other, and may change sums."""
+    """Let torch compute on one thread: the tensors are so small that more threads only wait, and could change sums."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -325,10 +336,10 @@ def one_thread() -> Generator[None, None, None]:
 
 @contextmanager
 def deferred_signals() -> Generator[Callable[[], bool], None, None]:
-    """Hold back a first SIGINT or SIGTERM during a step of a training; yields whether one has come.
+    """Hold back the first SIGINT or SIGTERM during this `with` block of a training; yields a function that tells of it.
 
-    Afterwards it reaches the handler from before. A second one does so at once, and so does one that is ignored, or any
-    outside the main thread, where Python handles no signals.
+    After the block the signal reaches its earlier handler. A second signal reaches it at once. Signals that are ignored
+    are left alone, and so are all signals outside the main thread, where Python handles none.
     """
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     if threading.current_thread() is not threading.main_thread():
@@ -355,7 +366,7 @@ def deferred_signals() -> Generator[Callable[[], bool], None, None]:
 
 
 def write_state(path: Path, state: State) -> None:
-    """Write a training's state, as `read_state` reads it: tensors and plain values, with a checksum."""
+    """Write a training's state, tensors and plain values, with a checksum, in the form that `read_state` reads."""
     write_atomically(path, _state_bytes(state))
 
 
@@ -366,9 +377,10 @@ def _state_bytes(state: State) -> bytes:
 
 
 def read_state(path: Path, own: State, parameters: Sequence[Tensor]) -> State:
-    """Read the state in a file, if it has the settings, data, parts, types and shapes of `own`, the state of this run.
+    """Read a training's state from a file and check it against `own`, the state of this run.
 
-    parameters: what the optimiser moves, in order. Raises InputError that says what differs.
+    It must have the settings, data, parts, types and shapes of `own`. parameters: those that the optimiser trains, in
+    order. Raises InputError that says what differs.
     """
     if not is_whole(path):
         raise InputError(f"{path}: this training state is damaged or of an earlier cosim; {_REPAIR}")
@@ -403,7 +415,7 @@ def read_state(path: Path, own: State, parameters: Sequence[Tensor]) -> State:
 
 
 def other_training(path: Path) -> InputError:
-    """Return the error for a finished network that another training has left where one of this training belongs."""
+    """Return the error for a finished network of another training at the path where this training keeps its own."""
     return InputError(
         f"{shown_path(path)}: belongs to a training with other settings or data; go on with those of the first run, or "
         f"{_REPAIR}"
@@ -411,9 +423,9 @@ def other_training(path: Path) -> InputError:
 
 
 def _fitted(found: object, wanted: object, where: str, name: str = "") -> object:
-    """Return a copy of what was found, if keys, lengths, types and shapes are those of `wanted`; values may differ.
+    """Return a copy of `found`, a part of a saved state, if its keys, lengths, types and shapes are those of `wanted`.
 
-    Raises InputError that names the part.
+    Values may differ. Raises InputError that names the part.
     """
     fault = _misfit(found, wanted)
     if fault:
@@ -455,7 +467,7 @@ def _setting(settings: State, key: str) -> str:
 
 
 def _flatten(settings: object) -> State:
-    """Return a training's settings in one level; of a file's those that are where they belong."""
+    """Return a training's settings in one level, with those of the tables `architecture` and `mismatch`."""
     table, inner = _table(settings), ("architecture", "mismatch")
     variation = "none" if table.get("mismatch") is None else "local"
     flat = table | _table(table.get("architecture")) | {"variation": variation}

@@ -1,12 +1,12 @@
-"""The units as torch modules for a training loop of one's own, and what it became as a network.
+"""The units as torch modules for a training loop of one's own, and the export of such a model as a network.
 
     self.memory = CMRU(inputs=2, units=4)            h = self.memory(x), x and h (n, time, width)
     self.readout = GridLinear(4, 2, grid=1 / 8)
     network = export({"memory": net.memory, "readout": net.readout}, encoding, labels=("no", "yes"))
     load_({"memory": net.memory, "readout": net.readout}, network)          goes on from there
 
-Between a module and the next there is nothing but what `export` names: a GridLinear or a torch.nn.Linear that is not
-the readout stands for max(W x + b, 0), so call torch.relu on it.
+The exported network is only the parts that `export` is given, one behind the other. A GridLinear or torch.nn.Linear
+that is not the readout becomes max(W x + b, 0) in the network, so call torch.relu on its output in the model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,13 +30,13 @@ READOUT = "readout"
 
 
 class CMRU(nn.Module):
-    """`units` cells over x (n, time, inputs), states h (n, time, units), signals in [0, 1].
+    """A layer of `units` recurrent units that reads x (n, time, inputs) in [0, 1] and returns states (n, time, units).
 
-    signed: states -1 and 1, thresholds around 0 (arXiv 2605.11855), else 0 and 1, of the first quadrant (2605.15216).
-    grid: of weights and biases, None for continuous ones. Windows are at least 0.2 wide. epsilon begins with 1, so that
-    the gradient passes; bring it down to 0 (a Schmitt trigger), by `set_epsilon`, before the last part of a
-    training. noise: relative standard deviation of weights and thresholds in training mode, drawn from torch's own
-    generator. Raises InputError naming a value that is not possible.
+    signed: states are -1 and 1, with thresholds around 0 (arXiv 2605.11855); otherwise 0 and 1, the first-quadrant unit
+    (2605.15216). grid: step of weights and biases, None for continuous ones. The hysteresis width is at least 0.2.
+    epsilon begins at 1, so that the gradient passes; bring it down to 0 (a Schmitt trigger) by `set_epsilon` before the
+    last part of a training. noise: relative standard deviation of weights and thresholds in training mode, drawn from
+    torch's own generator. Raises InputError naming a value that is not possible.
     """
 
     _first_epsilon = 1.0
@@ -63,7 +63,7 @@ class CMRU(nn.Module):
 
     @property
     def epsilon(self) -> float:
-        """Return the epsilon of a CMRU in one's own training, the share of the old state in an update."""
+        """Return the epsilon of a CMRU in one's own training, the share of the old state that an update keeps."""
         return self.cell.epsilon
 
     @epsilon.setter
@@ -74,19 +74,19 @@ class CMRU(nn.Module):
 
     @property
     def distance(self) -> Tensor:
-        """Return for a loss of one's own training how far the last call's candidates are from what decides.
+        """Return how far the candidates of the last call are from a threshold that decides, (n, time, units).
 
-        That is the nearest threshold that does; (n, time, units), with gradient.
+        The nearest one counts. The distance has a gradient, for a loss of one's own training.
         """
         if self._distance is None:
             raise InputError("distance is that of the last call; call the module first")
         return self._distance
 
     def forward(self, x: Tensor, lines: Lines | None = None) -> Tensor:
-        """Compute a CMRU's states h in one's own training (n, time, units) of x (n, time, inputs).
+        """Compute a CMRU's states h (n, time, units) for x (n, time, inputs) in one's own training.
 
-        lines: gate lines of x on chips that vary; n must be a multiple of their number, and every chip gets an equal
-        share of the samples, in order.
+        lines: gate lines of x on chips that vary, None for nominal devices; every chip gets an equal share of the n
+        samples, in order, so n must be a multiple of the number of chips.
         """
         rng = torch.default_generator if self.training and self.noise else None
         output = self.cell(x, self.noise, rng, lines)
@@ -94,7 +94,7 @@ class CMRU(nn.Module):
         return output.h
 
     def draw_lines(self, chips: Chips) -> Lines:
-        """Draw the gate lines of a CMRU's states on chips that vary, for whatever reads them."""
+        """Draw the gate lines of a CMRU's states on chips that vary; the next layer takes them as its `lines`."""
         return chips.draw_state_lines(self.cell.start)
 
 
@@ -105,7 +105,10 @@ class BMRU(CMRU):
 
 
 class Encode(nn.Module):
-    """Raw inputs (n, time, features) to currents (n, time, width) in [0, 1], as the converters of the chip do it."""
+    """A module that encodes raw inputs (n, time, features) as currents (n, time, width) in [0, 1].
+
+    The chip's converters encode them in the same way.
+    """
 
     offset: Tensor
     scale: Tensor
@@ -129,10 +132,10 @@ def set_epsilon(model: nn.Module, epsilon: float) -> None:
 
 
 def margin_loss(model: nn.Module, margin: float = 0.05, lengths: Tensor | None = None) -> Tensor:
-    """Sum over the CMRUs of a model of how much closer than `margin` their candidates of the last call were to a
-    threshold that decides; a summand of the loss, without which candidates end next to thresholds.
+    """Compute the margin loss of all CMRUs of a model, to be added to the loss of one's own training.
 
-    lengths: (n,) steps of each sample that count, of padded sequences; None for all.
+    It is, summed over CMRUs, the mean of max(margin - distance, 0) / margin of the last call; without it candidates end
+    next to thresholds. lengths: valid steps of each padded sample, (n,); None for all.
     """
     found = [module.distance for module in model.modules() if isinstance(module, CMRU)]
     if lengths is not None:
@@ -148,12 +151,12 @@ def export(
     pooling: Pooling = "mean",
     sources: Mapping[str, Sequence[str]] | None = None,
 ) -> Network:
-    """Return one's own trained modules as a checked network: parts by name in the order of their calls, the last one
-    `readout`.
+    """Return one's own trained modules as a checked network.
 
-    Each reads the one in front of it, the first the input; `sources` names what those read that read anything else, in
-    the order in which it is joined along the last axis. The grid of the network is that of its parts, where they agree.
-    Raises NetworkError naming the part.
+    parts: modules by name in the order of their calls, the last one `readout`. Each reads the part before it, and the
+    first reads the input. sources: part -> names of the signals that it reads instead, in the order in which they are
+    joined along the last axis. The network has the grid of its parts, if all have the same one. Raises NetworkError
+    naming the part.
     """
     names = list(parts)
     if len(names) < 2 or names[-1] != READOUT:
@@ -172,9 +175,9 @@ def export(
 
 
 def load_(parts: Mapping[str, nn.Module], network: Network) -> None:
-    """Set one's own modules to what a trained network has learned, the inverse of `export`: to train it further.
+    """Set one's own modules to what a trained network has learned, to train it further; the inverse of `export`.
 
-    parts: a module for each layer of the network and its readout, by name. Raises NetworkError that names the part
+    parts: a module for each layer of the network and for its readout, by name. Raises NetworkError that names the part
     where kinds or shapes differ, or where the network has a value that the module cannot have.
     """
     learned = {**{layer.name: layer for layer in network.layers}, READOUT: network.readout}

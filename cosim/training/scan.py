@@ -3,12 +3,12 @@
 Composing two steps gives a step of the same form, (a, b) then (a', b') = (a' a, a' b + b'), so neighbours are merged
 pairwise: log2(T) levels and O(T) work. The gradient is the same recurrence run backwards,
 g_t = dL/dh_t + a*_{t+1} g_{t+1}, dL/db_t = g_t, dL/da_t = g_t h*_{t-1}, and uses the same scan; * is the complex
-conjugate, which of real numbers is the number itself.
+conjugate,  which for a real number is the number itself.
 
-Step functions that can be trained through.
+Step functions with a gradient that training can use.
 
-Forward they are exact steps; backward the derivative is replaced by 1 / (1 + (pi x)^2), the surrogate of the seed paper
-arXiv 2605.11855, appendix F.8 (alpha_surr = 1).
+In the forward pass they are exact steps. In the backward pass their derivative is replaced by 1 / (1 + (pi x)^2), the
+surrogate of the seed paper arXiv 2605.11855, appendix F.8 (alpha_surr = 1).
 """
 
 import math
@@ -26,7 +26,7 @@ LOOP_STEPS = 32
 def linear_scan(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
     """Compute h_t = a_t h_{t-1} + b_t of a recurrent layer in training for all steps, with h_{-1} = start.
 
-    a, b: (n, time, width), real or complex, of one type; start: broadcastable to (n, width). Returns (n, time, width).
+    a, b: (n, time, width), both real or both complex; start: broadcastable to (n, width). Returns (n, time, width).
     """
     first = a[:, :1] * start.expand(a.shape[0], a.shape[2])[:, None] + b[:, :1]
     h: Tensor = _Scan.apply(a, torch.cat([first, b[:, 1:]], dim=1))  # type: ignore[assignment]
@@ -36,8 +36,8 @@ def linear_scan(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
 def clamped_count(steps: Tensor, start: float, low: float, high: float) -> Tensor:
     """Compute c_t = min(max(c_{t-1} + s_t, low), high) of a counting state in training, with c_{-1} = start.
 
-    steps: (n, time, width); returns (n, time, width). The gradient is that of a count without ends: that of one which
-    stays at an end is 0, and a unit that does so from the beginning on would never learn to leave it.
+    steps: s, (n, time, width); returns c, (n, time, width). The gradient is that of a count without ends: a count that
+    stays at an end has a gradient of 0, so a unit that does so from the beginning would never learn to leave it.
     """
     free = linear_scan(torch.ones_like(steps), steps, steps.new_full((1,), start))
     with torch.no_grad():
@@ -119,8 +119,10 @@ def heaviside(x: Tensor) -> Tensor:
 
 
 def nearest_level(value: Tensor, levels: int) -> Tensor:
-    """Return in training the nearest of the levels, as `cosim.network.layers.on_levels` does; the gradient passes
-    straight through."""
+    """Round values in training to the nearest of K + 1 levels, K = `levels`, as `cosim.network.layers.on_levels` does.
+
+    The gradient passes straight through.
+    """
     steps = torch.floor((value.detach() + FULL_SCALE) * levels / (2 * FULL_SCALE) + 0.5)
     return value + (steps.clamp(0, levels) * (2 * FULL_SCALE / levels) - FULL_SCALE - value.detach())
 

@@ -1,6 +1,6 @@
 """Train a hardware network: AdamW, warm-up and cosine, epsilon annealing, noise and margins; resumable to the bit.
 
-A candidate for the checkpoint is taken only once epsilon has its final value, and the best one is chosen on samples
+A network may become the checkpoint only once epsilon has its final value. The best one is chosen on samples that are
 held out of the training set. Test samples are used once, for the figures at the end.
 """
 
@@ -72,7 +72,7 @@ Figures = dict[str, Any]  # JSON, as a checkpoint keeps it
 
 
 def measure_figures(network: Network, task: Task) -> Figures:
-    """Measure on test samples a network that training has fitted to a circuit: score, margins and size, for JSON."""
+    """Measure a trained network on a task's test samples: score, margins and size, as plain values for JSON."""
     trace = run_reference(network, task.x_test, task.len_test, "test data")
     figures: Figures = {"test_samples": len(task.x_test)}
     if task.labels:
@@ -111,11 +111,11 @@ def _near(layers: Sequence[RecurrentLayer], trace: Trace, *, deciding: bool) -> 
 
 
 def _distance(layer: RecurrentLayer, trace: Trace, *, deciding: bool) -> np.ndarray:
-    """Return the margins that training gave a network: how far candidates are from a threshold, (n, time, width).
+    """Return the distance of a trained layer's candidates from their nearest threshold, (n, time, width), units.
 
     With `deciding` a threshold counts only where crossing it changes the next state by more than half a step, see
-    cosim.training.cells. A value on levels has the distance to the nearest turn. Infinite for a layer that compares
-    nothing.
+    cosim.training.cells. A value that is rounded to levels has the distance to the nearest turn, where the level
+    changes. The distance is infinite for a layer that compares nothing.
     """
     found = trace.layers[layer.name]
     if not deciding or found.window is None or not isinstance(layer, EpsilonLayer):
@@ -154,9 +154,11 @@ class TrainingResult:
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """A training to do: settings and task; passing: hears the points of its curve; check: raises MappingError for a
-    network that could not be compiled for where it shall go, such as `cosim.compiler.passes.check_mapping`; None takes
-    every network."""
+    """A training to do: its settings and its task.
+
+    passing: is called with each point of the training curve; check: raises MappingError for a network that cannot be
+    compiled for its target, such as `cosim.compiler.passes.check_mapping`, None to accept every network.
+    """
 
     config: TrainingConfig
     task: Task
@@ -166,31 +168,36 @@ class TrainingJob:
 
 @dataclass(frozen=True)
 class Seeds:
-    """The best network by its validation loss, and the figures of every seed."""
+    """The result of a training with several seeds.
+
+    best: the network of smallest validation loss, of those that can be compiled if any can; figures: those of every
+    seed.
+    """
 
     best: TrainingResult
     figures: dict[int, Figures]
 
     def spread(self, figure: str) -> SeedSpread:
-        """Return the spread of a trained network's figure over the seeds: mean, smallest and largest."""
+        """Return the mean, smallest and largest value over the seeds of one of the figures, such as `test_accuracy`."""
         return spread_over(self.figures.values(), figure)
 
 
 def train(
     config: TrainingConfig, task: Task, path: Path, progress: LoopProgress | None = None, *, resume: bool = False
 ) -> TrainingResult:
-    """Train a network for a task, whether it compiles or not, see `run_job`; `progress` gets its figures."""
+    """Train a network for a task, whether the compiler accepts it or not; for arguments and errors see `run_job`."""
     return run_job(TrainingJob(config, task), path, progress, resume=resume)
 
 
 def run_job(
     job: TrainingJob, path: Path, progress: LoopProgress | None = None, *, resume: bool = False
 ) -> TrainingResult:
-    """Train, write the checkpoint `path` (.pt or .npz) and return it.
+    """Train a network, write it to the checkpoint `path` (.pt or .npz), and return it with its figures.
 
-    `progress(iteration, values)` is called after each iteration. An interrupted run leaves its state beside `path`;
-    `resume` goes on to the bytes of an unbroken run, and trains nothing where these are there. Raises InputError for
-    unusable or other settings, and a file that cannot be written or that another training writes; OutOfMemoryError.
+    `progress(iteration, values)` is called after each iteration. An interrupted run leaves its state beside `path`.
+    `resume` continues it to the same bytes as an unbroken run, and trains nothing if the training is already finished.
+    Raises InputError for settings that are unusable or differ from the interrupted run's, and for a file that cannot be
+    written or that another training writes; OutOfMemoryError.
     """
     check_config(job.config)
     with one_thread(), own_file(path), naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
@@ -231,12 +238,12 @@ def _train(problem: "HardwareProblem", path: Path, progress: LoopProgress | None
 def train_seeds(
     job: TrainingJob, seeds: Sequence[int], path: Path, progress: SeedsProgress | None = None, *, resume: bool = False
 ) -> Seeds:
-    """Train the job with each seed, one after another, and write the network of smallest validation loss to `path`, of
-    those that can be compiled if any can.
+    """Train the job with each seed, one after another, and write the best of the networks to `path`.
 
-    Each seed's network is what `train` gives for it, and stays beside `path` (`seed_path`) until all are done; an
-    interrupted run leaves them and the state of the one that it was at, from which `resume` goes on. The network that
-    is kept holds the figures and the curves of all seeds in its history. Errors as in `train`.
+    The best network is the one of smallest validation loss among those that can be compiled, if any can. Each seed's
+    network is what `train` gives for that seed; it is kept beside `path` (`seed_path`) until all are done. After an
+    interruption `resume` continues from these networks and the state of the unfinished seed. The history of the written
+    network holds the figures and curves of all seeds. Raises the errors of `run_job`.
     """
     SEED.check("the last seed", seeds[-1], "take a smaller --seed or fewer --seeds")
     found: dict[int, TrainingResult] = {}
@@ -262,12 +269,12 @@ def train_seeds(
 
 
 def _rank(figures: Figures, seed: int) -> tuple[bool, float, int]:
-    """Return a seed's rank in a training, smaller for a better network: those that compile come first."""
+    """Return the rank of a seed's network, smaller for a better one: first by compiling, then by validation loss."""
     return "refused" in figures, figures["validation_loss"], seed
 
 
 def _all_finished(job: TrainingJob, seeds: Sequence[int], path: Path) -> Seeds | None:
-    """Return the finished training of these seeds from the file; None where it is of another training, or not there."""
+    """Return the finished training of these seeds from `path`; None if the file is missing or of another training."""
     configs = [replace(job.config, seed=seed) for seed in seeds]
     best = next((one for config in configs if (one := find_finished(config, job.task, path, seeds)) is not None), None)
     if best is None:
@@ -277,9 +284,9 @@ def _all_finished(job: TrainingJob, seeds: Sequence[int], path: Path) -> Seeds |
 
 
 def find_finished(config: TrainingConfig, task: Task, path: Path, seeds: Sequence[int] = ()) -> Network | None:
-    """Return the network of a whole training with these settings and data; None where the file has none of it.
+    """Return the network of a finished training with these settings and data, None if the file has no such one.
 
-    seeds: of all networks that this one was chosen from, where there were several.
+    seeds: all seeds of the training among whose networks this one was chosen, empty for a training with one seed.
     """
     if not path.is_file() or not is_written_here(path) or stays_software(path):
         return None
@@ -292,7 +299,7 @@ def find_finished(config: TrainingConfig, task: Task, path: Path, seeds: Sequenc
 
 
 def data_fingerprint(task: Task) -> str:
-    """Return a hash of a task's training arrays, by which a training that goes on recognises its own data."""
+    """Return a hash of a task's name and training arrays, by which a resumed training checks that they are unchanged."""
     digest = hashlib.sha256(task.name.encode())
     for array in (task.x_train, task.y_train, task.len_train):
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
@@ -300,10 +307,10 @@ def data_fingerprint(task: Task) -> str:
 
 
 class HardwareProblem(Problem[HardwareNetwork]):
-    """The training of a job's network on samples that are drawn with every class equally likely.
+    """The training of a job's network on batches in which every class is equally likely.
 
-    Of two networks on held-out samples, one that can be compiled is the better one, and then that of smaller loss; only
-    those with the final epsilon are compared.
+    The network is measured on held-out samples. A network that can be compiled is better than one that cannot; among
+    equals the one of smaller loss is better. Only networks with the final epsilon are compared.
     """
 
     def __init__(self, job: TrainingJob) -> None:
@@ -361,22 +368,22 @@ class HardwareProblem(Problem[HardwareNetwork]):
         self.generator.set_state(state["rng"])
 
     def refusal(self) -> str:
-        """Return the compiler's reason against the network as trained so far; an empty text where it takes it."""
+        """Return the reason why the compiler refuses the network as trained so far, empty where it accepts it."""
         network, (x, _, lengths) = self.network(), self.held
         ranges = measure_state_ranges(network, x.numpy(), lengths.numpy(), "held-out data")
         return refusal(replace(network, state_ranges=ranges), self.job.check)
 
     def score(self, output: BackboneOutput, y: Tensor) -> float:
-        """Return the fraction that the network in training decides right, or the mean absolute error."""
+        """Return the network's share of right decisions in training, or of a regression the mean absolute error."""
         if self.task.labels:
             return (output.scores.argmax(dim=1) == y).double().mean().item()
         return (output.scores - y).abs().mean().item()
 
     def run_chips(self, x: Tensor, lengths: Tensor, count: int, seed: int) -> Iterator[BackboneOutput]:
-        """Yield for training the outputs of all samples on each of `count` chips, which are equal in every call with
-        one seed.
+        """Yield the outputs of all samples on each of `count` drawn chips, for validation and test of a training.
 
-        Without mismatch there is one output, on nominal devices. Chips are run one at a time to save memory.
+        Each call with one seed draws the same chips. Without mismatch there is one output, on nominal devices. Chips
+        are run one at a time to save memory.
         """
         if self.config.mismatch is None:
             yield self.model(x, lengths)
@@ -386,12 +393,15 @@ class HardwareProblem(Problem[HardwareNetwork]):
             yield self.model(x, lengths, chips=self.draw_chips(1, rng))
 
     def draw_chips(self, count: int, rng: torch.Generator) -> Chips:
-        """Draw so many chips for training; units whose epsilon stays 1 or -1 have a comparator for each threshold."""
+        """Draw `count` chips for the training.
+
+        Units whose epsilon is always 1 or -1 have a comparator for each threshold.
+        """
         assert self.config.mismatch is not None
         return Chips(self.config.mismatch, count, rng, compared=self.config.epsilon in (1, -1))
 
     def loss_of(self, output: BackboneOutput, y: Tensor, lengths: Tensor) -> Tensor:
-        """Return the task's loss plus penalties for margins and bounds plus the cost of weights."""
+        """Compute a training's loss: that of the task, penalties for margins and bounds, and the cost of weights."""
         # Votes have no gradient: a voting network is trained on its mean readout.
         voting = self.config.architecture.pooling == "vote"
         scores = pool(output.readout, lengths, "mean") if voting else output.scores
@@ -416,7 +426,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
 
     @torch.no_grad()
     def measure_chips(self) -> dict[str, float]:
-        """Measure the best trained network's score on the test samples over chips: mean, and that of the worst chip."""
+        """Measure the trained network's score on the test samples over TEST_CHIPS chips: mean and worst chip."""
         y, lengths = torch.from_numpy(self.task.y_test), torch.from_numpy(self.task.len_test)
         outputs = self.run_chips(torch.from_numpy(self.task.x_test), lengths, TEST_CHIPS, TEST_SEED)
         scores = [self.score(output, y) for output in outputs]
@@ -425,7 +435,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
 
 
 def refusal(network: Network, check: Check | None) -> str:
-    """Return what the compiler's check says against a network in training; nothing where it takes it."""
+    """Return the reason why the compiler's check refuses a network in training, an empty text where it accepts it."""
     try:
         if check is not None:
             check(network)
@@ -435,14 +445,16 @@ def refusal(network: Network, check: Check | None) -> str:
 
 
 def initial_network(config: TrainingConfig, task: Task) -> Network:
-    """Return the network that a training begins with, with its final epsilon and the ranges of states before the first
-    step."""
+    """Return the network of a training before its first step, with the final epsilon.
+
+    Its state ranges are those before the first step, too.
+    """
     network = _as_network(_initial_backbone(config, task), config, task)
     return replace(network, state_ranges=measure_state_ranges(network, task.x_train[:0], task.len_train[:0]))
 
 
 def _as_network(backbone: HardwareNetwork, config: TrainingConfig, task: Task) -> Network:
-    """Return a torch module in training as the network that it is with the final epsilon."""
+    """Return a torch module in training as a network with the final epsilon."""
     backbone.set_epsilon(epsilon_at(config.iterations, config.iterations, config.epsilon))
     return backbone.to_network(task.name, task.labels, regression=not task.labels)
 
@@ -462,7 +474,7 @@ _LEVEL = 16.0  # the largest state of a unit that keeps no count
 
 
 def count_weights(architecture: Architecture, inputs: int, outputs: int) -> int:
-    """Return how many weights of signals a network to train of `inputs` currents and `outputs` has, without biases."""
+    """Return the number of weights, without biases, of a network to train with so many input currents and outputs."""
     cells, read = architecture.cells, inputs * (1 + architecture.taps) + architecture.lines
     count, previous = architecture.lines * inputs, read
     if architecture.hidden:
@@ -475,7 +487,7 @@ def count_weights(architecture: Architecture, inputs: int, outputs: int) -> int:
 
 
 def least_memory(config: TrainingConfig, task: Task) -> float:
-    """Return how many byte a training takes at least: its parameters, and what a batch leaves for the gradient."""
+    """Return the least number of bytes that a training needs: for its parameters and for the gradient of a batch."""
     architecture, steps = config.architecture, task.x_train.shape[1]
     inputs = task.x_train.shape[2] + architecture.ramp
     parameters = _COPIES * count_weights(architecture, inputs, task.outputs)
@@ -484,8 +496,11 @@ def least_memory(config: TrainingConfig, task: Task) -> float:
 
 
 def check_limits(config: TrainingConfig, task: Task) -> None:
-    """Raise OutOfMemoryError where a training needs more memory than there is, InputError that names the range for
-    targets that no readout of this network could hold, and for tokens."""
+    """Check that a task can be trained within the memory, and that its targets and inputs suit this network.
+
+    Raises OutOfMemoryError where the memory is too small, InputError for tokens as inputs, and for targets that no
+    readout of this network could hold, with the range that it can.
+    """
     if task.tokens is not None:
         raise InputError(
             f"task {task.name} gives the index of one of {task.tokens} tokens at each step, which the hardware has no "
@@ -521,8 +536,10 @@ def samples_of(task: Task, mask: np.ndarray) -> Samples:
 
 
 def sampling_weights(y: np.ndarray) -> Tensor:
-    """Return the chance of each sample to be drawn into a training's batch, (n,): every class equally likely, a rare
-    one as well."""
+    """Return the relative chance (n,) of each sample to be drawn into a training batch: classes are equally likely.
+
+    y: labels (n,); with targets of more dimensions all samples have the same chance.
+    """
     if y.ndim != 1:
         return torch.ones(len(y))
     counts = np.bincount(y)

@@ -1,15 +1,16 @@
 """Thresholds that depend on the input: beta = |W_beta x + b_beta| of signed units (arXiv 2605.11855, eq. 3).
 
-beta = max(v, 0) + max(-v, 0) with v = W_beta x + b_beta: two rectifiers a unit, whose currents arrive where the unit
-compares. Candidate and thresholds ride on a common-mode offset c: set at c + h_hat >= c + beta, reset at
-c + h_hat <= c - beta.
+beta = max(v, 0) + max(-v, 0) with v = W_beta x + b_beta. Two rectifiers a unit make the two terms, and their currents
+flow into the lines of the unit's thresholds. Candidate and thresholds ride on a common-mode offset c: the unit sets at
+c + h_hat >= c + beta and resets at c + h_hat <= c - beta.
 
-    9T cell       a line each for I_thresh and I_width: beta is pushed into the first once, into the second twice
-    comparators   a line each: beta is pushed into the upper one's, and pulled out of the lower one's by a mirror with a
-                  constant current beside beta, because a line without current settles late
+    9T cell       it has a line for I_thresh and one for I_width: beta is pushed into the first once, into the second
+                  twice
+    comparators   each has a line: beta is pushed into the upper one's, and pulled out of the lower one's by a mirror.
+                  The mirror carries a constant current beside beta, because a line without current settles late
     toggle        it has an upper threshold alone, so beta is a part of its candidate, with weights of -1
 
-A line's diode is drawn longer or shorter, so that beta arrives with the slope that the compared current has.
+The diode of such a line is drawn longer or shorter, so that beta arrives with the slope of the compared current.
 """
 
 from collections.abc import Sequence
@@ -32,11 +33,12 @@ BETAS_OF_OFFSET = np.linspace(0.1, 0.75, 5)  # where hysteresis of a 9T cell is 
 
 
 def offset_on_cell(layer: SignedLayer, index: int, placement: LayerPlacement) -> float:
-    """Return the common-mode offset of a 9T cell whose beta depends on the input, in units.
+    """Return the common-mode offset of a 9T cell whose beta depends on the input, in software units.
 
-    It reaches the largest beta at which h_hat <= -beta can happen. For each sign of v: maximise |v| subject to
-    |v| + h_hat <= 0. Also beta at x = 0, where the reset in front of frame 0 holds the inputs. Where beta is larger,
-    the lower threshold is below 0, where no candidate can be, and the unit rightly does not reset.
+    The offset covers the largest beta at which the unit can reset, h_hat <= -beta. For each sign of v: maximise |v|
+    subject to |v| + h_hat <= 0. Beta at x = 0 is covered too, because the reset in front of frame 0 holds the inputs at
+    0. Where beta is larger than that, the lower threshold is below 0, where no candidate can be, and the unit rightly
+    never resets.
     """
     (weight, bias), (weight_beta, bias_beta), tops = _drives(layer, index, placement)
     largest = abs(bias_beta)
@@ -49,10 +51,10 @@ def offset_on_cell(layer: SignedLayer, index: int, placement: LayerPlacement) ->
 
 
 def offset_on_comparators(layer: SignedLayer, index: int, placement: LayerPlacement) -> float:
-    """Return the common-mode offset of a unit behind comparators whose beta depends on the input, in units.
+    """Return the common-mode offset of a unit behind comparators whose beta depends on the input, in software units.
 
     A lower threshold of 0 or less leaves its line without current, and a candidate without current must not be compared
-    with it. So the offset exceeds the lesser of beta and -h_hat for every input: maximise t subject to t <= |v| and
+    with such a line. So the offset exceeds min(beta, -h_hat) for every input: maximise t subject to t <= |v| and
     t <= -h_hat.
     """
     (weight, bias), (weight_beta, bias_beta), tops = _drives(layer, index, placement)
@@ -68,9 +70,9 @@ def offset_on_comparators(layer: SignedLayer, index: int, placement: LayerPlacem
 def _drives(
     layer: SignedLayer, index: int, placement: LayerPlacement
 ) -> tuple[tuple[Array, float], tuple[Array, float], Array]:
-    """Return weights and bias of a unit's h_hat and of its v, and the largest value of each signal that they read.
+    """Return (weights, bias) of a unit's h_hat and of its v, and the largest value of each signal that they read.
 
-    The least value of a signal is 0.
+    The smallest value of every signal is 0.
     """
     assert layer.weight_beta is not None
     weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
@@ -82,9 +84,9 @@ def _drives(
 def _largest(
     gain: Array, constraints: tuple[Array, list[float]], ends: Sequence[tuple[float, float | None]]
 ) -> float | None:
-    """Return the largest gain x within the ends of x at which A x <= b, of a unit's signals; None where there is none.
+    """Maximise a unit's gain @ x over its signals x by a linear program; return the maximum, None without a solution.
 
-    constraints: A and b.
+    constraints: A and b of A x <= b; ends: smallest and largest value of each x, None for no limit.
     """
     found: Any = linprog(-gain, A_ub=constraints[0], b_ub=constraints[1], bounds=ends)
     return float(gain @ found.x) if found.status == 0 else None
@@ -93,9 +95,10 @@ def _largest(
 def add_beta(
     node: Memory, layer: SignedLayer, placement: LayerPlacement, role: Literal["beta", "drive"] = "beta"
 ) -> None:
-    """Add both rectifiers of a unit's beta and connect them to the unit.
+    """Add the two rectifiers of a unit's input-dependent beta to the graph and connect them to the unit.
 
-    role: `beta` to its thresholds, `drive` to its candidate with weight -1.
+    role: `beta` connects them to the unit's thresholds, `drive` to its candidate with weight -1. Raises MappingError
+    where beta reads a signal of the frame before.
     """
     _, (weight, bias), _ = _drives(layer, node.index, placement)
     if (moved := placement.sources.read_late(weight)) is not None:
@@ -113,9 +116,9 @@ def add_beta(
 
 
 def moving_currents(sizing: SizingInput, node: ThresholdUnit, *, compared: bool = False) -> tuple[Array, Array, Array]:
-    """Return five betas as a unit's rectifiers deliver them, and the candidates that equal its thresholds there.
+    """Return five betas as a unit's rectifiers deliver them, and the candidates at its two thresholds for each.
 
-    The upper threshold's, then the lower one's; all in ampere, (5,) each. compared: as `arriving_current` has it.
+    (betas, candidates at the upper threshold, at the lower one), (5,) each, ampere. compared: see `arriving_current`.
     """
     currents, around = sizing.set_points(node), sizing.total_weight_current(node.name)
     betas = BETAS_OF_OFFSET * currents.i_fall
@@ -129,16 +132,18 @@ def moving_currents(sizing: SizingInput, node: ThresholdUnit, *, compared: bool 
 
 
 def fit_line(x: Array, y: Array) -> tuple[float, float]:
-    """Fit by least squares the current of a line against that of a unit's beta: start and slope; start is not
-    negative."""
+    """Fit y = start + slope x by least squares with start >= 0; return (start, slope).
+
+    x: current of a unit's beta; y: current of the threshold line that beta flows into, both ampere.
+    """
     slope, start = np.polyfit(x, y, 1)
     return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
 
 
 def push_beta(builder: Builder, node: Memory, line: str, purpose: str, copies: int = 1) -> None:
-    """Add the row that pushes a unit's beta into a line of its own, so many copies of it.
+    """Add the row of weights that pushes a unit's beta, `copies` times, into a threshold line that the unit alone has.
 
-    purpose: what the line is for, part of the row's name.
+    line: net of that line; purpose: what the line is for, part of the row's name.
     """
     stem, betas = net(node.name), [source for source, _ in builder.graph.into(node.name, "beta")]
     origin = f"{node.layer}.beta[{node.index}] x {copies}"

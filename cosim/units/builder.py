@@ -23,34 +23,34 @@ _SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
 
 
 def net(name: str) -> str:
-    """Return the net stem of a node in the builder of recurrent units' subcircuit: `layer0.3` -> `layer0_3`."""
+    """Return the stem of a node's nets in the network's subcircuit: node `layer0.3` has the stem `layer0_3`."""
     return name.replace(".", "_")
 
 
 def instance(name: str) -> str:
-    """Return the path of an instance in the builder of recurrent units' subcircuit, as its transistors' names begin."""
+    """Return the path of an instance in the network's subcircuit, with which the names of its transistors begin."""
     return f"{NETWORK}.{name}"
 
 
 def weight_device(row: str, index: int) -> str:
-    """Return a row's transistor for one of its weights, as the builder of recurrent units' subcircuit names it."""
+    """Return the name of the transistor that is weight number `index` of a row in the network's subcircuit."""
     return f"{instance(row)}.w{index}"
 
 
 def steering_instance(target: str, index: int) -> str:
-    """Return the steering AND for a term of a node's row, as the builder of recurrent units' subcircuit names it."""
+    """Return the instance name of the steering AND cell that is term number `index` in the row of node `target`."""
     return f"and_{net(target)}_{index}"
 
 
 def symbol_instance(name: str) -> str:
-    """Return the symbol comparator of a node, as the builder of recurrent units' subcircuit names it."""
+    """Return the instance name of the symbol comparator cell that makes a node's one-bit signal a voltage."""
     return f"bit_{net(name)}"
 
 
 class Builder:
-    """A builder that collects the cells of a network's subcircuit; blocks are deduplicated by name.
+    """A builder that collects the cells of a network's subcircuit; a cell's subcircuit is kept once, by its name.
 
-    tau: of slow units, second; comparator_devices: in parallel in each comparator.
+    tau: time constant of slow units, second; comparator_devices: devices in parallel in each comparator.
     """
 
     def __init__(
@@ -75,17 +75,20 @@ class Builder:
         self.pushing: set[str] = set()
 
     def define(self, *blocks: Subcircuit) -> None:
-        """Add the subcircuits that the network's cells instantiate."""
+        """Add subcircuits that cells of the network instantiate; a name that is there already is kept."""
         for block in blocks:
             self.blocks.setdefault(block.name, block)
 
     def add(self, block: Subcircuit, name: str, nets: tuple[str, ...], part: Attribution, origin: str = "") -> None:
-        """Add an instance of a cell to the network's subcircuit."""
+        """Add an instance of a cell, and its subcircuit `block`, to the network's subcircuit.
+
+        nets: one a port; part: block in which power counts the cell; origin: comment in the deck.
+        """
         self.define(block)
         self.elements.append(Instance(name, nets, block.name, origin, part))
 
     def add_row(self, name: str, node_net: str) -> None:
-        """Add a linear row cell to the network's subcircuit: the weights of a node, which load `node_net`."""
+        """Add the row of a node's weights to the network's subcircuit, one transistor a weight, all on `node_net`."""
         terms, row_name = list[Term](), f"row_{net(name)}"
         power = "readout" if isinstance(self.graph.nodes[name], Output) else "rows"
         part = Attribution(f"weights of {net(name.rpartition('.')[0])}", power)
@@ -102,7 +105,7 @@ class Builder:
             self.add(row, row_name, (node_net, "vdd", *row.ports[2:]), part)
 
     def add_steering(self, edge: Edge, name: str, node_net: str, part: Attribution) -> None:
-        """Add the transistors of an And's weight in a row: a current source and a switch for each of its bits."""
+        """Add the steering AND cell of a weight on an And node: a current source and one switch a bit of the And."""
         (source, _), weight = edge, self.graph.weights[edge]
         bits = self.graph.into(source, "gate")
         gain = self.steering[edge] = self.bias_line("gain", self.graph.steered[edge])
@@ -114,20 +117,20 @@ class Builder:
             self.weights[bit, source] = f"{earlier} and {device}" if earlier else device
 
     def add_symbol(self, node: Node) -> None:
-        """Add a symbol comparator cell, for an input or a memory of one bit as a voltage, if any And reads it."""
+        """Add the symbol comparator that makes an input or a one-bit memory a voltage, if any And node reads it."""
         if (half := self.graph.half(node.name)) is not None:
             line = self.symbols[node.name] = self.bias_line("symbol", half)
             nets = (f"{net(node.name)}_p", line, f"{net(node.name)}_bit", "vdd")
             self.add(symbol_comparator(self.technology, self.units), symbol_instance(node.name), nets, COMPARATORS)
 
     def reset_line(self) -> str:
-        """Return the net, with its inverter cell, that is high during the reset, for cells that it leaves on."""
+        """Return the net that is high during the reset, for cells that the reset leaves on; add its inverter once."""
         if RESET_INVERTER not in self.blocks:
             self.add(reset_inverter(self.technology), RESET_INVERTER, ("resetb", "reset", "vdd"), CELLS)
         return "reset"
 
     def add_rails(self, name: str) -> None:
-        """Add the cell that makes a signal's gate line n, if any positive weight reads it."""
+        """Add the cell that makes gate line n of a signal from gate line p, if a positive weight reads the signal."""
         graph = self.graph
         if any(graph.mirrors[edge].count > 0 and graph.weights[edge].role == "drive" for edge in graph.out_of(name)):
             stem = net(name)
@@ -136,19 +139,21 @@ class Builder:
             self.add(block, f"rails_{stem}", (f"{stem}_p", f"{stem}_n", "vdd"), LINE_COPIES)
 
     def units_of(self, name: str) -> int:
-        """Return how many unit devices the diodes of a signal have in the network's subcircuit."""
+        """Return how many unit devices the diodes of a signal's gate lines have in the network's subcircuit."""
         return self.units * (PEDESTAL_STRENGTH if isinstance(self.graph.nodes[name], Pedestal) else 1)
 
     def add_candidate(self, node: Memory, devices: int = 1) -> str:
-        """Add the transistors of a memory's row and its rectifier cell, of so many devices in parallel; return the
-        candidate's net."""
+        """Add the row of a memory's weights and the diode of its candidate; return the candidate's net.
+
+        devices: how many devices the diode has in parallel.
+        """
         stem = net(node.name)
         self.add_row(node.name, f"{stem}_cand")
         self.add(candidate_diode(self.technology, devices), f"cand_{stem}", (f"{stem}_cand", "vdd"), CANDIDATES)
         return f"{stem}_cand"
 
     def add_state_line(self, node: Memory) -> None:
-        """Add to a memory's gate line p the cells of its pedestal, its line n and its symbol comparator."""
+        """Add the cells on gate line p of a memory's state: pedestal sink, copy to gate line n, symbol comparator."""
         stem = net(node.name)
         if i_pedestal := self.graph.i_pedestal:
             line = self.bias_line("pedestal", self.calibration.mirror.sink_bias(i_pedestal))
@@ -157,20 +162,26 @@ class Builder:
         self.add_symbol(node)
 
     def bias_line(self, purpose: str, current: float) -> str:
-        """Return the gate line of a set-point, ampere, shared with diode and pin by cells that ask for the same.
+        """Return the gate line of a bias current, ampere, and add its diode and pin at the first call.
 
-        They ask for one purpose and current.
+        Cells that ask for the same purpose and current share one line.
         """
         return self._line(purpose, current, bias_diode(self.technology), 1)
 
     def comparator_line(self, current: float) -> str:
-        """Return the gate line of a comparator's threshold, ampere: its diode has as many devices as the comparator."""
+        """Return the shared gate line of a comparator's threshold current, ampere.
+
+        The line's diode has as many devices as the comparator.
+        """
         m = self.comparator_devices
         diode = bias_diode(self.technology) if m == 1 else bias_diode(self.technology, name=f"{BIAS_DIODE}_{m}", m=m)
         return self._line("thresh", current, diode, 1)
 
     def strong_line(self, purpose: str, current: float) -> str:
-        """Return the shared gate line of a set-point on a strong diode: its pin carries STRENGTH times the current."""
+        """Return the shared gate line of a bias current, ampere, on a strong diode.
+
+        The pin of the line carries STRENGTH times the current.
+        """
         return self._line(purpose, current, strong_diode(self.technology), STRENGTH)
 
     def _line(self, purpose: str, current: float, diode: Subcircuit, strength: int) -> str:
@@ -184,16 +195,19 @@ class Builder:
         return self.bias_lines[key]
 
     def pushed(self, line: str, *, rest: bool = False) -> str:
-        """Return the gate line p of a bias line's current, one for all cells that push it; rest: as `tau_line`."""
+        """Return a gate line p that carries the current of bias line `line`, shared by all cells that push it.
+
+        rest: whether the line is one for the reset of delay lines, see `tau_line`.
+        """
         if line not in self.pushing:
             self.pushing.add(line)
             self.add(tau_line(self.technology, rest=rest), f"push_{line}", (line, f"{line}_p", "vdd"), BIAS_DIODES)
         return f"{line}_p"
 
     def own_line(self, name: str, purpose: str, current: float, trim: float, *, m: int = 1) -> str:
-        """Return the gate line that one cell alone has, because an input-dependent beta flows into it too.
+        """Return a gate line that one cell alone has, because its input-dependent beta flows into that line as well.
 
-        trim: what its diode carries over what its gates take; m: devices of the diode in parallel.
+        trim: current of the line's diode over that of its gates; m: devices of the diode in parallel; current: ampere.
         """
         pin = f"bias_{purpose}_{net(name)}"
         self.bias_pins[pin] = current

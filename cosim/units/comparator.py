@@ -1,4 +1,4 @@
-"""The parts that units behind comparators share: windows, set-points, clocks and supply currents."""
+"""Parts that all recurrent units behind comparators share: windows, set-points, clocks and supply currents."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -39,9 +39,10 @@ _LEAST = 1e-15  # A; what is left on a line out of which beta pulls all that its
 class WindowPins:
     """Bias-pin currents of both comparators of a recurrent unit, ampere.
 
-    With an input-dependent threshold the pins carry the constant part, and the diodes of the two lines are of other
-    lengths: they carry `trim_upper` and `trim_lower` times what the comparators take, so that beta arrives with the
-    right slope. i_rest is then what the mirror that pulls beta out of the lower line pulls more, 0 without such a beta.
+    With an input-dependent threshold beta the pins carry the constant part. The diodes of the two lines then differ in
+    length: they carry `trim_upper` and `trim_lower` times what the comparators take, so that beta arrives with the
+    right slope. A mirror pulls beta out of the lower line; i_rest is the constant current that it pulls as well, 0
+    without beta.
     """
 
     i_upper: float
@@ -53,10 +54,10 @@ class WindowPins:
 
 @dataclass(frozen=True)
 class WindowFactors:
-    """A chip's factors of a recurrent unit behind two comparators.
+    """The factors by which one chip's mismatch changes currents of a recurrent unit behind two comparators.
 
-    upper, lower: the comparators' currents; pulled: what is pulled out of the lower one's line, where beta moves it;
-    levels: of each rung, level or bit from the first on, none for all nominal.
+    upper, lower: the comparators' currents; pulled: the current of the mirror that pulls an input-dependent beta out of
+    the lower comparator's line; levels: output currents of each rung, level or bit from the first on, () if all are 1.
     """
 
     upper: float = 1.0
@@ -71,34 +72,40 @@ W = TypeVar("W", bound=WindowFactors)
 
 
 def decision_fits(calibration: Calibration) -> Fits:
-    """Return the fits of a calibration to a recurrent unit's decisions that a latch catches as the pulse begins."""
+    """Return a calibration's fits of the upper and lower comparator of a unit whose decisions a latch catches.
+
+    The latch catches them as the pulse begins.
+    """
     own = calibration.own[DECISION_FIT]
     fit = ComparatorFit(own["currents"], own["ratios"])
     return fit, fit
 
 
 class ComparatorUnit(ThresholdUnit, UnitKind[B, F]):
-    """A recurrent unit whose comparators decide about its sampled candidate, and which moves in a pulse behind that."""
+    """A recurrent unit whose comparators decide about its sampled candidate; its state moves in a later pulse."""
 
     resumes_from_state = updates_in_pulse = samples_candidate = has_comparators = True
 
     def settled_state(self, candidate: float) -> int | None:
-        """Return the reset's state where a constant candidate crosses no threshold, else None: it goes on changing."""
+        """Return the unit's reset state if a constant candidate crosses no threshold, else None.
+
+        Beyond a threshold the state changes in every frame. candidate: in software units.
+        """
         above = self.rise - candidate > CLEARANCE and (not self.two_sided or candidate - self.fall > CLEARANCE)
         return self.start if above else None
 
     @property
     def clock_pins(self) -> tuple[str, str, str, str]:
-        """Return the clocks and pulses of the unit's stage: clk, clkb, pulse, pulseb."""
+        """Return the clock and pulse nets of the unit's stage: clk, clkb, pulse, pulseb."""
         clk, clkb, pulse, pulseb = (f"{name}{self.stage}" for name in ("clk", "clkb", "pulse", "pulseb"))
         return clk, clkb, pulse, pulseb
 
 
 @dataclass(frozen=True)
 class WindowUnit(ComparatorUnit[P, W]):
-    """A recurrent unit behind two comparators, whose state moves where its candidate is above or below their window.
+    """A recurrent unit behind two comparators: its state changes above the upper threshold and below the lower one.
 
-    first: the state to which the reset takes it.
+    first: the state after the reset.
     """
 
     first: int = 0
@@ -109,18 +116,18 @@ class WindowUnit(ComparatorUnit[P, W]):
 
     @staticmethod
     def fits(calibration: Calibration) -> Fits:
-        """Return the fits of a calibration to the unit's comparators: to decisions that a latch catches."""
+        """Return a calibration's fits of the unit's upper and lower comparator, for decisions that a latch catches."""
         return decision_fits(calibration)
 
     def set_points(self, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-        """Return the unit's thresholds and its level."""
+        """Return the unit's lower and upper threshold and its level, with the limits of each, ampere."""
         return threshold_set_points(currents.i_fall, currents.i_rise, currents.i_high)
 
     def window_bias(self, sizing: SizingInput) -> WindowPins:
-        """Return the bias currents of the unit's comparators for its thresholds as they arrive.
+        """Return the bias currents of the unit's two comparators that make its thresholds as they arrive.
 
-        Where beta depends on the input, they are those of the lines on which it arrives with the slope of the
-        thresholds.
+        With an input-dependent beta the result has trims as well, so that beta moves each line as it moves the
+        threshold.
         """
         upper, lower = self.fits(sizing.calibration)
         if not sizing.graph.into(self.name, "beta"):
@@ -139,10 +146,10 @@ class WindowUnit(ComparatorUnit[P, W]):
     def line_currents(
         self, bias: P, mirror: MirrorFit, beta: tuple[Array, Array], pulled: float = 1.0
     ) -> tuple[Array, Array]:
-        """Return the currents of the lines of the unit's two comparators, ampere.
+        """Return the currents of the threshold lines of the unit's upper and lower comparator, ampere.
 
-        beta: what is pushed into the upper line and into the mirror that pulls it out of the lower one, ampere; pulled:
-        the chip's factor of that mirror.
+        beta: (pushed into the upper line, pushed into the mirror that pulls beta out of the lower line), ampere;
+        pulled: the chip's mismatch factor of that mirror.
         """
         return (
             np.asarray(bias.i_upper + mirror.pushed(beta[0])),
@@ -150,7 +157,10 @@ class WindowUnit(ComparatorUnit[P, W]):
         )
 
     def add_window_lines(self, builder: Builder, pins: WindowPins) -> tuple[str, str]:
-        """Add the lines of the unit's two comparators, of its own where beta moves them; return their nets."""
+        """Add the threshold lines of the unit's two comparators and return their nets, upper and lower.
+
+        Units with the same current share a line; a unit whose beta depends on the input has lines of its own.
+        """
         if not builder.graph.into(self.name, "beta"):
             return builder.comparator_line(pins.i_upper), builder.comparator_line(pins.i_lower)
         m = builder.comparator_devices
@@ -163,10 +173,9 @@ class WindowUnit(ComparatorUnit[P, W]):
         return upper, lower
 
     def window_effects(self, pins: WindowPins, circuit: CellDevices, cell: str) -> Iterator[Effect]:
-        """Yield what mismatch does to the unit's two comparators, `upper` and `lower` of an instance `cell`.
+        """Yield the mismatch effects on the unit's two comparators, instances `upper` and `lower` in the cell `cell`.
 
-        upper, lower: the comparators; pulled: the mirror that pulls beta out of the lower one's line, where there is
-        one.
+        Their fields are `upper` and `lower`, and `pulled` where a mirror pulls beta out of the lower line.
         """
         for side, pin, current in zip(("upper", "lower"), circuit.pins, (pins.i_upper, pins.i_lower), strict=False):
             yield circuit.comparator_effect(side, current, instance(f"{cell}.{side}"), pin)
@@ -178,7 +187,7 @@ class WindowUnit(ComparatorUnit[P, W]):
     def window(self, cell: CellEquations[P, W], lines: Sequence[Array] = ()) -> tuple[Array, Array]:
         """Return the unit's upper and lower threshold, ampere.
 
-        lines: currents of its lines, ampere; none for those of its pins and of its beta.
+        lines: currents of the two threshold lines, ampere; if empty, they are computed from the bias pins and beta.
         """
         upper, lower = cell.factors.upper, cell.factors.lower
         if cell.ideal:
@@ -194,7 +203,7 @@ class WindowUnit(ComparatorUnit[P, W]):
         )
 
     def switching_thresholds(self, cell: CellEquations[P, W], lines: Sequence[Array]) -> SwitchingThresholds:
-        """Return both thresholds, but in state 0 the upper one alone."""
+        """Return the thresholds at which the unit's decision changes: in state 0 only the upper one, else both."""
         rise, fall = self.window(cell, lines)
         return SwitchingThresholds((rise,), (rise, fall), own_devices=True)
 
@@ -208,7 +217,7 @@ class WindowUnit(ComparatorUnit[P, W]):
         return iterate_states(candidate, cell.states_before(candidate, self.start), step)
 
     def window_supply(self, cell: CellEquations[P, W], signals: CellSignals) -> Array:
-        """Return the supply current of the unit's two comparators, ampere, (n, time), with what beta pushes."""
+        """Return the supply current of the unit's two comparators and of the rows that push beta, ampere, (n, time)."""
         mirror, beta = cell.calibration.mirror, np.asarray(signals.beta)
         i_upper, i_lower = self.line_currents(cell.bias, mirror, (beta, beta))
         compared = (i_upper / cell.bias.trim_upper, i_lower / cell.bias.trim_lower)
@@ -217,7 +226,10 @@ class WindowUnit(ComparatorUnit[P, W]):
 
 
 def levels_current(cell: CellEquations[Any, Any], i_gain: float, most: int, states: States) -> Array:
-    """Return the output current of a unit of `most` equal levels, of which as many are on as its state says, ampere."""
+    """Return the output current of a unit with `most` equal levels, ampere; its state says how many of them are on.
+
+    i_gain: bias current of a level, ampere; states: (n, time).
+    """
     factors = cell.factors.levels or (1.0,) * most
     return select_levels(np.concatenate([[0.0], np.cumsum(cell.level_current(i_gain) * np.array(factors))]), states)
 
@@ -229,7 +241,10 @@ def memory_current(
     i_thresh: Array | float,
     i_width: Array | float,
 ) -> Array:
-    """Return the supply current of a unit's decision branch and feedback, as of a 9T cell, ampere, (n, time)."""
+    """Return the supply current of a 9T cell's decision branch and feedback, ampere, (n, time).
+
+    candidate, i_thresh, i_width: ampere; state: whether the cell is on, (n, time).
+    """
     mirror = calibration.mirror
     feedback = calibration.schmitt.i_high(i_width) * state
     sunk = (mirror.sink + mirror.slope_n * calibration.v_node) * i_thresh
@@ -237,5 +252,8 @@ def memory_current(
 
 
 def comparator_current(calibration: Calibration, candidate: Array, i_thresh: Array | float) -> Array:
-    """Return the supply current of a unit's decision branch, of a 9T cell without feedback, ampere, (n, time)."""
+    """Return the supply current of a comparator, ampere, (n, time): a 9T cell's decision branch without feedback.
+
+    candidate: ampere, (n, time); i_thresh: current of the threshold, ampere.
+    """
     return memory_current(calibration, candidate, np.zeros(candidate.shape, dtype=bool), i_thresh, 0.0)

@@ -2,11 +2,12 @@
 
     s + 1 where u >= i_rise,  s - 1 where u <= i_fall,  else kept,  within 0 ... 2^bits - 1
 
-It does what a ladder does, with a bit for twice the states, so a unit of 200 states has 8 bits. Its output is the sum
-of the currents of its bits, 2^k I_gain each, four of them on one gain line; the next line carries 16 times as much.
+A counter does what a ladder does, but one more bit doubles the number of states: a unit of 200 states has 8 bits. Its
+output is the sum of the currents of its bits, 2^k I_gain each. Four bits share one gain line; the next line carries 16
+times as much.
 
-Its supply current is that of both comparators and of the gates, I_keep for each whose output is low: half of those of a
-bit, whatever it is, and those of decisions and phases. The output's current is in its signal.
+Its supply current is that of both comparators and of the gates, I_keep for each gate whose output is low: half of the
+gates of a bit, whatever the bit is, and those of decisions and phases. The output's current is counted in its signal.
 """
 
 from collections.abc import Iterator
@@ -48,7 +49,10 @@ _TURN = 0.6  # volt at which the delay's net turns what follows it
 
 @dataclass(frozen=True)
 class CounterPins(WindowPins):
-    """Bias currents in ampere of a counter unit; i_gains: the lowest bit of each gain line."""
+    """Bias-pin currents of a counter unit, ampere.
+
+    i_keep: load of its gates; i_gains: current of the lowest bit on each gain line.
+    """
 
     i_keep: float
     i_gains: tuple[float, ...]
@@ -59,7 +63,7 @@ CounterCell = CellEquations[CounterPins, WindowFactors]
 
 @dataclass(frozen=True)
 class Counter(WindowUnit[CounterPins, WindowFactors]):
-    """The binary counter, a kind of recurrent unit, epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept.
+    """A binary counter, the recurrent unit at epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept.
 
     The state has `bits` bits and starts at `first`. No layer becomes a counter: the ladder hands over the units that
     have too many states for it.
@@ -94,7 +98,7 @@ class Counter(WindowUnit[CounterPins, WindowFactors]):
 
     @staticmethod
     def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-        """Raise MappingError for a frame whose pulse is shorter than a counter unit needs to take a step."""
+        """Raise MappingError if half of a frame's pulse is too short for a counter unit to take a step."""
         needed = DELAY * _TURN / (KEEP * i_unit)
         available = (PULSE_END - PULSE_BEGIN) / 2 * t_step
         if needed > available:
@@ -106,7 +110,7 @@ class Counter(WindowUnit[CounterPins, WindowFactors]):
             )  # fmt: skip
 
     def solve_bias(self, sizing: SizingInput) -> CounterPins:
-        """Return the comparators' thresholds as they arrive, the gates' load, and the currents of the bits."""
+        """Return the bias currents of the unit's thresholds as they arrive, of its gates' load, and of its bits."""
         i_high, fit = sizing.set_points(self).i_high, sizing.calibration.schmitt
         gains = tuple(fit.solve_gain(i_high * 16.0**line) for line in range(gain_lines(self.bits)))
         return CounterPins(**asdict(self.window_bias(sizing)), i_keep=KEEP * sizing.graph.i_unit, i_gains=gains)
@@ -145,9 +149,10 @@ class Counter(WindowUnit[CounterPins, WindowFactors]):
         ]
 
     def mismatch_effects(self, pins: CounterPins, circuit: CellDevices) -> Iterator[Effect]:
-        """Yield what mismatch does to the unit: to its window, and levels, the current source of each bit - bias diode.
+        """Yield the mismatch effects on the unit: those on its two comparators, and `levels`, the source of each bit.
 
-        Gates decide between rails.
+        `levels` is the current source of a bit against its bias diode. Gates decide between rails, so their mismatch
+        has no effect.
         """
         _, _, _, *gains = circuit.pins
         cell = f"cell_{net(self.name)}"
@@ -159,10 +164,10 @@ class Counter(WindowUnit[CounterPins, WindowFactors]):
 
 
 def counter_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, offset: float) -> Counter:
-    """Return the node of a counter unit that holds the states of the data and headroom, with the rest on either side.
+    """Return a counter node that holds a unit's states over the data and headroom, with spare states at both ends.
 
-    Raises MappingError where it would need more bits than a counter may have, or where all of them would not end where
-    the unit does.
+    Raises MappingError where the unit needs more bits than a counter may have, or where its states end and their number
+    is no power of 2.
     """
     low, high = unit.circuit_ends(placement.headroom)
     states = high - low + 1

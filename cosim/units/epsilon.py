@@ -2,8 +2,9 @@
 
 0: the state is replaced, a Schmitt trigger. 1: S alpha is added, and the state stays on a lattice of step alpha: a
 ladder, or with many states a counter. -1: h_t = S alpha - h_{t-1}, which with S of one sign has two values: a toggle.
-The state s of the last three is a whole number and h = zero + step s; a reader sees the current level s, so its weight
-is W step / level, and W zero joins its bias. How many states they need is known from data alone.
+The state s of ladder, counter and toggle is a whole number, and h = zero + step s. A row that reads it receives the
+current level s, so its weight is W step / level, and W zero joins its bias. How many states a unit needs is known from
+data alone.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,10 @@ EitherLayer = FirstQuadrantLayer | SignedLayer
 
 
 def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
-    """Raise MappingError for a layer that no kind of recurrent unit follows, or not the `cell` that was asked for."""
+    """Raise MappingError if no kind of recurrent unit follows this layer's epsilon, or the requested `cell` does not.
+
+    origin: file of the network, for the message; cell: circuit that the user asked for, or `auto`.
+    """
     where, epsilon = f"{origin}: {layer.name}", layer.epsilon
     if isinstance(layer, SignedLayer) and layer.weight_alpha is not None:
         _check_stored(layer, where, cell)
@@ -48,7 +52,7 @@ def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
 
 
 def _check_stored(layer: SignedLayer, where: str, cell: Circuit) -> None:
-    """Raise MappingError for an alphaCMRU that no register follows."""
+    """Raise MappingError for an alphaCMRU layer (which stores values) that no register can follow."""
     if layer.levels is None:
         raise MappingError(
             f"{where} is an alphaCMRU without a grid: what an update stores is any value of the input, and a register "
@@ -67,8 +71,8 @@ def _check_stored(layer: SignedLayer, where: str, cell: Circuit) -> None:
 class Lattice:
     """One recurrent unit whose state is a whole number of steps.
 
-    It has its thresholds, the step of h, h at the start, and the lowest and the highest state over the data, in steps
-    from the start, or those at which it ends; where: for messages.
+    rise, fall: thresholds; step: of h; first: h at the start. low, high: lowest and highest state, in steps from the
+    start, over the data, or with `ended` those at which the unit itself stops. where: its name in messages.
     """
 
     name: str
@@ -83,16 +87,18 @@ class Lattice:
     ended: bool = False
 
     def circuit_ends(self, headroom: int) -> tuple[int, int]:
-        """Return the lowest and the highest state that the recurrent unit's circuit must have, in steps from the start:
-        `headroom` beyond those over the data, or its own ends."""
+        """Return the lowest and highest state that the unit's circuit must have, in steps from the start.
+
+        They lie `headroom` states beyond those over the data, or are the ends at which the unit itself stops.
+        """
         more = 0 if self.ended else headroom
         return self.low - more, self.high + more
 
 
 def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]:
-    """Yield the recurrent units of a layer with epsilon 1 or -1.
+    """Yield a `Lattice` for each recurrent unit of a layer with epsilon 1 or -1.
 
-    Raises MappingError where states are not known or not whole.
+    Raises MappingError where the range of states is not known, beta_lo is negative, or alpha is not positive.
     """
     ends, ranges = layer.ends if isinstance(layer, SignedLayer) else None, placement.ranges
     if ends is None and ranges is None:
@@ -121,12 +127,12 @@ def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]
 
 
 def lattice_offset(unit: Lattice, layer: EitherLayer, placement: LayerPlacement) -> float:
-    """Return the common-mode offset of a recurrent unit that counts, in units: 0 for one that needs none."""
+    """Return the common-mode offset of a recurrent unit that counts, in software units; 0 if it needs none."""
     if isinstance(layer, SignedLayer) and layer.weight_beta is not None:
         return offset_on_comparators(layer, unit.index, placement)
     return lifting_offset(-unit.fall)
 
 
 def lifting_offset(least: float) -> float:
-    """Return the offset that lifts a recurrent unit's threshold of -`least` clear of zero; 0 for one that is."""
+    """Return the common-mode offset that lifts a unit's threshold of -`least` clear of zero; 0 if it already is."""
     return 0.0 if -least >= OFFSET_MARGIN / 4 else float(common_mode_offset(least))

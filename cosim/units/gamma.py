@@ -1,11 +1,13 @@
-"""The dispersive delay line: tau-cells in a row, whose mean delay is a bias current. In its pulse all n move at once:
+"""The dispersive delay line: tau-cells in a row, whose mean delay is a bias current.
+
+In its pulse all n cells move at once:
 
     dy_k/dt = r_k (g_k y_{k-1} - y_k),   y_0 = u + FLOOR,   r the measured rate of I_tau, g the gain of the mirrors
 
-which is linear in y_k / (g_1 ... g_k) as long as the gains stand: they are taken at the currents before the pulse.
-Between pulses every y_k decays as the minGRU's state (cosim.units.mingru).
+which is linear in y_k / (g_1 ... g_k) as long as the gains stay the same: they are taken at the currents before the
+pulse. Between pulses every y_k decays as the minGRU's state does (cosim.units.mingru).
 
-Its supply current is that of every cell: the copies of its input, I_tau twice, what M4 carries, and its output.
+Its supply current is the sum over its cells: the copies of the input, I_tau twice, what M4 carries, and the output.
 """
 
 from collections.abc import Iterator
@@ -52,9 +54,10 @@ _ROUNDS = 5  # of a fixed point whose error shrinks tenfold in each: rates lie w
 
 @dataclass(frozen=True)
 class GammaPins:
-    """Pin currents of a delay line unit.
+    """Pin currents of a delay line unit, ampere.
 
-    i_tau: of all its cells, ampere, which is the position; i_rest: of the gate line that the reset puts them on.
+    i_tau: sets the time constant of all its cells, and so its position (mean delay); i_rest: current of the gate line
+    onto which the reset puts the cells.
     """
 
     i_tau: float
@@ -63,9 +66,9 @@ class GammaPins:
 
 @dataclass(frozen=True)
 class GammaFactors:
-    """A chip's factors of each cell of a delay line unit; empty where all are nominal.
+    """The factors by which one chip's mismatch changes each cell of a delay line unit; () where all are 1.
 
-    targets: settled value over input; rates: I_tau.
+    targets: settled value over input, of each cell; rates: I_tau of each cell.
     """
 
     targets: tuple[float, ...] = ()
@@ -79,8 +82,9 @@ GammaCell = CellEquations[GammaPins, GammaFactors]
 class Gamma(UnitKind[GammaPins, GammaFactors]):
     """A dispersive delay line as a kind of recurrent unit.
 
-    `order` filters in a row, of n / p time constants in a frame each; h = step s, s = 1: full scale. Its cells stand on
-    a floor: a tau-cell follows no current that is next to 0.
+    It has n = `order` filters in a row, and each moves by n / p time constants in a frame, p = `position`. h = step s,
+    and s = 1 is full scale. Its cells carry a floor current as well, because a tau-cell follows no current that is next
+    to 0.
     """
 
     factors_type = GammaFactors
@@ -129,7 +133,7 @@ class Gamma(UnitKind[GammaPins, GammaFactors]):
         return np.asarray(cell.set_points[2] * states + self._floor(cell), dtype=np.float64)
 
     def _floor(self, cell: GammaCell) -> float:
-        """Return the smallest current that the cells of a line carry, ampere."""
+        """Return the floor, ampere: the smallest current that the cells of the delay line carry."""
         return FLOOR * cell.set_points[2] / self.level
 
     def supply_current(self, cell: GammaCell, signals: CellSignals) -> Array:
@@ -145,7 +149,7 @@ class Gamma(UnitKind[GammaPins, GammaFactors]):
 
     @staticmethod
     def lower_layer(layer: GammaLayer, placement: LayerPlacement) -> None:
-        """Add a line of tau-cells for each software unit of a layer, whose currents stand on FLOOR."""
+        """Add a delay line of tau-cells for each software unit of a layer; a floor is added to their currents."""
         weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
         check_candidate_holds(layer, placement, "line")
         names = (tap.name for tap in placement.sources.taps)
@@ -169,7 +173,7 @@ class Gamma(UnitKind[GammaPins, GammaFactors]):
             placement.add_row(node.name, weight[i], bias[i], Parameter(layer.name, i))
 
     def solve_bias(self, sizing: SizingInput) -> GammaPins:
-        """Return I_tau, at which a measured cell has n / p time constants in a frame, and the reset's current."""
+        """Return the unit's pin currents: I_tau for n / p time constants a frame, as measured, and the reset's."""
         wanted, i_unit = self.order / self.position, sizing.graph.i_unit
         fit, rate = tau_cell_fit(sizing.calibration), wanted
         for _ in range(_ROUNDS):
@@ -199,9 +203,10 @@ class Gamma(UnitKind[GammaPins, GammaFactors]):
         return [pin_row(f"{self.layer}.position[{self.index}]", pin, pins.i_tau, pins.i_tau, words)]
 
     def mismatch_effects(self, pins: GammaPins, circuit: CellDevices) -> Iterator[Effect]:
-        """Yield what mismatch does to the unit.
+        """Yield the mismatch effects on each cell of the delay line.
 
-        targets: the mirrors to d, the loop, the mirror of the output; rates: M_tau2 and what pushes I_tau.
+        `targets`: the mirrors to node d, the translinear loop, the mirror of the output; `rates`: M_tau2, and the
+        devices that push I_tau.
         """
         stem, current, before = net(self.name), circuit.set_points.i_high, circuit.candidate_diode
         pin, push = circuit.bias_diode(circuit.pins[0]), instance(f"push_{circuit.pins[0]}")
@@ -218,5 +223,8 @@ FLOOR = Gamma.floor * PEDESTAL_UNITS  # units
 
 
 def instance_name(stem: str, place: int, order: int) -> str:
-    """Return the name of an instance of a delay line unit's tau-cell; the last one carries the state."""
+    """Return the instance name of one tau-cell of a delay line unit; the last cell has the name of the state's cell.
+
+    place: number of the cell in the line; order: number of cells.
+    """
     return f"cell_{stem}" if place == order - 1 else f"cell{place}_{stem}"

@@ -3,21 +3,21 @@
     s + 1 where u >= i_rise,  s - 1 where u <= i_fall,  else kept,  within 0 ... K
 
 A rung's window is shifted by its neighbours' DPIs. A set pulse must end before the DPI of the rung that it has set
-reaches alpha - (i_set - i_rise), where the next rung would follow; by the next pulse it must have been there. For a
-reset the same holds for the fall to i_fall - i_reset. Derivation: docs/explanation/ladder.md.
+reaches alpha - (i_set - i_rise), where the next rung would follow; by the next pulse the DPI must have got there. The
+reset pulse has the same two limits for the fall to i_fall - i_reset. Derivation: docs/explanation/ladder.md.
 
-On a chip whose transistors deviate a rung may fail to count. With f the factors of its devices, rung k stands on
+On a chip whose transistors deviate a rung may fail to count. With f the factors of its devices, rung k compares
 
     u_k = f_compared (f_driven I_in + alpha (f_up,k-1 s_{k-1} + f_down,k+1 s_{k+1}))
     and turns on at f_thresh i_rise,k,  off at f_thresh i_rise,k - f_width (i_rise,k - i_fall,k)
 
-Before the pulse, at retain, a DPI arrives at most RUNS_ON times one after the other, which is so at the default tau; in
-the pulse the neighbours' s are those before it, and behind it the state is read. It is the number of rungs that are on,
-whichever they are; where a run goes on from such a number, and for the output, they are the lowest ones.
+Before the pulse, at retain, a DPI arrives at most RUNS_ON times one after the other (true at the default tau). In the
+pulse the neighbours' s are those before it; after it the state is read. The state is the number of rungs that are on,
+whichever they are; where a run continues from a state, and for the output, the lowest rungs count as on.
 
 Its supply current is that of both comparators, min(g_push u, g_n I_thresh) each; of the driver's tails and their copy,
 (1 + g_push) g_sink I_retain; of a rung u_k + min(g_push (u_k + I_w s), g_n I_thresh) + I_w s + 2 alpha s (own state,
-DPI), with u_k = g_sink I_in + alpha (s_{k-1} + s_{k+1}). The output's alpha is in its signal.
+DPI), with u_k = g_sink I_in + alpha (s_{k-1} + s_{k+1}). The output's alpha is counted in its signal.
 """
 
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ RUNS_ON = 2  # arrivals of a DPI between two pulses: 3.4 tau, of which one takes
 
 @dataclass(frozen=True)
 class LadderPins(WindowPins):
-    """Bias-pin currents in ampere of a ladder unit with its quantiser."""
+    """Bias-pin currents of a ladder unit, ampere: comparators, driver (i_base, i_delta) and rungs (ladder)."""
 
     i_base: float
     i_delta: float
@@ -85,12 +85,12 @@ class LadderPins(WindowPins):
 
 @dataclass(frozen=True)
 class LadderFactors(WindowFactors):
-    """A chip's factors of a ladder unit.
+    """The factors by which one chip's mismatch changes currents of a ladder unit.
 
-    base, step_down, step_up: of the driver's reset current and of its steps to retain and to set; of each rung, none
-    for all nominal: driven, its copy of the driver's current; compared, its candidate; thresholds, widths; upward,
-    downward: what the DPI of each but the last rung adds to the one above, and that of each but the first to the one
-    below.
+    base: the driver's reset current; step_down, step_up: its steps from reset to retain and from retain to set. The
+    others have one value a rung, or () if all are 1. driven: the rung's copy of the driver's current; compared: its
+    candidate; thresholds, widths: its bias currents; upward: current of its DPI into the rung above, without the last
+    rung; downward: current of its DPI into the rung below, without the first rung.
     """
 
     base: float = 1.0
@@ -109,7 +109,7 @@ LadderCell = CellEquations[LadderPins, LadderFactors]
 
 @dataclass(frozen=True)
 class Ladder(WindowUnit[LadderPins, LadderFactors]):
-    """The ladder, a kind of recurrent unit, epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept.
+    """A ladder, the recurrent unit at epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept.
 
     The state is within 0 ... rungs and starts at `first`.
     """
@@ -134,7 +134,7 @@ class Ladder(WindowUnit[LadderPins, LadderFactors]):
         return "9T cell", "quantiser", "ladder", "DPI"
 
     def compute_states(self, cell: LadderCell, candidate: Array) -> States:
-        """Return how many rungs are on after each frame, on a chip each by its own devices."""
+        """Return how many rungs are on after each frame; on a chip with mismatch each rung turns on its own."""
         if cell.ideal or not cell.factors.driven:
             return super().compute_states(cell, candidate)
         rise, fall = self.window(cell)
@@ -191,8 +191,10 @@ class Ladder(WindowUnit[LadderPins, LadderFactors]):
 
     @staticmethod
     def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-        """Add a ladder for each software unit of a layer, with rungs for its states over the data and headroom; a
-        counter where these are too many."""
+        """Add a ladder for each software unit of a layer, with rungs for its states over the data and headroom.
+
+        A counter is added instead where these are too many, or where `placement.cell` asks for one.
+        """
         weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
         for unit in lattices(layer, placement):
             offset = lattice_offset(unit, layer, placement)
@@ -210,12 +212,12 @@ class Ladder(WindowUnit[LadderPins, LadderFactors]):
 
     @staticmethod
     def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-        """Raise MappingError for a frame in which ladder units would skip or double a step."""
+        """Raise MappingError if ladder units would skip a step or take two with these currents and times."""
         dpi = calibration.dpi
         check_ladder(ladder_currents(i_unit), ladder_timing(t_step, tau), origin, dpi.rise, dpi.fall)
 
     def solve_bias(self, sizing: SizingInput) -> LadderPins:
-        """Return the comparators' thresholds as they arrive, and the set-points that all ladders share."""
+        """Return the bias currents of the unit's thresholds as they arrive, and those that all ladders share."""
         shared, window = ladder_currents(sizing.graph.i_unit), self.window_bias(sizing)
         bias, delta = solve_ladder(shared, sizing.calibration), shared.i_retain - shared.i_reset
         return LadderPins(**asdict(window), i_base=shared.i_reset, i_delta=delta, ladder=bias)
@@ -261,12 +263,12 @@ class Ladder(WindowUnit[LadderPins, LadderFactors]):
         ]
 
     def mismatch_effects(self, pins: LadderPins, circuit: CellDevices) -> Iterator[Effect]:
-        """Yield what mismatch does to the unit.
+        """Yield the mismatch effects on the unit, beside those on its two comparators; `a - b` is a against b.
 
-        Beside its window, levels: M11 of each rung - bias diode; base, step_down, step_up: source - bias diode; driven:
-        copy of a rung - diodes and + copy of the driver; of each rung compared: M1 - candidate diode, thresholds: M2 -
-        bias diode, widths: M8 - bias diode + M9 - M7; upward, downward: source - diode and copy of the rung's own
-        state, M2 - M1 of the DPI, and its two currents against their diodes.
+        levels: M11 of each rung - bias diode; base, step_down, step_up: source - bias diode; driven: copy of a rung -
+        diodes and + copy of the driver; compared: M1 of a rung - candidate diode; thresholds: M2 - bias diode; widths:
+        M8 - bias diode + M9 - M7; upward, downward: source - diode and copy of the rung's own state, M2 - M1 of the
+        DPI, and its two currents against their diodes.
         """
         name, bias, stem = self.name, pins.ladder, net(self.name)
         yield from self.window_effects(pins, circuit, f"{QUANTISER}_{stem}")
@@ -324,7 +326,11 @@ def _ladder_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, o
 
 @dataclass(frozen=True)
 class LadderCurrents:
-    """Set-points of a ladder unit in ampere: input levels, thresholds of rung 1, alpha, and the bias of its DPIs."""
+    """Set-points of a ladder unit, ampere.
+
+    i_set, i_retain, i_reset: levels of the line that drives all rungs; i_rise, i_fall: thresholds of rung 1; alpha:
+    output of one rung; i_tau: bias of the DPIs.
+    """
 
     i_set: float
     i_retain: float
@@ -337,9 +343,9 @@ class LadderCurrents:
 
 @dataclass(frozen=True)
 class LadderTiming:
-    """Pulse timing of a ladder unit.
+    """Times of a ladder unit, second.
 
-    step: from one pulse to the next; pulse: how long set or reset lasts; tau: of the DPIs. All in second.
+    step: from one pulse to the next; pulse: length of a set or reset pulse; tau: time constant of the DPIs.
     """
 
     step: float
@@ -348,7 +354,7 @@ class LadderTiming:
 
 
 def ladder_currents(i_unit: float) -> LadderCurrents:
-    """Return the set-points of a ladder unit at this i_unit."""
+    """Return the set-points of a ladder unit, ampere, for `i_unit` ampere per software 1.0."""
     return LadderCurrents(
         (RETAIN + SWING) * i_unit,
         RETAIN * i_unit,
@@ -361,15 +367,15 @@ def ladder_currents(i_unit: float) -> LadderCurrents:
 
 
 def ladder_timing(t_step: float, tau: float | None = None) -> LadderTiming:
-    """Return the timing of the ladder, a kind of recurrent unit, with one pulse a frame.
+    """Return the times of a ladder unit that has one pulse in each frame of `t_step` second.
 
-    tau None means TAU_FRAMES of the frame.
+    tau: time constant of its DPIs, second; None means TAU_FRAMES of the frame.
     """
     return LadderTiming(t_step, (PULSE_END - PULSE_BEGIN) * t_step, TAU_FRAMES * t_step if tau is None else tau)
 
 
 def solve_ladder(currents: LadderCurrents, calibration: Calibration) -> LadderBias:
-    """Return the bias currents that make a ladder unit's set-points, by the technology's calibration."""
+    """Return the bias currents that make a ladder unit's set-points, from the technology's calibration."""
     fit, c = calibration.schmitt, currents
     return LadderBias(
         *fit.solve_thresholds(c.i_rise, c.i_fall),
@@ -385,12 +391,11 @@ def check_ladder(
 ) -> None:
     """Raise MappingError for a ladder unit that would skip or double a step; derivation in docs/explanation/ladder.md.
 
-    rise, fall: times of the technology's DPIs over those of the equation.
+    rise, fall: rise and fall time of the technology's DPIs over those of the DPI equation; origin: for the message.
 
-    double: within one pulse the neighbour's window must not arrive, neither of a set nor of a reset.
-    skip: until the next pulse it must have arrived. Both are times of the DPI equation, compared with the pulse and
-    with the rest of the step. The levels must leave each other room: i_reset < i_fall < i_retain < i_rise < i_set.
-    Raises MappingError with the numbers and the repair.
+    double: the shift of a neighbour's window must not arrive within the pulse, neither after a set nor after a reset.
+    skip: the shift must have arrived by the next pulse. Both times follow from the DPI equation and are compared with
+    the pulse and with the rest of the step. The levels must be ordered: i_reset < i_fall < i_retain < i_rise < i_set.
     """
     c = currents
     order = (c.i_reset, c.i_fall, c.i_retain, c.i_rise, c.i_set)

@@ -2,11 +2,12 @@
 
     I_t = I_{t-1} + z (g u - I_{t-1}),   z = 1 - exp(-f r),   f r the measured r
 
-Between pulses the state decays by exp(-T I_leak / (C n U_T)), for which the frame does not matter: C goes with it. What
-the charge of s moves as a pulse begins (cosim.cells.tau_cell) is left to ngspice.
+Between pulses the state decays by exp(-T I_leak / (C n U_T)). The length T of the frame does not matter, because C is
+chosen in proportion to it. As a pulse begins, the charge of node s moves the state a little (cosim.cells.tau_cell);
+these equations leave that out, a simulation of transistors has it.
 
-Its supply current is that of the copies of the candidate, g_push u (1 + g_sink), I_tau twice, what M4 carries, and its
-output; of a ratio gate a, I_b and the tail, of which I_tau is a part.
+The supply current of the unit is that of the copies of the candidate, g_push u (1 + g_sink), I_tau twice, what M4
+carries, and the output; of a ratio gate it is a, I_b and the tail, of which I_tau is a part.
 """
 
 from collections.abc import Iterator
@@ -47,9 +48,9 @@ LEAST, MOST = 0.5e-12, 20e-12  # F: below, charge sharing is more than 1 % a fra
 
 @dataclass(frozen=True)
 class MinGruPins:
-    """Pin currents of a minGRU unit.
+    """Pin currents of a minGRU unit, ampere.
 
-    i_top: of its ratio gate, ampere; None without one: level and rate come by signals.
+    i_top: of its ratio gate; None without a ratio gate, because level and rate then come by signals.
     """
 
     i_top: float | None = None
@@ -57,9 +58,9 @@ class MinGruPins:
 
 @dataclass(frozen=True)
 class MinGruFactors:
-    """A chip's factors of a minGRU unit.
+    """The factors by which one chip's mismatch changes a minGRU unit.
 
-    target: what its state settles to, over nominal; rate: its r; ratio: what the ratio gate makes of a over top.
+    target: current to which the state settles; rate: its rate r; ratio: a over top, as its ratio gate sees them.
     """
 
     target: float = 1.0
@@ -71,9 +72,9 @@ class MinGruFactors:
 class TauFit:
     """Measured behaviour of a technology's gated tau-cell, for the equations of minGRU units.
 
-    swing: n U_T of its equation at a gate current of 0.7 nA, V; trim: nominal length of its output diode over drawn;
-    gains: settled state over candidate, at `candidates`; rates: measured r over the equation's, at `gates`, both in
-    ampere; leak: onto the capacitor between pulses, A, positive where the state decays.
+    swing: n U_T of the cell's equation at a gate current of 0.7 nA, V; trim: nominal length of its output diode over
+    drawn length; gains: settled state over candidate, at `candidates`, ampere; rates: measured rate r over that of the
+    equation, at `gates`, ampere; leak: current onto the capacitor between pulses, A, positive where the state decays.
     """
 
     swing: float
@@ -85,11 +86,11 @@ class TauFit:
     leak: float
 
     def gain(self, candidate: Array) -> Array:
-        """Return for the equations of a minGRU unit its settled state over the candidate, at candidates in ampere."""
+        """Return a minGRU unit's measured settled state over its candidate, for candidates in ampere."""
         return interpolate_log(candidate, self.candidates, self.gains)
 
     def rate(self, gate: Array) -> Array:
-        """Return the rate r in the equations of the minGRU, a kind of recurrent unit, at gate currents, ampere."""
+        """Return a minGRU unit's measured rate r over that of its equation, for gate currents in ampere."""
         return interpolate_log(gate, self.gates, self.rates)
 
 
@@ -106,10 +107,10 @@ MinGruCell = CellEquations[MinGruPins, MinGruFactors]
 
 @dataclass(frozen=True)
 class MinGru(UnitKind[MinGruPins, MinGruFactors]):
-    """The minGRU on the chip, a kind of recurrent unit.
+    """A minGRU on the chip, a kind of recurrent unit.
 
-    h_t = (1 - z) h_{t-1} + z u, z = 1 - exp(-r), from 0 on; h = step s, s = 1: full scale. Of its `rate` edge's a, r =
-    a, or behind a ratio gate r = top a / (top + a).
+    h_t = (1 - z) h_{t-1} + z u, z = 1 - exp(-r), from h = 0 on; h = step s, and s = 1 is full scale. The unit's `rate`
+    edge delivers a; r = a, or behind a ratio gate r = top a / (top + a).
     """
 
     factors_type = MinGruFactors
@@ -121,7 +122,7 @@ class MinGru(UnitKind[MinGruPins, MinGruFactors]):
     top: float | None = None
 
     def rate(self, a: Array) -> Array:
-        """Return the minGRU unit's rate r for a gate of `a`, both in units."""
+        """Return the minGRU unit's rate r for a gate signal `a`, both in software units."""
         return a if self.top is None else self.top * a / (self.top + a)
 
     @property
@@ -161,7 +162,7 @@ class MinGru(UnitKind[MinGruPins, MinGruFactors]):
 
     @staticmethod
     def lower_layer(layer: MinGruLayer, placement: LayerPlacement) -> None:
-        """Add a unit, a tau-cell, and a rectifier for its gate, for each software unit of a layer."""
+        """Add a minGRU unit (a tau-cell) for each software unit of a layer, and a rectifier for each one's gate."""
         weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
         weight_gate, bias_gate = placement.sources.weights_on_currents(layer.weight_gate, layer.bias_gate)
         check_candidate_holds(layer, placement, "minGRU")
@@ -175,12 +176,12 @@ class MinGru(UnitKind[MinGruPins, MinGruFactors]):
             placement.graph.connect(gate, node.name, Weight(1.0, f"{layer.name}.gate[{i}]", "rate"))
 
     def solve_bias(self, sizing: SizingInput) -> MinGruPins:
-        """Return the one pin for a ratio gate, with the current of one unit device; levels are the candidates'."""
+        """Return the current of the ratio gate's pin, that of one unit device; without the gate there is no pin."""
         return MinGruPins(None if self.top is None else self.top * sizing.graph.i_unit / sizing.calibration.units)
 
     @staticmethod
     def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
-        """Raise MappingError for a time constant of its own, or a capacitor that cannot be built or cannot hold."""
+        """Raise MappingError if a tau of its own is asked for, or the capacitor cannot be built or cannot hold."""
         if abs(tau / (TAU_FRAMES * t_step) - 1) > 1e-6:
             raise MappingError(
                 f"{origin}: a minGRU takes its time constant from the frame and the gate, so tau must be "
@@ -215,7 +216,10 @@ class MinGru(UnitKind[MinGruPins, MinGruFactors]):
         builder.add_state_line(self)
 
     def _add_ratio_gate(self, builder: Builder, line: str, i_top: float) -> str:
-        """Add a ratio gate between the line of a and the tau-cell and return its own line; I_b comes once for all."""
+        """Add a ratio gate between the gate line of a and the unit's tau-cell; return the line that it drives.
+
+        line: gate line p of a; i_top: bias current I_b of the gate, ampere, whose line all ratio gates share.
+        """
         stem, bias = net(self.name), builder.bias_line("top", i_top)
         half, found = builder.pushed(bias), f"{stem}_rate_p"
         builder.add(ratio_gate(builder.technology), f"gate_{stem}", (line, half, bias, found, "vdd"), CELLS, self.name)
@@ -230,9 +234,10 @@ class MinGru(UnitKind[MinGruPins, MinGruFactors]):
         return [pin_row(f"{self.layer}.top[{self.index}]", pin, pins.i_top, pins.i_top, note)]
 
     def mismatch_effects(self, pins: MinGruPins, circuit: CellDevices) -> Iterator[Effect]:
-        """Yield what mismatch does to the unit.
+        """Yield the mismatch effects on the unit; `a - b` is a against b.
 
-        target: the mirrors to d, the loop, the mirror of the output; rate: M_tau2 - the diode of its gate.
+        target: the mirrors to node d, the translinear loop, the mirror of the output; rate: M_tau2 - the diode of its
+        gate; ratio: the copies and the pair of a ratio gate.
         """
         stem = net(self.name)
         current, gate = circuit.set_points.i_high, circuit.roles[instance(f"relu_{net(f'{self.name}.gate')}"), "diode"]
@@ -255,7 +260,10 @@ class MinGru(UnitKind[MinGruPins, MinGruFactors]):
 
 
 def check_candidate_holds(layer: RecurrentLayer, placement: LayerPlacement, what: str) -> None:
-    """Raise MappingError for a layer of tau-cells, `what`, that reads a signal late, which may turn in their pulse."""
+    """Raise MappingError for a layer of tau-cells that reads a signal of the frame before.
+
+    Such a signal may change in the pulse in which the cells move. what: name of the cells, for the message.
+    """
     moving = next((tap.name for tap in placement.sources.taps if tap.late), None)
     if moving is not None:
         raise MappingError(
@@ -265,10 +273,10 @@ def check_candidate_holds(layer: RecurrentLayer, placement: LayerPlacement, what
 
 
 def full_scales(placement: LayerPlacement, weight: Array, bias: Array) -> Iterator[float]:
-    """Yield the largest h of each unit of a layer of minGRU over the training data, where known; else the bound of its
-    candidate.
+    """Yield the full scale of each unit of a minGRU layer: its largest h over the training data.
 
-    It is 1 where neither is. weight: (width, sources); bias: (width,).
+    Where that is not known, or 0, it is the bound of the unit's candidate, or else 1. weight: (width, sources); bias:
+    (width,).
     """
     tops = placement.largest_signals()
     for i in range(len(bias)):
@@ -278,9 +286,9 @@ def full_scales(placement: LayerPlacement, weight: Array, bias: Array) -> Iterat
 
 
 def capacitance(calibration: Calibration, i_unit: float, tau: float) -> float:
-    """Return C in farad of a minGRU unit, at which a gate of one unit makes z = 1 - 1/e in the pulse.
+    """Return the capacitor of a minGRU unit, farad, at which a gate signal of 1.0 makes z = 1 - 1/e in the pulse.
 
-    tau: of slow units, s.
+    tau: time constant of slow units, s.
     """
     gated = GATED_SHARE * tau / TAU_FRAMES
     return gate_charge(i_unit, calibration.units, gated) / tau_cell_fit(calibration).swing

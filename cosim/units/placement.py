@@ -1,4 +1,4 @@
-"""Placement of a layer in the graph: what it reads, and how its rows are written."""
+"""Placement of a recurrent layer in the graph: the signals that it reads, and how the rows of its weights are added."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ Circuit = Literal["auto", "schmitt", "ladder", "counter"]
 
 @dataclass(frozen=True)
 class Tap:
-    """A node that a row of a recurrent unit reads.
+    """A node of the graph that a row of a recurrent layer reads.
 
-    late: its state of the frame before, which it still has when the row's stage decides.
+    late: whether the row reads its state of the frame before, which the node still has when the row's stage decides.
     """
 
     name: str
@@ -26,9 +26,10 @@ class Tap:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A row of a recurrent unit's learned matrix: `layer0.weight_beta[3,*]` for layer0, _beta, 3.
+    """A row of a layer's learned matrix, for names: layer0, _beta, 3 give `layer0.weight_beta[3,*]`.
 
-    part: of what it is a part; bias: name of the biases, where it is not that of the weights.
+    suffix: of the matrix's name; part: which part of the row a node is, such as ` (pos)`; bias: name of the biases,
+    where it is not `bias` with the suffix.
     """
 
     layer: str
@@ -42,7 +43,7 @@ class Parameter:
 class Sources:
     """The signals that a layer of recurrent units reads.
 
-    A signal's value in the software is gain times its current plus zero, (sources,) each.
+    gains, zeros: (sources,) each; a signal's value in the software is gain times its current plus zero.
     """
 
     taps: tuple[Tap, ...]
@@ -50,12 +51,14 @@ class Sources:
     zeros: Array
 
     def weights_on_currents(self, weight: Array, bias: Array) -> tuple[Array, Array]:
-        """Return weight (rows, sources) and bias (rows,) as every kind of unit lowers them: on currents, not values."""
+        """Rewrite weight (rows, sources) and bias (rows,) on software values as weights and bias on currents."""
         return weight * self.gains, bias + weight @ self.zeros
 
     def add_row(self, graph: GraphBuilder, name: str, weights: Array, bias: float, parameter: Parameter) -> None:
-        """Connect a unit's weights (sources,) into a node of the graph that is there, the bias as one on the unit
-        current."""
+        """Connect the sources to node `name` by weights (sources,), and the unit current by the weight `bias`.
+
+        The node must be in the graph already. parameter: names the weights.
+        """
         layer, row, suffix, part = parameter.layer, parameter.row, parameter.suffix, parameter.part
         for column in range(len(weights)) if graph.zeros else np.flatnonzero(weights).tolist():
             tap, origin = self.taps[column], f"{layer}.weight{suffix}[{row},{column}]{part}"
@@ -64,12 +67,12 @@ class Sources:
         graph.connect(UNIT_CURRENT, name, Weight(float(bias), origin))
 
     def read_late(self, weights: Array) -> str | None:
-        """Return the first signal that a row of these weights reads late; None for a unit's row without one."""
+        """Return the first signal of the frame before that a row of weights (sources,) reads; None if there is none."""
         return next((tap.name for tap, w in zip(self.taps, weights, strict=True) if tap.late and w), None)
 
 
 def read_sources(nodes: Mapping[str, Node], taps: Sequence[Tap]) -> Sources:
-    """Return the sources of a recurrent unit's taps, which are among the nodes."""
+    """Return the signals that a recurrent layer reads, from its taps. nodes: name -> node, with all taps among them."""
     gains, zeros = np.ones(len(taps)), np.zeros(len(taps))
     for k, tap in enumerate(taps):
         node = nodes[tap.name]
@@ -81,11 +84,12 @@ def read_sources(nodes: Mapping[str, Node], taps: Sequence[Tap]) -> Sources:
 
 @dataclass(frozen=True)
 class LayerPlacement:
-    """The place in the graph of a layer of recurrent units.
+    """The place of a layer of recurrent units in the graph, and what its circuit must be like.
 
-    stage: recurrent layers in front; ranges: (2, width) smallest and largest h of each unit, None where not known;
-    headroom: states beyond these, either end; cell: the circuit that was asked for; origin: file, for messages;
-    later_nodes: nodes that are not in the graph yet, of layers that this one reads late.
+    stage: number of recurrent layers in front of it; ranges: smallest and largest h of each unit over the data, (2,
+    width), None where not known; headroom: states beyond these ranges, at either end; cell: circuit that the user asked
+    for; origin: file, for messages; later_nodes: nodes not yet in the graph, of layers that this layer reads a frame
+    late.
     """
 
     graph: GraphBuilder
@@ -98,13 +102,13 @@ class LayerPlacement:
     later_nodes: Mapping[str, Node]
 
     def add_row(self, name: str, weights: Array, bias: float, parameter: Parameter) -> None:
-        """Connect a unit's weights into a node that is there, the bias as one on the unit current."""
+        """Connect the layer's sources to node `name`, already in the graph, by weights (sources,) and a bias."""
         self.sources.add_row(self.graph, name, weights, bias, parameter)
 
     def largest_signals(self) -> Array:
-        """Return an upper bound of each source of a layer of recurrent units, in units.
+        """Return an upper bound of each signal that the layer reads, (sources,), in software units.
 
-        It is 1 for an input, the top state's level, a rectifier's drive.
+        It is 1 for an input, the level of its largest state for a memory, its largest sum for a rectifier.
         """
         nodes, found = {**self.later_nodes, **self.graph.nodes}, {UNIT_CURRENT: 1.0}
 

@@ -2,13 +2,13 @@
 
     the turns that +v exceeds where u >= i_rise,  those that -v exceeds where u <= i_fall,  else kept
 
-The candidate is on a common-mode offset, as a ladder's; the decisions of its window are those of a counter. The value
-v = W_alpha x + alpha stands on an offset of FULL_SCALE in two rectified rows, max(1 + v, 0) and max(1 - v, 0), of which
-S(h_hat) takes one; turn k is (k - 1/2) steps of 2 / K. So s = 0 ... K stands for h = -1 + 2 s / K. Level k is on where
-v exceeds I_turn by what calibration found.
+A turn is the value at which one more level turns on. The candidate is on a common-mode offset, as a ladder's; the
+decisions of its window are made as in a counter. The value v = W_alpha x + alpha is on an offset of FULL_SCALE in two
+rectified rows, max(1 + v, 0) and max(1 - v, 0), of which S(h_hat) takes one; turn k is (k - 1/2) steps of 2 / K. So
+s = 0 ... K stands for h = -1 + 2 s / K. Level k is on where v exceeds I_turn by an amount that calibration found.
 
 Its supply current is that of both comparators, the levels' min(g_push v, I_turn) of the value that is switched
-through, 3 I_keep for each level that is on, and the gates'. The output is in its signal.
+through, 3 I_keep for each level that is on, and the gates'. The output is counted in its signal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,10 @@ _STEPS = 8  # of the iteration that finds a turn's current; what a turn needs ha
 
 @dataclass(frozen=True)
 class RegisterPins(WindowPins):
-    """Bias-pin currents of a register unit in ampere; i_turns: of each level."""
+    """Bias-pin currents of a register unit, ampere.
+
+    i_gain: output of a level; i_keep: holds a level; i_release: ends a write; i_turns: turn of each level.
+    """
 
     i_gain: float
     i_keep: float
@@ -63,29 +66,31 @@ class RegisterPins(WindowPins):
 
 @dataclass(frozen=True)
 class RegisterFactors(WindowFactors):
-    """A chip's factors of a register unit; turns: the threshold of each level, none for all nominal."""
+    """The factors by which one chip's mismatch changes a register unit.
+
+    turns: value at which each level turns on, () if all are 1.
+    """
 
     turns: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class LevelFit:
-    """Measured turning points of a register unit's level.
+    """Measured turning points of a register unit's levels.
 
-    A value turns a level when it exceeds the current of the turn by `shifts`, at currents `turns`, both in ampere;
-    linear between them, flat outside.
+    A level turns on where the value exceeds the current of its turn by a shift. shifts: at the currents `turns`, both
+    ampere; linear between them, constant outside.
     """
 
     turns: Array
     shifts: Array
 
     def value(self, i_turn: float) -> float:
-        """Return the value at which a register unit's equations turn a level, i_turn: the current of the turn,
-        ampere."""
+        """Return the value at which a register's level turns on, ampere. i_turn: bias current of the turn, ampere."""
         return i_turn + float(np.interp(i_turn, self.turns, self.shifts))
 
     def solve(self, value: float) -> float:
-        """Return the current with which the register, a kind of recurrent unit, turns a level at this value, ampere."""
+        """Return the bias current with which a register's level turns on at `value`, both ampere."""
         i_turn = value
         for _ in range(_STEPS):
             i_turn += value - self.value(i_turn)
@@ -93,7 +98,7 @@ class LevelFit:
 
 
 def level_fit(calibration: Calibration) -> LevelFit:
-    """Return the fit of a calibration to a register unit's levels."""
+    """Return a calibration's fit of the turning points of a register unit's levels."""
     own = calibration.own[Register.__name__]
     return LevelFit(np.array(own["turns"]), np.array(own["shifts"]))
 
@@ -103,10 +108,10 @@ RegisterCell = CellEquations[RegisterPins, RegisterFactors]
 
 @dataclass(frozen=True)
 class Register(Storing, WindowUnit[RegisterPins, RegisterFactors]):
-    """The thermometer register, a kind of recurrent unit (alphaCMRU at epsilon = 0).
+    """A thermometer register, a kind of recurrent unit (alphaCMRU at epsilon = 0).
 
-    Its state is the number of turns that +v exceeds at u >= rise, that -v exceeds at u <= fall, else kept; s starts at
-    `first`.
+    Its state becomes the number of turns (values at which a level turns on) that +v exceeds where u >= rise, the number
+    that -v exceeds where u <= fall, and is kept else. It starts at `first`.
     """
 
     factors_type = RegisterFactors
@@ -128,11 +133,11 @@ class Register(Storing, WindowUnit[RegisterPins, RegisterFactors]):
         return iterate_states(candidate, cell.states_before(candidate, self.start), step)
 
     def _count_exceeded(self, cell: RegisterCell, value: Array) -> NDArray[np.int16]:
-        """Return how many turns a value exceeds, (n, time)."""
+        """Return for how many of the register's levels `value` is at or above the turn, (n, time)."""
         return np.asarray(sum(value >= turn for turn in self._turns(cell)), dtype=np.int16)
 
     def _turns(self, cell: RegisterCell) -> tuple[float, ...]:
-        """Return the value at which each level of a register unit turns, ampere."""
+        """Return the value at which each level of the register turns on, ampere, on this chip."""
         factors = cell.factors.turns or (1.0,) * self.most
         i_unit = cell.set_points[2] / self.level
         if cell.ideal:
@@ -142,7 +147,7 @@ class Register(Storing, WindowUnit[RegisterPins, RegisterFactors]):
         return tuple(factor * turn for factor, turn in zip(factors, turns, strict=True))
 
     def switching_thresholds(self, cell: RegisterCell, lines: Sequence[Array]) -> SwitchingThresholds:
-        """Return both thresholds, whatever the state, and the turns of the levels."""
+        """Return both thresholds, which count in every state, and the turns of the register's levels."""
         window = self.window(cell, lines)
         return SwitchingThresholds(window, window, own_devices=True, turns=self._turns(cell))
 
@@ -189,7 +194,7 @@ class Register(Storing, WindowUnit[RegisterPins, RegisterFactors]):
                 add_beta(node, layer, placement)
 
     def solve_bias(self, sizing: SizingInput) -> RegisterPins:
-        """Return the bias currents of thresholds and turns as they arrive. Raises UnitCurrentError for one too low."""
+        """Return the bias currents of thresholds and turns as they arrive. Raises UnitCurrentError for a low turn."""
         i_unit, fit, window = sizing.graph.i_unit, level_fit(sizing.calibration), self.window_bias(sizing)
         total = sizing.total_weight_current(sizing.graph.into(self.name, "value")[0][0])
         turns = tuple(fit.solve(sizing.arriving_current(turn * i_unit, total, relu=True)) for turn in self.turns)
@@ -237,9 +242,9 @@ class Register(Storing, WindowUnit[RegisterPins, RegisterFactors]):
         ]
 
     def mismatch_effects(self, pins: RegisterPins, circuit: CellDevices) -> Iterator[Effect]:
-        """Yield what mismatch does to the unit.
+        """Yield the mismatch effects on the unit, beside those on its two comparators; `a - b` is a against b.
 
-        Beside its window, turns: M2 of each level - bias diode - M1; levels: M5 - bias diode.
+        turns: M2 of each level - bias diode - M1; levels: M5 - bias diode.
         """
         cell = f"cell_{net(self.name)}"
         _, _, gain, _, _, *turns = circuit.pins
@@ -254,7 +259,7 @@ class Register(Storing, WindowUnit[RegisterPins, RegisterFactors]):
 
 
 def _add_values(node: Register, weight: Array, alpha: float, placement: LayerPlacement) -> None:
-    """Add the value with either sign, and their edges into the register."""
+    """Add the two rectifiers of a register's value, 1 + v and 1 - v, and connect them to the register."""
     for sign, label in ((1.0, "pos"), (-1.0, "neg")):
         part = f"{node.name}.alpha_{label}"
         placement.graph.add(Rectifier(part, node.layer, node.index, FULL_SCALE))
@@ -264,7 +269,7 @@ def _add_values(node: Register, weight: Array, alpha: float, placement: LayerPla
 
 
 def _check_values_hold(layer: SignedLayer, placement: LayerPlacement) -> None:
-    """Raise MappingError for a value that turns while it is written."""
+    """Raise MappingError if a register's value reads a signal that changes while the register writes the value."""
     assert layer.weight_alpha is not None
     for i, row in enumerate(layer.weight_alpha):
         if (moved := placement.sources.read_late(row)) is not None:

@@ -6,8 +6,8 @@ First-quadrant unit (arXiv 2605.15216): u = max(W x + b, 0), thresholds beta_hi 
 
 Signed unit of the seed paper (arXiv 2605.11855, eq. 2-5) on one cell: add a common-mode offset c to the candidate and
 to both thresholds, rise = c + beta, fall = c - beta. With c above every beta at which the unit may reset, fall is
-positive there, and rectifying c + h_hat changes no decision: where it is negative, it is below fall.
-A beta that depends on the input: cosim.units.beta.
+positive at each of these. Rectifying c + h_hat then changes no decision: where c + h_hat is negative, it is below fall.
+For a beta that depends on the input see cosim.units.beta.
 
 Its supply current is min(g_push (u + I_w s), g_n I_thresh) + I_w s + I_high s with I_w = i_high(I_width): decision
 branch, feedback and output, see cosim.engines.behavioral.model.
@@ -51,11 +51,11 @@ from cosim.units.sizing import CLEARANCE, SetPoint, SizingInput, threshold_set_p
 
 @dataclass(frozen=True)
 class SchmittBias:
-    """Bias-pin currents of a Schmitt trigger unit in ampere that realise its thresholds and level.
+    """Bias-pin currents of a Schmitt trigger unit, ampere, that make its thresholds and level.
 
-    With an input-dependent threshold the pins carry the constant part, and the diodes of the two lines are
-    of other lengths: they carry `trim_thresh` and `trim_width` times what the cell compares, so that beta arrives with
-    the right slope.
+    With an input-dependent threshold beta the pins carry the constant part. The diodes of the two lines then differ in
+    length: they carry `trim_thresh` and `trim_width` times what the cell compares, so that beta arrives with the right
+    slope.
     """
 
     i_thresh: float
@@ -67,10 +67,9 @@ class SchmittBias:
 
 @dataclass(frozen=True)
 class SchmittFactors:
-    """A chip's factors of a Schmitt trigger unit.
+    """The factors by which one chip's mismatch changes currents of a Schmitt trigger unit.
 
-    compared: what the cell compares, over its candidate; thresh, width: its threshold and width currents; level: of its
-    state.
+    compared: candidate as the cell compares it; thresh, width: threshold and width currents; level: output in state 1.
     """
 
     compared: float = 1.0
@@ -84,10 +83,10 @@ SchmittCell = CellEquations[SchmittBias, SchmittFactors]
 
 @dataclass(frozen=True)
 class Schmitt(ThresholdUnit, UnitKind[SchmittBias, SchmittFactors]):
-    """The Schmitt trigger, a kind of recurrent unit, epsilon = 0, whose state an update replaces. s becomes 1 at u >=
-    rise + beta, 0 at u <= fall - beta, else kept; s starts at 0, or at 1 if `on`.
+    """A Schmitt trigger, the recurrent unit at epsilon = 0, whose state an update replaces.
 
-    beta = sum of the beta edges (0 without them).
+    s becomes 1 at u >= rise + beta, 0 at u <= fall - beta, and is kept else; s starts at 0, or at 1 if `on`. beta is
+    the sum of the unit's beta edges, 0 without them.
     """
 
     factors_type = SchmittFactors
@@ -117,7 +116,7 @@ class Schmitt(ThresholdUnit, UnitKind[SchmittBias, SchmittFactors]):
         return np.where(latest < 0, start[:, None], left).astype(np.int16)
 
     def _thresholds(self, cell: SchmittCell) -> tuple[Array, Array]:
-        """Return the upper and lower threshold, (n, time) or scalar, ampere."""
+        """Return the unit's upper and lower threshold, ampere, (n, time) with an input-dependent beta, else scalar."""
         thresh, width = cell.factors.thresh, cell.factors.width
         if cell.ideal:
             # Written so that without deviations both are exact: software decides ties as these numbers do.
@@ -142,12 +141,15 @@ class Schmitt(ThresholdUnit, UnitKind[SchmittBias, SchmittFactors]):
         return SwitchingThresholds((rise / compared,), (fall / compared,))
 
     def stays_on_through_reset(self, cell: SchmittCell) -> bool:
-        """Tell whether a cell that was on stays on at a candidate of 0; False for one that is to begin on."""
+        """Tell whether a cell that was on stays on at a candidate of 0; False for a cell that should begin on."""
         _, fall = self._thresholds(cell)
         return not self.on and np.ndim(fall) == 0 and bool(fall < 0)
 
     def settled_state(self, candidate: float) -> int | None:
-        """Return the state at a constant candidate, in units: what the first frame decides stays."""
+        """Return the state that the first frame decides at a constant candidate, in software units, and keeps.
+
+        None if the candidate is too near to a threshold to say.
+        """
         if min(abs(candidate - self.rise), abs(candidate - self.fall)) <= CLEARANCE:
             return None
         return 1 if candidate > self.rise else 0 if candidate < self.fall else self.start
@@ -184,14 +186,14 @@ class Schmitt(ThresholdUnit, UnitKind[SchmittBias, SchmittFactors]):
             placement.add_row(name, weight[i], bias[i], Parameter(layer.name, i))
 
     def set_points(self, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-        """Return the unit's thresholds, its level and, if those are fixed, their hysteresis."""
+        """Return the unit's thresholds and level with their limits and, if the thresholds are fixed, the hysteresis."""
         points = threshold_set_points(currents.i_fall, currents.i_rise, currents.i_high)
         width = currents.i_rise - currents.i_fall
         hysteresis = SetPoint("hysteresis width", width, least=MIN_WIDTH, repair="swap the thresholds")
         return points if moving else (hysteresis, *points)
 
     def solve_bias(self, sizing: SizingInput) -> SchmittBias:
-        """Return the bias currents for what the candidate really is where the ideal one crosses the thresholds."""
+        """Return the bias currents at which the cell switches where the ideal candidate crosses the thresholds."""
         calibration = sizing.calibration
         fit = calibration.schmitt
         i_gain = fit.solve_gain(sizing.set_points(self).i_high)
@@ -243,7 +245,7 @@ class Schmitt(ThresholdUnit, UnitKind[SchmittBias, SchmittFactors]):
         ]
 
     def mismatch_effects(self, bias: SchmittBias, circuit: CellDevices) -> Iterator[Effect]:
-        """Yield what mismatch does to the unit.
+        """Yield the mismatch effects on the unit; `a - b` is a against b.
 
         compared: M1 - candidate diode; thresh: M2 - bias diode; width: M8 - bias diode + M9 - M7; level: M5 - bias
         diode.
@@ -258,19 +260,22 @@ class Schmitt(ThresholdUnit, UnitKind[SchmittBias, SchmittFactors]):
 
 
 def _compared_currents(cell: SchmittCell, lines: Sequence[Array]) -> tuple[Array, Array]:
-    """Return what the cell compares of the currents of its two lines, ampere, with its chip's factors."""
+    """Return the threshold and width current that the cell compares on its chip, ampere.
+
+    lines: currents of its threshold and width line, ampere.
+    """
     bias, factors = cell.bias, cell.factors
     return factors.thresh * lines[0] / bias.trim_thresh, factors.width * lines[1] / bias.trim_width
 
 
 def _measured_thresholds(cell: SchmittCell, i_thresh: Array, i_width: Array) -> tuple[Array, Array]:
-    """Return the upper and lower threshold of the clocked cell, as calibration measured them."""
+    """Return the upper and lower threshold of a clocked 9T cell, ampere, from calibration, for these bias currents."""
     fit = cell.calibration.schmitt
     return fit.set_in_frame(fit.i_rise(i_thresh, i_width)), fit.reset_in_frame(fit.i_fall(i_thresh, i_width))
 
 
 def static_thresholds(cell: SchmittCell) -> tuple[float, float]:
-    """Return the thresholds of a Schmitt trigger unit for slow ramps of its candidate, ampere."""
+    """Return a Schmitt trigger unit's upper and lower threshold for slow ramps of its candidate, ampere."""
     fit, bias = cell.calibration.schmitt, cell.bias
     i_thresh, i_width = _compared_currents(cell, (np.asarray(bias.i_thresh), np.asarray(bias.i_width)))
     rise, fall = fit.i_rise(i_thresh, i_width), fit.i_fall(i_thresh, i_width)
@@ -295,14 +300,13 @@ def _lower_signed(layer: SignedLayer, placement: LayerPlacement) -> None:
 
 @dataclass(frozen=True)
 class Shift(Schmitt):
-    """The shift cell, a kind of recurrent unit: a Schmitt trigger that takes over a bit, so that rows behind it read it
-    a frame later.
+    """A shift cell: a Schmitt trigger that takes over a bit of another node, so that rows read the bit a frame later.
 
-        u = s of what it reads;  set where u >= RISE level, reset where u <= FALL level
+        u = s of the node that it reads;  set where u >= RISE level, reset where u <= FALL level
 
-    It regenerates: what it passes on has its own level, whatever arrived, so no error adds up along a chain. No layer
-    becomes a shift cell: the compiler puts them where a source is late (cosim.compiler.lower).
-    frames: by how many its state is behind unit `index` of `layer` once it has decided.
+    The cell regenerates: its output has its own level, whatever arrived, so no error adds up along a chain. No layer
+    becomes a shift cell: the compiler adds one where a source is late (cosim.compiler.lower).
+    frames: by how many frames its state, once decided, is behind unit `index` of `layer`.
     """
 
     layer_types = ()
@@ -319,7 +323,10 @@ class Shift(Schmitt):
 
 
 def shift_cell(name: str, source: InputCurrent | Memory, stage: int, frames: int) -> Shift:
-    """Return a shift cell, a kind of recurrent unit, behind a source of two values."""
+    """Return a shift cell, which keeps a bit for a frame, behind an input or a memory of two states.
+
+    frames: by how many frames its state is behind the source that the chain began with.
+    """
     if isinstance(source, Memory):
         layer, level, zero, step = source.layer, source.level, source.zero, source.step
     else:

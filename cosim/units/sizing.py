@@ -1,4 +1,4 @@
-"""Sizing of a unit's bias currents: the current that arrives at a candidate, and how many unit devices weights have."""
+"""Sizing of a unit's bias currents: the current that arrives at a candidate, and limits of currents and weights."""
 
 import math
 from dataclasses import dataclass
@@ -16,9 +16,10 @@ MAX_BIAS_COUNT = 256  # of one bias, which may carry a common-mode offset and th
 
 @dataclass(frozen=True)
 class SetPoint:
-    """A current of a recurrent unit, ampere, and from where to where it can be built.
+    """A current that a recurrent unit should have, ampere, with the range in which it can be built.
 
-    what: its name, for messages; repair: of one that is not positive, which no unit current helps.
+    what: its name, for messages; least, most: the range, ampere; repair: advice for a current of 0 or less, which no
+    choice of the unit current helps.
     """
 
     what: str
@@ -29,14 +30,14 @@ class SetPoint:
 
     @property
     def excess(self) -> float:
-        """Return by what factor a recurrent unit's set-point is outside what such a unit can have; inf below 0."""
+        """Return the factor by which the current is outside its range, at most 1 if it is inside; inf for 0 or less."""
         if self.current <= 0:
             return math.inf
         return max(self.least / self.current, self.current / self.most)
 
     @property
     def limit(self) -> float:
-        """Return the limit that a recurrent unit's set-point is beyond, ampere: the lower one if any, 0 below 0."""
+        """Return the limit that a current outside its range violates, ampere: the lower one if there is one."""
         return self.least or (self.most if self.current > 0 else 0.0)
 
     def __str__(self) -> str:
@@ -47,7 +48,7 @@ class SetPoint:
 
 
 def threshold_set_points(lower: float, upper: float, level: float) -> tuple[SetPoint, ...]:
-    """Return the set-points of any recurrent unit with thresholds: lower and upper threshold and level, ampere."""
+    """Return the set-points of a recurrent unit's thresholds and level, all ampere, with the range of each."""
     return (
         SetPoint("lower threshold", lower, least=MIN_FALL, repair="raise beta_lo in training"),
         SetPoint("upper threshold", upper, most=MAX_RISE),
@@ -59,29 +60,30 @@ TYPICAL_ACTIVITY = 0.4  # mean of inputs and states over their range, for second
 
 
 def largest_count(source: str) -> int:
-    """Return how many unit devices a weight on this source may have in a recurrent unit's circuit."""
+    """Return how many unit devices a weight that reads this source may have at most."""
     return MAX_BIAS_COUNT if source == UNIT_CURRENT else MAX_COUNT
 
 
 @dataclass(frozen=True)
 class SizingInput:
-    """The input from which a kind of recurrent unit computes bias currents: a graph in ampere, and calibration."""
+    """The input from which a kind of recurrent unit computes bias currents: a graph in ampere, and a calibration."""
 
     graph: Scaled
     calibration: Calibration
 
     def set_points(self, node: Memory) -> MemoryCurrents:
-        """Return the set-points of a recurrent unit's node, ampere."""
+        """Return the thresholds and level of a recurrent unit's node, ampere."""
         return self.graph.currents[node.name]
 
     def arriving_current(
         self, current: float, total_current: float, *, relu: bool = False, compared: bool = False
     ) -> float:
-        """Return the current that arrives at a unit's candidate, or a rectifier, if the ideal sum is `current`, ampere.
+        """Return the current that arrives at a unit's candidate or a rectifier if its ideal sum is `current`, ampere.
 
-        All weights share the gain of the path. Beyond that a node that carries more than 1 nA stands lower, so its
-        pulling weights give less and its pushing ones more, in proportion to all that flows through it,
-        `total_current`. compared: the candidate goes into comparators, whose diode has as many devices as they.
+        All weights share the gain of the path. A node that carries more than 1 nA is also at a lower voltage, so its
+        pulling weights give less and its pushing weights more, in proportion to `total_current`, all current through
+        the node, ampere. relu: whether the node is a rectifier; compared: whether comparators read the candidate, whose
+        diode then has as many devices as they have.
         """
         mirror = self.calibration.mirror
         slope = (mirror.slope_n + mirror.slope_p) / 2
@@ -91,7 +93,10 @@ class SizingInput:
         return max(arriving, current / 2)
 
     def arriving_thresholds(self, node: Memory, *, compared: bool = False) -> tuple[float, float]:
-        """Return what arrives at a unit's candidate where it equals the upper and where the lower threshold, ampere."""
+        """Return what arrives at a unit's candidate where its ideal sum equals the upper and the lower threshold, A.
+
+        compared: see `arriving_current`.
+        """
         currents, total = self.set_points(node), self.total_weight_current(node.name)
         rise, fall = (
             self.arriving_current(one, total, compared=compared) for one in (currents.i_rise, currents.i_fall)
@@ -99,9 +104,9 @@ class SizingInput:
         return rise, fall
 
     def total_weight_current(self, name: str) -> float:
-        """Return the sum of |weight| times current into a unit's node at typical signals, ampere.
+        """Return the sum of |weight| times source current into a node at typical signals, ampere.
 
-        Weights are as they can be built.
+        Weights count as the circuit can have them, at most at the largest mirror.
         """
         total, units = 0.0, self.calibration.units
         for source, weight in self.graph.into(name):
@@ -114,7 +119,7 @@ class SizingInput:
 
 
 def candidate_gain(calibration: Calibration) -> float:
-    """Return the gain of a weighted current at a unit's candidate node, common to both signs: of line p at 1 nA."""
+    """Return the gain of a weighted current at a candidate node, the same for both signs: that of line p at 1 nA."""
     mirror = calibration.mirror
     return float(mirror.interpolate(mirror.gain_p, np.float64(1e-9)))
 

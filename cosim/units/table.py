@@ -1,4 +1,4 @@
-"""The kinds of unit that there are. One more is one file and one entry here; see docs/develop/add-a-unit.md."""
+"""The table of all kinds of recurrent unit. A new kind is one file and one entry here: docs/develop/add-a-unit.md."""
 
 from collections.abc import Callable
 from typing import cast
@@ -21,23 +21,26 @@ UNITS: tuple[type[AnyUnit], ...] = (Schmitt, Ladder, Counter, Toggle, Register, 
 
 
 def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:
-    """Return the kinds of recurrent layer that some kind of unit takes, each once."""
+    """Return the types of recurrent layer that some kind of unit can build, each once."""
     return tuple(dict.fromkeys(layer for unit in UNITS for layer in unit.layer_types))
 
 
 def fit_measurements() -> dict[str, Callable[[Technology, Calibration, str], Own]]:
-    """Return the measurement of its own circuit that each kind of recurrent unit has, if any, by its node's name."""
+    """Return, for each kind of unit that needs one, the function that measures the kind's own circuit.
+
+    Keys are class names of the nodes; a function takes technology, calibration and simulator.
+    """
     return {unit.__name__: unit.measure_fit for unit in UNITS if unit.measure_fit is not None}
 
 
 def unit_of(node: Memory) -> AnyUnit:
-    """Return a graph's node as the recurrent unit that it is."""
+    """Return a memory node of the graph as the recurrent unit that it is, for the type checker."""
     assert isinstance(node, UnitKind)
     return cast(AnyUnit, node)
 
 
 def unit_of_layer(layer: RecurrentLayer, origin: str) -> type[AnyUnit]:
-    """Return the kind of recurrent unit that a layer becomes. Raises MappingError where there is none."""
+    """Return the kind of recurrent unit that a layer becomes. Raises MappingError if no kind accepts the layer."""
     found = next((unit for unit in UNITS if unit.accepts(layer)), None)
     if found is None:
         raise MappingError(f"{origin}: {layer.name}: no unit of this cosim takes a {type(layer).__name__}")

@@ -1,4 +1,4 @@
-"""The toggle: the unit at epsilon = -1, whose state is turned over.
+"""The toggle: the unit at epsilon = -1, whose state an update turns over.
 
     1 - s where u >= i_rise,  else kept          I_out = s i_high
 
@@ -47,7 +47,10 @@ from cosim.units.sizing import SetPoint, SizingInput, threshold_set_points
 
 @dataclass(frozen=True)
 class TogglePins:
-    """Bias-pin currents in ampere of a toggle unit."""
+    """Bias-pin currents of a toggle unit, ampere.
+
+    i_upper: its comparator; i_base, i_delta: drive of its 9T cell; i_thresh, i_width, i_gain: that cell.
+    """
 
     i_upper: float
     i_base: float
@@ -59,7 +62,10 @@ class TogglePins:
 
 @dataclass(frozen=True)
 class ToggleFactors:
-    """A chip's factors of a toggle unit. upper: its comparator's current; level: of its state."""
+    """The factors by which one chip's mismatch changes a toggle unit.
+
+    upper: its comparator's current; level: its output in state 1.
+    """
 
     upper: float = 1.0
     level: float = 1.0
@@ -70,7 +76,7 @@ ToggleCell = CellEquations[TogglePins, ToggleFactors]
 
 @dataclass(frozen=True)
 class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
-    """The toggle, a kind of recurrent unit, epsilon = -1: s becomes 1 - s at u >= rise, else kept; s starts at 0.
+    """A toggle, the recurrent unit at epsilon = -1: s becomes 1 - s at u >= rise, else kept; s starts at 0.
 
     `fall` is not used.
     """
@@ -93,7 +99,7 @@ class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
         return iterate_states(candidate, cell.states_before(candidate, self.start), step)
 
     def _threshold(self, cell: ToggleCell) -> Array:
-        """Return the one threshold of the unit, ampere, whatever its state."""
+        """Return the unit's only threshold, ampere, which counts in both states."""
         decides_at = cell.set_points[0] if cell.ideal else cell.calibration.upper.decides_at(cell.bias.i_upper)
         return np.asarray(cell.factors.upper * decides_at)
 
@@ -120,7 +126,10 @@ class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
 
     @staticmethod
     def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-        """Add a toggle for each software unit of a layer; one with negative updates stands for the negative."""
+        """Add a toggle for each software unit of a layer.
+
+        A unit whose updates are negative gets weights of the other sign, so that its toggle updates upwards.
+        """
         weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
         for unit in lattices(layer, placement):
             sign, steps = _sign_and_steps(unit.low, unit.high, unit.where)
@@ -135,11 +144,11 @@ class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
                 add_beta(node, layer, placement, "drive")
 
     def set_points(self, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
-        """Return the unit's one threshold and its level."""
+        """Return the unit's only threshold and its level, with the limits of each."""
         return threshold_set_points(currents.i_rise, currents.i_rise, currents.i_high)
 
     def solve_bias(self, sizing: SizingInput) -> TogglePins:
-        """Return the comparator's threshold as it arrives, and set-points that all ladders and toggles share."""
+        """Return the bias currents of the unit's threshold as it arrives, and those that ladders and toggles share."""
         currents, fit = sizing.set_points(self), sizing.calibration.schmitt
         shared = ladder_currents(sizing.graph.i_unit)
         arriving = sizing.arriving_current(currents.i_rise, sizing.total_weight_current(self.name), compared=True)
@@ -177,14 +186,17 @@ class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
         ]
 
     def mismatch_effects(self, pins: TogglePins, circuit: CellDevices) -> Iterator[Effect]:
-        """Yield what mismatch does to the unit. upper: its comparator; level: M5 of its cell - bias diode."""
+        """Yield the mismatch effects on the unit: `upper`, its comparator; `level`, M5 of its cell - bias diode."""
         upper, gain = circuit.pins
         yield circuit.comparator_effect("upper", pins.i_upper, instance(f"cell_{net(self.name)}.master"), upper)
         yield effect("level", self.name, pins.i_gain, (circuit.device("level"), 1), (circuit.bias_diode(gain), -1))
 
 
 def _sign_and_steps(low: int, high: int, where: str) -> tuple[int, int]:
-    """Return (sign of all updates, steps between the levels): S = +1 alternates -alpha, 2 alpha; S = -1 -alpha, 0."""
+    """Return (sign of all updates, steps between the two levels) of a toggle from its smallest and largest state.
+
+    S = +1 alternates between -alpha and 2 alpha, S = -1 between -alpha and 0; other states raise MappingError.
+    """
     if low == 0 and high in (0, 3):
         return 1, 3
     if low == 0 and high == 1:

@@ -1,1 +1,1 @@
-"""Differences from chip to chip, drawn for each device, the spread of currents that they make, and device noise."""
+"""Variation from chip to chip, drawn for each device, the spread of currents that it causes, and device noise."""

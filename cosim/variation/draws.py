@@ -1,27 +1,27 @@
-"""Draws: how every transistor of a chip deviates, and under which conditions the chip stands.
+"""Draws: how every transistor of a chip deviates, and the supply and temperature at which the chip runs.
 
     local        each transistor on its own: sigma_vt = a_vt / sqrt(m W' L'), sigma_beta = a_beta / sqrt(m W' L'), where
                  W' = W + dW, L' = L + dL with the technology's mismatch_dw, mismatch_dl
     process      all n and all p transistors of a chip together: sigma = spread_vt of the technology
     environment  supply uniform within +-5 %, temperature uniform between 0 and 60 C
 
-A number is drawn from a hash of seed, chip and the name of what it belongs to, so it depends on nothing else: not on
-the order of devices, not on the number of chips, not on which engine asks or on how many workers there are. Latin
-hypercube and Sobol sequences fill each replicate's unit cube more evenly; they depend on the number of chips.
-Single precision, because a run's store keeps them so.
-Source: M. J. M. Pelgrom, A. C. J. Duinmaijer and A. P. G. Welbers, IEEE J. Solid-State Circuits 24 (1989) 1433.
+A number is drawn from a hash of the seed, the chip's number and a name, such as a transistor's. So it does not depend
+on the order of devices, the number of chips, the engine or the number of workers. Latin hypercube and Sobol sequences
+fill each replicate's unit cube more evenly; their numbers do depend on the number of chips. Values are rounded to
+single precision, in which the folder of a run keeps them. Source: M. J. M. Pelgrom, A. C. J. Duinmaijer and A. P. G.
+Welbers, IEEE J. Solid-State Circuits 24 (1989) 1433.
 
-Linear gradients across the die: what the place of a transistor adds to its draws, on each chip anew.
+Linear gradients across the die (same source) add to the draws of a transistor, by its place, anew on each chip:
 
     dP(x, y) = g_x (x - x_0) + g_y (y - y_0)         g_x, g_y normal, sigma S_P; x_0, y_0 the middle of all places
 
-for the threshold (P = V_T) and for the logarithm of the current factor, of n and of p transistors each. Two transistors
-that are D apart then differ, with what each draws on its own, by
+P is the threshold V_T or the logarithm of the current factor, for n and for p transistors. Two transistors at the
+distance D then differ, together with their own draws, by
 
     sigma^2(dP) = A_P^2 / (W L) + S_P^2 D^2
 
-because g_x dx + g_y dy has the variance S_P^2 (dx^2 + dy^2). The eight numbers of a chip are drawn as all others are,
-so transistors draw what they draw without gradients. They are of the same source.
+because g_x dx + g_y dy has the variance S_P^2 (dx^2 + dy^2). The eight slopes of a chip are drawn as all other numbers
+are, under names of their own, so gradients do not change the transistors' own draws.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,11 @@ _EDGE = (
 
 @dataclass(frozen=True)
 class VaryingDevice:
-    """A transistor that varies from chip to chip: sigma_vt in V, sigma_beta relative; role, part: see `Mos`."""
+    """A transistor that varies from chip to chip.
+
+    sigma_vt: standard deviation of its threshold voltage, V; sigma_beta: of its current factor, relative; role, part:
+    as in `Mos`.
+    """
 
     name: str
     polarity: Polarity
@@ -65,10 +69,10 @@ class VaryingDevice:
 
 @dataclass(frozen=True, eq=False)
 class Chip:
-    """One chip, draws alone: the shift of each threshold's magnitude in V and the factor of each current, process
-    included.
+    """One chip, which is one random draw of the deviations of all transistors, with its supply and temperature.
 
-    vt_shift, beta_factor: (devices,), in the order of `devices`; supply: V; celsius: its temperature.
+    vt_shift: (devices,) shift of the magnitude of each threshold voltage, V, which includes that of the process;
+    beta_factor: (devices,) factor of each current; both are in the order of `devices`; supply: V; celsius: temperature.
     """
 
     number: int
@@ -81,9 +85,10 @@ class Chip:
 
 @dataclass(frozen=True)
 class VariationPlan:
-    """Plan of what varies from chip to chip and how chips are drawn: `chips` of them, in `replicates` independent sets.
+    """A plan of how chips are drawn: `chips` of them, in `replicates` independent sets.
 
-    area: by how much larger than drawn the devices are taken to be, for mismatch alone.
+    kind: what varies (`local`, `common`); sampling: random, or evenly spread by lhs or sobol; area: gate area of the
+    devices over the drawn area, for mismatch alone.
     """
 
     kind: Kind
@@ -95,7 +100,7 @@ class VariationPlan:
 
     @property
     def local(self) -> bool:
-        """Tell whether transistors of drawn chips deviate on their own (mismatch)."""
+        """Tell whether each transistor deviates on its own (mismatch)."""
         return self.kind in ("local", "all")
 
     @property
@@ -105,9 +110,9 @@ class VariationPlan:
 
 
 def varying_devices(circuit: Circuit, technology: Technology, plan: VariationPlan) -> tuple[VaryingDevice, ...]:
-    """Return every transistor of a circuit with the sigmas by which chips vary, in order of name.
+    """Return all transistors of a circuit with the standard deviations of their mismatch, in order of name.
 
-    Raises InputError where the technology lacks a coefficient.
+    Raises InputError where the technology lacks a mismatch coefficient that the plan needs.
     """
     check_coefficients(technology, plan)
     devices = []
@@ -120,7 +125,7 @@ def varying_devices(circuit: Circuit, technology: Technology, plan: VariationPla
 
 
 def check_coefficients(technology: Technology, plan: VariationPlan) -> None:
-    """Raise InputError naming the mismatch coefficient that the variation `plan` needs and the technology lacks."""
+    """Raise InputError that names a mismatch coefficient which the plan needs and the technology lacks."""
     for table in ("nfet", "pfet"):
         model = getattr(technology, table)
         for needed, field in ((plan.local, "a_vt"), (plan.common, "spread_vt")):
@@ -132,7 +137,7 @@ def check_coefficients(technology: Technology, plan: VariationPlan) -> None:
 
 
 def check_supply(technology: Technology, plan: VariationPlan) -> None:
-    """Raise InputError where a drawn chip may have a supply that the technology's devices are not made for."""
+    """Raise InputError where the plan may draw a supply above the technology's largest."""
     most = technology.supply * (1 + SUPPLY_SPREAD)
     if plan.common and most > technology.supply_max:
         raise InputError(
@@ -142,7 +147,8 @@ def check_supply(technology: Technology, plan: VariationPlan) -> None:
 
 
 def draw_chip(devices: Sequence[VaryingDevice], technology: Technology, plan: VariationPlan, number: int) -> Chip:
-    """Draw chip `number`, 0 <= number < plan.chips; `technology` gives its nominal conditions."""
+    """Draw the chip with the given number, from 0 to plan.chips - 1.
+    technology: has the supply and temperature from which chips deviate, and the spread of the process."""
     names = tuple(device.name for device in devices)
     vt, beta = np.zeros(len(names)), np.zeros(len(names))
     supply, celsius = technology.supply, technology.celsius
@@ -163,7 +169,7 @@ def draw_chip(devices: Sequence[VaryingDevice], technology: Technology, plan: Va
 
 
 def uniforms(plan: VariationPlan, number: int, names: tuple[str, ...]) -> Array:
-    """Draw one uniform number in (0, 1) for each name, for the chip of this number, (names,)."""
+    """Draw one uniform number in (0, 1) for each name, (names,), on the chip with the given number."""
     if plan.sampling == "random":
         return np.array([_hashed(f"{plan.seed} {number} {name}") for name in names])
     size = -(-plan.chips // plan.replicates)
@@ -178,7 +184,7 @@ def _hashed(text: str) -> float:
 
 @lru_cache(maxsize=4)
 def _cube(sampling: Sampling, seed: int, replicate: int, size: int, names: tuple[str, ...]) -> Array:
-    """Draw the points from which transistors of one replicate's chips deviate, (size, names), in (0, 1)."""
+    """Draw the points of one replicate by lhs or sobol, in (0, 1): a row for each chip, a column for each name."""
     if sampling == "sobol":
         from scipy.stats import qmc  # a second to load, which most workers can do without
 
@@ -199,7 +205,7 @@ def _generator(text: str) -> np.random.Generator:
 
 
 def single(values: Array | float) -> Array:
-    """Round a chip's drawn values to the precision in which a run's store keeps them."""
+    """Round values to single precision, in which the folder of a run keeps them; return double precision."""
     return np.asarray(values, dtype=np.float32).astype(np.float64)
 
 
@@ -209,9 +215,10 @@ SLOPES = tuple(f"gradient {side} {what} {axis}" for side in _SIDES for what in (
 
 @dataclass(frozen=True)
 class Gradient:
-    """Linear gradients of transistors across a die.
+    """Linear gradients of mismatch across a die.
 
-    s_vt: V/m; s_beta: relative, 1/m; places: transistor -> x and y in metre.
+    s_vt: standard deviation of the slope of threshold voltages, V/m; s_beta: of the logarithm of current factors, 1/m;
+    places: transistor -> (x, y) in metre.
     """
 
     s_vt: float
@@ -220,13 +227,13 @@ class Gradient:
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash of the places of transistors on the die."""
+        """Return a hash of the transistors' places on the die."""
         text = "".join(f"{name} {x!r} {y!r}\n" for name, (x, y) in sorted(self.places.items()))
         return checksum(text.encode())
 
 
 def graded(chip: Chip, gradient: Gradient, plan: VariationPlan) -> Chip:
-    """Return a drawn chip with gradients across its die; every one of its transistors must have a place."""
+    """Add gradients across the die to the draws of a chip. Every transistor of the chip must have a place."""
     places = np.array([gradient.places[device.name] for device in chip.devices])
     away = places - (places.min(axis=0) + places.max(axis=0)) / 2
     normal = ndtri(uniforms(plan, chip.number, SLOPES)).reshape(2, 2, 2)  # side, what, axis

@@ -1,8 +1,8 @@
-"""Noise of a run: which figures of the devices, and the normal numbers of its decisions.
+"""Settings of device noise in a run, and the normal random numbers of its decisions.
 
-A number is made of a hash of seed, chip, cell, sample and frame, so it depends on nothing else: not on what is run
-beside it, nor on how many workers there are. The hash of sample and frame is the finaliser of SplitMix64 (G. L. Steele,
-D. Lea and C. H. Flood, OOPSLA 2014).
+A number is made from a hash of seed, chip, draw, cell, sample and frame. So it does not depend on what else runs or on
+the number of workers. The hash of sample and frame is the finaliser of SplitMix64 (G. L. Steele, D. Lea and C. H.
+Flood, OOPSLA 2014).
 """
 
 from dataclasses import dataclass, field
@@ -24,10 +24,10 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 class NoiseSimulation:
     """Settings and random numbers of device noise in a run.
 
-    fit: of the technology's devices; card: with the thermal noise of their cards in place of that of physics; seed,
-    chip, draw: of the numbers; flat: where positive, the standard deviation of every candidate, A, in place of what the
-    devices make; samples: (n,) the samples' indices in the full test set, empty for 0, 1, 2, ...; timing: of the
-    frames.
+    fit: noise measured on the technology's devices; card: take the thermal noise of the model cards, not that of
+    physics; seed, chip, draw: select the random numbers; flat: if positive, standard deviation of the noise of every
+    candidate, A, in place of the devices' noise; samples: (n,) indices of the samples in the full test set, empty for
+    0, 1, 2, ...; timing: of the frames.
     """
 
     fit: NoiseFit
@@ -41,18 +41,18 @@ class NoiseSimulation:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Return I / (g_m U_T) of n and p devices in weak inversion, for the noise that a run draws."""
+        """Return the slope factors I / (g_m U_T) of the n and the p devices of a cell in weak inversion."""
         return self.fit.devices["cell_n"].slopes[0], self.fit.devices["cell_p"].slopes[0]
 
     def key(self, sample: int) -> int:
-        """Return 64 bits that select the noise of a sample's transistors."""
+        """Return a 64-bit number that selects the noise of the transistors in a simulation of this sample."""
         text = f"{self.seed} {self.chip} {self.draw} {sample} transistors"
         return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 
     def normals(self, cell: str, shape: tuple[int, int], first: int = 0) -> Array:
-        """Return a standard normal number of noise for each decision of a cell, (n, time).
+        """Return a standard normal number for each decision of a cell, (n, time).
 
-        first: the first frame's number.
+        shape: n samples, time frames; first: number of the first frame.
         """
         n, time = shape
         samples = self.samples if len(self.samples) else np.arange(n)

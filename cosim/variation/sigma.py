@@ -1,35 +1,40 @@
-"""Distance of a candidate from a threshold, in standard deviations of that very candidate.
+"""Spread of a decision: standard deviation of the distance of a candidate u from a threshold T.
 
-    sigma^2 = noise^2 + mismatch^2 + left^2          t_j = w_j I_j, what the row adds; u = sum t_j; T the threshold
+A row adds up the terms t_j = w_j I_j, weight times input current, to the candidate u = sum t_j.
+
+    sigma^2 = noise^2 + mismatch^2 + left^2
 
     mismatch^2 = sum t_j^2 (line + weight) + sum l_j^2 s_cn^2 + (sum l_j)^2 s_cn^2 + 2 u^2 s_cp^2
                  + 2 rise^2 s_cn^2 [ + 2 width^2 (s_cn^2 + s_cp^2), T = rise - width, where a 9T cell resets ]
         line, weight    s_p^2 / N, s_p^2 / k        w < 0, k = |w| N unit devices
                         (2 s_p^2 + s_n^2) / N, s_n^2 / k   w > 0
-        l_j             of t_j, what a state's level makes of it: M5 of each cell, and one bias diode for all of them
+        s_p, s_n        mirror_p, mirror_n of `MismatchModel`; s_cp, s_cn its cell_p, cell_n; N its units
+        l_j             part of t_j that a state's level makes: M5 of each cell, and one bias diode for all of them
     left^2     = gain^2 sum t_j^2 + (threshold T)^2
     noise^2    = share^2 (a u (u + sum |t_j|) / (1 + 2 gate u) + b_j sum t_j^2 u / (u + corner))
 
-All of them grow with what the row adds, whatever is left of it. Mismatch is that of `MismatchModel`, to first
-order, exact for a row but for rectifiers, which bring the variance of their own. Noise is the same as that of
-`engines.behavioral.noise`, where lines are alone: the candidate's own diode and weights, S g_m / (4 C), and each line's
-S / (4 (tau + tau_c)) with its tau at i_unit; share: what a 9T cell decides by. The behavioral model has it without
-these simplifications, a training has no time for it. What calibration leaves is measured (`LEFT`).
+The parts of the row grow with its terms, even where these cancel in the sum. Mismatch is to first order, and exact for
+a row, except that the variance of a rectifier which the row reads must be added. Noise is that of
+`engines.behavioral.noise` for lines that are alone: the candidate's own diode and weights have S g_m / (4 C), and each
+line has S / (4 (tau + tau_c)), with its tau at i_unit. share is the part of the frozen noise by which a 9T cell
+decides. The behavioral model does without these simplifications, which a training needs for its speed. `left` is the
+error that calibration leaves; it was measured (`LEFT`).
 
-Values are arrays of numpy or tensors of torch, in units of i_unit.
+Values are arrays of numpy or tensors of torch, in units of i_unit. This module is free of torch, so that a
+configuration can hold its classes.
 
-Local mismatch of one chip as standard deviations; free of torch, so that a configuration can hold them.
-
-Two equal transistors differ in threshold voltage and current factor, both normally distributed with a variance that
-falls with gate area: sigma = a / sqrt(W L), where the technology may add something to drawn W and L first. In weak
-inversion I ~ exp((V_GS - V_T) / (n U_T)), so the current of one transistor of m unit devices is its nominal one times
-exp(e), e ~ N(0, s^2),
+Standard deviations of mismatch: two equal transistors differ in threshold voltage and current factor. Both are normally
+distributed with a variance that falls with gate area: sigma = a / sqrt(W L), where a technology may add a constant to
+drawn W and L. In weak inversion I ~ exp((V_GS - V_T) / (n U_T)), so the current of a transistor of m unit devices is
+its nominal current times exp(e), e ~ N(0, s^2),
 
     s^2 = [(a_vt / (n U_T))^2 + a_beta^2] / (m W L)
 
-and the ratio of a mirror, gate voltage given by `in` and used by `out`, is its nominal one times exp(e_out - e_in).
-n is that of the current which stands for 1.0, a few percent above the one of weak inversion where the technology says
-so. 6.4 % for the unit device of generic180's mirrors, 2.3 % for a diode of 8, 2.8 % for a device of the 9T cell.
+and the ratio of a mirror, whose transistor `in` sets the gate voltage for its transistor `out`, is its nominal ratio
+times exp(e_out - e_in). n is the slope factor at the current of 1.0, in some technologies a few percent above that of
+weak inversion. s is 6.4 % for the unit device of generic180's mirrors, 2.3 % for a diode of 8 of them, 2.8 % for a
+device of the 9T cell.
+
 Source: M. Pelgrom et al., IEEE J. Solid-State Circuits 24 (1989) 1433; E. Vittoz and J. Fellrath, ibid. 12 (1977) 224.
 """
 
@@ -46,12 +51,12 @@ from cosim.technology.types import DeviceModel, Geometry, Technology
 
 @dataclass(frozen=True)
 class MismatchModel:
-    """Mismatch as standard deviations of ln(current) of SINGLE devices in one technology, dimensionless.
+    """Mismatch of a technology as standard deviations of ln(current) of SINGLE devices, dimensionless.
 
-    technology: its name; area: gate area of every device over the drawn one, already in the deviations below
-    units: unit devices per weight 1.0, of which every diode and copy of a signal has as many
-    mirror_n, mirror_p: ONE unit device of a signal mirror; k of them in parallel deviate by 1 / sqrt(k) of it
-    cell_n, cell_p: a current source, copy or bias diode of the 9T cell
+    technology: its name; area: gate area of every device over the drawn area, already contained in the deviations;
+    units: unit devices per weight 1.0, and in every diode and copy of a signal; mirror_n, mirror_p: ONE unit device of
+    a signal mirror, of which k in parallel deviate by 1 / sqrt(k) as much; cell_n, cell_p: a current source, copy or
+    bias diode of the 9T cell.
     """
 
     technology: str
@@ -64,11 +69,11 @@ class MismatchModel:
 
 
 def derive_mismatch(technology: Technology, grid: float | None, area: float = 1.0) -> MismatchModel:
-    """Derive how transistors on chips deviate in a technology, for weights on `grid` (None: continuous).
+    """Derive from a technology how transistors deviate, for weights on the grid `grid`, None for continuous weights.
 
-    `area` scales gate areas and nothing else, 1 / sqrt(area) on every deviation. Of a self-cascode the lower device
-    counts, which sets the current. Raises InputError for an area that is not positive and finite, or a technology
-    without a_vt.
+    area: factor of all gate areas, which scales every deviation by 1 / sqrt(area) and changes nothing else. In a
+    self-cascode the lower device counts, because it sets the current. Raises InputError for an area that is not
+    positive and finite, or a technology without a_vt.
     """
     if not 0 < area < math.inf:
         raise InputError(f"--area must be positive and finite, not {area:g}; 1 takes the devices as drawn")
@@ -96,9 +101,9 @@ def derive_mismatch(technology: Technology, grid: float | None, area: float = 1.
 
 
 def current_deviation(device: DeviceModel, geometry: Geometry, u_t: float, current: float) -> float:
-    """Return the standard deviation of ln(current) from chip to chip of a transistor with `current` in ampere.
+    """Return the standard deviation, over chips, of ln(current) of a transistor with this geometry.
 
-    The thermal voltage u_t = k T / q is in volt.
+    u_t: thermal voltage k T / q, V; current: its nominal current, ampere.
     """
     n = device.response_at(current * geometry.l / geometry.w)
     return math.hypot(device.a_vt / (n * u_t), device.a_beta) / math.sqrt(device.mismatch_area(geometry.w, geometry.l))
@@ -110,9 +115,9 @@ CHARGE = 1.602176634e-19  # C
 
 @dataclass(frozen=True)
 class Left:
-    """Errors of currents that calibration leaves on chips, relative.
+    """Relative errors of currents that remain after calibration.
 
-    gain: of each current that a row adds; threshold: of the threshold.
+    gain: of each term that a row of weights adds up; threshold: of the threshold.
     """
 
     gain: float
@@ -134,10 +139,9 @@ LEFT_COMPARED: Mapping[str, Left] = {
 
 
 def left_by(technology: str, *, remembers: bool = True) -> Left:
-    """Return the errors of currents that calibration leaves on chips of a technology, by name.
+    """Return the errors that remain after calibration in a technology, by its name; the largest known if not listed.
 
-    The largest known is for one not listed. remembers: whether a decision knows the one before, as a 9T cell's does and
-    a comparator's does not.
+    remembers: True for a decision that depends on the one before, as in a 9T cell; False for a comparator's.
     """
     every = LEFT if remembers else LEFT_COMPARED
     known = every.values()
@@ -146,10 +150,13 @@ def left_by(technology: str, *, remembers: bool = True) -> Left:
 
 @dataclass(frozen=True)
 class RowNoise:
-    """Device noise of a row of weights.
+    """Device noise of a row of weights: coefficients of its variance, for currents in units of i_unit.
 
-    The numbers of noise above, for i_unit and a technology; device, gate_farad: capacitance of a unit device of a line
-    as a diode and as a reader, F; farad: of the candidate, F; line: b_j times the capacitance of its line, F.
+        share^2 (own u (u + sum |t_j|) / (1 + 2 gate u) + b_j sum t_j^2 u / (u + corner))     t_j: terms, u: their sum
+
+    share: the part of the frozen noise by which a cell decides; line: b_j times the capacitance of input line j, F;
+    farad: capacitance of the candidate, F; corner: farad over the mean capacitance of the lines; device, reader:
+    capacitance that a unit device adds to a line as a diode, and as a device that reads the line, F.
     """
 
     own: float
@@ -163,7 +170,7 @@ class RowNoise:
 
 @dataclass(frozen=True)
 class SigmaParts:
-    """The parts of a candidate's spread (mismatch, noise) that count; None for one that does not.
+    """The parts of a candidate's spread that count: calibration error, noise, mismatch; None for a part left out.
 
     units: unit devices per weight 1.0.
     """
@@ -176,9 +183,10 @@ class SigmaParts:
 
 @dataclass(frozen=True)
 class WeightedRows:
-    """Rows of weights whose spread from chip to chip is computed, and which read the same signals.
+    """Rows of weights that read the same signals, whose spread is computed.
 
-    weight: (outputs, inputs); x: (..., inputs), their currents; level: what a state's level makes, 0 where none does.
+    weight: (outputs, inputs); x: (..., inputs) currents of the signals; level: (..., inputs) part of x that comes from
+    the level of a cell's state, 0 for other signals.
     """
 
     weight: Values
@@ -187,15 +195,15 @@ class WeightedRows:
 
     @property
     def added(self) -> Values:
-        """Return what device noise grows with: the sum of the sizes of rows' currents, sum |t_j|, (..., outputs)."""
+        """Compute sum |t_j|, the sum of the magnitudes of each row's terms, (..., outputs); noise grows with it."""
         return abs(self.x) @ abs(self.weight).T
 
 
 def row_noise(fit: NoiseFit, i_unit: float, edge: tuple[float, float], share: float) -> RowNoise:
     """Return the device noise of a row of weights in a technology.
 
-    edge: capacitance of the hold node with M1, F, and the time in which a sample gate closes, s; share: of the frozen
-    standard deviation, what the cell decides by.
+    edge: (capacitance of the hold node with the gate of M1, F; time in which a sample gate closes, s); share: the part
+    of the standard deviation of the frozen noise by which the cell decides.
     """
     diode, line = fit.devices["cell_p"], fit.devices["mirror_p"]
     u_t = 8.617333e-5 * (fit.celsius + 273.15)
@@ -209,9 +217,9 @@ def row_noise(fit: NoiseFit, i_unit: float, edge: tuple[float, float], share: fl
 
 
 def candidate_variance(row: WeightedRows, u: Values, spread: SigmaParts) -> Values:
-    """Return the variance of candidates by transistors that deviate on chips and by device noise, (..., outputs).
+    """Compute the variance of candidates, (..., outputs), from the parts in `spread`, without that of the threshold.
 
-    u: the sums of rows, which candidates are, as far as they are positive.
+    u: (..., outputs) sums of the rows, the candidates, cut off at 0.
     """
     found = u * 0.0
     if spread.noise is not None:
@@ -225,9 +233,9 @@ def candidate_variance(row: WeightedRows, u: Values, spread: SigmaParts) -> Valu
 
 
 def threshold_variance(rise: Values, width: Values, spread: SigmaParts) -> Values:
-    """Return the deviation of a threshold, rise - width, from chip to chip by its transistors' own, as a variance.
+    """Compute the variance of a threshold, rise - width, from mismatch and calibration error.
 
-    width: 0 for the upper one.
+    rise: the upper threshold; width: upper minus lower threshold, or 0 for the upper threshold itself.
     """
     found = rise * 0.0 + width * 0.0
     if spread.left is not None:
@@ -238,9 +246,9 @@ def threshold_variance(rise: Values, width: Values, spread: SigmaParts) -> Value
 
 
 def noise_variance(row: WeightedRows, u: Values, units: int, noise: RowNoise) -> Values:
-    """Return the part of a decision's variance that device noise makes, (..., outputs).
+    """Compute the part of a candidate's variance that device noise makes, (..., outputs).
 
-    u: sums of the rows, as far as they are positive; units: unit devices per weight 1.0.
+    u: (..., outputs) sums of the rows, cut off at 0; units: unit devices per weight 1.0.
     """
     loads = units * (2 * noise.device + noise.reader * abs(row.weight).sum(0) / 2)  # F, of each line: half read either
     positive = row.weight > 0
@@ -253,9 +261,9 @@ def noise_variance(row: WeightedRows, u: Values, units: int, noise: RowNoise) ->
 
 
 def _per_weight(weight: Values, spread: SigmaParts) -> Values:
-    """Return the deviation of ln of a weight's current from chip to chip by its transistors' own, as a variance.
+    """Compute the variance of ln(current) of each weight, (outputs, inputs), from mismatch and calibration error.
 
-    (outputs, inputs).
+    Mismatch includes that of the input's gate line.
     """
     found = 0.0 * weight
     if spread.left is not None:

@@ -1,1 +1,1 @@
-"""A folder for each question that can be asked of a network: its options, what it runs, the page of its results."""
+"""The verbs of cosim: one folder for each command, with its options, its computation and the page of its results."""

@@ -1,4 +1,4 @@
-"""Bias currents of a network: where they come from, and what that makes of them in another condition."""
+"""Sources of a circuit's bias currents, and how the currents change with corner, temperature and supply."""
 
 from typing import Literal, get_args
 
@@ -23,20 +23,20 @@ _measured: dict[tuple[str, str], float] = {}  # (technology, simulator) -> A; a 
 
 
 def bias_words(design: Design, bias: Bias) -> str:
-    """Return a verb's phrase for where the bias currents of a circuit come from under this assumption."""
+    """Return a phrase that says where a circuit's bias currents come from; bias: the assumption made in the run."""
     return ON_CHIP if design.assembly.around.feeds else WORDS[bias]
 
 
 def bias_name(design: Design, bias: Bias) -> str:
-    """Return the assumption on bias currents of a verb's run in two or three words, as in "tracking bias"."""
+    """Return the assumption on a circuit's bias currents in two or three words, such as "tracking bias"."""
     return "bias of its tree" if design.assembly.around.feeds else f"{bias} bias"
 
 
 def applicable_biases(design: Design, technology: Technology, simulator: str = NGSPICE) -> tuple[tuple[Bias, ...], str]:
-    """Return the assumptions on bias currents under which a verb can look at a circuit, and why the others cannot,
-    empty for none.
+    """Return the assumptions on bias currents that fit a circuit, and the reason why others do not fit ("" if all do).
 
-    A tree on the chip leaves no pin to scale; a reference that cannot be measured at the nominal point gives no factor.
+    Only "constant" fits in two cases: a bias tree on the chip makes the currents, so that no pin is left to scale; or
+    the current reference cannot be measured at the nominal point.
     """
     if design.assembly.around.feeds:
         return ("constant",), ""
@@ -48,11 +48,10 @@ def applicable_biases(design: Design, technology: Technology, simulator: str = N
 
 
 def measure_reference(technology: Technology, simulator: str = NGSPICE) -> tuple[float, float]:
-    """Measure for a verb's `--bias reference` (current of one output, current from the supply) of the reference in this
-    condition, ampere.
+    """Simulate the current reference of a technology; return (current of one output, current from the supply), A.
 
-    Raises SimulationError that names the condition when it does not start, InputError where the library has no devices
-    of its sizes.
+    Raises SimulationError, with the condition, when the reference does not start; InputError where the technology's
+    library lacks devices of the sizes that the reference needs.
     """
     where = f"current reference of {technology.name}, {format_conditions(technology)}"
     try:
@@ -67,11 +66,12 @@ def measure_reference(technology: Technology, simulator: str = NGSPICE) -> tuple
 
 
 def biased(design: Design, technology: Technology, bias: Bias, simulator: str = NGSPICE) -> Condition:
-    """Return a design's condition in a verb's run: this technology, and bias currents from one of three sources.
+    """Return the condition of a run: this technology, with bias and input currents scaled as `bias` says.
 
-    constant: as at the nominal point. reference: as the reference cell changes, inputs as at the nominal point;
-    tracking: bias currents and inputs as the reference cell changes. Raises SimulationError as `measure_reference`, and
-    InputError where a tree on the chip makes the currents.
+    constant: all currents as at the nominal point. reference: bias currents change as the output of the reference cell
+    does, input currents stay nominal. tracking: bias and input currents both change with the reference cell. Raises
+    SimulationError as `measure_reference`; InputError for all but constant where a bias tree on the chip makes the
+    currents.
     """
     factor = 1.0
     if bias != "constant":
@@ -85,7 +85,7 @@ def biased(design: Design, technology: Technology, bias: Bias, simulator: str = 
 
 
 def _reference_current(technology: Technology, simulator: str) -> float:
-    """Return the current of one output in ampere, measured once in a process; errors as in `measure_reference`."""
+    """Return the current of one output of the reference cell, A, kept once measured; raises as `measure_reference`."""
     key = repr(technology), simulator
     if key not in _measured:
         _measured[key] = measure_reference(technology, simulator)[0]

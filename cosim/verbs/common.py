@@ -1,4 +1,4 @@
-"""Options that verbs share, each a function that declares one as a field (see `cosim.cli.verb`); loads and checks."""
+"""Options that several verbs share, each declared by a function as a dataclass field (see `cosim.cli.verb`); checks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def output_option(default: str, text: str = "Folder.") -> Declared:
 
 
 def json_option() -> Declared:
-    """Declare --json, which verbs share: the file that gets their figures, too; the field is called `json_file`."""
+    """Declare --json, the file that also gets a verb's figures; the field is called `json_file`."""
     kind = click.Path(dir_okay=False, path_type=Path)
     return option("Write the figures to this file, too.", kind, flags=("--json",))
 
@@ -96,13 +96,13 @@ def data_option() -> Declared:
 
 
 def tolerance_option() -> Declared:
-    """Declare the option that verbs share for the error of a real-valued answer that counts as right."""
+    """Declare the option that verbs share for the largest error at which a real-valued answer counts as right."""
     text = "Error of a real-valued answer that is right [default: a tenth of the targets' range]."
     return option(text, Number(TOLERANCE), None, RUNNING_GROUP)
 
 
 def probe_option() -> Declared:
-    """Declare the option that verbs share for the names of what waveforms show."""
+    """Declare the option that verbs share for the units and weights whose waveforms are recorded."""
     text = (
         "What the waveforms show: a unit or a weight by its name in mapping.csv; * and ? stand for any; repeat it for "
         "more [default: the cell that changes most often]."
@@ -116,7 +116,7 @@ def noise_option() -> Declared:
 
 
 def extracted_option(text: str) -> Declared:
-    """Declare the option that verbs share for the folder of a layout, whose wires are simulated as well."""
+    """Declare the option for the folder of a layout; text: what happens to its wires, as in "whose wires are ..."."""
     return option(f"Folder of cosim layout, whose wires are {text}.", FILE, None, RUNNING_GROUP)
 
 
@@ -134,13 +134,14 @@ AUDITED = 20  # instances, where the engine has models of its own
 
 
 def engine_option(text: str, entries: Callable[[], tuple[Entry, ...]] = simulators, default: str = NGSPICE) -> Declared:
-    """Declare --engine, which takes one of `entries`; `text` says what for."""
+    """Declare --engine, the choice of a simulator.
+    text: the help text; entries: returns the simulators to choose from; default: name of one of them."""
     return option(text, EngineName(lambda: [entry.name for entry in entries()]), default)
 
 
 @dataclass(frozen=True)
 class Compiling:
-    """Options of a verb on the technology, its conditions, and the compiler."""
+    """Options of a verb that select the technology, its corner, temperature and supply, and steer the compiler."""
 
     technology: str = technology_option()
     pdk_root: Path | None = pdk_root_option()
@@ -179,14 +180,14 @@ class Compiling:
 
     @property
     def place(self) -> "TargetTechnology":
-        """Return the technology and conditions that a verb's options compile the network for."""
+        """Return the technology and conditions that the options select."""
         from cosim.verbs.loading import TargetTechnology
 
         return TargetTechnology(self.technology, self.pdk_root, self.corner, self.celsius, self.supply, self.units)
 
     @property
     def settings(self) -> "CompilerSettings":
-        """Return the settings of the compiler from a verb's options."""
+        """Return the compiler's settings that the options select."""
         from cosim.compiler.settings import CompilerSettings, parse_around
 
         return CompilerSettings(
@@ -198,7 +199,7 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Running:
-    """Options of a verb on the samples, and on where they run."""
+    """Options of a verb that select the test samples, the number of worker processes and the time limit."""
 
     data: Path | None = data_option()
     samples: int | None = option(
@@ -212,7 +213,8 @@ class Running:
 
 
 def load_design(network_file: Path, compiling: Compiling) -> "tuple[Design, Condition]":
-    """Load and compile, calibrating first where no calibration applies; and the condition that was asked for."""
+    """Load and compile a network; return the design and the condition that the options select.
+    Measures a calibration first where no kept one applies."""
     from cosim.verbs.loading import compile_at, load_ranged
 
     network = load_ranged(network_file, compiling.ranges_from)
@@ -226,7 +228,8 @@ def load_run(
     running: Running,
     engine: str = NGSPICE,
 ) -> "tuple[Design, TestSet, Run]":
-    """Return a compiled network, the samples that it is tried on, and where and how they run."""
+    """Load and compile a network, and draw its test samples; return (design, samples, run).
+    The run says in which folder, with which engine and in which condition the samples are simulated."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.verbs.loading import draw_samples, pick_sample
@@ -242,8 +245,10 @@ def load_run(
 
 
 def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "NoiseSimulation":
-    """Return a verb's noise of a design's devices with a seed, after measuring its technology where no figures are
-    kept."""
+    """Return the noise of a design's devices, to be drawn with a seed.
+
+    Measures the technology's noise first where no kept figures apply. flicker: typical or worst flicker noise.
+    """
     from cosim.technology.conditions import with_flicker
     from cosim.variation.noise import NoiseSimulation
     from cosim.verbs.calibrate.noise import find_noise
@@ -252,7 +257,8 @@ def noise_of(design: "Design", seed: int, flicker: "Flicker" = "typical") -> "No
 
 
 def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> None:
-    """Raise InputError where compare, power or another verb could not write its results, before any; makes nothing."""
+    """Check, before a verb starts, that it may write its folder and its --json file; create nothing.
+    Raises InputError where the folder belongs to another verb, or where `check_json` does."""
     from cosim.base.claim import check_owner
 
     check_owner(folder, verb)
@@ -261,9 +267,9 @@ def check_outputs(verb: str, folder: Path, json_file: Path | None = None) -> Non
 
 
 def check_json(path: Path | None) -> None:
-    """Check the option --json, which compare, power and other verbs share, before their work.
+    """Check, before a verb starts, that it may write its figures to the file of --json; None is accepted.
 
-    Raises InputError where figures could not be written to the file, or would replace what is no JSON object.
+    Raises InputError where the file cannot be written, or where it exists and is no JSON object.
     """
     from cosim.base.claim import check_replaceable, starts_with
 
@@ -272,21 +278,21 @@ def check_json(path: Path | None) -> None:
 
 
 def describe_failed(failed: int, folder: Path) -> str | None:
-    """Return a verb's complaint about runs that have failed, with where their decks are; None where none has."""
+    """Return a message with the number of failed runs and the folder of their decks; None if no run failed."""
     return f"{failed} runs failed; their decks are in {folder / 'failed'}" if failed else None
 
 
 def audit_option() -> Declared:
-    """Declare --audit of a verb: how many samples of an engine with models of its own ngspice runs as well."""
+    """Declare --audit: the number of samples of --engine batch that ngspice also runs, as a check."""
     text = "How many samples of --engine batch run in ngspice, too, half of them the least certain; 0 for none "
     return option(f"{text}[default: {AUDITED}].", Integer(AUDIT))
 
 
 def audit_count(audit: int | None, engine: str) -> int:
-    """Return how many samples a verb is to audit, before anything runs.
+    """Return the number of samples that a verb audits, that is runs in ngspice as well; 0 for engines without audit.
 
-    Raises InputError for an engine that is not audited, MissingToolError where ngspice is missing and the audit was
-    asked for; else it is left out with a message.
+    Raises InputError if `audit` is given for an engine that is not audited, MissingToolError if `audit` is given and
+    ngspice is missing. If ngspice is missing and `audit` is None, says so and returns 0.
     """
     from cosim.engines.table import simulator_named
 
@@ -307,7 +313,8 @@ def audit_count(audit: int | None, engine: str) -> int:
 
 
 def describe_audit(audit: "Audit | None", place: Path) -> str | None:
-    """Return the complaint of a verb whose audit by ngspice refuses the run; None where it does not."""
+    """Return the error message for a run whose audit failed; None if the audit passed or there was none.
+    place: folder of the results, named in the message."""
     from cosim.verbs.trust import format_refusal
 
     return None if audit is None or audit.passed else f"cosim: {format_refusal(audit, str(place))}"

@@ -1,4 +1,4 @@
-"""A verb that another verb runs, each time in a folder of its own and with other values of some of its options."""
+"""Runs of one verb (command of cosim) by another, sweep or explore, each in its own folder with other options."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,10 @@ COMPLAINT = "some of its runs failed, or its audit refuses them; its folder has 
 
 @dataclass(frozen=True)
 class InnerVerb:
-    """A verb with its options, and the names of those that were typed with their values.
+    """A verb, that is a command of cosim, which another verb runs many times with the options that its user typed.
 
-    jobs: worker processes of each run; fresh: every run begins anew.
+    name: of the verb; options: all its options, as parsed; given: name -> value of the options that were typed; jobs:
+    worker processes of each run; fresh: whether every run begins anew.
     """
 
     name: str
@@ -37,17 +38,18 @@ class InnerVerb:
 
     @property
     def command(self) -> Verb:
-        """Return the command of the verb that `cosim explore` or `cosim sweep` runs."""
+        """Return the click command of the inner verb."""
         return load_verb(self.name)
 
     @property
     def network(self) -> Path:
-        """Return the network's file of the verb that `cosim explore` or `cosim sweep` runs."""
+        """Return the network file that the inner verb was given."""
         return self.options.network_file
 
     def run(self, folder: Path, values: Mapping[str, object]) -> tuple[str, Content]:
-        """Run it in a folder with other values of its options, by their long names; return what went wrong there, or
-        '', and its figures, nothing without such."""
+        """Run the inner verb into a folder, with some options replaced; return (complaint, figures).
+        values: long option name -> value. The complaint is '' if all went well. The figures are the content of the
+        verb's JSON file, empty if it made none."""
         try:
             options = with_values(self.command, self.options, {**values, "jobs": self.jobs, "output": folder})
             result = call(self.command, options, fresh=self.fresh)
@@ -64,14 +66,15 @@ class InnerVerb:
 
 
 def read_inner(name: str, words: Sequence[str], *, jobs: int, fresh: bool) -> InnerVerb:
-    """Read arguments and options of the verb that another verb runs, as typed. Raises click's errors."""
+    """Parse the arguments and options of an inner verb, as typed; raises click's errors."""
     return InnerVerb(name, *parse(load_verb(name), words), jobs, fresh)
 
 
 def split_values(text: str, option: str, form: str) -> tuple[str, str]:
-    """Return name and values of NAME=VALUES behind --over of a sweep or --vary of a search.
+    """Split NAME=VALUES, the text of --over or --vary, into name and values.
 
-    Raises InputError, by `form`, for text of another form.
+    option: the option's name, form: the expected form, both for the message. Raises InputError for text of another
+    form.
     """
     name, equals, values = (part.strip() for part in text.partition("="))
     name = name.removeprefix("--")
@@ -81,8 +84,10 @@ def split_values(text: str, option: str, form: str) -> tuple[str, str]:
 
 
 def read_value(word: str, param: click.Option, where: str) -> Value:
-    """Return a swept or searched value, read by the option's own type; a flag's is yes or no, a number stays one, and
-    others are words. Raises InputError that begins with `where`, or the one of the option's type."""
+    """Return one value of a swept or searched option: "yes" or "no" for a flag, a number, or else the word as typed.
+
+    The option's own type reads the word. Raises InputError, beginning with `where`, or the error of the option's type.
+    """
     try:
         value = param.type(word, param)
     except click.BadParameter as error:
@@ -93,13 +98,14 @@ def read_value(word: str, param: click.Option, where: str) -> Value:
 
 
 def fixed_options(verb: click.Command, given: Mapping[str, object]) -> Content:
-    """Return the options of an inner verb that were typed and may change a figure, as `cosim sweep`'s JSON has them."""
+    """Return name -> value of those typed options of an inner verb that may change a figure, ready for JSON."""
     no_setting = {setting_name(one) for one in verb.params if one.name in NO_SETTING}
     return {name: _plain(value) for name, value in given.items() if name not in no_setting}
 
 
 def describe_network(network_file: Path) -> tuple[str, str]:
-    """Return the name of a network on a page, and its hash; a backbone has the name of its file."""
+    """Return the name of a network for a page, and its hash.
+    A backbone, which stays software in part, is named after its file."""
     from cosim.base.seal import checksum
     from cosim.exchange.checkpoint import load_network
     from cosim.network.software_only import stays_software
@@ -113,7 +119,7 @@ def describe_network(network_file: Path) -> tuple[str, str]:
 
 
 def _plain(value: object) -> object:
-    """Return an option's value as the JSON of sweep and explore has it; a file is its name, without its folder."""
+    """Return an option's value in a form that JSON can hold; a path becomes its file name, without the folder."""
     if isinstance(value, Path):
         return value.name
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""From a checkpoint to a design in its condition: the one way that command line, scripts and stores go."""
+"""The way from a checkpoint to a compiled design in a condition, shared by command line, scripts and stores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,9 +29,10 @@ LONG = 10_000  # frames of a sample that is said: a circuit simulator takes a mi
 
 @dataclass(frozen=True)
 class TargetTechnology:
-    """Target of a compilation: a technology by name or .toml file, pdk_root of its kit, and the condition there,
-    corner, celsius and supply in V, None for the technology's own; units: unit devices per weight 1.0, None for those
-    that the network's grid needs."""
+    """The technology that a network is compiled for, and the condition in which the circuit runs.
+    technology: name or .toml file; pdk_root: folder of the foundry kits; corner, celsius, supply (V): the condition,
+    None for the technology's own; units: unit devices per weight 1.0, None for the number that the network's grid
+    needs."""
 
     technology: str = DEFAULT_TECHNOLOGY
     pdk_root: Path | None = None
@@ -42,7 +43,7 @@ class TargetTechnology:
 
 
 def load_ranged(path: Path, ranges_from: Path | None) -> Network:
-    """Load a checkpoint's network; with `ranges_from` its state ranges are measured over these samples."""
+    """Load a network from a checkpoint; if `ranges_from` is given, measure its state ranges on these samples."""
     network = load_network(path)
     if ranges_from is None:
         return network
@@ -53,10 +54,12 @@ def load_ranged(path: Path, ranges_from: Path | None) -> Network:
 def compile_at(
     network: Network, origin: str, place: TargetTechnology, settings: CompilerSettings, say: Say
 ) -> tuple[Design, Condition]:
-    """Compile at the nominal point, calibrating first where no calibration applies; and the condition asked for.
+    """Compile a network at the nominal point; return the design and the condition that `place` selects.
 
-    `say` hears what takes long; warns of frames that are too short. Raises InputError for a condition that the
-    technology does not have, MappingError as `compile_network`.
+    Measures a calibration first where no kept one applies. origin: where the network came from, for messages; say:
+    called with a line about each slow step. Warns of frames that are too short for the slowest gate line. Raises
+    InputError for a condition that the technology does not have or a supply that is too low, MappingError as
+    `compile_network`.
     """
     process = load_technology(place.technology, place.pdk_root)
     # Refused before a calibration that may take a minute.
@@ -87,7 +90,8 @@ def compile_for(
     units: int | None = None,
     say: Say = lambda line: None,
 ) -> Design:
-    """Compile for a technology with the calibration that fits; `say` hears of one that must be measured."""
+    """Compile a network for a technology at its nominal point, measuring a calibration first where no kept one applies.
+    say: called with a line about each slow step. Raises MappingError as `compile_network`."""
     tell = teller(network, say)
     tell(f"making a graph of {sum(layer.width for layer in network.recurrent_layers)} cells")
     check_mapping(network, settings, origin, units)  # before a calibration that may take half a minute
@@ -99,14 +103,17 @@ def compile_for(
 
 
 def teller(network: Network, say: Say) -> Say:
-    """Return what says the steps of a verb's work on a network: `say` where it is so large that they take seconds."""
+    """Return `say` for a network of more than LARGE cells, else a function that ignores its text.
+    Small networks compile so quickly that messages about each step would only disturb."""
     cells = sum(layer.width for layer in network.recurrent_layers)
     return say if cells > LARGE else lambda line: None
 
 
 def draw_samples(network: Network, data: Path | None, count: int | None, seed: int, say: Say) -> TestSet:
-    """Return the test samples of a verb's run, all or `count` by the seed; `say` hears where there are fewer than asked
-    for; warns where inputs are clipped."""
+    """Return a network's test samples: all of them, or `count` drawn with the seed.
+
+    say: called when there are fewer samples than `count`. Warns where inputs are clipped.
+    """
     test_set = load_test_set(network, data)
     if count is not None and count > (there := len(test_set.y)):
         say(f"--samples {count}: the test set has {there} sample{'s' if there > 1 else ''}; all are used")
@@ -114,9 +121,9 @@ def draw_samples(network: Network, data: Path | None, count: int | None, seed: i
 
 
 def pick_sample(network: Network, data: Path | None, number: int, say: Say) -> TestSet:
-    """Return a verb's one test sample by its number.
+    """Return one test sample, by its number, as a test set.
 
-    Raises InputError when there is none; warns where inputs are clipped.
+    Raises InputError when there is no sample of that number. Warns where inputs are clipped.
     """
     test_set = load_test_set(network, data)
     test_set.inputs(number)

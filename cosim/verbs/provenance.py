@@ -1,4 +1,4 @@
-"""Provenance at the end of a page: whose figures these are, and what they were made with, each named once."""
+"""Provenance for the end of a page: hashes of network and calibration, and versions of the tools."""
 
 from collections.abc import Mapping
 
@@ -13,29 +13,30 @@ MOVED = ("network", "task", "calibration", "simulator_of_calibration", "technolo
 
 
 def subject_of(design: Design) -> PageSubject:
-    """Return the network that was compiled, as the subject of a page."""
+    """Return the subject of a page: the name and the hash of a design's network."""
     return PageSubject(network_name(design.network), network_hash(design))
 
 
 def origins(design: Design, made_with: Mapping[str, str] = {}) -> dict[str, str]:
-    """Return hashes and versions of a design for a verb's page. made_with: name of what else ran -> its version."""
+    """Return what a page's figures were made with: network hash, calibration, versions.
+    made_with: name of each other tool that ran -> its version."""
     return {"network": network_hash(design), **calibration_origins(design.calibration, made_with)}
 
 
 def calibration_origins(calibration: Calibration, made_with: Mapping[str, str]) -> dict[str, str]:
-    """Return hashes and versions for the page of `cosim characterize`, which has no network.
+    """Return what the page of a characterised cell was made with: calibration and versions, without a network.
 
-    made_with: name of what ran -> its version.
+    made_with: name of each tool that ran -> its version.
     """
     measured = f"{calibration.fingerprint}, measured with {calibration.simulator}"
     return {"calibration": measured, **made_with, "cosim": __version__}
 
 
 def circuit_facts(design: Design) -> dict[str, object]:
-    """Return the design in figures, without those in a page's first lines or in its provenance."""
+    """Return a design's summary (name -> figure), without what a page says in its first lines or its provenance."""
     return {key: value for key, value in summarize(design).items() if key not in MOVED}
 
 
 def circuit_section(design: Design) -> Section:
-    """Return the section of a page with the design in figures, in words; a detail."""
+    """Return the section of a page that lists a design's figures; it is marked as a detail."""
     return Section("The circuit", (Facts(tuple(worded(circuit_facts(design)))),), detail=True)

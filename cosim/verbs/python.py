@@ -1,4 +1,4 @@
-"""The way in from Python: a trained network, what it becomes, and what it does as transistors. `import cosim` has it.
+"""Python interface of cosim: load a trained network, compile it, simulate its transistors. `import cosim` exports it.
 
     net = cosim.load("model.pt")            # TrainedNetwork
     chip = net.compile("generic180")        # Compiled: a design in a condition
@@ -6,8 +6,8 @@
     chip.montecarlo(chips=50)               # ChipsResult: chips that vary, and how many work
     cosim.power("model.pt", samples=2)      # Result: any verb of the command line, with its options and its folder
 
-Each prints itself as the command line does, which calls the same functions, and shows itself in a notebook as a page.
-What takes long says so on stderr. Whoever needs more has `.network`, `.design`, `.comparison` and `.records`.
+Printing a result gives the text that the command line prints; a notebook shows the result as a page. Slow steps are
+announced on stderr. The underlying records are in `.network`, `.design`, `.comparison` and `.records`.
 """
 
 import sys
@@ -57,7 +57,7 @@ Samples = Data | TestSet
 
 
 class _Shown(ABC):
-    """Something that prints as the text of a page, and shows itself in a notebook as that page."""
+    """A result that prints as the text of its page, and that a notebook displays as this page."""
 
     @property
     @abstractmethod
@@ -73,7 +73,7 @@ class _Shown(ABC):
 
 @dataclass(frozen=True, repr=False)
 class TrainedNetwork(_Shown):
-    """A trained network and the file that it came from."""
+    """A trained network, and the path of the file from which it was loaded."""
 
     network: Network
     origin: str
@@ -88,11 +88,11 @@ class TrainedNetwork(_Shown):
         place: TargetTechnology = TargetTechnology(),
         settings: CompilerSettings = CompilerSettings(),
     ) -> "Compiled":
-        """Compile for a technology, by name or .toml file; `place`: its kit, condition and unit devices, `settings`:
-        how.
+        """Compile the network for a technology, given by name or as a .toml file.
 
-        Raises InputError for a technology or condition that is not there, MappingError where the network cannot be
-        built, MissingToolError where a calibration must be measured and ngspice is missing.
+        place: foundry kit, condition and unit devices; settings: of the compiler. Raises InputError for a technology or
+        condition that does not exist, MappingError where the network cannot be built, MissingToolError where a
+        calibration must be measured and ngspice is missing.
         """
         place = replace(place, technology=technology)
         return Compiled(*compile_at(self.network, self.origin, place, settings, _say), Timing(t_step=settings.t_step))
@@ -100,7 +100,7 @@ class TrainedNetwork(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class Compiled(_Shown):
-    """A compiled network in a condition, run in frames of `timing`."""
+    """A compiled network in a condition (corner, temperature, supply), run in frames of `timing`."""
 
     design: Design
     condition: Condition
@@ -111,16 +111,18 @@ class Compiled(_Shown):
         return design_page(self.design, self.condition)
 
     def at(self, corner: str | None = None, celsius: float | None = None, supply: float | None = None) -> "Compiled":
-        """Return the circuit in another condition; None leaves the technology's own value."""
+        """Return the same circuit in another condition: corner, temperature in celsius, supply in V.
+        None takes the technology's own value."""
         technology = at(self.design.technology, corner, celsius, supply)
         return replace(self, condition=replace(self.condition, technology=technology))
 
     def compare(
         self, data: Samples = None, samples: int | None = 20, *, engine: str = "ngspice", seed: int = 0, jobs: int = 2
     ) -> "ComparisonResult":
-        """Run `samples` test samples (None: all), drawn by `seed`, and compare them with software and behavioral model.
+        """Simulate test samples; compare the results with those of the software and of the behavioral equations.
 
-        Raises SimulationError when every simulation failed, MissingToolError without the simulator.
+        data: the test set; samples: how many are drawn with `seed`, None for all; engine: the simulator. Raises
+        SimulationError when every simulation failed, MissingToolError when the simulator is not installed.
         """
         JOBS.check("jobs", jobs)
         test_set = self._samples(data, samples, seed)
@@ -144,10 +146,11 @@ class Compiled(_Shown):
         seed: int = 0,
         jobs: int = 2,
     ) -> "ChipsResult":
-        """Draw chips that vary (local, global, all) and count how many meet the specs, such as accuracy>=0.9.
+        """Simulate chips with random deviations, and count how many meet the specs, such as "accuracy>=0.9".
 
-        By default accuracy may fall 5 points below that of the nominal circuit; the chips are those of `cosim
-        montecarlo` with the same seed. Raises InputError where the technology has no numbers for the variation.
+        variation: local (mismatch), global (process, supply, temperature) or all. By default a chip's accuracy may be
+        up to 5 points below that of the nominal circuit. `cosim montecarlo` draws the same chips for the same seed.
+        Raises InputError where the technology has no numbers for the variation.
         """
         CHIPS.check("chips", chips)
         JOBS.check("jobs", jobs)
@@ -175,7 +178,8 @@ class Compiled(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class ComparisonResult(_Shown):
-    """Software, behavioral model and simulator on the same samples. subject: the design and the samples compared."""
+    """The results of software, behavioral equations and simulator on the same samples.
+    subject: the design, the samples and the run that were compared."""
 
     comparison: Comparison
     subject: ComparisonSubject
@@ -190,9 +194,9 @@ class ComparisonResult(_Shown):
         return comparison_page(self.subject, report_comparison(self.subject), ())
 
     def plot(self) -> Figure:
-        """Draw what the software decides and what the other engines change of it; of real-valued answers, the values.
+        """Draw the software's decisions and what the other engines change of them; return a matplotlib Figure.
 
-        Returns a matplotlib Figure.
+        For a network with real-valued answers, draws the values of the engines instead.
         """
         if self.summary.errors is None:
             return draw_confusion(self.comparison, self.subject.labels)
@@ -201,7 +205,8 @@ class ComparisonResult(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class ChipsResult(_Shown):
-    """Chips and what they did. chip: the circuit in the condition in which they were drawn."""
+    """The results of simulated chips, each with its own random deviations.
+    records: one for each chip; summary: yield and spread; chip: the nominal circuit and the condition of all chips."""
 
     records: tuple[ChipRecord, ...]
     summary: ChipSummary
@@ -212,15 +217,16 @@ class ChipsResult(_Shown):
         return summary_page(self.chip.design, self.chip.condition.technology, self.summary)
 
     def values(self, metric: str = "accuracy") -> NDArray[np.float64]:
-        """Return (chips,) a figure of each chip that ran: accuracy, state_agreement and task_agreement as fractions of
-        1, power in W. Raises InputError for another name."""
+        """Return one figure of each chip that ran, (chips,).
+        metric: accuracy, state_agreement or task_agreement (fractions of 1), or power (W). Raises InputError for
+        another name."""
         if metric not in CHIP_METRICS:
             raise InputError(f"metric must be one of {', '.join(CHIP_METRICS)}, not {metric!r}; choose one")
         found = [record.outcome(self.summary.engine) for record in self.records]
         return np.array([figures[metric] for figures in found if figures is not None])
 
     def plot(self) -> Figure:
-        """Draw the accuracy of the chips as a histogram, beside that of software and nominal circuit.
+        """Draw a histogram of the chips' accuracy, with software and nominal circuit marked.
 
         Returns a matplotlib Figure.
         """
@@ -230,22 +236,22 @@ class ChipsResult(_Shown):
 
 
 def load(path: str | PathLike[str], ranges_from: Data = None) -> TrainedNetwork:
-    """Load a trained network from a .pt or .npz file, to compile it, and then to compare it or to vary its chips.
+    """Load a trained network from a .pt or .npz file.
 
-    `ranges_from` has samples that show which states its ladders must hold. Raises InputError when it cannot be read,
-    NetworkError when it is no sound network.
+    ranges_from: samples from which the states that a ladder must hold are measured. Raises InputError when a file
+    cannot be read, NetworkError when its content is no valid network.
     """
     network = load_ranged(Path(path), None if ranges_from is None else Path(ranges_from))
     return TrainedNetwork(network, str(path))
 
 
 def run(verb: str, *arguments: object, fresh: bool = False, **options: object) -> "Result":
-    """Run a verb, such as power or explore, into its folder; return the figures and the page that answer its question.
+    """Run a verb, such as power or explore, into its folder; return its figures and its page.
 
-    Nothing is printed. arguments, options: those of the command line by their long names with underscores, such as
-    `t_step`; text is read as there, "10m". With `fresh` a verb that goes on with what it has kept begins anew. Raises
-    CosimError where the command line ends without results; `fault` of the result is None, or what it complains about
-    where it ends with exit status 1: empty where the page says it.
+    Prints nothing. arguments, options: as on the command line, by their long names with underscores, such as `t_step`;
+    a text such as "10m" is read as on the command line. fresh: begin anew instead of continuing kept work. Raises
+    CosimError where the command line would end without results. `fault` of the result is None, or the complaint with
+    which the command line would end with exit status 1 (empty where the page has it).
     """
     from click import Group
 
@@ -268,9 +274,9 @@ def run(verb: str, *arguments: object, fresh: bool = False, **options: object) -
 
 
 def verb_function(name: str) -> "Callable[..., Result]":
-    """Return a verb, such as compile or power, as a Python function that answers its question with figures and page.
+    """Return a verb, such as compile or power, as a Python function that returns the verb's figures and page.
 
-    Options are parameters, the help text is the docstring.
+    The verb's options are the parameters of the function, its help text is the docstring.
     """
     from cosim.cli import load_verb
     from cosim.cli.verb import describe_call

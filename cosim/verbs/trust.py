@@ -1,4 +1,4 @@
-"""Trust in a run, as text: what another simulator ran, how near to a threshold, what an audit found."""
+"""Sentences for a verb's page on how far a run can be trusted: fallbacks, near decisions, and the audit by ngspice."""
 
 from collections.abc import Mapping
 
@@ -7,14 +7,16 @@ from cosim.engines.simulation.audit import LEAST, Audit, Undecided, UndecidedChi
 
 
 def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:
-    """Return a statement of a verb's page for each simulator, and reason, that ran samples in place of the engine, by
-    `Inference.elsewhere`; none where there are none."""
+    """Return a sentence for each other simulator, and reason, that ran samples in place of the engine.
+
+    elsewhere: "simulator: reason" -> number of samples, as in `Inference.elsewhere`.
+    """
     parts = ((*text.partition(": "), count) for text, count in elsewhere.items() if count)
     return tuple(f"by {other} {count} samples{f' ({reason})' if reason else ''}" for other, _, reason, count in parts)
 
 
 def say_undecided(found: Undecided | UndecidedChips | None) -> list[str]:
-    """Return statements on how many decisions, or inferences of chips, an error of the engine could turn."""
+    """Return sentences on how many decisions are so near a threshold that the engine's own error could turn them."""
     if found is None:
         return []
     limit, error = (format_quantity(current, "A") for current in (found.limit, found.error))
@@ -33,7 +35,7 @@ def _of(count: int, whole: int, what: str) -> str:
 
 
 def say_audit(audit: Audit | None) -> list[str]:
-    """Return statements of a verb's page on what an audit found; none without an audit."""
+    """Return sentences on what the audit of a run, its repetition in ngspice, found; an empty list without an audit."""
     if audit is None:
         return []
     if not audit.instances:
@@ -55,8 +57,9 @@ def say_audit(audit: Audit | None) -> list[str]:
 def trust_rows(
     elsewhere: Mapping[str, int], undecided: Undecided | UndecidedChips | None, audit: Audit | None
 ) -> tuple[tuple[str, str], ...]:
-    """Return rows of a verb's page, (name, value), on samples that another simulator ran, what an error of the engine
-    could turn, and the audit; without those on which there is nothing to say."""
+    """Return the rows (name, value) of a page on how far a run can be trusted, without rows that would be empty.
+    elsewhere: "simulator: reason" -> samples that another simulator ran; undecided: decisions that the engine's error
+    could turn; audit: the repetition in ngspice."""
     found = {
         "simulated elsewhere": say_elsewhere(elsewhere),
         "undecided": say_undecided(undecided),
@@ -66,7 +69,7 @@ def trust_rows(
 
 
 def format_refusal(audit: Audit, place: str) -> str:
-    """Return why a verb's run whose audit failed is refused, and where its results are."""
+    """Return the message for a run whose audit failed: what disagreed, where the results are, and what to do."""
     compared = audit.bits - audit.ties - audit.behind
     if not audit.bits:
         return (

@@ -1,4 +1,4 @@
-"""Words for the keys of results on a page, the units of their values, and answers and targets of a network in words."""
+"""Words that pages use for the keys of results, formats for the values, and a network's answers in words."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ VARIATION = {
 
 @dataclass(frozen=True)
 class Word:
-    """The words for a key; shown: how its value is written, as `show` does where there is no unit."""
+    """The words that a page uses for a key; shown: a function that formats the key's value."""
 
     words: str
     shown: Callable[[object], str] = show
 
 
 def _in(unit: str, factor: float = 1.0) -> Callable[[object], str]:
-    """Return a function by which verbs' pages write a value: with an SI prefix or, with a factor, in a unit without."""
+    """Return a function that formats a value in a unit: with an SI prefix, or times `factor` without a prefix."""
 
     def shown(value: object) -> str:
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -47,7 +47,7 @@ def _celsius(value: object) -> str:
 
 
 def _slopes(value: object) -> str:
-    """Format pairs of a current and a slope factor."""
+    """Format pairs (current in A, slope factor) as text."""
     pairs = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
     return ", ".join(f"{slope:.4g} at {format_quantity(current, 'A')}" for current, slope in pairs) or "none"
 
@@ -131,12 +131,12 @@ WORDS = {
 
 
 def words_of(key: str) -> str:
-    """Return the words that verbs' pages have for a key; the key itself with spaces where they have none."""
+    """Return the words that pages use for a key; the key itself, with spaces for underscores, if it has no words."""
     return WORDS[key].words if key in WORDS else key.replace("_", " ")
 
 
 def worded(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of a nested object in the words of verbs' pages, each with its unit."""
+    """Yield (name, value) as text for each entry of a nested mapping; above: begins each name."""
     for key, value in values.items():
         shown = WORDS[key].shown if key in WORDS else show
         if shown is show and isinstance(value, Mapping) and value:
@@ -146,7 +146,8 @@ def worded(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str,
 
 
 def say_constant(states: Mapping[str, int]) -> str:
-    """Return a sentence of a verb's page on cells that are always in one state, by their names; empty for none."""
+    """Return a sentence that names the cells that are always in one state; empty if there are none.
+    states: name of a cell -> its constant state."""
     if not states:
         return ""
     named = ", ".join(name if state == 0 else f"{name} (state {state})" for name, state in states.items())
@@ -155,13 +156,15 @@ def say_constant(states: Mapping[str, int]) -> str:
 
 
 def say_conditions(technology: Technology) -> str:
-    """Return corner, temperature and supply as the text of verbs' pages."""
+    """Return corner, temperature and supply of a technology as text."""
     return f"{technology.corner}, {technology.celsius:g} °C, {technology.supply:g} V"
 
 
 def network_name(network: Network) -> str:
-    """Return the name of a network on verbs' pages: the one that its user gave it, else its task and the widths of its
-    recurrent layers, such as digits_d8."""
+    """Return the name of a network: the one that its user gave, else one such as digits_d8.
+
+    digits is the task, 8 the width of the recurrent layers.
+    """
     if network.name:
         return network.name
     widths = [str(layer.width) for layer in network.recurrent_layers]
@@ -169,7 +172,7 @@ def network_name(network: Network) -> str:
 
 
 def say_answer(network: Network, answer: ArrayLike) -> str:
-    """Return the network's answer to one sample as text for a verb: the name of a class, or numbers (outputs,)."""
+    """Return a network's answer to one sample as text: the label of a class, or numbers (outputs,)."""
     found = np.asarray(answer)
     if found.ndim:
         return ", ".join(f"{value:.4g}" for value in found)
@@ -177,5 +180,5 @@ def say_answer(network: Network, answer: ArrayLike) -> str:
 
 
 def say_target(network: Network, target: ArrayLike) -> str:
-    """Return one sample's target in words: `class` or `target`, and its label or numbers."""
+    """Return the target of one sample as text: the word `class` or `target`, then the label or the numbers."""
     return f"{'target' if np.ndim(target) else 'class'} {say_answer(network, target)}"

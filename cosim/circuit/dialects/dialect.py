@@ -1,4 +1,4 @@
-"""The language of a simulator: netlist, device cards, a testbench beside them, and names of what it prints."""
+"""The language of a simulator: its netlists, device cards and testbenches, and the names in its results."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -26,8 +26,9 @@ class FileNames:
 class Dialect:
     """The input language of a simulator: its netlists, device cards and testbenches as text.
 
-    language: of netlists; devices: cards of these sizes, and how to use the foundry's own library;
-    testbench: the lines of an input file beside `files`; printed: what a probe is called where the simulator prints it.
+    language: syntax of its netlists; devices: function that formats the device cards of these sizes, with a comment on
+    the foundry's own library; testbench: function that returns the lines of an input file which includes `files`;
+    printed: function that returns the name of a probe in the simulator's results.
     """
 
     name: str
@@ -42,12 +43,12 @@ class Dialect:
         return format_circuit(circuit, technology, self.language)
 
     def format_testbench(self, bench: Bench) -> str:
-        """Format a simulator's complete input file of a transient, which includes netlist and cards as files."""
+        """Format the complete input file of a transient, which includes netlist and device cards as files."""
         return "\n".join(self.testbench(bench)) + "\n"
 
 
 def tolerance_texts(tolerances: Tolerances) -> dict[str, str]:
-    """Return a bench's tolerances as a netlist has their values, by name."""
+    """Return a bench's tolerances, name -> value as text for a netlist."""
     return {name: format_number(value) for name, value in asdict(tolerances).items()}
 
 
@@ -57,7 +58,7 @@ def spice_probe(probe: Voltage | Current) -> str:
 
 
 def transistor_name(probe: DrainCurrent) -> str:
-    """Return the transistor whose current is saved, by its name in netlists: instances on the way begin with x."""
+    """Return the name in netlists of a probe's transistor: `xnetwork.xcell.m4` for `network.cell.4`."""
     *path, name = probe.device.split(".")
     return ".".join((*(f"x{instance}" for instance in path), f"m{name}"))
 
@@ -72,9 +73,10 @@ _NGSPICE_ONLY = re.compile(r"v(gs|gd|gb|ds|bs|bd)r?_max")
 class CardForm:
     """The form of a device card in a dialect: `{name}`, `{kind}` n or p, `{sign}` 1 or -1, `{fields}` the parameters.
 
-    opening: statements in front of the first; version: what it makes of BSIM4's, and how it writes that;
-    defaults: where a parameter that a card leaves out differs from ngspice's own; replaced: where one that it has must;
-    include: a foundry's library, `{}` its section; empty where no kit has one for the simulator.
+    opening: statements before the first card; version: function from a BSIM4 version to the dialect's nearest one;
+    written: how a card states that; defaults: parameters to add to a card that leaves them out, where the simulator's
+    defaults differ from ngspice's; replaced: parameters whose value on a card must be changed; include: statement for a
+    foundry's library, `{}` its section; empty if no kit has a library for the simulator.
     """
 
     language: Language
@@ -97,7 +99,7 @@ class CardForm:
         return "\n".join(lines) + "\n"
 
     def _format_card(self, card: ModelCard) -> list[str]:
-        """Format one card as lines, behind comments on what only ngspice knows."""
+        """Format one device card as lines, after comments on the parameters that only ngspice knows."""
         known = {key: value for key, value in card.parameters.items() if key != "level"}
         unknown = [key for key in known if _NGSPICE_ONLY.fullmatch(key)]
         numbers = {**known, **{key: value for key, value in self.defaults if key not in known}}
@@ -115,7 +117,7 @@ class CardForm:
         return [*(f"{self.language.comment} {line}" for line in lines), *self.language.fold(text)]
 
     def _about_the_library(self, technology: Technology, sizes: set[Size]) -> list[str]:
-        """Return comments on the foundry's library in place of the cards; none where cards are the library's own."""
+        """Return comments on using the foundry's library in place of the cards; none if cards come from it."""
         library, section = technology.library, technology.library.sections[technology.corner]
         renamed = sorted(
             (technology.device(polarity).name, card)
@@ -136,8 +138,8 @@ class CardForm:
 
 
 def two_numbers(version: str) -> str:
-    """Return the first two numbers of a BSIM4 version, 4.8 of 4.8.1, as device cards of HSPICE and Spectre have it.
+    """Return the first two numbers of a BSIM4 version (4.8 of 4.8.1), as device cards of HSPICE and Spectre state it.
 
-    The third number only corrects errors.
+    The third number stands for corrections of errors only.
     """
     return ".".join(version.split(".")[:2])

@@ -37,7 +37,7 @@ def _testbench(bench: Bench) -> list[str]:
 
 
 def _printed(probe: Probe) -> str:
-    """Format a probe for HSPICE; i1 is the current into the first terminal, the drain."""
+    """Return a probe's name in HSPICE; i1 is the current into the first terminal, the drain."""
     return f"i1({transistor_name(probe)})" if isinstance(probe, DrainCurrent) else spice_probe(probe)
 
 

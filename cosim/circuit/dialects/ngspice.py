@@ -1,4 +1,4 @@
-"""ngspice: netlist, device models, options, what to save, one analysis; as one deck or as a testbench beside files."""
+"""ngspice's dialect: netlist, device models, options, what to save, one analysis, as a deck or as a testbench."""
 
 from collections.abc import Iterable
 
@@ -44,9 +44,9 @@ def format_bench(bench: Bench) -> str:
 
 
 def _noise(noise: TransientNoise) -> list[str]:
-    """Format the sources of white noise in an ngspice deck, and the seed of all of them.
+    """Format a bench's white noise sources for an ngspice deck, and the seed that they share.
 
-    Raises InputError for that of transistors.
+    Raises InputError for noise of transistors, which ngspice's decks do not have.
     """
     if noise.slopes is not None:
         raise InputError("ngspice has no noise of transistors in a transient; use --engine batch")
@@ -58,15 +58,18 @@ def _noise(noise: TransientNoise) -> list[str]:
 
 
 def format_deck(circuit: Circuit, technology: Technology, options: str, analysis: str, saved: str) -> str:
-    """Format a deck for ngspice: netlist, device models, the lines of `format_options`, what to save, one analysis."""
+    """Format a deck for ngspice: netlist, device models, `options`, what to save, and one analysis.
+
+    options: the lines of `format_options`; analysis, saved: text of the two statements.
+    """
     netlist, devices = format_circuit(circuit, technology), format_devices(technology, device_sizes(circuit))
     return f"{netlist}\n{devices}\n{options}.save {saved}\n{analysis}\n.end\n"
 
 
 def format_devices(technology: Technology, sizes: Iterable[Size]) -> str:
-    """Format the device cards of these sizes as the text that a circuit's deck has for ngspice.
+    """Format device cards for transistors of these sizes as they are in a deck for ngspice.
 
-    Raises InputError when the library does not have a device or a size.
+    Raises InputError if the technology's library lacks a device or a size.
     """
     lines = [f"* {cards_source(technology)}"]
     for card in device_cards(technology, sizes):
@@ -79,7 +82,8 @@ def format_devices(technology: Technology, sizes: Iterable[Size]) -> str:
 def format_options(tolerances: Tolerances, technology: Technology, *, skip_still: bool = False) -> str:
     """Return the `.options` and `.temp` lines of an ngspice deck.
 
-    num_threads: ngspice's default of two threads costs five times the processor time of one in circuits of this size.
+    They set num_threads, because ngspice's default of two threads costs five times the processor time of one thread in
+    circuits of this size.
     """
     settings = " ".join(f"{name}={value}" for name, value in tolerance_texts(tolerances).items())
     options = f".options {settings} bypass={int(skip_still)} num_threads=1"
@@ -87,14 +91,17 @@ def format_options(tolerances: Tolerances, technology: Technology, *, skip_still
 
 
 def format_point(voltages: tuple[tuple[str, float], ...]) -> list[str]:
-    """Format the statement of an ngspice deck with these (net, V) as first guess of an operating point, folded."""
+    """Format the statement of an ngspice deck that makes these (net, V) the first guess of an operating point.
+
+    Returns its folded lines.
+    """
     return fold(f".nodeset {' '.join(f'v({net})={format_number(value)}' for net, value in voltages)}")
 
 
 def vector(probe: Probe, *, nested: bool) -> str:
-    """Return the name that ngspice gives a probe among its results, for its deck's text.
+    """Return the name of a probe among ngspice's results.
 
-    A circuit without subcircuits, not `nested`, has plain names.
+    nested: whether the circuit has subcircuits; without, a transistor has its plain name.
     """
     match probe:
         case DrainCurrent(device):
@@ -107,7 +114,7 @@ def vector(probe: Probe, *, nested: bool) -> str:
 
 
 def saved_name(probe: Probe, *, nested: bool = True) -> str:
-    """Return the name by which an ngspice deck saves and prints a probe."""
+    """Return the name by which an ngspice deck saves and prints a probe. nested: see `vector`."""
     return vector(probe, nested=nested) if isinstance(probe, DrainCurrent) else spice_probe(probe)
 
 

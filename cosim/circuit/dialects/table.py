@@ -24,12 +24,12 @@ r"""Table of dialects: netlist, device cards and testbench of one circuit as tex
     save       .save v(x.n) i(v)   .probe tran ..      .print tran V(X:N)  save x.n v:p      save v('x:n') i(v)
 
 Everywhere: ground is `0`; a source's current counts from its first node through it to its second. Numbers carry an
-exponent and no letter, since `m` and `M` mean the same in SPICE and not in Spectre. A dialect more is a
-file and an entry here.
+exponent and no letter, since `m` and `M` mean the same in SPICE and not in Spectre. A new dialect is
+a file and an entry here.
 Sources: ngspice manual; Xyce Reference Guide, `.OPTIONS`, `.TRAN` and MOSFET, and its source of BSIM4; Spectre Circuit
 Simulator Reference (tran, options) and Components Reference (bsim4), 23.1; VACASK's examples, its lexer and what its
-`print device` lists. HSPICE: option names as published decks use them. What of it was run:
-docs/reference/dialects.md.
+`print device` lists. HSPICE: option names as published decks use them.
+docs/reference/dialects.md says which dialects were run.
 """
 
 from cosim.circuit.dialects.dialect import Dialect
@@ -43,5 +43,5 @@ DIALECTS: tuple[Dialect, ...] = (NGSPICE, SPECTRE, HSPICE, XYCE, VACASK)
 
 
 def dialect_named(name: str) -> Dialect:
-    """Return the simulator dialect of this name, for netlists; it must be one of DIALECTS."""
+    """Return the simulator dialect of this name; it must be the name of one of DIALECTS."""
     return next(dialect for dialect in DIALECTS if dialect.name == name)

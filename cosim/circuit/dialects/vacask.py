@@ -24,7 +24,7 @@ _LANGUAGE = replace(
 
 
 def format_bench(bench: Bench) -> str:
-    """Format a circuit's bench as one self-contained deck (input text) for VACASK: cards, blocks, and bench."""
+    """Format a circuit's bench as one self-contained deck for VACASK: device cards, subcircuits, and the bench."""
     circuit = bench.circuit
     netlist = VACASK.network(Circuit(circuit.title, circuit.subcircuits), bench.technology)
     cards = VACASK.devices(bench.technology, device_sizes(circuit))
@@ -32,11 +32,11 @@ def format_bench(bench: Bench) -> str:
 
 
 def option_texts(tolerances: Tolerances, technology: Technology) -> dict[str, str]:
-    """Return the options that a VACASK deck sets, as texts by VACASK's names.
+    """Return the options that a VACASK deck sets, VACASK's name -> value as text.
 
-    Newton's iteration also asks that the currents into each net cancel to `abstol`. With an `abstol` of 1e-17 A that
-    ends the transient of a clocked cell on gf180mcu, at whose smallest steps a clock's current still changes by 2e-15 A
-    an iteration; 1e-16 A does not. So below the default `abstol` this is not asked.
+    VACASK's Newton iteration can also require that the currents into each net cancel to `abstol`. With an `abstol` of
+    1e-17 A that ends the transient of a clocked cell on gf180mcu, because at its smallest steps a clock's current still
+    changes by 2e-15 A an iteration; 1e-16 A does not. So below the default `abstol` that requirement is switched off.
     """
     renamed = {"trtol": "tran_lteratio", "xmu": "tran_xmu"}
     settings = {renamed.get(name, name): value for name, value in tolerance_texts(tolerances).items()}
@@ -51,7 +51,7 @@ def _testbench(bench: Bench) -> list[str]:
 
 
 def _run(bench: Bench) -> list[str]:
-    """Return the lines behind netlist and cards: built-in devices, the top level, and how VACASK runs it."""
+    """Return the lines after netlist and cards: built-in devices, the top level, and the analysis for VACASK."""
     options = option_texts(bench.tolerances, bench.technology).items()
     control = (
         f"options {' '.join(f'{name}={value}' for name, value in options)}",
@@ -112,9 +112,9 @@ def printed(probe: Probe) -> str:
 
 
 def _nearest_version(version: str) -> str:
-    """Return the model version to write on a device card in a circuit's text for VACASK.
+    """Return the BSIM4 version for VACASK's device card that is nearest to a card's own.
 
-    sp_bsim4v8 knows 4.8 and what corrected it; an older card runs as 4.8.0.
+    VACASK's sp_bsim4v8 knows 4.8 and its corrections; an older card runs as 4.8.0.
     """
     return version if re.fullmatch(r"4\.8(\.[0-3])?", version) else "4.8.0"
 

@@ -27,13 +27,13 @@ def _testbench(bench: Bench) -> list[str]:
 
 
 def _printed(probe: Probe) -> str:
-    """Format a probe for Xyce; id is the lead current of the drain."""
+    """Return a probe's name in Xyce; id is the lead current of the drain."""
     name = f"id({transistor_name(probe)})" if isinstance(probe, DrainCurrent) else spice_probe(probe)
     return name.replace(".", ":").upper()
 
 
 def _nearest_version(version: str) -> str:
-    """Return which of Xyce's three versions of BSIM4 is nearest to a card's; an older card runs as 4.6.1."""
+    """Return the nearest to a card's BSIM4 version among Xyce's three; an older card runs as 4.6.1."""
     minor = int(version.partition(".")[2][:1] or "0")
     return "4.8.2" if minor >= 8 else "4.7.0" if minor == 7 else "4.6.1"
 

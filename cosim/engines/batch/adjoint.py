@@ -92,8 +92,10 @@ class AdjointWorkspace(NamedTuple):
 
 @cached_jit
 def adjoint_transient(s: Any, p: Any, v: Any, d: Any, w: Any) -> None:
-    """Add dJ/dp of a batched transient to w.gradient, going back from the last step to the operating point. w holds
-    zeros at first."""
+    """Add dJ/dp of a batched transient to w.gradient, from the last step back to the operating point.
+
+    w: must hold zeros at first.
+    """
     for step in range(d.last, -1, -1):
         alpha_0 = load(d.alpha[step], 0)
         _linearize(s, v, d.voltage[step], alpha_0 if step else splat(_STATIONARY_ALPHA))

@@ -198,11 +198,11 @@ class TransientState(NamedTuple):
 
 
 class ProbeBuffer(NamedTuple):
-    """Probes of the batched engine, and room for their values at every accepted step.
+    """The probes of the batched engine, with room for their values at every accepted step.
 
-    kind (n,): 0 the voltage of a net, 1 the current of a source, 2 that of a transistor; which (n,): the net or device;
-    sign (n,); nets_start (n + 1,) into nets: those behind a source; time (LANES, rows), s; values (LANES, rows, n), V
-    or A; present (n, LANES): values at the present step.
+    kind (n,): 0 for the voltage of a net, 1 for the current of a source, 2 for that of a transistor; which (n,): index
+    of the net or device; sign (n,): factor of the current; nets_start (n + 1,) into nets: nets whose currents add up to
+    a source's; time (LANES, rows), s; values (LANES, rows, n), V or A; present (n, LANES): values at the present step.
     """
 
     kind: Whole

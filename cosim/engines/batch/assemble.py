@@ -52,7 +52,10 @@ class AssembledCircuit:
 
 
 def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTable]) -> AssembledCircuit:
-    """Assemble a circuit for the batched engine. Raises Unsupported for an element or a device without a model."""
+    """Assemble a flat circuit into arrays for the batched engine; tables: for each kind of its devices.
+
+    Raises Unsupported for an element or a device without a model.
+    """
     devices = devices_of(elements)
     nets = nets_of(elements, devices)
     net = {name: index for index, name in enumerate(nets.names)}
@@ -131,7 +134,7 @@ def _capacitors_by_net(capacitors: Whole, capacitance: Array, nets: int) -> Colu
 
 
 class _ArrayBuilder:
-    """Builder of arrays in which nets are indices and entries of the matrix are numbers of the pattern."""
+    """A builder of a circuit's arrays; nets are indices in them, matrix entries are numbers of the pattern."""
 
     def __init__(self, nets: Nets, net: Mapping[str, int], pattern: SparsityPattern) -> None:
         self.nets, self.net, self.pattern = nets, net, pattern
@@ -141,9 +144,10 @@ class _ArrayBuilder:
         return self.nets.row[net] < 0
 
     def ordered(self, devices: Iterable[TabulatedDevice]) -> tuple[TabulatedDevice, ...]:
-        """Return three-terminal devices in three groups, each by its nets.
+        """Return three-terminal devices in three groups, each in order of their nets.
 
-        The groups: the drain alone is unknown; the source is unknown; neither is.
+        The groups are devices of which only the drain net is unknown, those with an unknown source net, and those with
+        neither.
         """
 
         def place(device: TabulatedDevice) -> tuple[int, int, int]:

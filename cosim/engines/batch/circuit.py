@@ -21,7 +21,7 @@ from cosim.engines.batch.device_tables import DeviceKind
 
 
 class Unsupported(Exception):
-    """A circuit that the batched engine has no model for, so that another engine must run it; the text says what."""
+    """A circuit that the batched engine has no model for, so that another must run it; the text says what."""
 
 
 Key = TypeVar("Key")
@@ -31,7 +31,7 @@ Value = TypeVar("Value")
 class FlatCircuit(NamedTuple):
     """A flat circuit of the batched engine in two parts: the sources of its top level, and all other elements.
 
-    Benches that have the other elements in common share one object.
+    Benches whose other elements are equal share one tuple of them.
     """
 
     shared: tuple[Element, ...]
@@ -44,13 +44,13 @@ class FlatCircuit(NamedTuple):
 
 
 class RecentValues(Generic[Key, Value]):
-    """A cache of the batched engine: the last few values of a slow function; keys are compared, not hashed."""
+    """A cache of the batched engine for the last few values of a slow function; keys are compared, not hashed."""
 
     def __init__(self, count: int) -> None:
         self._count, self._kept = count, list[tuple[Key, Value]]()
 
     def of(self, key: Key, make: Callable[[Key], Value]) -> Value:
-        """Return the value of a key in the engine's cache; `make` computes it where it is not one of the last few."""
+        """Return the cached value of a key, or compute it by `make` and keep it in the engine's cache."""
         for at, (other, value) in enumerate(self._kept):
             if other == key:
                 self._kept.append(self._kept.pop(at))
@@ -64,7 +64,7 @@ class RecentValues(Generic[Key, Value]):
 class CircuitWithoutSources:
     """A circuit that the batched engine simulates, without the sources of its top level.
 
-    Two are equal where they are made of the same objects, which is fast to see.
+    Two of these are equal if they consist of the same objects, which is fast to compare.
     """
 
     circuit: Circuit
@@ -122,11 +122,11 @@ class TabulatedDevice:
 
 
 def devices_of(elements: Iterable[Element]) -> tuple[TabulatedDevice, ...]:
-    """Return the batched engine's devices of a flat circuit, each self-cascode as one.
+    """Return the batched engine's devices of a flat circuit, where each self-cascode is one device.
 
-    Of a stack, three or more in series with one gate, each stays by itself, and its lowest has the table of a
-    four-terminal device: at millivolts from drain to source and a gate far above threshold the other table is too
-    coarse.
+    The transistors of a stack (three or more in series with one gate) stay single devices, and the lowest has a
+    four-terminal table: at millivolts from drain to source and a gate far above threshold the three-terminal table is
+    too coarse.
     """
     transistors = [element for element in elements if isinstance(element, Mos)]
     ends: dict[str, list[Mos]] = defaultdict(list)
@@ -162,7 +162,7 @@ def _ends(element: Element) -> tuple[str, str]:
 
 
 def _cascode(lower: Mos, beside: Sequence[Mos]) -> Mos | None:
-    """Return the device in series on top of `lower`, with the same gate, where nothing else is on the net between."""
+    """Return the transistor in series on top of `lower` with the same gate; None if others share the net."""
     others = [mos for mos in beside if mos is not lower]
     if len(beside) != 2 or len(others) != 1:
         return None
@@ -194,7 +194,8 @@ def _four_terminal_device(mos: Mos) -> TabulatedDevice:
 class Nets:
     """The nets of a circuit in the batched engine, and the solver's unknowns.
 
-    row: net -> its unknown, -1 for ground; paths: net -> the (source, sign) whose voltages it is above that unknown.
+    row: net -> its unknown, -1 for a net fixed to ground; paths: net -> (source, sign) of the voltages to add to that
+    unknown.
     """
 
     names: tuple[str, ...]
@@ -207,9 +208,9 @@ class Nets:
         return 1 + max(self.row.values())
 
     def behind(self, source: str) -> tuple[tuple[str, ...], float]:
-        """Return the nets that a voltage source connects to the rest of a simulated circuit, and a sign.
+        """Return the nets of a simulated circuit whose voltages include that of a voltage source, and a sign.
 
-        The sign is 1 where the current out of these nets flows through the source from its first net.
+        The sign is 1 where the current out of these nets flows through the source from its first net, else -1.
         """
         found = [(net, sign) for net, path in self.paths.items() for name, sign in path if name == source]
         return tuple(net for net, _ in found), -found[0][1] if found else 1.0
@@ -253,9 +254,9 @@ def nets_of(elements: Sequence[Element], devices: Sequence[TabulatedDevice]) -> 
 
 @dataclass
 class SparsityPattern:
-    """The entries of the solver's matrix that devices write, numbered as they come.
+    """The entries of the solver's matrix that devices write, numbered in the order in which they are asked for.
 
-    Rows and columns are those before any reordering.
+    Rows and columns are in their original order.
     """
 
     unknowns: int
@@ -293,10 +294,7 @@ class MatrixLayout:
 
 
 def symbolic_lu(pattern: SparsityPattern) -> MatrixLayout:
-    """Return the solver's order of elimination of a pattern, by minimum degree, and the program of its LU.
-
-    The program has all fill.
-    """
+    """Plan the solver's LU for a sparsity pattern: order of elimination by minimum degree, fill, and the program."""
     n = pattern.unknowns
     order = minimum_degree(n, pattern.entries)
     rank = np.empty(n, dtype=np.int64)
@@ -341,7 +339,7 @@ def symbolic_lu(pattern: SparsityPattern) -> MatrixLayout:
 
 
 def minimum_degree(n: int, entries: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the order in which the solver eliminates rows: the first with the fewest neighbours left each time."""
+    """Return the order in which the solver eliminates n rows: always the row with the fewest remaining neighbours."""
     beside: list[set[int]] = [set() for _ in range(n)]
     for i, j in entries:
         if i != j:
@@ -368,7 +366,7 @@ def _starts(lists: Sequence[Sequence[int]]) -> Whole:
 
 
 def circuit_key(elements: Iterable[Element]) -> CircuitKey:
-    """Return all that the batched solver's structure depends on: everything but values of sources and deviations."""
+    """Return all that the batched solver's structure depends on: no values of sources, no deviations."""
     return tuple(
         (one.name, one.drain, one.gate, one.source, one.bulk, one.polarity, one.w, one.l, one.m)
         if isinstance(one, Mos)

@@ -1,10 +1,10 @@
 # pyright: basic
 # numba compiles what these are given: that has no type that pyright knows.
-"""Compile kernels with numba, and keep what is compiled in the cache, sealed with checksums.
+"""Compile kernels with numba, and keep the compiled code in the cache, sealed with checksums.
 
-With COSIM_CHECKED=1 each access of a kernel is compared with the bounds of its array, those of `lanes` included, and
-one beyond them is an IndexError: `make test-checked` runs the tests so. Kernels are then slower and have their own
-cache.
+With COSIM_CHECKED=1 each access of a kernel to an array, also by `lanes`, is compared with the array's bounds; an
+access beyond them is an IndexError. `make test-checked` runs the tests so. Checked kernels are slower and have a cache
+of their own.
 """
 
 import os
@@ -31,9 +31,9 @@ CHECKED = os.environ.get("COSIM_CHECKED") == "1"
 
 @cache
 def _kernel_folder() -> str:
-    """Return the cache's folder for the kernels of these very files; raises InputError where there is none.
+    """Return the cache's folder for kernels of exactly these source files; raises InputError where there is none.
 
-    numba alone looks at the file of a function, not at those that it calls or reads.
+    numba itself looks only at the file of a function, not at the files that the function calls or reads.
     """
     digest = sha256(f"{numba.__version__} {CHECKED}".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
@@ -82,9 +82,7 @@ jit: Any = numba.njit(**_OPTIONS)
 
 
 def cached_jit(function: Callable[..., T]) -> Callable[..., T]:
-    """Compile a kernel of the batched engine that Python calls, with all that it calls; once where the cache can be
-    written.
-    """
+    """Compile a kernel of the batched engine that Python calls, and keep it in the cache if that can be written."""
     before = _CONFIG.CACHE_DIR
     try:
         _CONFIG.CACHE_DIR = _kernel_folder()

@@ -51,7 +51,7 @@ def run_transients_on_device(
 ) -> list[TransientResult]:
     """Simulate the transients of benches from their operating points on a GPU, as a `simulator.TransientRunner`.
 
-    Raises SimulationTimeout behind the deadline, Unsupported for noise and for what cannot be probed.
+    Raises SimulationTimeout after the deadline, Unsupported for noise and for a probe that the circuit does not have.
     """
     if benches[0].noise is not None:
         raise Unsupported("noise")

@@ -1,7 +1,7 @@
-"""Tables of devices that are measured once: a file for each kind, condition, card and version, in the cache's folder.
+"""The cache of measured device tables: a file for each kind of device, condition, card and version of the simulator.
 
-A table that is absent, damaged or of another content is measured anew; where the cache cannot be written, or at a
-temperature that is no whole degree, as one chip's own is, a table serves once.
+A table that is absent, damaged or of other content is measured anew. It is not kept where the cache cannot be written,
+or at a temperature that is not a whole degree, because that is a single chip's own.
 """
 
 import hashlib
@@ -57,12 +57,11 @@ def device_tables(
     progress: Progress = lambda text: None,
     simulator: str = NGSPICE,
 ) -> dict[DeviceKind, DeviceTable]:
-    """Return the batched engine's device tables at the technology's condition, from the cache or measured.
+    """Return the batched engine's table of each kind of device, from the cache or newly measured.
 
-    There is one for each kind; the condition is corner, temperature and supply. `progress` hears what is measured, and
-    of a cache that cannot be written. Raises InputError when the technology's library does not have a device or a size,
-    SimulationError when the simulator fails on one, MissingToolError when one must be measured and there is no
-    simulator.
+    Tables are for the technology's corner, temperature and supply. progress: is told what is measured, and of a cache
+    that cannot be written. Raises InputError when the technology's library lacks a device or a size, SimulationError
+    when the simulator fails on one, MissingToolError when a table must be measured and the simulator is missing.
     """
     setup = MeasurementSetup(technology, simulator_named(simulator))
     version = f"{simulator}-{setup.simulator.describe(technology).version}"
@@ -82,16 +81,13 @@ def device_tables(
 
 
 def table_name(provenance: str) -> str:
-    """Return the file name that a device table of this provenance has in the batched engine's cache."""
+    """Return the name of a device table's file in the cache; provenance: the JSON of all that the table depends on."""
     name = json.loads(provenance)["technology"]
     return f"tables/{name}.{hashlib.sha256(provenance.encode()).hexdigest()[:16]}.npz"
 
 
 def table_bytes(table: DeviceTable, provenance: str) -> bytes:
-    """Return the content of a device table's file for the batched engine, with its checksum.
-
-    The same table gives the same bytes.
-    """
+    """Return the content of a device table's file, with a checksum; equal tables give equal bytes."""
     arrays: dict[str, NDArray[Any]] = {"provenance": np.array(provenance)}
     for name, value in vars(table).items():
         match value:
@@ -105,9 +101,9 @@ def table_bytes(table: DeviceTable, provenance: str) -> bytes:
 
 
 def load_table(path: Path, provenance: str) -> DeviceTable:
-    """Return the batched engine's device table in a file.
+    """Load the batched engine's device table in a file.
 
-    Raises InputError where that is damaged, or of another provenance.
+    Raises InputError where the file is damaged or has another provenance.
     """
     if (stored := kept_arrays(path, provenance)) is None:
         raise InputError(f"{path}: holds no device table of this provenance; {_REPAIR}")

@@ -43,9 +43,9 @@ Bias = tuple[float, float]  # voltages of the source and of the drain of a devic
 
 @dataclass(frozen=True)
 class MeasuredDevice:
-    """A transistor, or a cascode, that the simulator measures for a device table.
+    """A transistor, or a cascode of two, that the simulator measures for a device table.
 
-    The fields vt_shifts, V, and betas are its deviations, each (lower, upper).
+    vt_shifts: threshold shifts of the lower and upper device, V; betas: their factors of the current.
     """
 
     kind: DeviceKind
@@ -54,13 +54,13 @@ class MeasuredDevice:
 
     @property
     def sign(self) -> int:
-        """Return 1 for an n device under measurement for the batched engine, -1 for a p device."""
+        """Return 1 for an n device that is measured for the batched engine, -1 for a p device."""
         return 1 if self.kind.polarity == "n" else -1
 
     def devices(self, copy: int) -> Iterator[Mos]:
-        """Yield the transistors of one copy of the device that a table of the batched engine is measured on.
+        """Yield the transistors of one copy of the device that is measured for a table.
 
-        Nets s, d and m (between two) have the copy's number behind them, as has the gate g; the bulk is on ground.
+        Its nets are g, s, d, and m between two transistors, with the copy's number behind; the bulk is on ground.
         """
         kind, ends = self.kind, (f"d{copy}", f"g{copy}", f"s{copy}", GROUND)
         lower = Mos(f"l{copy}", *ends, kind.polarity, kind.w, kind.l)
@@ -82,9 +82,9 @@ class MeasurementSetup:
     simulator: Simulator
 
     def run(self, title: str, elements: Iterable[Element], analysis: Analysis, probes: Iterable[Probe]) -> Waveforms:
-        """Run a circuit in the simulator that measures devices for the batched engine; return its waveforms.
+        """Run a circuit in the simulator that measures device tables, and return its waveforms.
 
-        Raises SimulationError where the simulator fails, MissingToolError without.
+        Raises SimulationError where the simulator fails, MissingToolError where it is not installed.
         """
         tolerances = FAST if isinstance(analysis, Tran) else STATIC
         circuit = Circuit(title, (), tuple(elements))
@@ -98,9 +98,10 @@ class MeasurementSetup:
 def measure_currents(
     setup: MeasurementSetup, device: MeasuredDevice, gate: GridAxis, biases: Sequence[Bias]
 ) -> tuple[Array, Array, Array]:
-    """Simulate a device's direct currents at each bias while the gate, to the bulk, goes along its axis.
+    """Simulate a device's direct currents at each bias, with the gate swept along its axis.
 
-    Returns the currents into the drain and out of the source, A, and the inner net of a cascode, V: (biases, gate).
+    biases: source and drain voltage; all voltages are to the bulk, V. Returns the currents into the drain and out of
+    the source, A, and the voltage of a cascode's inner net, V, (biases, gate) each.
     """
     parts = [
         _currents(setup, device, gate, biases[start : start + _COPIES]) for start in range(0, len(biases), _COPIES)
@@ -130,11 +131,10 @@ def _currents(
 
 
 def measure_charges(setup: MeasurementSetup, kind: DeviceKind, paths: Array) -> Array:
-    """Measure a device's gate, source and drain charges, C, in the simulator while its voltages go along paths.
+    """Simulate a device's gate, source and drain charges, C, minus those at 0 V, along paths of voltages.
 
-    They are less those at 0 V. paths (copies, points, 3): gate, source and drain to the bulk, V. Returns an array of
-    that shape, junctions and overlaps included. From point to point the voltages ramp so fast that the current is that
-    of charges alone.
+    paths: (copies, points, 3), gate, source and drain to the bulk, V. Returns an array of this shape, with charges of
+    junctions and overlaps. Voltages ramp from point to point so fast that only charges make the current.
     """
     parts = [_charges(setup, kind, paths[start : start + _COPIES]) for start in range(0, len(paths), _COPIES)]
     return np.concatenate(parts)
@@ -172,14 +172,14 @@ _RIDGE = 1e-14
 
 
 def low_rank_fit(current: Array, y: Array, high: int) -> tuple[Array, Array, Array]:
-    """Fit a device table's current (x, y), A, over V_GS and V_DS = y by RANK products.
+    """Fit a device's current (x, y), A, over V_GS and V_DS = y by a sum of RANK products, for its table.
 
-    Returns reference (x,), the current at V_DS = y[high], A; gate (RANK, x) and drain (RANK, y), so that
-    I(x, y) = reference(x) sum_k gate[k](x) drain[k](y).
-    Weighted alternating least squares: first with weights from how exact each entry must be, then with more weight
-    where the error is large, towards the smallest largest one; the best round counts. Beyond _FROZEN I(x, y) / I(x,
-    y[high]) stays what it is there: a digital signal's device needs no more, and its late saturation would cost two
-    products.
+    Returns reference (x,), the current at V_DS = y[high], A; gate (RANK, x) and drain (RANK, y), so that I(x, y) =
+    reference(x) sum_k gate[k](x) drain[k](y).
+    The fit is by weighted alternating least squares. Weights first follow from how exact each entry must be; then they
+    grow where the error is large, so that the largest error shrinks. The best round counts. Where the reference exceeds
+    _FROZEN, I(x, y) / I(x, y[high]) stays constant in x: a digital signal's device needs no more, and its late
+    saturation would cost two products.
     """
     reference = np.maximum(current[:, high], 1e-19)
     shape = _freeze(current / reference[:, None], reference)
@@ -248,15 +248,15 @@ _SATURATED = 0.2  # V_DS, V: from there on the overlap is taken
 
 
 def top_voltage(technology: Technology) -> float:
-    """Return the supply that the batched engine's device tables are made for, V.
+    """Return the supply for which the batched engine's device tables are made, V.
 
-    It is 5 % above the technology's, then the next quarter of a volt, so that supplies of +-5 % share tables.
+    It is the technology's supply plus 5 %, rounded up to a quarter of a volt, so that supplies of +-5 % share tables.
     """
     return float(np.ceil(technology.supply * 1.05 / 0.25 - 1e-9) * 0.25)
 
 
 def fit_table(setup: MeasurementSetup, kind: DeviceKind) -> DeviceTable:
-    """Measure a device in the simulator and return its table.
+    """Measure a kind of device in the simulator and return its device table.
 
     Raises SimulationError when the simulator fails, MissingToolError without it.
     """

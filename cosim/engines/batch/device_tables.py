@@ -37,10 +37,10 @@ FOUR_TERMINAL_COLUMNS = 4  # l, Q_G, Q of the lower end, Q of the higher end
 
 
 class DeviceKind(NamedTuple):
-    """A kind of device in the batched engine, on which its table depends beside process and condition.
+    """A kind of device in the batched engine; its table depends on the kind, the process and the condition.
 
-    w, l: drawn size, m; four_terminal: a `FourTerminalTable` is made, not a `ThreeTerminalTable`; cascode: size of the
-    device in series on top of it, m, None without one.
+    w, l: drawn size, m; four_terminal: its table is a `FourTerminalTable`, else a `ThreeTerminalTable`; cascode: size
+    of the device in series on top, m, None without one.
     """
 
     polarity: Polarity
@@ -113,9 +113,9 @@ NDArrayInt = NDArray[np.int64]
 def three_terminal_current(
     table: ThreeTerminalTable, x: Array, y: Array, vt_shift: tuple[float, float] = (0.0, 0.0)
 ) -> Array:
-    """Return the drain current by a device table, A, at x = V_GS and y = V_DS, V, which broadcast.
+    """Compute the drain current, A, from a device table at x = V_GS and y = V_DS, V, which broadcast.
 
-    vt_shift: of the lower and the upper device, V. Beyond an axis its last cell is continued.
+    vt_shift: of the lower and the upper device, V. Beyond the end of an axis the last cell's cubic is continued.
     """
     a, *c, _ = _cubic(table.gate, table.x, x)
     *b, _ = _cubic(table.drain, table.y, y)
@@ -126,7 +126,7 @@ def three_terminal_current(
 
 
 def three_terminal_charges(table: ThreeTerminalTable, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return the charges of gate and drain by a device table, C, at x = V_GS and y = V_DS, V, which broadcast."""
+    """Compute the charges of gate and drain, C, from a device table at x = V_GS and y = V_DS, V, which broadcast."""
     *_, q = _cubic(table.gate, table.x, x)
     *_, j = _cubic(table.drain, table.y, y)
     overlap = table.c_gd * (x - y)
@@ -136,10 +136,10 @@ def three_terminal_charges(table: ThreeTerminalTable, x: Array, y: Array) -> tup
 def four_terminal_values(
     table: FourTerminalTable, gate: Array, source: Array, drain: Array, vt_shift: float = 0.0
 ) -> tuple[Array, Array, Array, Array]:
-    """Return by a device table the current from the higher to the lower end, A, and the charges of gate, lower and
-    higher end, C, at V_G and V_S of the lower end, both to the bulk, and V_DS >= 0, V.
+    """Compute from a device table a current, A, and the charges of gate, lower and higher end, C.
 
-    The voltages broadcast; vt_shift: V.
+    The current flows from the higher to the lower end. gate, source: V_G and V_S of the lower end, both to the bulk, V;
+    drain: V_DS >= 0, V; all broadcast. vt_shift: V.
     """
     axes = (table.gate, table.source, table.drain)
     weights = [
@@ -158,7 +158,7 @@ def four_terminal_values(
 
 
 def _cell(axis: GridAxis, v: Array) -> tuple[NDArrayInt, Array]:
-    """Return the cell of each voltage, and how far it is from the cell's lower end in steps."""
+    """Return the cell of each voltage on an axis, and the voltage's distance from the cell's lower end in steps."""
     cell = np.clip(np.floor((v - axis.start) / axis.step), 0, axis.count - 2).astype(np.int64)
     return cell, (v - axis.start) / axis.step - cell
 
@@ -183,18 +183,18 @@ def cubics(axis: GridAxis, rows: Array) -> Array:
 
 
 def resample(points: Array, values: Array, wanted: Array) -> Array:
-    """Return a device table's values along the first axis at other points, by a cubic spline."""
+    """Interpolate a device table's values along the first axis from some points to others, by a cubic spline."""
     return np.asarray(CubicSpline(points, values)(wanted), dtype=np.float64)
 
 
 def sample_points(axis: GridAxis) -> Array:
-    """Return where a device table's quadratic spline is determined best, V: its axis' ends, and each cell's middle."""
+    """Return the voltages, V, whose values determine a device table's quadratic spline: axis ends and cell middles."""
     points = axis.points
     return np.concatenate([points[:1], points[:-1] + axis.step / 2, points[-1:]])
 
 
 def quadratics(axis: GridAxis, samples: Array) -> Array:
-    """Return the quadratic B-spline coefficients of a device table along the first axis, through `sample_points`."""
+    """Return a device table's quadratic B-spline coefficients along the first axis, from samples at `sample_points`."""
     count = axis.count
     weights = np.zeros((count + 1, count + 1))
     weights[0, :2] = weights[-1, -2:] = 0.5

@@ -52,10 +52,10 @@ _LEVEL, _COMMON_PART = 5e-3, 0.15  # V, under which its ends are at one voltage:
 
 @jit
 def evaluate(s: Any, v: Any, alpha_0: Any, has_deviations: bool, mode: int) -> None:
-    """Compute in the batched engine v.current, A, and v.charge, C, of all nets; in mode JACOBIAN v.matrix, too.
+    """Compute v.current, A, and v.charge, C, of all nets in the batched engine; in mode JACOBIAN also v.matrix.
 
-    They follow from v.x, v.offset and v.source. alpha_0: d(dQ/dt)/dQ of each lane, 1/s; has_deviations: transistors
-    differ from the nominal ones.
+    They follow from v.x, v.offset and v.source. alpha_0: d(dQ/dt)/dQ of each lane, 1/s; has_deviations: some
+    transistors differ from the nominal ones.
     """
     _set_net_voltages(s.row, v.x, v.offset, v.voltage)
     _clear(v.current)
@@ -227,7 +227,10 @@ def _on_tangent(tangents: Any, device: int, dv_gs: Any, dv_ds: Any) -> Any:
 
 @jit
 def three_terminal_current(s: Any, v: Any, device: int) -> Any:
-    """Return the simulated drain current of an n device, A, all in parallel, after mode FULL or TANGENT."""
+    """Return a device's simulated drain current, A, as that of an n device and of all in parallel.
+
+    The last evaluation must be in mode FULL or TANGENT.
+    """
     dv_gs, dv_ds = load(v.gate_delta, s.three_terminal[device, 0]), load(v.drain_delta, s.three_terminal[device, 1])
     return _on_tangent(v.three_terminal_tangent, device, dv_gs, dv_ds)
 
@@ -351,7 +354,7 @@ def _add_on_tangent(s: Any, v: Any, device: int, delta: Any) -> None:
 
 @jit
 def four_terminal_current(s: Any, v: Any, device: int) -> Any:
-    """Return the simulated drain current of an n device where it was evaluated, A, of all that are parallel."""
+    """Return a device's simulated drain current, A, as an n device's, where it was evaluated, all in parallel."""
     return load(v.four_terminal_tangent, device * FOUR_TERMINAL_ROWS + 3) * s.four_terminal_size[device]
 
 

@@ -31,9 +31,9 @@ _CONTRACT = ("contract", "nsz")
 
 
 def aligned_zeros(rows: int, lanes: int = LANES) -> NDArray[np.float64]:
-    """Return zeros (rows, lanes) for a kernel of the batched engine, aligned with the lines of the cache.
+    """Return zeros (rows, lanes) for a kernel of the batched engine, aligned with the lines of the processor's cache.
 
-    No row of LANES is then in two.
+    A row of LANES numbers is then in one line of the cache.
     """
     return _aligned(rows, lanes, np.float64)
 
@@ -119,7 +119,7 @@ def load_consecutive(typing: Any, numbers: Any, first: Any) -> Any:
 
 @intrinsic
 def halves(typing: Any, low: Any, high: Any) -> Any:
-    """Return one number in the lower half of a kernel's lanes, another in the higher."""
+    """Return `low` in the lower half of a kernel's lanes and `high` in the upper half."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         mask = [0] * (LANES // 2) + [LANES] * (LANES // 2)

@@ -1,8 +1,8 @@
 """Operating points of benches, and the tiles in whose lanes benches run.
 
-A bench begins at its operating point: dQ/dt = 0 with the sources of time 0, found by pseudo-transient continuation
-(`transient.solve_operating_points`), once for all benches of a chip that begin alike. On the way there unknowns may be
-clamped: memories that the bench sets, and nets that nothing but leakage would hold.
+A bench begins at its operating point: dQ/dt = 0 with the sources' values at time 0. It is found by pseudo-transient
+continuation (`transient.solve_operating_points`), once for all benches of a chip whose sources begin alike. Until then
+some unknowns are clamped: memories that the bench sets, and nets that only leakage would hold.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,11 +57,11 @@ ACCURACY = {
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoint:
-    """A simulated bench at time 0.
+    """The operating point of a simulated bench, with its sources and deviations.
 
-    time (n,): breakpoints of its sources, s; sources (n, sources): their values there, V or A, linear in between;
-    three_terminal_deviation (4 n,), four_terminal_deviation (2 n,): of devices, in the rows of `arrays.TileValues`;
-    x (rows + 1,): unknowns, V; charge (nets,), C; converged: an operating point was found.
+    time: breakpoints of the sources, (n,), s; sources: values there, (n, sources), V or A, linear in between;
+    three_terminal_deviation (4 n,), four_terminal_deviation (2 n,): of n devices, in the rows of `arrays.TileValues`;
+    x: unknowns, (rows + 1,), V; charge: (nets,), C; converged: whether an operating point was found.
     """
 
     time: Array
@@ -75,9 +75,9 @@ class OperatingPoint:
 
 @dataclass(frozen=True, eq=False)
 class BenchTile:
-    """Lanes in which the batched engine runs benches of one circuit side by side.
+    """The lanes in which the batched engine runs benches of one circuit side by side.
 
-    has_deviations: transistors differ from the nominal.
+    has_deviations: transistors of some bench deviate from the nominal ones.
     """
 
     circuit: AssembledCircuit
@@ -106,9 +106,9 @@ class BenchTile:
 def new_tile(
     circuit: AssembledCircuit, bench: Bench, points: Sequence[OperatingPoint], lanes: int = LANES
 ) -> BenchTile:
-    """Return a tile of the batched engine for benches that begin at these points.
+    """Return a tile of the batched engine for benches with these operating points.
 
-    Each lane holds the first of them, FINISHED.
+    Each lane holds the first point and counts as FINISHED, until a bench is loaded.
     """
     breakpoints = max(len(one.time) for one in points)
     has_deviations = any(one.three_terminal_deviation.any() for one in points)
@@ -197,7 +197,10 @@ def _invalidate_devices(values: TileValues, lane: int) -> None:
 def operating_points(
     circuit: AssembledCircuit, benches: Sequence[Bench], flat: Sequence[FlatCircuit]
 ) -> list[OperatingPoint]:
-    """Solve for the operating points of benches with circuits `flat`; of one chip, those that begin alike share one."""
+    """Solve for the operating points of benches with flat circuits `flat`.
+
+    Benches of one chip whose sources begin alike share one.
+    """
     sources = _source_breakpoints(circuit, benches, flat)
     deviations = _device_deviations(circuit, flat)
     begun = [(values[0], *one) for (_, values), one in zip(sources, deviations, strict=True)]
@@ -240,7 +243,7 @@ def _solve_few(
 
 
 def net_voltages(circuit: AssembledCircuit, point: OperatingPoint) -> Array:
-    """Return the simulated voltages of all nets at the operating point, V, (nets,)."""
+    """Return the voltages of all nets at a simulated operating point, V, (nets,)."""
     s = circuit.arrays
     found = point.x[s.row]
     np.add.at(found, s.offsets[:, 0], point.sources[0][s.offsets[:, 1]] * s.offset_sign)
@@ -250,8 +253,8 @@ def net_voltages(circuit: AssembledCircuit, point: OperatingPoint) -> Array:
 def clamped_rows(circuit: AssembledCircuit, bench: Bench, flat: FlatCircuit) -> Array:
     """Return the solver's unknowns that are clamped until the operating point: (n, 3), row, conductance S, voltage V.
 
-    Those that the bench sets; and nets that p devices alone reach, to the supply, or n devices alone, to ground. Where
-    nothing drives such a net the tables know no current that would hold it, as junctions do.
+    They are nets that the bench sets; nets that only p devices reach, clamped to the supply; and nets that only n
+    devices reach, clamped to ground, because tables lack the junctions' currents that would hold them.
     """
     supply = bench.technology.supply
     reached: dict[str, set[str]] = {}

@@ -26,9 +26,10 @@ Array = NDArray[np.float64]
 
 
 class Reading(NamedTuple):
-    """A term of an objective of simulated currents: at some times that through a source, or the size of a transistor's.
+    """A term of an objective: the simulated current of a source or a transistor at some times, with weights.
 
-    The transistor is a three-terminal device. times, weights: (n,), s and 1; between two steps a straight line is read.
+    probe: a transistor must be a three-terminal device, and the size of its current counts; times: (n,), s; weights:
+    (n,). Currents between two steps are interpolated linearly.
     """
 
     probe: Current | DrainCurrent
@@ -41,11 +42,11 @@ Objective = Sequence[Sequence[Reading]]  # of each bench
 
 @dataclass(frozen=True, eq=False)
 class RecordedTile:
-    """Simulated transients of a tile's benches with all their steps.
+    """The simulated transients of a tile's benches with all their steps.
 
-    times, breakpoints: of each bench, s; rows (steps + 1, nets and probes, LANES): V and A, the operating point at time
-    0 first; where a bench has fewer steps than another, its last row stays. clamps (n, 2): unknowns and conductances,
-    S, that pulled them at the operating point.
+    times, breakpoints: of each bench, s; rows: V and A, (steps + 1, nets and probes, LANES), with the operating point
+    at time 0 first; the last row of a bench with fewer steps is repeated. clamps: unknowns and conductances, S, that
+    pulled them at the operating point, (n, 2).
     """
 
     circuit: AssembledCircuit
@@ -57,7 +58,7 @@ class RecordedTile:
     clamps: Array
 
     def waveforms(self, lane: int) -> Waveforms:
-        """Return the simulated probes of the bench in a lane."""
+        """Return the simulated waveforms of the bench in a lane."""
         first = len(self.circuit.net)
         time = self.times[lane]
         rows = self.rows[1 : len(time) + 1, first:, lane]
@@ -66,10 +67,10 @@ class RecordedTile:
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """Derivatives of objectives of simulated currents.
+    """Derivatives of objectives of simulated currents, by deviations of transistors and by currents of sources.
 
-    vt_shift (objectives, benches, transistors), A/V, and ln_beta, A: by deviations of `transistors`; current
-    (objectives, benches, sources), A/A: by the current of `sources`.
+    vt_shift, ln_beta: by threshold shift, A/V, and by ln of the current factor, A, (objectives, benches, transistors);
+    current: by the current of each source, A/A, (objectives, benches, sources).
     """
 
     transistors: tuple[str, ...]
@@ -80,9 +81,9 @@ class Gradients:
 
 
 def record(benches: Sequence[Bench], timeout: float) -> RecordedTile:
-    """Simulate at most LANES benches of one circuit and record all their steps: 64 B for each of them and each net.
+    """Simulate at most LANES benches of one circuit and record all steps, 64 B for each step and net.
 
-    Raises SimulationTimeout and Unsupported, as `transient_run.solve_benches` does.
+    timeout: seconds of processor time. Raises SimulationTimeout and Unsupported, as `simulator.solve_benches` does.
     """
     deadline = thread_time() + timeout
     circuit, flat = assemble_benches(benches)
@@ -104,9 +105,10 @@ def record(benches: Sequence[Bench], timeout: float) -> RecordedTile:
 
 
 def gradients(recorded: RecordedTile, objectives: Sequence[Objective]) -> Gradients:
-    """Return the derivatives of each objective by every parameter, for each bench of a recorded tile.
+    """Compute the derivatives of each objective by every parameter, for each bench of a recorded tile.
 
-    One pass back through the transients finds them all."""
+    One pass back through the transients computes all of them.
+    """
     circuit, tile, count = recorded.circuit, recorded.tile, len(objectives)
     s, nets = circuit.arrays, len(circuit.net)
 

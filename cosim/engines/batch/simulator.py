@@ -42,13 +42,16 @@ _ROWS = 2048  # of what is saved, between two looks at the clock
 
 
 class SimulationTimeout(Exception):
-    """The simulation of a tile's benches takes longer than it may."""
+    """The simulation of a tile's benches exceeded its time-out."""
 
 
 @dataclass(frozen=True, eq=False)
 class TransientResult:
-    """A simulated bench's result. time (steps,), s; probes (probes, steps); low, high (nets,): V; failed: no step
-    converged."""
+    """The result of a bench's simulated transient.
+
+    time: of the steps, (steps,), s; probes: (probes, steps); low, high: extremes of each net's voltage, (nets,), V;
+    failed: at some time no step converged.
+    """
 
     time: Array
     probes: Array
@@ -70,10 +73,11 @@ def solve_benches(
     timeout: float,
     runner: TransientRunner,
 ) -> list[Waveforms | Unsupported]:
-    """Simulate benches in one technology, whose circuits are `flat`; return waveforms, or why a bench has none.
+    """Simulate benches of one circuit and return for each its waveforms, or the reason why it has none.
 
-    A bench has none where no step converged, or a net left the range of the tables. Raises SimulationTimeout after
-    `timeout` seconds of the processor; Unsupported for what cannot be probed.
+    A bench has none where no step converged, or where a net left the range of the tables. flat: the benches' flat
+    circuits. Raises SimulationTimeout after `timeout` seconds of processor time, Unsupported for a probe that the
+    circuit does not have.
     """
     deadline, probes = thread_time() + timeout, benches[0].probes or net_probes(circuit)
     results = runner(circuit, benches, probes, operating_points(circuit, benches, flat), deadline)
@@ -91,9 +95,10 @@ def run_transients(
     points: Sequence[OperatingPoint],
     deadline: float,
 ) -> list[TransientResult]:
-    """Simulate the transients of benches from their operating points on this core, as a `TransientRunner`.
+    """Simulate the transients of benches from their operating points on this processor core.
 
-    Raises SimulationTimeout behind the deadline, Unsupported for what cannot be probed.
+    deadline: by `time.thread_time`. Raises SimulationTimeout after it, Unsupported for a probe that the circuit does
+    not have.
     """
     tile = new_tile(circuit, benches[0], points)
     return advance_benches(tile, benches, points, probe_buffer(circuit, probes), deadline)
@@ -106,10 +111,9 @@ def advance_benches(
     saved: ProbeBuffer,
     deadline: float,
 ) -> list[TransientResult]:
-    """Simulate benches, with their noise, from operating points to their ends; the next takes the lane of one that has
-    ended.
+    """Simulate benches, with their noise if any, from their operating points to their ends.
 
-    deadline: by `time.thread_time`, behind which SimulationTimeout is raised.
+    When a bench ends, the next one takes its lane. Raises SimulationTimeout after the deadline, by `time.thread_time`.
     """
     s, p, v, m = tile.circuit.arrays, tile.circuit.matrix.lu, tile.values, tile.state
     noises = [bench.noise for bench in benches if bench.noise is not None]
@@ -145,14 +149,14 @@ def copy_rows(saved: ProbeBuffer, lane: int, count: int) -> tuple[Array, Array]:
 
 
 def transient_result(state: TransientState, lane: int, parts: Sequence[tuple[Array, Array]]) -> TransientResult:
-    """Return the result of a bench that has ended in a simulated lane, joined from the parts that `copy_rows` read."""
+    """Return the result of a bench that has ended in a simulated lane; parts: what `copy_rows` returned, in order."""
     time, probes = (np.concatenate(some, axis=-1) for some in zip(*parts, strict=True))
     failed = bool(state.clock[STATUS, lane] == FAILED)
     return TransientResult(time, probes, state.low[:, lane].copy(), state.high[:, lane].copy(), failed)
 
 
 def unsupported_reason(circuit: AssembledCircuit, result: TransientResult, bench: Bench) -> Unsupported | None:
-    """Return why a bench has no batched waveforms, or None: no step converged, or a net left the tables' range."""
+    """Return why a bench has no batched waveforms: no step converged, or a net left the tables' range; else None."""
     if result.failed:
         return Unsupported(f"no step converged at {result.time[-1] if len(result.time) else 0.0:.6g} s")
     least, most = -0.99 * OVERRANGE, bench.technology.supply + 0.99 * OVERRANGE
@@ -172,9 +176,9 @@ def net_probes(circuit: AssembledCircuit) -> tuple[Probe, ...]:
 def probe_buffer(
     circuit: AssembledCircuit, probes: tuple[Probe, ...], lanes: int = LANES, rows: int = _ROWS
 ) -> ProbeBuffer:
-    """Return the batched engine's room for `rows` values of these probes.
+    """Return the buffer in which the batched engine saves these probes, `rows` steps in each lane.
 
-    Raises Unsupported for one that the circuit does not have.
+    Raises Unsupported for a probe that the circuit does not have.
     """
     saved: list[tuple[int, int, float]] = []  # kind, which, sign
     lists: list[list[int]] = []
@@ -207,10 +211,10 @@ def probe_buffer(
 
 @dataclass(frozen=True)
 class BatchSimulator:
-    """The batched engine: coupled nodal analysis on device tables.
+    """The batched engine as a simulator: benches of one circuit side by side, on device tables.
 
     A bench that it has no model for is a Failure of kind UNSUPPORTED. runner: runs the transients, on this core or on a
-    device; installed: raises MissingToolError where that cannot be.
+    GPU; installed: raises MissingToolError where the runner cannot work.
     """
 
     name: str = "batch"
@@ -221,7 +225,7 @@ class BatchSimulator:
     installed: Callable[[], None] = check_numba
 
     def write(self, bench: Bench) -> str:
-        """Return the text that a batched result depends on: circuit, sources, condition and accuracy."""
+        """Return the text on which a batched result depends: circuit, sources, condition and accuracy."""
         undriven, sources = split_sources(bench.circuit)
         there = bench.technology
         driven = "\n".join(format_elements(sources, there))
@@ -234,13 +238,14 @@ class BatchSimulator:
         )
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
-        """Return the waveforms of a bench run alone, or why it has none."""
+        """Simulate a single bench and return its waveforms, or why there are none; timeout: s of processor time."""
         return self.run_all([bench], timeout)[0]
 
     def run_all(self, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
-        """Return the waveforms of benches of one circuit run side by side, or why one has none.
+        """Simulate benches of one circuit side by side and return for each its waveforms, or why it has none.
 
-        Raises MissingToolError where tables must be measured and ngspice is missing.
+        timeout: seconds of processor time for all. Raises MissingToolError where tables must be measured and ngspice is
+        missing.
         """
         try:
             circuit, flat = assemble_benches(benches)
@@ -271,14 +276,14 @@ class BatchSimulator:
 
 
 def _deck(bench: Bench) -> str:
-    """Return a deck for whoever looks into a failure, without noise, which ngspice does not have of transistors."""
+    """Return an ngspice deck of a bench for a Failure, without the device noise, which ngspice does not have."""
     return format_bench(replace(bench, noise=None))
 
 
 def assemble_benches(benches: Sequence[Bench]) -> tuple[AssembledCircuit, list[FlatCircuit]]:
-    """Return the circuit that the benches share, ready for the batched engine, and the flat circuit of each.
+    """Return the circuit that benches share, ready for the batched engine, and the flat circuit of each bench.
 
-    Raises Unsupported for what there is no model of; MissingToolError where tables must be measured without ngspice.
+    Raises Unsupported where there is no model, MissingToolError where tables must be measured without ngspice.
     """
     flat = [flatten(bench.circuit) for bench in benches]
     if (noise := benches[0].noise) is not None:

@@ -17,9 +17,9 @@ from cosim.engines.batch.lanes import LANES, extract, halves, load_consecutive, 
 
 @inlined_jit
 def table_cell(x: float, axis: Any, table: int) -> Any:
-    """Return the cell of x on a device table's axis (start, 1 / step, cells), the place in it and the excess, V.
+    """Return the cell of x on a device table's axis, the distance from the cell's beginning, V, and the excess, V.
 
-    The excess is how far x is outside of the axis.
+    axis: start, 1 / step and cells of each table. The excess is how far x is outside of the axis.
     """
     start, rate, cells = axis[table, 0], axis[table, 1], axis[table, 2]
     inside = max(min(x, start + cells / rate), start)
@@ -95,8 +95,7 @@ def evaluate_drain_line(s: Any, v: Any, line: int, lane: int, y: float) -> None:
 
 @inlined_jit
 def spline_columns(values: Any, first: int, rows: Any, places: Any) -> Any:
-    """Return in a kernel the four columns of a four-terminal device's table at a place, each with its three derivatives
-    by place.
+    """Return in a kernel the four columns of a four-terminal table at a place, each with three derivatives by place.
 
     first: the place's first coefficient; rows: of the two inner axes; places: in the cells of the three axes, 0 to 1.
     """

@@ -45,9 +45,10 @@ _FURTHEST = 0.2  # V that a prediction may be from the last solution
 
 @cached_jit
 def solve_operating_points(s: Any, p: Any, v: Any, m: Any, has_deviations: bool) -> None:
-    """Solve for every lane's operating point v.x with the sources of time 0, or until the lane has FAILED.
+    """Solve for the operating point v.x of every lane with the sources of time 0; a lane may end as FAILED.
 
-    Pseudo-transient continuation, see `step_control`; m.q0 receives the charges at the operating point, C.
+    The method is pseudo-transient continuation, see `step_control`. m.q0 receives the charges at the operating point,
+    C.
     """
     for lane in each_lane():
         _set_net_offsets(s, v, lane)
@@ -94,7 +95,7 @@ def may_continue(m: Any, saved: Any, waiting: bool) -> bool:
 def newton_iteration(s: Any, p: Any, v: Any, m: Any, saved: Any, has_deviations: bool) -> None:
     """Do one Newton update of the simulated transients in all lanes.
 
-    The solution of each lane that accepts its step is saved and taken over.
+    In lanes that accept their step, the solution is saved and becomes the last one.
     """
     _predict(v, m, p.pivot.size)
     newton_update(s, p, v, m, has_deviations)

@@ -44,12 +44,12 @@ _INVERTED = 50.0  # largest slope of a device over that in weak inversion
 
 
 class NoiseState(NamedTuple):
-    """The device noise of a tile's benches in the batched engine.
+    """The device noise of a tile's benches in the batched engine, from n current sources.
 
-    grid_step: s; source (n,): of `TileValues.source`; fixed_density (n,): A^2/Hz; device_start (n + 1,) into device and
-    i_over_gm: three-terminal devices whose noise flows there, and their I / g_m in weak inversion, V; key (LANES,): of
-    each bench; interval (LANES,): of the grid; start_current, end_current (n, LANES): A, at its two ends; density (n,
-    LANES): A^2/Hz.
+    grid_step: s; source: index of each in `TileValues.source`, (n,); fixed_density: A^2/Hz, (n,); device_start (n + 1,)
+    into device and i_over_gm: the three-terminal devices whose noise a source has, and their I / g_m in weak inversion,
+    V; key: of each lane's bench, (LANES,); interval: of the grid, in which each lane is, (LANES,); start_current,
+    end_current: at the ends of that interval, (n, LANES), A; density: (n, LANES), A^2/Hz.
     """
 
     grid_step: float
@@ -66,7 +66,7 @@ class NoiseState(NamedTuple):
 
 
 def add_noise_sources(flat: Sequence[FlatCircuit], noise: TransientNoise) -> list[FlatCircuit]:
-    """Return the circuits to simulate with a current source of 0 A for every pair of nets that noise flows between."""
+    """Return the circuits to simulate with a current source of 0 A added between each two nets that have noise."""
     fixed = [(net, GROUND) for net, _ in noise.sources]
     devices = devices_of(flat[0].elements) if noise.slopes else ()
     pairs = dict.fromkeys([*fixed, *(_drain_and_source(one) for one in devices if not one.kind.four_terminal)])
@@ -85,9 +85,9 @@ def _source_name(pair: NetPair) -> str:
 def noise_state(
     circuit: AssembledCircuit, noise: TransientNoise, thermal_voltage: float, lanes: int = LANES
 ) -> NoiseState:
-    """Return the state of a tile's simulated noise before its first bench.
+    """Return the state of a tile's simulated device noise before its first bench.
 
-    circuit: with the sources of `add_noise_sources`.
+    circuit: with the sources of `add_noise_sources`; thermal_voltage: V.
     """
     slopes = dict(zip("np", noise.slopes or (), strict=False))
     own: dict[NetPair, list[int]] = {}
@@ -114,7 +114,7 @@ def noise_state(
 
 
 def begin_noise(state: NoiseState, lane: int, noise: TransientNoise) -> None:
-    """Begin a bench's device noise in a lane of the batched engine: none until the first point of the grid."""
+    """Begin the device noise of a bench in a lane of the batched engine; it is 0 at the first point of the grid."""
     state.key[lane] = np.uint64(noise.key)
     state.interval[lane] = 0
     state.start_current[:, lane] = state.end_current[:, lane] = 0.0
@@ -144,7 +144,7 @@ def _interval(m: Any, n: Any, lane: int) -> int:
 
 @jit
 def _lanes_at_grid_points(m: Any, n: Any) -> int:
-    """Return how many lanes begin an interval of the grid."""
+    """Return the number of lanes that begin a new interval of the noise grid with their next step."""
     count = 0
     for lane in each_lane():
         if m.step[BEGINS_STEP, lane] > 0.0 and _interval(m, n, lane) != n.interval[lane]:

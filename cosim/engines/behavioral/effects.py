@@ -55,14 +55,14 @@ Factor = float | tuple[float, ...]
 
 @dataclass(frozen=True)
 class Deviations:
-    """One drawn chip's factors of currents in the behavioral model; what is absent is 1, that is, nominal.
+    """Factors of the behavioral model's currents on one drawn chip; an entry that is absent is 1, that is, nominal.
 
-    lines_p, lines_n: signal -> what its gate line p or n delivers
-    weights: (source, target) -> that weight
-    cells: memory -> the factors of its kind of unit
-    betas: (source, memory) -> (into the one line that beta moves, into the other)
-    pedestals: memory -> what its state of 0 carries
-    symbols: input or memory -> what its line p delivers in its symbol comparator, over the threshold
+    lines_p, lines_n: signal -> factor of the current that its gate line p or n delivers
+    weights: (source, target) -> factor of that weight
+    cells: memory -> factors of its kind of unit
+    betas: (source, memory) -> factors of the current into either line that beta moves
+    pedestals: memory -> factor of the current that a state of 0 carries
+    symbols: input or memory -> factor of its line p over the threshold, in its symbol comparator
     """
 
     lines_p: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -76,8 +76,7 @@ class Deviations:
 
 @lru_cache(maxsize=2)
 def effects_of(design: Design) -> tuple[Effect, ...]:
-    """Return every factor that the behavioral engine applies to a design's currents, with the transistors that make
-    it."""
+    """Return all factors of currents in a design's behavioral model, each with the transistors that make it."""
     technology = design.technology
     found = {element.name: element for element in design.flat.elements if isinstance(element, Mos)}
 
@@ -116,15 +115,14 @@ def _effects(design: Design, roles: Roles) -> Iterator[Effect]:
 
 
 def _typical(node: Node, design: Design) -> float:
-    """Return the current of a signal's weight of 1 in the behavioral engine's equations when the signal is on,
-    ampere."""
+    """Return the current of a behavioral signal through a weight of 1 when the signal is on, ampere."""
     return design.graph.i_pedestal if isinstance(node, Pedestal) else design.i_unit
 
 
 def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technology) -> Deviations:
-    """Apply one drawn chip's deviations to the behavioral engine's equations: return the factors of their currents.
+    """Compute the factors of the behavioral model's currents on one drawn chip.
 
-    `technology` must have the chip's temperature.
+    effects: from `effects_of`; technology: at the chip's temperature.
     """
     names = [device.name for device in chip.devices]
     factors = dict(zip(names, np.log(chip.beta_factor).tolist(), strict=True))
@@ -147,9 +145,9 @@ def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technol
 
 
 def _put(values: dict[Any, Factor], key: Key, place: int | None, factor: float) -> None:
-    """Put a factor of the behavioral engine's currents into `values`, or with a place append it to those under its key.
+    """Put a factor of the behavioral engine's currents into `values`, or append it there if it has a place.
 
-    Factors with a place come in order.
+    Factors with a place must come in order.
     """
     earlier = values.get(key, ())
     values[key] = (*earlier, factor) if place is not None and isinstance(earlier, tuple) else factor

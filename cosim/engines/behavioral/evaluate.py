@@ -34,12 +34,12 @@ from cosim.units.table import unit_of
 
 @dataclass(frozen=True)
 class BehavioralTrace:
-    """A run of the behavioral equations on a batch.
+    """The currents and states of a behavioral evaluation of n samples.
 
-    currents: node -> (n, time) output, ampere; candidates: memory node -> (n, time) rectified drive, ampere; states:
-    memory node -> (n, time); readout: (n, time, outputs) ampere; ideal: as in `evaluate`; sigmas: memory node -> (n,
-    time) standard deviation by noise of what it decides by, ampere, empty without noise; frozen: likewise, of its
-    candidate while its sample gate is open.
+    currents: node -> output, (n, time), ampere; candidates: memory -> rectified sum of its row, (n, time), ampere;
+    states: memory -> (n, time); readout: (n, time, outputs), ampere; ideal: as in `evaluate`; sigmas: memory ->
+    standard deviation of the noise at each decision, (n, time), ampere; frozen: memory -> that of its candidate while
+    the sample gate is open, (n, time), ampere; both are empty for an evaluation without noise.
     """
 
     currents: dict[str, Array]
@@ -59,7 +59,7 @@ def evaluate(
     *,
     ideal: bool = False,
 ) -> BehavioralTrace:
-    """Evaluate a sized graph's behavioral equations on encoded inputs.
+    """Evaluate a sized graph's behavioral equations on encoded inputs; ideal: only rounding of weights is an error.
 
     Raises InputError for inputs that are not encoded, and for a deviation of an element that the graph does not have.
     """
@@ -74,9 +74,9 @@ def evaluate(
 
 
 def evaluate_noisy(model: NoiseModel, inputs: EncodedInputs, deviations: Deviations) -> BehavioralTrace:
-    """Evaluate a design's behavioral equations on encoded inputs, every decision on a candidate with noise of its own.
+    """Evaluate a design's behavioral equations on encoded inputs, with noise at every decision.
 
-    The `candidates` of the trace are without it.
+    The `candidates` of the trace have no noise.
     """
     graph = model.design.graph
     engine = _Engine(graph, model.design.calibration, deviations, ideal=False)
@@ -91,9 +91,9 @@ def evaluate_held(
     states: Mapping[str, States],
     deviations: Deviations = Deviations(),
 ) -> BehavioralTrace:
-    """Evaluate the behavioral equations on a trace's inputs with every memory held on states (n, time).
+    """Evaluate the behavioral equations on a trace's inputs, with every memory held in given states.
 
-    The circuit is so between two decisions.
+    states: memory -> (n, time). Between two decisions a circuit is in such a condition.
     """
     sources = {node.name: trace.currents[node.name] for node in graph.of(InputCurrent, UnitCurrent, Pedestal)}
     return _Engine(graph, calibration, deviations, states, ideal=trace.ideal).run(sources)
@@ -131,7 +131,7 @@ def cell_of(
     ideal: bool = False,
     beta: tuple[Array, Array] = (np.zeros(()), np.zeros(())),
 ) -> CellEquations[Any, Any]:
-    """Return a memory as its unit's behavioral equations read it; factors None for a memory that does not deviate."""
+    """Return a memory in the form in which its unit's behavioral equations read it; factors: None for no deviations."""
     asked = graph.currents[node.name]
     factors = unit_of(node).factors_type() if factors is None else factors
     currents = (asked.i_rise, asked.i_fall, asked.i_high)
@@ -141,9 +141,9 @@ def cell_of(
 def threshold_lines(
     graph: Sized, node: Memory, trace: BehavioralTrace, calibration: Calibration
 ) -> tuple[Array, Array] | tuple[()]:
-    """Return the currents of a memory's two threshold lines in a behavioral run, ampere, where beta flows into them.
+    """Return the currents of a memory's two threshold lines in a behavioral run, ampere.
 
-    It is empty where none does.
+    The result is empty for a memory into which no beta flows.
     """
     betas = [trace.currents[source] for source, _ in graph.into(node.name, "beta")]
     if not betas:
@@ -189,9 +189,10 @@ class _Engine:
         return BehavioralTrace(self.currents, self.candidates, self.states, readout, self.ideal, *noisy)
 
     def run_frames(self, sources: Mapping[str, Array], first: Mapping[str, tuple[Array, Array]]) -> None:
-        """Evaluate by the behavioral equations all frames of each node, node after node.
+        """Evaluate the behavioral equations node after node, all frames of a node at once.
 
-        sources: currents (n, time), A; first: what signals that are read late deliver before the first frame, (n, 1).
+        sources: currents (n, time), A; first: signal that is read late -> currents of its lines before the first frame,
+        (n, 1).
         """
         shape = next(iter(sources.values())).shape
         for name in self.graph.order:
@@ -215,8 +216,7 @@ class _Engine:
                 self.late[name] = later(n, 1, first_n), later(p, 1, first_p)
 
     def run_stepwise(self, sources: Mapping[str, Array]) -> None:
-        """Evaluate by the behavioral equations one frame after the other, which a graph needs where a state depends on
-        itself."""
+        """Evaluate the behavioral equations frame by frame, for graphs with states that depend on themselves."""
         shape = next(iter(sources.values())).shape
         late, frames = self.reset(shape[0]), list["_Engine"]()
         for t in range(shape[1]):
@@ -234,7 +234,7 @@ class _Engine:
             setattr(self, kept, {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]})
 
     def reset(self, n: int) -> dict[str, tuple[Array, Array]]:
-        """Return node -> pair of currents before the first frame of behavioral memories read late, (n, 1), ampere."""
+        """Return late memory -> currents of its lines before the first behavioral frame, (n, 1) each, ampere."""
         late = {source for (source, _), weight in self.graph.weights.items() if weight.late}
         found: dict[str, tuple[Array, Array]] = {}
         for node in self.graph.memories:
@@ -249,7 +249,7 @@ class _Engine:
         return self.deliver(node.name, self.current(node, self.cell(node), states))
 
     def bit(self, source: str, *, late: bool) -> NDArray[np.bool_]:
-        """Tell whether, by the behavioral equations, a symbol comparator finds a signal on, (n, time)."""
+        """Tell whether a symbol comparator finds a behavioral signal on, (n, time)."""
         _, line_p = self.late[source] if late else self.lines[source]
         half = self.graph.half(source)
         assert half is not None, f"{source} has no symbol comparator"
@@ -301,8 +301,7 @@ class _Engine:
         return self.current(node, cell, states)
 
     def drawn(self, node: Memory, candidate: Array, noise: Candidates) -> Array:
-        """Return the noise in the behavioral equations of what a memory decides by, (n, time), one number a decision,
-        ampere."""
+        """Draw the noise of a behavioral memory's decisions, (n, time), ampere, one number for each decision."""
         self.frozen[node.name] = frozen = noise.frozen(node, candidate)
         self.sigmas[node.name] = sigma = noise.decided(node, candidate, frozen)
         return sigma * noise.model.noise.normals(node.name, candidate.shape, self.first)
@@ -312,8 +311,7 @@ class _Engine:
         return self.late[source][1] if late else self.currents[source]
 
     def values(self, node: Memory) -> tuple[Array, ...]:
-        """Return the currents of a behavioral memory's value edges, ampere, each with its noise where there is a noise
-        model."""
+        """Return the currents of a behavioral memory's value edges, ampere, with noise where there is a noise model."""
         edges = self.graph.into(node.name, "value")
         found = [(source, self.currents[source] * self.deviations.lines_p.get(source, 1.0)) for source, _ in edges]
         if (noise := self.noise) is None:
@@ -325,7 +323,7 @@ class _Engine:
         )
 
     def betas(self, node: Memory) -> tuple[Array, Array]:
-        """Return the sum of a behavioral memory's beta edges as it arrives in either line that it moves, ampere.
+        """Return the sums of a behavioral memory's beta currents into the two lines that they move, ampere.
 
         A memory with rate edges has their sum in place of the first.
         """

@@ -64,8 +64,7 @@ _STRENGTH = {PEDESTAL: PEDESTAL_STRENGTH}  # signal -> how much stronger its own
 
 
 def _at(now: States, first: int, *, arrived: bool) -> States:
-    """Return a behavioral memory's states (n, time) as they stand: if `arrived` this frame's, else those of the frame
-    before."""
+    """Return a behavioral memory's states (n, time) at a moment: this frame's if `arrived`, else the last one's."""
     return now if arrived else later(now, 1, first)
 
 
@@ -77,9 +76,9 @@ def _update(trace: BehavioralTrace, node: Memory, *, decided: bool) -> NDArray[n
 
 
 def _moments(graph: Sized, closes: Sequence[float]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return when each memory of a behavioral run decides and when its state changes, fraction of a frame.
+    """Return when each behavioral memory decides, and when its state changes, as fractions of a frame.
 
-    A pulsed one's changes in its pulse.
+    The state of a memory with a pulse changes in its pulse. closes: when each stage closes.
     """
     memories = list(graph.memories)
     decides = {node.name: closes[node.stage] for node in memories}
@@ -104,7 +103,7 @@ def _cell_current(
 
 
 def _block_currents(design: Design, trace: BehavioralTrace) -> dict[str, Array]:
-    """Compute from a behavioral run the supply current, (n, time) in ampere, of every block but bias and cells."""
+    """Compute the supply current of every block but bias and cells in a behavioral run, (n, time) in ampere."""
     graph, push, around = design.graph, design.calibration.mirror.push, design.assembly.around
     current, nothing = trace.currents, np.zeros(trace.readout.shape[:2])
     sources = graph.of(InputCurrent, UnitCurrent, Pedestal)
@@ -136,7 +135,7 @@ def _compared(graph: Sized, trace: BehavioralTrace, push: float) -> Array:
 
 
 def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
-    """Compute from a behavioral run the sum of the positive terms of a row, ampere, (n, time)."""
+    """Compute the sum of a row's positive terms in a behavioral run, ampere, (n, time)."""
     total = np.zeros(trace.readout.shape[:2])
     for source, _ in graph.into(name):
         mirror = graph.mirrors[source, name]
@@ -148,9 +147,10 @@ def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
 def run_behavioral(
     design: Design, x: Array, condition: Condition | None = None, chip: Chip | None = None, *, ideal: bool = False
 ) -> BehavioralTrace:
-    """Evaluate the design's equations on raw inputs x (n, time, features); `ideal` leaves rounding as the only error.
+    """Evaluate a design's behavioral equations on raw inputs x (n, time, features).
 
-    All currents of the trace are divided by the condition's `bias_scale`.
+    condition: None for the nominal one; chip: None for transistors that do not deviate; ideal: only rounding of weights
+    is left as an error. All currents of the trace are divided by the condition's `bias_scale`.
     """
     there = standing(design, condition, chip)
     inputs = encode_inputs(design.network.encoding, x).scaled(1.0 if ideal else there.input_scale / there.bias_scale)
@@ -160,9 +160,9 @@ def run_behavioral(
 def run_noisy(
     design: Design, x: Array, noise: NoiseSimulation, condition: Condition | None = None, chip: Chip | None = None
 ) -> BehavioralTrace:
-    """Evaluate a design's equations for samples with noise at every decision.
+    """Evaluate a design's behavioral equations on raw inputs x (n, time, features), with noise at every decision.
 
-    x: (n, time, inputs), software numbers. Raises InputError that names a unit whose noise is not modelled.
+    Raises InputError that names a unit whose noise is not modelled.
     """
     there = standing(design, condition, chip)
     inputs = encode_inputs(design.network.encoding, x).scaled(there.input_scale / there.bias_scale)
@@ -171,7 +171,7 @@ def run_noisy(
 
 
 def run_samples(design: Design, test_set: TestSet, run: Run) -> BehavioralTrace:
-    """Evaluate a design's behavioral equations for a run's samples, with its noise where it has any."""
+    """Evaluate a design's behavioral equations for a test set, with the condition, chip and noise of a run."""
     if run.noise is None:
         return run_behavioral(design, test_set.x, run.condition, run.chip)
     noise = replace(run.noise, samples=test_set.indices, timing=run.timing)
@@ -185,7 +185,7 @@ def behavioral_power(
     condition: Condition | None = None,
     chip: Chip | None = None,
 ) -> dict[str, Array]:
-    """Compute the mean power per frame of each block from a behavioral trace, watt, (n, time)."""
+    """Compute the mean power of each block in each frame of a behavioral run, watt: block -> (n, time)."""
     there, assembly, graph = standing(design, condition, chip), design.assembly, design.graph
     deviations, pins = deviations_of(design, there, chip), design.bias_pins(there)
     supply, shape = there.technology.supply, trace.readout.shape[:2]
@@ -214,8 +214,10 @@ def behavioral_power(
 
 
 def supply_current(design: Design, frames: int = 8) -> float:
-    """Evaluate with the behavioral equations the largest supply current, ampere, in frames with all inputs off, and
-    in as many with all on."""
+    """Evaluate by the behavioral equations the largest supply current, ampere, with all inputs off or all on.
+
+    frames: number of frames with each.
+    """
     encoding = design.network.encoding
     ends = [np.broadcast_to(encoding.offset + k * encoding.scale, (frames, encoding.features)) for k in (0, 1)]
     blocks = behavioral_power(design, run_behavioral(design, np.stack(ends)))
@@ -223,7 +225,7 @@ def supply_current(design: Design, frames: int = 8) -> float:
 
 
 def around_currents(assembly: Assembly, pins: Mapping[str, float]) -> dict[str, float]:
-    """Return the constant currents that the behavioral engine's power has beside the network's: block around it -> A.
+    """Return the constant currents of the blocks around the network in the behavioral engine: block -> A.
 
     pins: current of each bias pin, A.
     """
@@ -240,7 +242,7 @@ class Behavioral:
     name: str = "behavioral"
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Inference]:
-        """Yield the behavioral engine's outcomes in the order of the samples; none fails."""
+        """Yield the behavioral engine's result of each sample, in the order of the samples; none fails."""
         trace = run_samples(design, test_set, run)
         states: States = np.stack([trace.states[cell] for cell in design.assembly.decisions], axis=2)
         readout = run.standing(design).bias_scale * trace.readout
@@ -256,7 +258,7 @@ class Behavioral:
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...]:
         """Return the 9T cells that by the behavioral equations stay on at a candidate of 0.
 
-        Cells whose thresholds depend on the input are not among them.
+        Cells whose thresholds depend on the input are left out.
         """
         graph, factors = design.graph, deviations_of(design, run.standing(design), run.chip).cells
         fixed = (node for node in graph.memories if not graph.into(node.name, "beta"))

@@ -64,23 +64,22 @@ _MOVED = 2e-3  # of the threshold, what the frozen candidate is moved by
 
 
 def gate_lag(fit: NoiseFit, timing: Timing, supply: float, u_t: float) -> float:
-    """Return for the behavioral model's noise the time in which the conductance of a closing sample gate falls to 1/e,
-    s: n U_T over its clock's slope.
+    """Return the time in which the conductance of a closing sample gate falls to 1/e, s, for behavioral noise.
 
-    While it closes, the hold node follows the candidate's current ever more slowly, by 1 / (lag (1 + exp(t / gate))),
-    so what white noise leaves on it is S / (4 lag) / (1 + 2 gate / lag): the integral of that squared, times what is
-    not forgotten.
+    It is n U_T over the slope of the gate's clock. While the gate closes, the hold node follows the candidate's current
+    ever more slowly, by 1 / (lag (1 + exp(t / gate))). So white noise leaves S / (4 lag) / (1 + 2 gate / lag) on it:
+    the integral of that squared, times what is not forgotten.
     """
     return float(fit.devices["cell_p"].slopes[0]) * u_t * timing.clock_edge * timing.t_step / supply
 
 
 @dataclass(frozen=True)
 class Aperture:
-    """Behavioral noise of a clocked cell at one edge, as weights.
+    """The weights with which a clocked cell averages its candidate's noise at one edge, in the behavioral engine.
 
-    frozen: share of the frozen candidate; tracked: share of the candidate as a line with `lag`, s, follows it, at rest;
-    ran: share of the variance of such a line that is reached while the cell tracks; after: variance added after the
-    freeze, over the one-sided density of noise into the decision node, Hz.
+    frozen: share of the frozen candidate; tracked: share of the candidate as a line with time constant `lag`, s,
+    follows it at rest; ran: share of that line's variance that is reached while the cell tracks; after: variance added
+    after the freeze, over the one-sided density of noise into the decision node, Hz.
     """
 
     frozen: float
@@ -92,9 +91,10 @@ class Aperture:
 
 @dataclass(frozen=True)
 class Cells:
-    """Clocked cells in frames, whose apertures the behavioral engine computes.
+    """The clocked cells whose apertures the behavioral engine computes.
 
-    thresh, width: (cells,) A; on: (cells,), the edge that turns them off; stages: of the clock; supply and u_t: V.
+    thresh, width: bias currents, (cells,), A; on: whether the edge is the one that turns the cell off, (cells,);
+    stages: of the clock; supply, u_t: V.
     """
 
     thresh: Array
@@ -109,7 +109,7 @@ class Cells:
 def apertures(cells: Cells, fit: NoiseFit) -> list[Aperture]:
     """Return the behavioral aperture of each clocked cell.
 
-    All of it is frozen where no candidate within 40 % of the threshold turns the cell.
+    Where no candidate within 40 % of the threshold turns a cell, its aperture is the frozen candidate alone.
     """
     model = _Model(cells, fit)
     base = model.threshold(np.zeros(len(cells.thresh)))
@@ -131,16 +131,19 @@ def apertures(cells: Cells, fit: NoiseFit) -> list[Aperture]:
 
 
 def turning_excess(cells: Cells, fit: NoiseFit) -> Array:
-    """Return the current beyond the threshold's that turns each cell in the behavioral engine, A.
+    """Return by how much the candidate that turns each cell exceeds the threshold current, A, in behavioral noise.
 
-    It is less the width's for edges that reset.
+    For edges that reset, the threshold current is less the width's.
     """
     model = _Model(cells, fit)
     return model.threshold(np.zeros(len(cells.thresh)))
 
 
 class _Model:
-    """The equations for (cells, candidates) at once; candidates as their excess over the threshold's current, A."""
+    """The equations of clocked cells for behavioral noise, for arrays (cells, candidates).
+
+    A candidate is given by its excess over the threshold current, A.
+    """
 
     def __init__(self, cells: Cells, fit: NoiseFit) -> None:
         self.cells, self.node = cells, fit.decision
@@ -157,9 +160,9 @@ class _Model:
         self.window, self.decide_time = close * cells.timing.t_step, DECIDE * cells.timing.t_step
 
     def threshold(self, more: Array) -> Array:
-        """Return the excess (cells,) above which cells are on, A; nan where none is found.
+        """Return the excess (cells,), A, above which a cell is on; nan where none is found.
 
-        more: (cells,), by how much the frozen part of the candidate is higher, A.
+        more: by how much the frozen part of the candidate is higher, (cells,), A.
         """
         low, high = -_SPAN * self.i_thresh[:, 0], _SPAN * self.i_thresh[:, 0]
         rows, found = np.arange(len(low)), np.ones(len(low), dtype=np.bool_)
@@ -173,15 +176,14 @@ class _Model:
         return np.where(found, (low + high) / 2, np.nan)
 
     def net(self, volt: Array, first: Array, back: Array) -> tuple[Array, Array]:
-        """Return the current into the decision node, A, and by how much it falls with the node's voltage, S."""
+        """Return the current into the decision node, A, and its decrease with the node's voltage, S."""
         supply, u_t = self.cells.supply, self.cells.u_t
         lower, upper = np.exp(-volt / u_t), np.exp((volt - supply) / u_t)
         current = (first + back) * (1 - upper) - self.i_thresh * (1 - lower) - self.output * (volt - supply / 2)
         return current, self.output + ((first + back) * upper + self.i_thresh * lower) / u_t
 
     def track(self, excess: Array) -> tuple[Array, Array]:
-        """Step the behavioral engine's equation of a decision node until the sample gate closes; return its voltage
-        there, V, and its conductance, S."""
+        """Step a behavioral decision node until its sample gate closes; return its voltage, V, and conductance, S."""
         supply, first = self.cells.supply, self.i_thresh - self.back + excess
         volt = np.broadcast_to(np.where(self.cells.on[:, None], supply, 0.0), excess.shape)
         step = self.window / _TRACK_STEPS
@@ -191,8 +193,7 @@ class _Model:
         return volt, self.net(volt, first, self.back)[1]
 
     def decide(self, excess: Array, more: Array) -> Array:
-        """Step the behavioral engine's equations of a cell through a decision; return its feedback current J at last,
-        A."""
+        """Step a cell's behavioral equations through a decision; return the feedback current J at its end, A."""
         supply, node = self.cells.supply, self.node
         track, _ = self.track(excess)
         share, latch = node.tracking / node.joined, np.where(self.cells.on[:, None], supply, 0.0)
@@ -214,7 +215,7 @@ class _Model:
 
 
 def _steps(length: float) -> Sequence[float]:
-    """Return growing steps, s, in which the behavioral engine solves the equations of a decision of this length, s."""
+    """Return growing time steps, s, for the equations of a decision of this length, s, in the behavioral engine."""
     return np.diff(np.geomspace(_SHORTEST, 1 + _SHORTEST, _DECIDE_STEPS + 1) * length).tolist()
 
 
@@ -224,11 +225,11 @@ _TRIMMED = 2.0  # largest ratio of a trimmed length to the nominal one
 
 @dataclass(frozen=True)
 class Loads:
-    """Loads of a design's nets, from which behavioral noise follows.
+    """The capacitances of a design's nets, and diodes of its pins, from which behavioral noise follows.
 
-    farads: net -> capacitance; held: memory -> those of its candidate's diode and of the net behind its sample gate;
-    diodes: bias pin -> devices of its diode; levels, sinks: memory -> the pin of its level and of its pedestal, where
-    it has them.
+    farads: net -> capacitance, F; held: memory -> capacitances at its candidate's diode and behind its sample gate, F;
+    diodes: bias pin -> number of devices of its diode; levels, sinks: memory -> bias pin of its level and of its
+    pedestal, if it has one.
     """
 
     farads: Mapping[str, float]
@@ -238,7 +239,7 @@ class Loads:
     sinks: Mapping[str, str]
 
     def of(self, name: str) -> float:
-        """Return a net's capacitance in the behavioral engine's equations of noise, F, by its own name, port or not."""
+        """Return a net's capacitance for behavioral noise, F; name: of the net, inside the network or a port of it."""
         return self.farads[name] if name in self.farads else self.farads[f"xnetwork.{name}"]
 
 
@@ -279,8 +280,7 @@ def _carriers(devices: Sequence[Mos]) -> list[Mos]:
 
 
 def _kinds(technology: Technology) -> dict[tuple[Polarity, float], tuple[str, float]]:
-    """Return (polarity, width) of a device that carries a current in the behavioral engine -> kind and length;
-    metre."""
+    """Return for behavioral noise (polarity, width in m) of a device -> its kind and length, m."""
     sizing = technology.sizing
     drawn: dict[Polarity, dict[str, Geometry]] = {
         "n": {"mirror_n": sizing.mirror_n, "cell_n": sizing.cell_n},
@@ -303,7 +303,7 @@ def _ends(mos: Mos, device: DeviceNoise) -> list[tuple[str, float]]:
 
 
 def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[str, float]) -> tuple[float, float]:
-    """Return for a behavioral run with noise two capacitances: of a memory's candidate and behind its sample gate, F.
+    """Return two capacitances of a memory for behavioral noise, F: at its candidate and behind its sample gate.
 
     Raises InputError for a unit that does not sample its candidate.
     """
@@ -318,8 +318,7 @@ def _held(design: Design, node: Memory, devices: Sequence[Mos], farads: Mapping[
 
 
 def _pins(carriers: Sequence[Mos], instances: Mapping[str, str], role: str) -> dict[str, str]:
-    """Return memory -> the gate line of the first device of a role in its instance, where there is one, for behavioral
-    noise."""
+    """Return memory -> gate line of its first device of a role, for behavioral noise; instances: memory -> its path."""
     lines = [(mos.name, mos.gate) for mos in carriers if mos.role == role]
     found = {
         name: next((gate for device, gate in lines if device.startswith(f"{path}.")), None)
@@ -336,9 +335,9 @@ Key = tuple[str, str, bool]  # of a signal or a pin; its line, "p", "n", "bias" 
 
 @dataclass(frozen=True)
 class Flow:
-    """Devices of one kind on a node of the behavioral noise model.
+    """The devices of one kind on a node of the behavioral noise model.
 
-    They have a current in ampere, and so many unit devices through which it flows.
+    current: through all of them, ampere; units: number of unit devices that share it.
     """
 
     kind: str
@@ -348,10 +347,10 @@ class Flow:
 
 @dataclass(frozen=True)
 class NoiseNode:
-    """A diode's node in the behavioral noise model.
+    """The node of a diode in the behavioral noise model.
 
-    lag: s; white: one-sided density of what flows in, A^2/Hz; drifts: flicker likewise, at 1 Hz with its exponent;
-    into: the lines whose noise arrives, and how much of it.
+    lag: time constant, s; white: one-sided density of the noise current into the node, A^2/Hz; drifts: densities of
+    flicker at 1 Hz, A^2/Hz, each with its exponent; into: lines whose noise arrives here, each with its gain.
     """
 
     lag: Array
@@ -362,10 +361,10 @@ class NoiseNode:
 
 @dataclass(frozen=True, eq=False)
 class NoiseModel:
-    """A design's behavioral noise model in one condition.
+    """The behavioral noise model of a design in one condition.
 
-    edges: clocked cell -> the edges that set and reset it; u_t: thermal voltage, V; gate: in which a sample gate
-    closes, s; scale: by which its currents are those of a trace.
+    edges: clocked cell -> apertures of the edges that set and reset it; u_t: thermal voltage, V; gate: time constant of
+    a closing sample gate, s; scale: factor from the currents of a trace to those of the model.
     """
 
     design: Design
@@ -405,9 +404,10 @@ def _edges(
 
 
 class Candidates:
-    """Behavioral noise of candidates at the currents of one evaluation.
+    """The behavioral noise of candidates at the currents of one evaluation.
 
-    currents: (source, late=...) -> the current of a signal, or that of the frame before, (n, time), ampere.
+    currents: function (signal, late=...) -> current of the signal, or if late that of the frame before, (n, time),
+    ampere.
     """
 
     def __init__(self, model: NoiseModel, currents: Callable[..., Array]) -> None:
@@ -418,8 +418,10 @@ class Candidates:
         self.shared: dict[tuple[Key, Key], Array | float] = {}
 
     def frozen(self, node: Memory, candidate: Array) -> Array:
-        """Return in the behavioral model the standard deviation of a memory's noisy candidate while its sample gate is
-        open, A, (n, time)."""
+        """Return the standard deviation of a behavioral candidate's noise while its sample gate is open, A.
+
+        The array is (n, time), as `candidate`.
+        """
         if self.model.noise.flat:
             return np.full(candidate.shape, self.model.noise.flat)
         (at_diode, at_hold), key = self.model.loads.held[node.name], (node.name, "candidate", False)
@@ -431,9 +433,9 @@ class Candidates:
         return np.sqrt(self.covariance(key, key) + self._drift(key) + gate) / self.model.scale
 
     def decided(self, node: Memory, candidate: Array, frozen: Array) -> Array:
-        """Return the behavioral model's noise of what a memory decides by, as standard deviation, ampere, (n, time).
+        """Return the standard deviation of the noise by which a behavioral memory decides, ampere, (n, time).
 
-        frozen: the standard deviation of its candidate, ampere, (n, time).
+        candidate: of the memory; frozen: standard deviation of its noise, from `frozen`; both ampere, (n, time).
         """
         if self.model.noise.flat:
             return frozen
@@ -455,8 +457,10 @@ class Candidates:
         return np.sqrt((edge.frozen * frozen) ** 2 + more / self.model.scale**2)
 
     def _feeds(self, name: str, *, on: bool) -> list[Flow]:
-        """Return the devices that make currents in a decision node in the behavioral engine: M1, M2 with its diode,
-        and, while on, M8 and M7 with theirs."""
+        """Return the devices of the behavioral engine's currents into a decision node, in the state before the edge.
+
+        They are M1, M2 and its diode, and in a cell that is on also M8, M7 and their diodes.
+        """
         bias = self.graph.biases[name]
         assert isinstance(bias, SchmittBias)
         thresh, width = (np.asarray(self.model.scale * current) for current in (bias.i_thresh, bias.i_width))
@@ -467,8 +471,7 @@ class Candidates:
         return [*flows, Flow("cell_n", 2 * width, 2.0), Flow("cell_p", 2 * width, 2.0)] if on else flows
 
     def sigma_of(self, signal: str) -> Array:
-        """Return the behavioral model's noise of the current on a signal's line p, as standard deviation, ampere, (n,
-        time)."""
+        """Return the standard deviation of the behavioral noise current on a signal's line p, ampere, (n, time)."""
         key = (signal, "p", False)
         return np.sqrt(self.covariance(key, key) + self._drift(key)) / self.model.scale
 
@@ -489,13 +492,13 @@ class Candidates:
         return self.shared[pair]
 
     def _sources(self, key: Key) -> frozenset[Key]:
-        """Return the lines whose noise arrives in a line of the behavioral engine's circuit, itself included."""
+        """Return all lines whose noise arrives in a line of the behavioral noise model, the line itself included."""
         if key not in self.sources:
             self.sources[key] = frozenset([key]).union(*(self._sources(other) for other, _ in self.line(key).into))
         return self.sources[key]
 
     def _drift(self, target: Key) -> Array | float:
-        """Return a line's variance by flicker from FLICKER_FROM to its pole in the behavioral engine, A^2."""
+        """Return a line's variance by flicker, from FLICKER_FROM to the line's pole, in behavioral noise, A^2."""
         end = np.maximum(1 / (2 * np.pi * self.line(target).lag), FLICKER_FROM)
 
         def arriving(key: Key) -> Array | float:
@@ -506,10 +509,7 @@ class Candidates:
         return arriving(target)
 
     def line(self, key: Key) -> NoiseNode:
-        """Return a line of the circuit as the behavioral engine simulates it, with its noise and what feeds it.
-
-        Lines that were asked for are kept.
-        """
+        """Return the node of a line in the behavioral noise model, computed once and then kept."""
         if key not in self.lines:
             name, end, late = key
             if end == "bias":
@@ -524,8 +524,7 @@ class Candidates:
         return self.lines[key]
 
     def _feeding(self, name: str, *, late: bool) -> tuple[list[Flow], list[tuple[Key, Array | float]]]:
-        """Return the devices and the lines that make the current in a signal's line p; none for inputs, which come from
-        outside."""
+        """Return the devices and the lines that feed a signal's line p in behavioral noise; none for inputs."""
         match self.graph.nodes[name]:
             case Rectifier():
                 return self._row(name)
@@ -539,7 +538,7 @@ class Candidates:
                 return [], []
 
     def _sunk(self, pin: str, current: Array) -> tuple[Flow, tuple[Key, Array | float]]:
-        """Return a cell's devices on the line of a bias pin in the behavioral engine, and that line with its gain."""
+        """Return a behavioral cell's devices on the line of a bias pin, and that line with its gain."""
         each = self._pin(pin) / self.model.loads.diodes[pin]
         return Flow("cell_n", current, np.maximum(current / each, 1.0)), (
             (pin, "bias", False),
@@ -547,7 +546,7 @@ class Candidates:
         )
 
     def _row(self, target: str) -> tuple[list[Flow], list[tuple[Key, Array | float]]]:
-        """Return the currents that the weights of a row make, and the lines that arrive in it, each with its gain."""
+        """Return the currents that a row's weights make in behavioral noise, and its arriving lines with gains."""
         flows, into = list[Flow](), list[tuple[Key, Array | float]]()
         for source, weight in self.graph.into(target):
             mirror, current = self.graph.mirrors[source, target], self._current(source, late=weight.late)

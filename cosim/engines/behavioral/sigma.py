@@ -1,7 +1,7 @@
-"""Every decision of an evaluation in standard deviations of its own candidate: noise, mismatch, and what is left.
+"""Distances of decisions from their thresholds, in standard deviations by noise, mismatch and what calibration leaves.
 
 The equations are those of `variation.sigma`, with the currents, mirrors and thresholds of a compiled design; the noise
-is that of `engines.behavioral.noise`. Pedestals count among what a row adds.
+is that of `engines.behavioral.noise`. A row's sum includes its pedestals.
 """
 
 from collections.abc import Sequence
@@ -41,8 +41,8 @@ Array = NDArray[np.float64]
 class Decided:
     """A memory's decisions in a behavioral evaluation, (n, time), ampere.
 
-    distance: to the nearest threshold that counts, inf where none does; noise, mismatch, left: standard deviations of
-    that distance.
+    distance: of the candidate to the nearest threshold that counts, inf where none does; noise, mismatch, left:
+    standard deviations of that distance by device noise, by mismatch, and by the error that calibration leaves.
     """
 
     distance: Array
@@ -52,39 +52,39 @@ class Decided:
 
     @property
     def sigma(self) -> Array:
-        """Return the standard deviation of behavioral decisions' distance to the threshold by all parts, ampere."""
+        """Return the standard deviation of behavioral decisions' distances by all three parts together, ampere."""
         return np.sqrt(self.noise**2 + self.mismatch**2 + self.left**2)
 
     @property
     def sigmas(self) -> Array:
-        """Return behavioral decisions' distance to the threshold in its standard deviations."""
+        """Return behavioral decisions' distances from the threshold over their standard deviations."""
         return self.distance / self.sigma
 
 
 def decided_by(
     design: Design, trace: BehavioralTrace, noise: NoiseSimulation, condition: Condition | None = None
 ) -> dict[str, Decided]:
-    """Return memory -> its decisions in a behavioral trace without noise, of the nominal circuit in a condition.
+    """Return the decisions of each memory in a behavioral trace without noise: memory -> distance and deviations.
 
-    Raises InputError for a unit whose noise is not modelled, or a technology without mismatch.
+    The trace is that of nominal transistors in the condition. Raises InputError for a unit whose noise is not modelled,
+    or a technology without mismatch.
     """
     return _Study(design, trace, noise, condition or design.nominal).run()
 
 
 def devices_of(technology: Technology, fit: NoiseFit, units: int, *, chips: bool) -> SigmaParts:
-    """Evaluate the behavioral engine's equations for what makes decisions spread: noise and what calibration leaves.
+    """Return the spread of decisions for a training: noise, what calibration leaves, and mismatch if `chips`.
 
-    With `chips` mismatch is added. A training counts by them. units: unit devices per weight 1.0. Raises InputError for
-    a technology without mismatch.
+    units: unit devices per weight 1.0. Raises InputError for a technology without mismatch.
     """
     mismatch = derive_mismatch(technology, 1 / units) if chips else None
     return SigmaParts(units, left_by(technology.name), training_noise(technology, fit), mismatch)
 
 
 def training_noise(technology: Technology, fit: NoiseFit) -> RowNoise:
-    """Evaluate with the behavioral engine's equations the noise of a row, the numbers of `variation.sigma`, at I_UNIT.
+    """Return the noise of a row for a training, by the behavioral engine's equations, at I_UNIT.
 
-    A training counts by them. share: of a 9T cell with such a threshold, both edges together.
+    share: a 9T cell's share of the candidate's noise, averaged over both edges, with the threshold at I_UNIT.
     """
     u_t, timing = technology.thermal_voltage, Timing()
     gate = gate_lag(fit, timing, technology.supply, u_t)
@@ -136,8 +136,10 @@ class _Study:
     def nearest(
         self, node: ThresholdUnit, candidate: Array, thresholds: SwitchingThresholds
     ) -> tuple[Array, Array, Array]:
-        """Return the distance of a behavioral trace's candidate to the nearest threshold that counts, that threshold,
-        and the one whose devices it has, ampere."""
+        """Return the distance of a behavioral candidate to the nearest threshold that counts, and two currents, ampere.
+
+        These are that threshold, and the threshold whose devices it has.
+        """
         (off, at_off), (on, at_on) = (_nearest(candidate, few) for few in (thresholds.while_off, thresholds.while_on))
         was_on = later(self.trace.states[node.name], 1, node.start) > 0
         edge = np.where(was_on, at_on, at_off)
@@ -146,8 +148,10 @@ class _Study:
         return np.where(was_on, on, off), edge, rise
 
     def row(self, name: str) -> WeightedRows:
-        """Return the row that a node adds up in a behavioral trace: weights, inputs and the states among them, over the
-        current of 1.0."""
+        """Return the row that a node adds up in a behavioral trace: weights, inputs, and which of them are states.
+
+        Inputs are over the current of 1.0.
+        """
         into, unit = self.graph.into(name), self.graph.i_unit
         weight = np.array([[self.graph.mirrors[source, name].realised for source, _ in into]])
         x = np.stack([self.current(source, late=weight.late) for source, weight in into], axis=-1) / unit
@@ -155,7 +159,7 @@ class _Study:
         return WeightedRows(weight, x, np.where(states, np.maximum(x - self.graph.i_pedestal / unit, 0.0), 0.0))
 
     def arriving(self, name: str, row: WeightedRows, u: Array, spread: SigmaParts) -> Array:
-        """Return the variance of a row's sum, that of the rectifiers it reads included, units^2."""
+        """Return the variance of a row's sum, with that of the rectifiers which the row reads, units^2."""
         found = candidate_variance(row, u[..., None], spread)[..., 0]
         for source, weight in self.graph.into(name):
             if isinstance(self.graph.nodes[source], Rectifier):
@@ -166,7 +170,7 @@ class _Study:
 
 
 def _nearest(candidate: Array, thresholds: Sequence[Array]) -> tuple[Array, Array]:
-    """Return the distance to the nearest of some thresholds, inf without one, and that threshold, ampere."""
+    """Return the distance to the nearest of some thresholds, and that threshold, ampere; distance inf for none."""
     distance, edge = np.full(candidate.shape, np.inf), np.zeros(candidate.shape)
     for threshold in thresholds:
         away = np.abs(candidate - threshold)

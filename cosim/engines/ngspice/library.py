@@ -1,4 +1,4 @@
-"""Search for libngspice, where it starts, and what it says of itself; without PySpice.
+"""The libngspice on this machine: where it is, its version and options, and how it starts; without PySpice.
 
 Search order: the variable NGSPICE_LIBRARY_PATH, the active environment, the system's library folders, ldconfig.
 """
@@ -58,7 +58,7 @@ print(json.dumps(lines))
 
 
 def start_environment() -> dict[str, str]:
-    """Return the variables with which ngspice looks for start files in START alone, and for nothing that a user set."""
+    """Return the environment variables with which ngspice finds only our own empty start files, in START."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPICE_", "NGSPICE_"))}
     return {**kept, **dict.fromkeys(_START_FOLDERS, str(START))}
 
@@ -66,7 +66,7 @@ def start_environment() -> dict[str, str]:
 def find_ngspice_library() -> Path:
     """Return the path of the libngspice to load.
 
-    Raises MissingToolError when there is none, or when NGSPICE_LIBRARY_PATH names something that is not a file.
+    Raises MissingToolError where there is none, or where NGSPICE_LIBRARY_PATH names no file.
     """
     named = os.environ.get(LIBRARY_VARIABLE)
     if named:
@@ -85,7 +85,7 @@ def find_ngspice_library() -> Path:
 
 
 def format_install_hint() -> str:
-    """Return the sentence that says how to install libngspice on each system, and how to point to one elsewhere."""
+    """Return the sentence that says how to install libngspice on each system, or how to name its file."""
     commands = "; ".join(f"{system}: {command}" for system, command in INSTALL_COMMANDS.items())
     return f"Install it ({commands}), or set {LIBRARY_VARIABLE} to the library file."
 
@@ -111,7 +111,7 @@ def effective_options(path: Path, deck: str) -> dict[str, str]:
 
 
 def _ask(path: Path, deck: tuple[str, ...], command: str, timeout: float) -> list[str]:
-    """Return the lines that a libngspice prints in a child process: its start, the run of a deck if any, a command."""
+    """Return the lines that a libngspice prints in a child process: at its start, for a deck, for a command."""
     arguments = [sys.executable, "-I", "-c", _PROBE, str(path.absolute()), json.dumps(deck), command]
     try:
         probe = subprocess.run(
@@ -160,7 +160,7 @@ def _library_folders() -> list[Path]:
 
 
 def _ldconfig_paths() -> Iterator[Path]:
-    """Yield the ngspice libraries in the dynamic linker's cache; ldconfig is often outside an ordinary user's PATH."""
+    """Yield the ngspice libraries in the dynamic linker's cache; ldconfig may be outside a user's PATH."""
     for command in ("ldconfig", "/sbin/ldconfig"):
         try:
             listing = subprocess.run([command, "-p"], capture_output=True, text=True, timeout=10, check=False).stdout

@@ -1,8 +1,9 @@
-"""Small signals and noise in ngspice: of one transistor, of any net of a circuit, of a network at one moment.
+"""Small signals and noise in ngspice: of a single transistor, of nets of a circuit, or of a network at one moment.
 
-`.ac` and `.noise` say the first two. For `held_noise` an inference is simulated to the moment before its last stage
-closes. Sources are then constant, and every latch, which floats while its cell tracks, is held on its state by 1 TOhm:
-that gives a defined operating point, whose small signals and noise are those of the moment.
+A circuit is analysed by `.ac` and `.noise` at its operating point. For a network at a moment (`held_noise`), an
+inference is first simulated to just before its last stage closes. Then the sources are constant, and each latch, which
+floats while its cell tracks, is held in its state by 1 TOhm. That makes an operating point whose small signals and
+noise are those of the moment.
 """
 
 from collections.abc import Sequence
@@ -33,21 +34,25 @@ BEFORE = 0.005  # of a frame, before the last stage closes
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Noise of a net over frequency, by ngspice: Hz, and V^2/Hz."""
+    """The noise of a net over frequency, by ngspice.
+
+    frequency: (n,), Hz; density: one-sided, (n,), V^2/Hz.
+    """
 
     frequency: Array
     density: Array
 
     @property
     def variance(self) -> float:
-        """Return the net's noise by ngspice, V^2, over the band of the analysis."""
+        """Return the variance of the net's noise by ngspice over the spectrum's band, V^2."""
         return float(np.trapezoid(self.density * self.frequency, np.log(self.frequency)))
 
 
 def analyse(circuit: Circuit, technology: Technology, lines: Sequence[str], analyses: Sequence[str]) -> list[Vectors]:
-    """Run ngspice analyses of a circuit with further lines of SPICE, such as sources with an `ac` value.
+    """Run ngspice analyses of a circuit and return the vectors of each.
 
-    Raises SimulationError where ngspice fails, MissingToolError without it.
+    lines: further lines of SPICE, such as sources with an `ac` value; analyses: commands such as `op`. Raises
+    SimulationError where ngspice fails, MissingToolError without libngspice.
     """
     more = "".join(f"{line}\n" for line in lines)
     deck = format_deck(circuit, technology, format_options(_TOLERANCES, technology), more, "all")
@@ -60,9 +65,9 @@ def analyse(circuit: Circuit, technology: Technology, lines: Sequence[str], anal
 def net_noise(
     circuit: Circuit, technology: Technology, lines: Sequence[str], nets: Sequence[str]
 ) -> tuple[dict[str, float], dict[str, Spectrum]]:
-    """Simulate in ngspice a circuit's operating point, net -> V, and the noise of each of `nets`, V^2/Hz.
+    """Simulate in ngspice a circuit's operating point, net -> V, and the noise of each of `nets`.
 
-    Raises as `analyse`.
+    lines: further lines of SPICE. Raises the errors of `analyse`.
     """
     asked = ["op", *(f"noise v({net}) vstimulus {_BAND}" for net in nets)]
     point, *spectra = analyse(circuit, technology, [_STIMULUS.rstrip(), *lines], asked)
@@ -75,11 +80,10 @@ def net_noise(
 
 
 def held_noise(design: Design, x: Array, frame: int) -> tuple[dict[str, Spectrum], dict[str, float]]:
-    """Run ngspice for the noise of memories' hold nodes before the last decision of a frame of a raw sample x (time,
-    features).
+    """Simulate in ngspice the noise of memories' hold nodes just before the last decision of a frame.
 
-    Returns memory -> noise, and net -> V there. Raises SimulationError where ngspice fails, MissingToolError without
-    it.
+    x: raw sample, (time, features). Returns memory -> noise, and net -> V at that moment. Raises SimulationError where
+    ngspice fails, MissingToolError without libngspice.
     """
     circuit, voltages = held_circuit(design, x, frame)
     latches = sorted({net for shown in design.assembly.decisions.values() if isinstance(shown, tuple) for net in shown})
@@ -92,9 +96,10 @@ def held_noise(design: Design, x: Array, frame: int) -> tuple[dict[str, Spectrum
 
 
 def held_circuit(design: Design, x: Array, frame: int) -> tuple[Circuit, dict[str, float]]:
-    """Run ngspice until just before a frame's last decision, for the noise of that moment.
+    """Simulate a sample in ngspice until just before a frame's last decision, for the noise of that moment.
 
-    Returns the flat circuit with its sources fixed, and net -> V. Raises SimulationError where it cannot be simulated.
+    Returns the flat circuit with its sources fixed at that moment, and net -> V. Raises SimulationError where ngspice
+    fails.
     """
     timing = Timing()
     at = timing.start + (frame + timing.closes(len(design.assembly.clocks))[-1] - BEFORE) * timing.t_step
@@ -112,7 +117,7 @@ def held_circuit(design: Design, x: Array, frame: int) -> tuple[Circuit, dict[st
 
 
 def _still(element: Element, at: float) -> Element:
-    """Return a source fixed at its value at a moment, s, for a noise run in ngspice; other elements as they are."""
+    """Return a source with its value at the moment `at`, s, for noise in ngspice; other elements unchanged."""
     if not (isinstance(element, Source) and isinstance(element.value, tuple)):
         return element
     points = np.array(element.value, dtype=np.float64)  # (count, 2): time and value
@@ -120,6 +125,6 @@ def _still(element: Element, at: float) -> Element:
 
 
 def hold_net(circuit: Circuit, candidate: str) -> str:
-    """Return the net at which a run of ngspice reads the noise: the one behind the sample gate of a candidate's net."""
+    """Return the net behind the sample gate of a candidate's net, where ngspice reads the noise."""
     gates = (mos for mos in circuit.elements if isinstance(mos, Mos) and mos.role == "switch")
     return next(mos.drain for mos in gates if mos.source == candidate)

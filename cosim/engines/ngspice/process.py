@@ -1,8 +1,9 @@
-"""The process in which ngspice runs: started at the first deck, given one after the other, and replaced if it dies.
+"""The process in which ngspice runs: it starts with the first deck, runs one deck after another, and is replaced if it
+dies.
 
-A simulator in C that has a fault can write anywhere in the process that it is loaded into, and what it spoils there
-shows later and elsewhere, or never. In a process of its own it can spoil its own results at most. Text goes in, numbers
-come back, and nothing that it sends is run. Each process of ours has one such child, which ends with it.
+A simulator in C that has a fault can write anywhere in its process. What it spoils shows later and in other places, or
+never. In a process of its own it can spoil only its own results. Text goes in, numbers come back, and nothing that it
+sends is run. Each process of ours has one such child, which ends with it.
 """
 
 import atexit
@@ -34,12 +35,11 @@ _log = logging.getLogger("cosim")
 def run_analyses(deck: str, analyses: Sequence[str] | None, timeout: float = inf) -> list[Vectors] | Failure:
     """Load a deck in the ngspice process once and run analyses on it, such as `noise v(out) v1 dec 10 1 1e6`.
 
-    Returns the vectors of each one's first plot, complex ones as they are; with None those of the analysis that the
-    deck asks for. timeout: seconds of processor time, inf for any number. A process whose deck was refused gets no
-    other: ngspice 39 keeps arrays of its parser (numparam) that may be too short for the next deck,
-    and circuits in a list whose bounds nobody checks. Where ngspice dies, a line on stderr names the signal and the
-    deck, which runs once more in a new process; where it dies again, that is a Failure. Raises MissingToolError without
-    libngspice.
+    analyses: None runs the analysis that the deck asks for; timeout: seconds of processor time, inf for no limit.
+    Returns the vectors of each analysis' first plot, which may be complex. A process that refused a deck is replaced:
+    ngspice 39 keeps arrays of its parser (numparam) that may be too short for the next deck, and circuits in a list
+    whose bounds nobody checks. Where ngspice dies, a line on stderr names the signal and the deck, which runs once more
+    in a new process; if that dies, too, a Failure is returned. Raises MissingToolError without libngspice.
     """
     global _process
     how, title = "", deck.partition("\n")[0].lstrip("* ").strip()
@@ -69,9 +69,9 @@ def run_analyses(deck: str, analyses: Sequence[str] | None, timeout: float = inf
 
 
 class NgspiceProcess(Interpreter):
-    """An interpreter process with ngspice in it.
+    """An interpreter process with ngspice loaded in it.
 
-    Raises MissingToolError where there is no libngspice that is new enough.
+    Raises MissingToolError where no libngspice is found, or only one older than MINIMUM_NGSPICE.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class NgspiceProcess(Interpreter):
             )
 
     def ask(self, deck: str, analyses: Sequence[str] | None, seconds: float) -> list[Vectors] | Failure:
-        """Return what a deck gives in the ngspice process. Raises ProcessDied."""
+        """Run a deck's analyses in the ngspice process and return their vectors. Raises ProcessDied where it ends."""
         limit = min(seconds, _LONGEST) if isfinite(seconds) else 0.0  # 0: no timer
         request = {"deck": deck, "analyses": analyses, "folder": _folder(), "seconds": limit}
         self.send(json.dumps(request).encode())
@@ -98,7 +98,7 @@ class NgspiceProcess(Interpreter):
 
 
 def _read_plots(layout: list[list[list[Any]]], numbers: bytes) -> list[Vectors]:
-    """Return the vectors that stand in `numbers` one after the other; layout: name, type and length of each."""
+    """Return the vectors in `numbers`; layout: of each plot the vectors' names, types and lengths, in order."""
     found: list[Vectors] = []
     at = 0
     for plot in layout:
@@ -122,7 +122,7 @@ _process: NgspiceProcess | None = None
 
 
 def _begin_anew() -> None:
-    """Forget in a forked process the ngspice process and the lock, which are its parent's."""
+    """Forget the ngspice process and the lock in a forked process, because they belong to the parent process."""
     global _lock, _process
     _lock = threading.Lock()
     if _process is not None:
@@ -140,7 +140,7 @@ atexit.register(_end)
 
 
 def run_bench(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
-    """Simulate a bench in ngspice as it is written, as `run_deck` does."""
+    """Simulate a bench in ngspice without change and return its waveforms; arguments and errors as in `run_deck`."""
     vectors = run_deck(format_bench(bench), timeout)
     if isinstance(vectors, Failure):
         return vectors
@@ -156,10 +156,10 @@ def run_bench(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
 
 
 def run_deck(deck: str, timeout: float = inf) -> Vectors | Failure:
-    """Load a deck in ngspice, run the analysis it asks for, and return its saved vectors by lower-case name.
+    """Load a deck in ngspice, run the analysis that it asks for, and return its saved vectors by lower-case name.
 
-    The deck carries its own `.options`, `.save` and one analysis line; timeout: seconds of processor time, inf for any
-    number. Raises MissingToolError without libngspice.
+    The deck has its own `.options`, `.save` and one analysis line. timeout: seconds of processor time, inf for no
+    limit. Raises MissingToolError without libngspice.
     """
     found = run_analyses(deck, None, timeout)
     return found if isinstance(found, Failure) else found[0]

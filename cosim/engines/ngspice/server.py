@@ -43,7 +43,7 @@ class Refusal:
 
 
 class Session:
-    """The ngspice of this process, with its output collected instead of raised."""
+    """The ngspice that is loaded in this process; its output is collected in `output`, and raises no errors."""
 
     def __init__(self, library: str) -> None:
         with warnings.catch_warnings():
@@ -67,7 +67,7 @@ class Session:
         self.command("set num_threads=1")
 
     def run(self, deck: str, analyses: Sequence[str] | None) -> list[Plot] | Refusal:
-        """Load a deck in ngspice, and run what it asks for, or else `analyses`: the first plot of each."""
+        """Load a deck in ngspice and return the first plot of each analysis; None: of the deck's own analysis."""
         self.clear()
         try:
             self.shared.load_circuit(deck)
@@ -80,17 +80,17 @@ class Session:
             self.command("remcirc")
 
     def clear(self) -> None:
-        """Forget the ngspice output so far."""
+        """Forget all output of ngspice so far."""
         self.output.clear()
         self.shared.clear_output()
 
     def command(self, text: str) -> None:
-        """Run a command of ngspice's."""
+        """Run one ngspice command."""
         # exec_command raises on any stderr line; the return code and the data decide instead.
         self.shared._ngspice_shared.ngSpice_Command(text.encode("ascii"))
 
     def plot(self, name: str) -> dict[str, NDArray[Any]]:
-        """Return copies of an ngspice plot's vectors, by name."""
+        """Return copies of all vectors of an ngspice plot, by lower-case name."""
         return {each.lower(): _plain(vector._data) for each, vector in self.shared.plot(None, name).items()}
 
     def _run_deck(self) -> list[Plot] | Refusal:
@@ -135,7 +135,7 @@ def _plain(values: ArrayLike) -> NDArray[Any]:
 
 
 def serve(connection: Connection, parent: int, library: str) -> None:
-    """Answer requests for ngspice until the parent, a process by its number, closes the connection or is gone."""
+    """Answer requests for ngspice until the parent process, of this number, closes the connection or ends."""
     end_with_parent(connection, parent)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the process, also where the parent ignores it
     os.chdir(START)

@@ -1,11 +1,11 @@
-"""ngspice as one of the simulators: from the resting point where a bench has one.
+"""ngspice as a simulator, which begins at a bench's resting point (its operating point at time 0) where there is one.
 
-The benches of one network differ in their frames alone, so at time 0 they are one circuit. Its operating point can take
-longer than the transient behind it (self-cascodes; ngspice steps gmin, then the sources), and there every device has to
-be evaluated: with `bypass` ngspice 39 accepts points with milliamperes. From a known point on, `bypass` skips devices
-whose terminals stand still within the tolerances and halves the time; the readout differs from the precise run by 0.002
-i_unit rms (benchmarks/bench_simulator.py). It needs reltol 1e-4: at 1e-3 Newton's method let a cell far from its
-thresholds fall into its other state at a clock edge.
+The benches of one network differ only in their frames, so at time 0 they are one circuit. Its operating point can take
+longer than the transient that follows: ngspice steps gmin and then the sources for the self-cascodes, and every device
+must be evaluated, because with `bypass` ngspice 39 accepts points with milliamperes. After a known point `bypass` skips
+devices whose terminals stand still within the tolerances, which halves the time; the readout differs from the precise
+run by 0.002 i_unit rms (benchmarks/bench_simulator.py). It needs reltol 1e-4: at 1e-3 Newton's method let a cell far
+from its thresholds fall into its other state at a clock edge.
 """
 
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Ngspice:
         return format_bench(bench)
 
     def begun(self, bench: Bench) -> Bench:
-        """Return the bench as ngspice runs it: from its resting point, with `bypass`; itself where none is found."""
+        """Return the bench as ngspice runs it: from its resting point, with `bypass`; unchanged without one."""
         try:
             point = resting_point(bench) if bench.from_rest else ()
         except MissingToolError:
@@ -44,28 +44,28 @@ class Ngspice:
         return started(bench, point) if point and not isinstance(point, Failure) else bench
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
-        """Simulate a bench in ngspice; each deck that it takes may use `timeout` seconds of the processor.
+        """Simulate a bench in ngspice; `timeout` is in seconds of processor time, for each deck that the bench needs.
 
         Raises MissingToolError without libngspice.
         """
         return run_from_rest(bench, timeout) if bench.from_rest else run_bench(bench, timeout)
 
     def check(self) -> None:
-        """Check that libngspice is installed; raises MissingToolError."""
+        """Raise MissingToolError where libngspice is not installed."""
         find_ngspice_library()
 
     def describe(self, technology: Technology) -> Description:
-        """Return ngspice's version, and all options in effect as it lists them, including those that no deck sets."""
+        """Return ngspice's version, and all options in effect as it lists them, also those that no deck sets."""
         library = find_ngspice_library()
         deck = f"* options\nv1 a 0 1\nr1 a 0 1\n{format_options(Tolerances(), technology)}.op\n.end\n"
         return Description(ngspice_version(library), effective_options(library, deck))
 
 
 def run_from_rest(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
-    """Simulate a transient in ngspice from its resting point; a time step that collapsed gets a second, relaxed try.
+    """Simulate a transient in ngspice from its resting point; relax the tolerances if its time step collapses.
 
-    A failure carries the deck of the bench as it was given, which finds the resting point by itself. timeout: seconds
-    of the processor for each deck.
+    timeout: seconds of processor time for each deck. A Failure has the deck of the given bench, which finds the resting
+    point by itself.
     """
     point = resting_point(bench, timeout)
     found = point if isinstance(point, Failure) else run_bench(started(bench, point), timeout)
@@ -75,7 +75,7 @@ def run_from_rest(bench: Bench, timeout: float = inf) -> Waveforms | Failure:
 
 
 def resting_point(bench: Bench, timeout: float = inf) -> Point | Failure:
-    """Return ngspice's voltages at time 0 of a bench; timeout: seconds of the processor."""
+    """Find a bench's voltages at time 0 in ngspice, net and V; timeout: seconds of processor time."""
     return _rest(format_bench(resting(bench)), timeout)
 
 

@@ -1,15 +1,15 @@
-"""An audit: some samples of a run go through ngspice, too, and states that differ are counted.
+"""An audit: some samples of an engine's run are also run in ngspice, and states that differ are counted.
 
-Half of them are random, the others those with the least certain decisions. A decision whose margin is under a limit is
-a tie: either state is right. Where a tie turned out otherwise, what follows in its sample, from that frame on, is its
-consequence and is not compared, because states feed back. A decision that was still under way when it was read, its net
-nearer than HOVERING to the threshold, is a tie, too: a stage behind it has seen a current in between, which turns a
-state there while the latch itself ends the same. Of all other states nearly all must be equal.
+Half of these samples are random, the others have the least certain decisions. A decision whose margin is under a limit
+is a tie: either state is right. A decision whose net is nearer than HOVERING to the threshold when it is read is a tie
+as well: it is still under way, and a stage behind it may have seen a current in between. Where a tie turns out
+differently, later states of the sample, from that frame on, are its consequences and are not compared, because states
+feed back. Nearly all other states must be equal.
 
-Decisions that an error of the engine could turn are counted, too (`Undecided`). An ampere at the threshold: a few
-samples run again with steps that may err a tenth as much. What the margins change by, in 99 of 100 decisions at most,
-is the steps' error; what the tables may err, TIE of the unit current, comes on top. A volt at the latch: a net that is
-still so near to the threshold when it is read has not latched.
+Decisions that the engine's own error could turn are counted, too (`Undecided`). For margins in ampere, a few samples
+run again with steps of a tenth of the tolerance. The steps' error is the change that 99 of 100 margins stay within; the
+tables' error, TIE of the unit current, is added. For latches in volt, a net near its threshold when it is read has not
+latched.
 """
 
 from collections import Counter
@@ -42,16 +42,16 @@ _COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
 
 @dataclass(frozen=True)
 class Audit:
-    """Result of an audit, samples of an engine's run compared with ngspice.
+    """The result of an audit: samples of an engine's run compared with ngspice.
 
-    instances: samples, each on its chip; failed: those that the simulator could not run; reason: why the first of these
-    could not be, in words; empty where none failed.
-    bits: states of the others. ties: states whose margin is under `limit`, ampere, or whose net was nearer than 0.1 of
-    the supply to its threshold when it was read; either value is right. turned: ties that differ. behind: states of a
-    sample that are not compared, because a tie in their frame or an earlier one turned or turned another state. wrong:
-    states that differ and are neither ties nor behind one. agreement: the share of the compared states that are equal.
-    worst: the largest margin of a wrong state, ampere, None where none is known. passed: agreement is at least 0.999,
-    and something was compared; or there was nothing to audit, since ngspice ran every sample itself.
+    instances: samples, each on its chip; failed: samples that ngspice could not run; reason: why the first of these
+    failed, empty for none.
+    bits: states of the others. ties: states whose margin is under `limit`, ampere, or whose net is within 0.1 of the
+    supply of its threshold when it is read; either value is right. turned: ties that differ. behind: states that are
+    not compared, because a tie of their sample turned, in their frame or earlier. wrong: other states that differ.
+    agreement: share of compared states that are equal. worst: largest margin of a wrong state, ampere, None where none
+    is known. passed: agreement is at least 0.999, and something was compared or nothing was to be audited, because
+    ngspice ran every sample itself.
     """
 
     simulator: str
@@ -70,14 +70,14 @@ class Audit:
 
 
 def least_margin(found: Outcome) -> float:
-    """Return the margin of a simulated sample's least certain decision, ampere; inf where nothing measured it."""
+    """Return the smallest margin of a simulated sample's decisions, ampere; inf where none was measured."""
     return float(found.margins.min()) if isinstance(found, Inference) and found.margins.size else np.inf
 
 
 def choose(certainty: Array, count: int, seed: int) -> NDArray[np.int64]:
-    """Return the places of `count` simulated instances to audit, or of all: the least certain, then as many at random.
+    """Return the places of `count` simulated samples to audit: half are the least certain, half random.
 
-    certainty: (n,), ampere, by `least_margin`; nan for what cannot be audited.
+    certainty: smallest margin of each sample, (n,), ampere; nan for a sample that cannot be audited.
     """
     there = np.flatnonzero(~np.isnan(certainty))
     ranked = there[np.argsort(certainty[there], kind="stable")]
@@ -88,7 +88,7 @@ def choose(certainty: Array, count: int, seed: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class AuditableRun:
-    """An engine's run whose samples may be audited: its design, the samples, what came out, and how they were run."""
+    """An engine's run whose samples may be audited: design, samples, their outcomes, and settings of the run."""
 
     design: Design
     test_set: TestSet
@@ -97,19 +97,21 @@ class AuditableRun:
 
     @property
     def certainty(self) -> Array:
-        """Return the smallest margin of each sample, (n,) ampere; nan for one that failed or that another simulator
-        ran."""
+        """Return the smallest margin of each sample, (n,), ampere.
+
+        It is nan for a sample that failed or that another simulator ran.
+        """
         found = (one if isinstance(one, Inference) and not one.elsewhere else None for one in self.outcomes)
         return np.array([np.nan if one is None else least_margin(one) for one in found])
 
 
 def audit_samples(ran: AuditableRun, count: int, progress: Progress) -> Audit:
-    """Audit `count` samples of an engine's run against ngspice, whose results are kept in the run's folder."""
+    """Audit `count` samples of an engine's run against ngspice; results are kept in the run's folder."""
     return audit_places(ran, choose(ran.certainty, count, seed=0), progress)
 
 
 def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progress) -> Audit:
-    """Run an engine's samples at these places in ngspice, too, and count the states that differ."""
+    """Audit an engine's samples at these places: run them in ngspice and count the states that differ."""
     design, run, chosen = ran.design, ran.run, ran.test_set.select(places)
     benches, plans = planned_samples(design, chosen, run)
     others = run_inferences(list(benches), list(plans), reference_run(run), progress)
@@ -117,10 +119,7 @@ def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progres
 
 
 def audit_conditions(runs: Sequence[AuditableRun], count: int, progress: Progress) -> Audit:
-    """Run `count` samples of several engine runs in ngspice, too, and count the states that differ.
-
-    Each runs in its own condition.
-    """
+    """Audit `count` samples of several engine runs together, each in its run's condition, against ngspice."""
     first = np.cumsum([0, *(len(ran.outcomes) for ran in runs)])
     places = choose(np.concatenate([ran.certainty for ran in runs]), count, seed=0)
     found: list[Audit] = []
@@ -158,10 +157,10 @@ def reference_run(run: Run) -> Run:
 
 
 def tie_limit(design: Design, condition: Condition | None = None) -> float:
-    """Return the margin in ampere under which a simulated decision is a tie; condition: None for the nominal one.
+    """Return the margin, ampere, under which a simulated decision is a tie; condition: None for the nominal one.
 
-    A candidate is as uncertain as its currents are large: those of the inputs, or those of the pins, whichever are
-    larger. With the bias currents of the chip's reference only the pins become smaller in a slow corner.
+    The larger a candidate's currents are, the less certain it is. They scale with the inputs' or the bias pins' factor,
+    whichever is larger.
     """
     there = condition or design.nominal
     return TIE * max(there.bias_scale, there.input_scale) * design.i_unit
@@ -172,7 +171,7 @@ def judge(
 ) -> Audit:
     """Count the states that differ between an engine's outcomes and those of ngspice for the same benches.
 
-    All are in this condition, None for nominal.
+    condition: of all benches, None for the nominal one.
     """
     limit, allowed = tie_limit(design, condition), tolerances(design.graph)
     near = HOVERING * design.nominal.technology.supply
@@ -202,11 +201,12 @@ def judge(
 
 @dataclass(frozen=True)
 class Undecided:
-    """Simulated decisions that an engine's error could turn.
+    """Simulated decisions that an engine's own error could turn.
 
-    repeated: samples that ran with tighter steps, too; error: what that changed SHARE of the margins by, ampere. limit:
-    error and what the tables may err, ampere. decisions: those with a margin; near: of them under the limit. latches:
-    decisions whose nets were read; floating: of them within `volt` of the threshold. samples: with either.
+    repeated: samples that ran again with tighter steps; error: change that SHARE of the margins stayed within, ampere;
+    limit: that error plus the tables', ampere; decisions: number with a margin; near: those of them under the limit;
+    latches: decisions whose nets were read; floating: those of them within `volt` of the threshold; samples: with a
+    decision that is near or floating.
     """
 
     repeated: int
@@ -222,9 +222,9 @@ class Undecided:
 
 @dataclass(frozen=True)
 class UndecidedChips:
-    """Simulated decisions on drawn chips that an engine's error could turn.
+    """Simulated decisions on drawn chips that an engine's own error could turn.
 
-    inferences: samples on chips whose margins were measured; near: those with a decision under `limit`; repeated,
+    inferences: samples on chips with measured margins; near: those of them with a decision under `limit`; repeated,
     error, limit: as in `Undecided`.
     """
 
@@ -236,9 +236,9 @@ class UndecidedChips:
 
 
 def find_undecided(ran: AuditableRun, progress: Progress) -> Undecided:
-    """Run some samples of an engine's run again, with smaller steps, and count the decisions that its error could turn.
+    """Count the decisions that an engine's error could turn, by running some samples again with smaller steps.
 
-    The run has measured margins. Half of the samples that it repeats are the least certain.
+    The run must have measured margins. Half of the repeated samples are the least certain.
     """
     design, run, outcomes, certainty = ran.design, ran.run, ran.outcomes, ran.certainty
     places = choose(certainty, REPEATED, seed=1)
@@ -264,10 +264,7 @@ def find_undecided(ran: AuditableRun, progress: Progress) -> Undecided:
 
 
 def tighter_benches(design: Design, few: TestSet, run: Run) -> tuple[list[Bench], list[ReadPlan]]:
-    """Return the testbenches of samples, to run in a simulator with steps that may err less, and plans to read them.
-
-    Margins are included.
-    """
+    """Return samples' testbenches to simulate with smaller step errors, and plans that read margins, too."""
     benches, plans = measured_samples(design, few, run)
     return [
         replace(bench, tolerances=replace(bench.tolerances, reltol=TIGHTER * bench.tolerances.reltol))
@@ -276,18 +273,19 @@ def tighter_benches(design: Design, few: TestSet, run: Run) -> tuple[list[Bench]
 
 
 def steps_error(pairs: Iterable[tuple[Outcome, Outcome]]) -> float:
-    """Return the error of an engine's steps, ampere: the change of margins between two simulations of one set of
-    benches.
+    """Return the error of an engine's time steps, ampere, within which SHARE of all changes of margins stay.
 
-    The share SHARE of all changes stays within it.
+    pairs: the outcomes of two simulations of each bench, with different steps.
     """
     changes = np.concatenate([np.empty(0), *(_apart(one, other) for one, other in pairs)])
     return float(np.quantile(changes, SHARE)) if changes.size else 0.0
 
 
 def _apart(one: Outcome, other: Outcome) -> Array:
-    """Return how much margins of two simulator runs of a sample differ, ampere, in frames before which all states are
-    equal."""
+    """Return the differences of a sample's margins between two simulator runs, ampere.
+
+    Frames count as long as all states before them are equal.
+    """
     if not (isinstance(one, Inference) and isinstance(other, Inference)):
         return np.empty(0)
     differs = (one.states != other.states).any(axis=1)

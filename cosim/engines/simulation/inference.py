@@ -1,11 +1,11 @@
-"""Benches in a simulator: one from this process, or many inferences in worker processes, resumable.
+"""Simulation of benches: one in this process, or many inferences in worker processes, resumable.
 
-Benches go in; waveforms, or sampled states and currents, come out. What a simulator has no model for runs in another
-one. Results depend on the benches alone: not on the number of workers, not on the order in which they finish. Each
+Benches go in; waveforms, or sampled states and currents, come out. A bench that a simulator has no model for runs in
+another one. Results depend only on the benches, not on the number of workers or the order in which they finish. Each
 result is kept under the hash of its deck, so an interrupted run continues where it stopped.
 
-A simulator with several lanes runs a tile of so many benches at once. What it gives for one depends on that bench
-alone, so tiles are made of whatever has no result yet.
+A simulator with several lanes runs a tile, a group of so many benches, at once. The result of a bench depends on that
+bench alone, so a tile may hold any benches without a result.
 """
 
 import hashlib
@@ -47,10 +47,10 @@ _WORDS = 200  # bytes kept of what ran elsewhere, and why
 def run_benches(
     simulator: Simulator, benches: Sequence[Bench], timeout: float
 ) -> list[tuple[Waveforms | Failure, str]]:
-    """Simulate at most `lanes` benches for at most `timeout` seconds each.
+    """Simulate at most `lanes` benches for at most `timeout` seconds each; return (waveforms or Failure, text) of each.
 
-    What a Batched simulator has no model for runs in its fallback, unless that is not installed: the text beside each
-    result says which simulator ran in place of the one that was asked, and why; it is empty for none.
+    A bench that a Batched simulator has no model for runs in its fallback, if that is installed. The text says which
+    simulator ran in place of the given one, and why; it is empty if none did.
     """
     found = run_alone(simulator, benches, timeout)
     beyond = {k: why for k, one in enumerate(found) if (why := beyond_it(one))}
@@ -64,20 +64,22 @@ def run_benches(
 
 
 def run_alone(simulator: Simulator, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
-    """Simulate benches for at most `timeout` seconds each, without another simulator's help."""
+    """Simulate benches for at most `timeout` seconds each in this simulator, without its fallback."""
     if isinstance(simulator, Batched):
         return simulator.run_all(benches, timeout * len(benches))
     return [simulator.run(bench, timeout) for bench in benches]
 
 
 def beyond_it(found: object) -> str:
-    """Return what a simulator has no model for, if that is why a bench has no waveforms; else an empty text."""
+    """Return what a simulator has no model for, in words, if a result is a Failure for that reason; else ""."""
     return found.detail if isinstance(found, Failure) and found.kind is FailureKind.UNSUPPORTED else ""
 
 
 def fallback_of(simulator: Simulator) -> Simulator | None:
-    """Return the simulator for benches that this one has no model for; None where there is none, or it is not
-    installed."""
+    """Return the simulator for benches that this simulator has no model for.
+
+    It is None where the simulator has no fallback, or the fallback is not installed.
+    """
     if not isinstance(simulator, Batched):
         return None
     try:
@@ -89,9 +91,9 @@ def fallback_of(simulator: Simulator) -> Simulator | None:
 
 
 def run_bench(bench: Bench, what: str, simulator: str = NGSPICE) -> Waveforms:
-    """Simulate a bench and return its waveforms.
+    """Simulate a bench in the simulator of a name and return its waveforms.
 
-    Raises SimulationError that begins with `what`, MissingToolError without the simulator.
+    Raises SimulationError that begins with `what` where it fails, MissingToolError without the simulator.
     """
     ((found, _),) = run_benches(simulator_named(simulator), [bench], DEFAULT_TIMEOUT)
     if isinstance(found, Failure):
@@ -102,13 +104,13 @@ def run_bench(bench: Bench, what: str, simulator: str = NGSPICE) -> Waveforms:
 def run_inference(
     bench: Bench, plan: ReadPlan, simulator: str = "ngspice", timeout: float = DEFAULT_TIMEOUT
 ) -> Outcome:
-    """Simulate one inference bench from this process and read what the plan asks for."""
+    """Simulate the bench of one inference in this process and read what the plan asks for."""
     return infer_tile(simulator_named(simulator), BenchGroup((0,), (bench,), (plan,)), timeout)[0]
 
 
 @dataclass(frozen=True)
 class BenchGroup:
-    """Benches that a simulator runs at once, with their numbers, and what to read from each."""
+    """A tile: benches that a simulator runs at once, their numbers in the run, and the plans to read them."""
 
     numbers: tuple[int, ...]
     benches: tuple[Bench, ...]
@@ -119,9 +121,9 @@ class BenchGroup:
 
 
 def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int) -> Iterator[BenchGroup]:
-    """Yield all benches to simulate and their plans in order, in groups of `lanes`, or fewer where they are long.
+    """Yield all benches to simulate, with their plans, in groups of `lanes` or fewer, in order.
 
-    A group has at most TILE_STEPS steps, or one bench, because the waveforms of all its benches are in memory.
+    A group has at most TILE_STEPS time steps in all, or a single bench, because all its waveforms are in memory.
     """
     steps, tile = 0.0, list[tuple[int, Bench, ReadPlan]]()
     for number, (bench, plan) in enumerate(zip(benches, plans, strict=True)):
@@ -136,14 +138,14 @@ def split_tiles(benches: Iterable[Bench], plans: Iterable[ReadPlan], lanes: int)
 
 
 def infer_tile(simulator: Simulator, tile: BenchGroup, timeout: float) -> list[Outcome]:
-    """Simulate a tile's benches from this process and read what their plans ask for; `timeout` second for each."""
+    """Simulate a tile's benches in this process and read what their plans ask for; timeout: seconds for each bench."""
     return _read(simulator, tile, run_benches(simulator, tile.benches, timeout))
 
 
 def infer_alone(simulator: Simulator, tile: BenchGroup, timeout: float) -> list[Outcome]:
-    """Simulate a tile's benches without another simulator's help and read what their plans ask for.
+    """Simulate a tile's benches without the simulator's fallback, and read what their plans ask for.
 
-    timeout: second for each bench.
+    timeout: seconds for each bench.
     """
     return _read(simulator, tile, [(one, "") for one in run_alone(simulator, tile.benches, timeout)])
 
@@ -163,11 +165,11 @@ def _read(simulator: Simulator, tile: BenchGroup, ran: Sequence[tuple[Waveforms 
 def run_inferences(
     benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run, progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
-    """Simulate inference benches and return outcomes in their order.
+    """Simulate inference benches in worker processes and return their outcomes in order.
 
-    In a folder, finished ones are read back instead of run again. A bench that fails, exceeds the time-out or loses its
-    process twice is a Failure; the others go on. What a simulator has no model for runs in its fallback, one by one
-    behind all others. Raises InputError when the folder cannot be written.
+    With a folder, kept results are read instead of run again. A bench that fails, exceeds the time-out or loses its
+    process twice is a Failure; the others go on. Benches that the simulator has no model for run in its fallback, after
+    all others. Raises InputError where the folder cannot be written.
     """
     simulator, store = simulator_named(run.engine), None if run.folder is None else run.folder / INFERENCES
     outcomes: dict[int, Outcome] = {}
@@ -204,7 +206,7 @@ def run_inferences(
 def _tiles(
     todo: Sequence[int], benches: Sequence[Bench], plans: Sequence[ReadPlan], run: Run, simulator: Simulator
 ) -> list[BenchGroup]:
-    """Return full groups of benches, or smaller ones where full ones would leave a process without."""
+    """Return the benches to simulate in full groups, or in smaller ones if some process would get none."""
     size = min(simulator.lanes, -(-len(todo) // max(run.jobs, 1)))
     tiles = split_tiles((benches[k] for k in todo), (plans[k] for k in todo), size)
     return [replace(tile, numbers=tuple(todo[k] for k in tile.numbers)) for tile in tiles]
@@ -235,7 +237,7 @@ def _save(store: Path, name: str, inference: Inference) -> None:
 
 
 def _load(store: Path, name: str, plan: ReadPlan) -> Inference | None:
-    """Return the inference that is kept under a deck's hash; None where there is none that fits this plan."""
+    """Return the inference that is kept under a deck's hash; None if there is none that fits the plan."""
     frames, most = len(plan.times), np.array([inf if isinstance(one, Carried) else len(one) for one in plan.decisions])
     least, kind = np.where(np.isinf(most), -inf, 0.0), np.float64 if np.isinf(most).any() else np.int16
     blank = Inference(

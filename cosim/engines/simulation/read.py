@@ -40,9 +40,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Meter:
-    """A voltage source whose mean current is read from a simulation. one_way: what flows back into it does not count.
+    """A voltage source whose mean current is read from a simulation; one_way: only current that it delivers counts.
 
-    A supply takes back what flows back. A driver does not: it delivers from its own supply and takes to ground.
+    A supply takes back current that flows back into it. A driver does not: it delivers from its own supply and sinks to
+    ground.
     """
 
     source: str
@@ -51,13 +52,13 @@ class Meter:
 
 @dataclass(frozen=True)
 class Margin:
-    """Measurement of a memory's decision margin in a simulation, ampere.
+    """The measurement of a memory's decision margins in a simulation, ampere.
 
-    It is the distance of the candidate, the current of `device` when the share `close` of the frame is over, from the
-    nearest threshold. thresholds: a function that returns the thresholds from the currents of `lines`, transistors;
-    started: whether the state is not 0 before the first frame; pulse: the current that moves a ladder or toggle after
-    its decision, in steps; values: transistors with the values +v and -v, of which a register writes the first where
-    the candidate is above both thresholds, the second where it is below both.
+    The margin is the distance of the candidate from the nearest threshold that counts. device: transistor with the
+    candidate's current; close: when it is read, as a fraction of a frame; thresholds: function from the currents of the
+    transistors `lines` to the thresholds; started: the state is not 0 before the first frame; pulse: current that moves
+    a ladder or toggle after its decision, in steps; values: transistors with the values +v and -v, of which a register
+    writes the first where the candidate is above both thresholds, and the second where it is below both.
     """
 
     device: str
@@ -71,15 +72,15 @@ class Margin:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """Plan of what to read from a simulated run.
+    """A plan of what to read from a simulated run.
 
-    decisions: what shows each memory's state, a net is high above `threshold` volt; outputs: sources that
-    the readout's currents flow through; supplies: every source that delivers power, with its volt; times: when to
-    sample, s; window: (start, end) of the power mean, s.
-    meters: sources whose current is read in each of `metered`, (windows, 2) begins and ends, s.
-    margins: of each decision, None where there is none to read; closes: when they are read, (decisions, frames) s;
-    pulsed: how long after that pulses are, s.
-    lines: nets of the classes, read at `decided` second.
+    decisions: what shows each memory's state, where a net is high above `threshold` volt; outputs: sources through
+    which the readout's currents flow; supplies: sources that deliver power, each with its voltage; times: when states
+    and readout are sampled, s; window: (begin, end) of the mean power, s.
+    meters: sources whose mean current is read in each window of `metered`, (windows, 2) begins and ends, s.
+    margins: how to measure each decision's margin, None where there is none; closes: when, (decisions, frames), s;
+    pulsed: time from there to the pulses, s.
+    lines: nets of the classes of the chip's own decision, read at `decided`, s.
     """
 
     decisions: tuple[Shown, ...]
@@ -98,10 +99,9 @@ class ReadPlan:
 
 
 def meters_of(assembly: Assembly) -> dict[str, Meter]:
-    """Return a simulated run's meters, by name: each block, `vground`, every output, clock and pulse, and `resetb`.
+    """Return a simulated run's meters by name: each block, `vground`, every output, clock and pulse, and the reset.
 
-    The virtual ground's source delivers the current that flows back through it: minus what is drawn through it. Outputs
-    as `pushed_by` has them.
+    The virtual ground's source delivers the current that flows back through it. Outputs are those of `pushed_by`.
     """
     return {
         **{block: Meter(supply_source(block)) for block in assembly.blocks},
@@ -112,10 +112,10 @@ def meters_of(assembly: Assembly) -> dict[str, Meter]:
 
 
 def pushed_by(assembly: Assembly) -> dict[str, Meter]:
-    """Return output pin -> meter that reads from a simulation the current that it pushes into the virtual ground.
+    """Return the meters of the currents that outputs push into the virtual ground of a simulation: output pin -> meter.
 
-    The testbench's virtual ground hands that current back to V_DD; a real stage sinks it to ground. There is none where
-    the chip's own decision sinks it.
+    The testbench's virtual ground returns that current to V_DD; a real stage sinks it to ground. There are no meters if
+    the chip's own decision sinks the current.
     """
     if assembly.around.lines:
         return {}
@@ -129,12 +129,11 @@ def frame_windows(timing: Timing, frames: int) -> Array:
 
 
 def settled_windows(timing: Timing, assembly: Assembly, frames: int) -> tuple[Array, Array]:
-    """Return the windows in which a simulated circuit is still, (windows, 2) in second, and their frame weights.
+    """Return the windows in which a simulated circuit stands still, (windows, 2), s, and weights (frames, windows).
 
-    The weights, (frames, windows), have rows that sum to 1: power in the windows times this is the static power of each
-    frame. The circuit changes at the frame's edge, when a stage closes, and when a pulse begins or ends; between two
-    such edges, counted from their middles, it is as in the SETTLED of a frame before the next one. The last of a
-    frame are taken before its clock goes high again.
+    The weights times the mean power in the windows give the static power of each frame; each row sums to 1. The circuit
+    changes at a frame's edge, when a stage closes, and when a pulse begins or ends. Each span between the middles of
+    two such edges has the power of its last SETTLED of a frame; the last span is read before the clock goes high again.
     """
     closes = timing.closes(len(assembly.clocks))
     pulses = (closes[stage] + edge for stage in assembly.pulses for edge in (PULSE_BEGIN, PULSE_END))
@@ -153,7 +152,7 @@ def settled_windows(timing: Timing, assembly: Assembly, frames: int) -> tuple[Ar
 def read_plan(design: Design, frames: int, timing: Timing = Timing(), condition: Condition | None = None) -> ReadPlan:
     """Return the plan of what to sample in a simulated inference of so many frames.
 
-    condition: that of the bench, a chip's supply in it; None: nominal.
+    condition: that of the bench, with a chip's supply; None for the nominal one.
     """
     assembly, supply = design.assembly, (condition or design.nominal).technology.supply
     return ReadPlan(
@@ -171,7 +170,7 @@ def read_plan(design: Design, frames: int, timing: Timing = Timing(), condition:
 def metered_plan(
     design: Design, frames: int, timing: Timing = Timing(), condition: Condition | None = None
 ) -> ReadPlan:
-    """Return the plan of a simulated, metered inference: `meters_of` in every frame, then in every settled window.
+    """Return the plan for a metered inference: the currents of `meters_of` in each frame and each settled window.
 
     condition: as for `read_plan`.
     """
@@ -186,13 +185,13 @@ def metered_plan(
 
 
 def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
-    """Return the time at which simulated waveforms end too early for a plan, in words; empty if they do not."""
+    """Return when simulated waveforms stop, in words, if that is too early for the plan; else an empty text."""
     last, end = waves.time[-1], max(plan.window[1], plan.decided)
     return f"stopped at {last:.6g} s of {end:.6g} s" if last < end * (1 - 1e-6) else ""
 
 
 def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
-    """Read what the plan asks for from a bench's simulated waveforms."""
+    """Read what a plan asks for from a bench's simulated waveforms."""
     time, at = waves.time, _At(plan.times, waves.time)
     nets = dict.fromkeys(net for shown in plan.decisions if not isinstance(shown, Carried) for net in shown)
     volts = {net: at.read(waves.voltage(net)) for net in nets}
@@ -229,9 +228,9 @@ def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
 
 
 def _written_margin(candidate: Array, values: Sequence[Array], thresholds: SwitchingThresholds) -> Array:
-    """Return how far the simulated value that a register writes is from the nearest turn of a level, ampere.
+    """Return the distance of the value that a register writes from the nearest turn of a level, ampere.
 
-    It is inf where the register writes none. candidate, values: currents read from a simulation, ampere.
+    It is inf where the register writes none. candidate, values: simulated currents, ampere.
     """
     rise, fall = thresholds.while_off
     positive, negative = (_nearest(value, [np.asarray(turn) for turn in thresholds.turns]) for value in values)
@@ -239,8 +238,10 @@ def _written_margin(candidate: Array, values: Sequence[Array], thresholds: Switc
 
 
 def _pulses(waves: Waveforms, plan: ReadPlan) -> Array:
-    """Compute how far the net of each pulse is from its threshold, (frames, cells) volt: a pulse of half a step counts
-    as a net at its threshold, one of whole steps as one at a rail. It is inf without a pulse."""
+    """Return the distance of each pulse's net from its threshold, (frames, cells), volt; inf without a pulse.
+
+    A simulated pulse of half a step counts as a net at its threshold, one of whole steps as one at ground.
+    """
     found = np.full((len(plan.times), len(plan.margins)), np.inf)
     for k, margin in enumerate(plan.margins):
         if margin is not None and (pulse := margin.pulse) is not None:
@@ -254,7 +255,7 @@ def _nearest(current: Array, thresholds: Sequence[Array]) -> Array:
 
 
 class _At:
-    """Some `times` among the solver's steps, s."""
+    """An interpolation of waveforms at some times, s; `time` has the solver's steps."""
 
     def __init__(self, times: Array, time: Array) -> None:
         self._times = np.maximum(times, time[0])
@@ -282,7 +283,7 @@ def _latch(shown: Shown, volts: Mapping[str, Array], plan: ReadPlan) -> Array:
 
 
 def drawn_power(waves: Waveforms, supplies: Sequence[tuple[Meter, float]]) -> Array:
-    """Read from a simulator's waveforms the power that these sources deliver at each of its steps, watt."""
+    """Compute from simulated waveforms the power that sources deliver at each time step, watt."""
     shape = next(iter(waves.probes.values())).shape
     return sum((volt * _current(waves, meter) for meter, volt in supplies), np.zeros(shape))
 
@@ -293,8 +294,7 @@ def _current(waves: Waveforms, meter: Meter) -> Array:
 
 
 def _mean(time: Array, values: Array, window: tuple[float, float]) -> Array:
-    """Compute the time mean (...) of values (..., time) over a window, by the trapezoidal rule on the solver's own
-    steps."""
+    """Compute the time mean of values (..., time) over a window by the trapezoidal rule on the solver's steps."""
     first, end = np.searchsorted(time, window[0], side="right"), np.searchsorted(time, window[1])
     at = np.concatenate([window[:1], time[first:end], window[1:]])
     ends = _At(np.array(window), time).read(values)
@@ -317,10 +317,10 @@ def _fixed_thresholds(found: SwitchingThresholds, lines: Sequence[Array]) -> Swi
 
 
 def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
-    """Return how to measure each memory's margin in a simulation, in the order of the decisions.
+    """Return how to measure each memory's decision margin in a simulation, in the order of the plan's decisions.
 
     It is None for a memory that compares nothing. A ladder's margin is that of its quantiser, a toggle's that of its
-    master: what follows them is a pulse of full size.
+    master, because both are followed by a pulse of full size.
     """
     there, graph, assembly = run.standing(design), design.graph, design.assembly
     roles, closes = assembly.circuit.roles(), run.timing.closes(len(assembly.clocks))
@@ -346,7 +346,7 @@ def decision_margins(design: Design, run: Run) -> tuple[Margin | None, ...]:
 
 
 def with_candidates(bench: Bench, margins: tuple[Margin | None, ...]) -> Bench:
-    """Return the bench with probes of the simulated currents that decision margins are read from."""
+    """Return the bench with probes of the simulated currents from which decision margins are read."""
     known = set(bench.probes)
     asked = [margin for margin in margins if margin is not None]
     devices = [device for margin in asked for device in (margin.device, *margin.lines, *margin.values)]
@@ -356,6 +356,6 @@ def with_candidates(bench: Bench, margins: tuple[Margin | None, ...]) -> Bench:
 
 
 def with_margins(plan: ReadPlan, margins: tuple[Margin | None, ...], run: Run) -> ReadPlan:
-    """Return the plan of what to read from a simulation, with the decision margins as well."""
+    """Return the plan of what to read from a simulation with decision margins added."""
     closes = [run.timing.moments(len(plan.times), 0.0 if margin is None else margin.close) for margin in margins]
     return replace(plan, margins=margins, closes=np.array(closes), pulsed=PULSE_END * run.timing.t_step)

@@ -1,4 +1,4 @@
-"""An engine by its name; one that is a simulator alone infers so: the bench of every sample, run, and read."""
+"""Engines by name; a simulator becomes an engine that simulates and reads the bench of each sample."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ NOISE_POINTS = 2000  # of the noise of a frame: 5 us, a third of the lag of a ca
 
 @dataclass(frozen=True)
 class SimulatorEngine:
-    """An engine that infers with a simulator alone: each sample's bench is simulated and read."""
+    """An engine made of a simulator: each sample's bench is simulated, and its waveforms are read."""
 
     simulator: Simulator
 
@@ -48,7 +48,7 @@ class SimulatorEngine:
         return self.simulator.name
 
     def infer(self, design: Design, test_set: TestSet, run: Run, progress: Progress) -> Iterator[Outcome]:
-        """Yield the simulator's outcomes in the order of the samples: from processes or, without any, as asked for."""
+        """Yield the simulator's outcome of each sample in order; with `run.jobs` 0 no worker processes are used."""
         benches, plans = (measured_samples if isinstance(self.simulator, Batched) else planned_samples)(
             design, test_set, run
         )
@@ -59,10 +59,10 @@ class SimulatorEngine:
             yield from infer_tile(self.simulator, tile, run.timeout)
 
     def unreset(self, design: Design, test_set: TestSet, run: Run) -> tuple[str, ...] | Failure:
-        """Return the 9T cells that a simulation finds on after the reset, having been on before it; or why it failed.
+        """Return the 9T cells that are on after a simulated reset, although their candidate is 0; or a Failure.
 
-        A cell that resets has one state where its candidate is 0. One run of half a frame shows it, from the resting
-        point that samples start from, in which a chip's bench sets every cell.
+        A cell that resets has only one state at a candidate of 0. A short run from the samples' resting point, in which
+        a chip's bench sets every cell, shows the others.
         """
         bench = inference_bench(design, test_set.x[0, :1], run.timing, run.condition, run.chip)
         ((waves, _),) = run_benches(self.simulator, [held(bench, run.timing.reset_end)], DEFAULT_TIMEOUT)
@@ -73,7 +73,7 @@ class SimulatorEngine:
         return tuple(cell for cell, nets in held_at.items() if waves.voltage(nets[0])[-1] > threshold)
 
     def decks(self, design: Design, test_set: TestSet, run: Run) -> Iterator[str]:
-        """Yield a deck for each sample, to be run by hand as fast as it runs here."""
+        """Yield each sample's deck for the simulator, in the form in which it runs fastest."""
         benches = sample_benches(design, test_set, run)
         if isinstance(self.simulator, Starting):
             benches = map(self.simulator.begun, benches)
@@ -96,9 +96,10 @@ def engine_named(name: str) -> Engine:
 
 
 def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Bench]:
-    """Return an iterator of each sample's bench to simulate, as long as its valid steps; with noise where the run has.
+    """Return an iterator over the samples' benches to simulate, each as long as its valid steps.
 
-    Raises OutOfMemoryError where the waveforms of the longest one have no room.
+    Benches have the stress and the device noise of the run. Raises OutOfMemoryError where the waveforms of the longest
+    one have no room.
     """
     frames = int(test_set.lengths.max())
     numbers = frames / run.timing.t_max_step * (1 + len(saved_probes(design.assembly)))
@@ -117,14 +118,14 @@ def sample_benches(design: Design, test_set: TestSet, run: Run) -> Iterator[Benc
 
 
 def planned_samples(design: Design, test_set: TestSet, run: Run) -> tuple[Iterator[Bench], Iterator[ReadPlan]]:
-    """Return each sample's bench to simulate, as `sample_benches` does, and the plan of what to read from it."""
+    """Return the samples' benches to simulate, and for each the plan of what to read from its waveforms."""
     there = run.standing(design)
     plans = (read_plan(design, int(length), run.timing, there) for length in test_set.lengths)
     return sample_benches(design, test_set, run), plans
 
 
 def measured_samples(design: Design, test_set: TestSet, run: Run) -> tuple[Iterator[Bench], Iterator[ReadPlan]]:
-    """Return each sample's bench to simulate and the plan to read it, both with the margins of decisions."""
+    """Return the samples' benches to simulate and their plans to read them, both with the margins of decisions."""
     margins, (benches, plans) = decision_margins(design, run), planned_samples(design, test_set, run)
     return (
         (with_candidates(bench, margins) for bench in benches),
@@ -135,17 +136,14 @@ def measured_samples(design: Design, test_set: TestSet, run: Run) -> tuple[Itera
 def simulate_samples(
     design: Design, test_set: TestSet, run: Run = Run(), progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
-    """Simulate every sample by the run's engine; return the outcomes in the order of the test set."""
+    """Simulate every sample by the run's engine and return the outcomes in the order of the test set."""
     return list(engine_named(run.engine).infer(design, test_set, run, progress))
 
 
 def meter_samples(
     design: Design, test_set: TestSet, run: Run, progress: Progress = lambda done, total: None
 ) -> list[Outcome]:
-    """Run many samples in a simulator, in testbenches with a supply for each block.
-
-    Outcomes hold what `metered_plan` asks for.
-    """
+    """Simulate samples in testbenches that have a supply for each block; return what `metered_plan` reads."""
     benches = [meter(bench, design.assembly) for bench in sample_benches(design, test_set, run)]
     there = run.standing(design)
     plans = [metered_plan(design, int(length), run.timing, there) for length in test_set.lengths]

@@ -51,9 +51,9 @@ LONGEST_HIGH = 0.8  # of a tick, that ck is high
 
 
 def input_elements(design: Design, condition: Condition, inputs: NDArray[np.float64], timing: Timing) -> list[Element]:
-    """Return the sources by which an engine's testbench draws inputs (time, width), in units, and pedestal from pins.
+    """Return the sources that draw inputs and pedestal from the input pins of an engine's testbench.
 
-    Where converters do that, the sources are the bits of their codes.
+    inputs: (time, width), units. On a chip with converters the sources are the bits of the inputs' codes.
     """
     if design.assembly.around.codes:
         return _code_elements(design, condition, inputs, timing)
@@ -65,10 +65,10 @@ def input_elements(design: Design, condition: Condition, inputs: NDArray[np.floa
 
 
 def control_elements(design: Design, condition: Condition, frames: int, timing: Timing) -> list[Element]:
-    """Return the sources of an engine's testbench: supply, reset, clocks, bias pins, unit current and virtual ground
-    with one sense each.
+    """Return all sources of an engine's testbench but those of the inputs.
 
-    The virtual ground is the readout's.
+    They are supply, reset, clocks, bias pins, unit current and the readout's virtual ground, with one sense source for
+    each output.
     """
     assembly, supply = design.assembly, condition.technology.supply
     waves = (_clock if assembly.around.ticks else _phases)(design, supply, frames, timing)
@@ -92,7 +92,7 @@ def control_elements(design: Design, condition: Condition, frames: int, timing: 
 
 
 def _phases(design: Design, supply: float, frames: int, timing: Timing) -> dict[str, Waveform]:
-    """Return what an engine's testbench drives into the pins: pin -> waveform of the reset and of every phase."""
+    """Return the waveforms that an engine's testbench drives into the pins of the reset and of every clock phase."""
     assembly, closes = design.assembly, timing.closes(len(design.assembly.clocks))
     pairs = {
         pair: clock_waveforms(supply, close, frames, timing)
@@ -132,9 +132,9 @@ def _counted(design: Design, frames: int) -> Sequence[int]:
 
 
 def _drawn_elements(design: Design, bias: float) -> list[Element]:
-    """Return the sources by which an engine's testbench draws unit current and pedestal.
+    """Return the sources that draw unit current and pedestal in an engine's testbench; bias: factor of currents.
 
-    The pedestal's rail takes PEDESTAL_STRENGTH i_pedestal into as many times more devices.
+    The pedestal's rail is built PEDESTAL_STRENGTH times stronger, so its current is larger by that factor.
     """
     assembly = design.assembly
     elements: list[Element] = [Source("unit", "i", assembly.unit_pin, GROUND, bias * design.i_unit)]
@@ -157,8 +157,7 @@ def _code_elements(design: Design, condition: Condition, inputs: NDArray[np.floa
 
 
 def run_time(assembly: Assembly, frames: int, timing: Timing) -> float:
-    """Return how long the transient is in which an engine simulates an inference, its decision on the chip included,
-    s."""
+    """Return the length of the transient of an inference in an engine, with the chip's own decision if any, s."""
     decided = DECIDED if assembly.around.lines else 0.0
     return timing.start + (frames + decided) * timing.t_step
 
@@ -181,10 +180,9 @@ def inference_benches(
     condition: Condition | None = None,
     chip: Chip | None = None,
 ) -> Iterator[Bench]:
-    """Yield the testbench in which an engine simulates a design, one for every raw sample (time, features).
+    """Yield the testbench in which an engine simulates a design, for each raw sample (time, features).
 
-    Their common parts are made once for all of them. Each saves the decision nodes, the readout currents and every
-    supply's current.
+    Benches share their common parts. Each saves the probes of `saved_probes`.
     """
     there = standing(design, condition, chip)
     circuit = design.assembly.circuit if chip is None else chip_circuit(design, chip)
@@ -204,13 +202,15 @@ def inference_benches(
 
 
 def encode_sample(design: Design, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the currents in units, (time, width), with which an engine simulates a raw sample x (time, features)."""
+    """Return the inputs (time, width), units, with which an engine simulates a raw sample (time, features)."""
     return encode_inputs(design.network.encoding, x[None]).units[0]
 
 
 def saved_probes(assembly: Assembly) -> tuple[Probe, ...]:
-    """Return the probes that an engine saves of every simulated testbench: states, decided lines, currents of outputs,
-    supply and drivers."""
+    """Return the probes that every simulated testbench saves.
+
+    They are states, class lines, and currents of outputs, supply, virtual ground and drivers.
+    """
     sources = (*assembly.outputs, "dd", "ground", *assembly.driven)
     shown = (probe for shown in assembly.decisions.values() for probe in probes_of(shown))
     return (*shown, *map(Voltage, assembly.around.lines), *map(Current, sources))
@@ -241,9 +241,9 @@ def supply_source(block: str) -> str:
 
 
 def meter(bench: Bench, assembly: Assembly) -> Bench:
-    """Return a testbench in which a simulator meters power: flat, one supply source for each block of the assembly.
+    """Return a testbench in which a simulator meters power: flat, with one supply source for each block.
 
-    The bench saves the currents of these sources and of the reset as well.
+    It also saves the currents of these sources and of the reset.
     """
 
     def on_block(element: Element) -> Element:

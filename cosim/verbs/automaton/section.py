@@ -1,9 +1,9 @@
-"""An automaton in a page: its graph, or a table where that would be a tangle, and what a run did of its transitions.
+"""An automaton on a page: its graph, or a table if the graph would be unreadable, and the transitions that a run took.
 
-States are circles, transitions arrows with their symbols, and an arrow leads to the start. `place` lays out circles
-that do not touch and curves that leave them free: states are on a ring, in the order in which strings reach them, or as
-T. Kamada and S. Kawai place them (Inf. Process. Lett. 31 (1989) 7): where fewer arrows are across states and each
-other. All lengths are in inches of the picture.
+States are circles, transitions are arrows with their symbols, and an arrow leads to the start. `place` lays out circles
+that do not touch, and curves that avoid them. States are on a ring, in the order in which strings reach them, or placed
+by the method of T. Kamada and S. Kawai (Inf. Process. Lett. 31 (1989) 7), whichever has fewer arrows across states and
+across each other. All lengths are in inches of the picture.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,10 +49,10 @@ NEVER = "never taken"
 
 @dataclass(frozen=True)
 class AutomatonDrawing:
-    """The geometry of an automaton's drawing.
+    """The geometry of an automaton's drawing, in inches.
 
-    states: their centres, (states, 2); radius: of each. arrows: for each (from, to) a curve (points, 2) from rim to
-    rim; loops: for a state its curve, and where its label is; entry: the arrow to the start, (points, 2).
+    states: centres of the circles, (states, 2); radius: of each circle; arrows: (from, to) -> curve (points, 2) from
+    rim to rim; loops: state -> curve, and place of its label; entry: arrow to the start, (points, 2).
     """
 
     states: Array
@@ -63,13 +63,12 @@ class AutomatonDrawing:
 
     @property
     def curves(self) -> dict[Pair, Array]:
-        """Return the curve of each arrow between states of the automaton, and from one to itself."""
+        """Return the curve of every arrow, (from, to) -> curve, including those from a state to itself."""
         return self.arrows | {(state, state): curve for state, (curve, _) in self.loops.items()}
 
 
 def place(count: int, labels: Mapping[Pair, float], start: int) -> AutomatonDrawing:
-    """Lay out the picture of an automaton: a graph of so many states, and of arrows (from, to) with the widths of their
-    labels."""
+    """Lay out the graph of an automaton with `count` states; labels: (from, to) -> width of the arrow's label."""
     radius, apart, room = (0.27, 1.0, 4.0) if count <= _FEW else (0.21, 0.75, 6.4)
     between = [pair for pair in labels if pair[0] != pair[1]]
     apart = max([apart, *(2 * radius + labels[pair] + 0.25 for pair in between)])
@@ -95,10 +94,7 @@ def place(count: int, labels: Mapping[Pair, float], start: int) -> AutomatonDraw
 
 
 def _placements(count: int, pairs: Sequence[Pair], start: int) -> Iterator[Array]:
-    """Yield placements of the states' centres in the picture that `cosim automaton` draws, (states, 2).
-
-    They are in any scale.
-    """
+    """Yield possible placements of the states' centres, (states, 2), in any scale."""
     ways: nx.DiGraph[int] = nx.DiGraph()
     ways.add_nodes_from(range(count))
     ways.add_edges_from(pairs)
@@ -117,7 +113,7 @@ def _placements(count: int, pairs: Sequence[Pair], start: int) -> Iterator[Array
 
 
 def _scale(places: Array, apart: float, room: float, wide: float) -> Array:
-    """Scale centres so that neighbours are `apart`, and the whole at least `wide`, but in no case beyond `room`."""
+    """Scale centres so that nearest neighbours are `apart`, the whole at least `wide`, but at most `room`."""
     if len(places) == 1:
         return np.zeros((1, 2))
     nearest = min(np.hypot(*(places[i] - places[j])) for i, j in combinations(range(len(places)), 2))
@@ -126,14 +122,16 @@ def _scale(places: Array, apart: float, room: float, wide: float) -> Array:
 
 
 def _arrow(states: Array, pair: Pair, radius: float, *, two_way: bool) -> Array:
-    """Return the least bent curve (POINTS, 2) that stays clear of other states; one of two keeps to the left of its
-    way."""
+    """Return the least bent curve (POINTS, 2) between two states that avoids other states.
+
+    two_way: there is an arrow back as well, so each keeps to the left of its direction.
+    """
     curves = [_bent(states, pair, radius, bend) for bend in (_TWO_WAY if two_way else _ONE_WAY)]
     return min(curves, key=lambda curve: _hits(states, pair, curve, radius))
 
 
 def _bent(states: Array, pair: Pair, radius: float, bend: float) -> Array:
-    """Return a parabola (POINTS, 2) between the rims of two states."""
+    """Return a parabola (POINTS, 2) between the rims of two states; bend: its offset in the middle."""
     begin, end = states[list(pair)]
     along = (end - begin) / np.hypot(*(end - begin))
     middle = (begin + end) / 2 + bend * np.array([-along[1], along[0]])
@@ -144,7 +142,7 @@ def _bent(states: Array, pair: Pair, radius: float, bend: float) -> Array:
 
 
 def _thinned(curve: Array) -> Array:
-    """Return POINTS of a curve's points (points, 2), evenly from end to end."""
+    """Return POINTS points of a curve (points, 2), evenly spaced from end to end."""
     return curve[np.linspace(0, len(curve) - 1, POINTS).round().astype(int)]
 
 
@@ -168,7 +166,7 @@ def _faults(states: Array, arrows: dict[Pair, Array], radius: float) -> int:
 
 
 def _cross(a: Array, b: Array, c: Array, d: Array) -> bool:
-    """Tell whether the lines from a to b and from c to d cross."""
+    """Tell whether the straight line from a to b crosses that from c to d."""
     return _side(a, b, c) != _side(a, b, d) and _side(c, d, a) != _side(c, d, b)
 
 
@@ -181,8 +179,10 @@ def _angle(way: Array) -> float:
 
 
 def _free_way(states: Array, state: int, used: Sequence[Array], wished: Array, reach: tuple[float, float]) -> Array:
-    """Return the way out of a state, a unit vector, on which points at both distances are far enough from all else; the
-    nearest to the one wished for."""
+    """Return the direction out of a state, a unit vector, with enough room, nearest to the wished one.
+
+    Points at both distances of `reach` must be far from other states and from the points in `used`.
+    """
     rims = (np.delete(states, state, axis=0)[:, None] + 0.9 * (reach[0] / 2) * _unit(_DIRECTIONS)).reshape(-1, 2)
     obstacles = np.concatenate([rims, *used])
     ways = _unit(_DIRECTIONS)
@@ -198,7 +198,7 @@ def _unit(angles: Array) -> Array:
 
 
 def _loop(state: Array, way: Array, radius: float) -> Array:
-    """Return most of a circle, from rim to rim, (POINTS, 2)."""
+    """Return the curve of an arrow from a state to itself, most of a circle, (POINTS, 2)."""
     centre = state + (radius + 0.7 * _LOOP) * way
     turn = _angle(-way) + np.linspace(0, 2 * np.pi, 401)
     curve = centre + _LOOP * _unit(turn)
@@ -206,15 +206,15 @@ def _loop(state: Array, way: Array, radius: float) -> Array:
 
 
 def is_drawn(automaton: Automaton) -> bool:
-    """Tell whether the graph that `cosim automaton` draws is small enough to be read."""
+    """Tell whether an automaton's graph is small enough to be readable."""
     return len(automaton.states) <= MOST_STATES and len(symbols_between(automaton)) <= MOST_ARROWS
 
 
 @styled
 def draw_automaton(automaton: Automaton, found: Transitions | None = None) -> Figure:
-    """Draw an automaton as a graph for the page of a verb.
+    """Draw an automaton as a graph; found: the transitions that a run took.
 
-    found: what a run did of it; arrows that it never took are dashed, those that led astray red.
+    Arrows that the run never took are dashed, those that led to a wrong state are red.
     """
     texts = {pair: short_symbols(automaton, places) for pair, places in symbols_between(automaton).items()}
     placed = place(len(automaton.states), {pair: _LETTER * len(text) for pair, text in texts.items()}, automaton.start)
@@ -235,7 +235,7 @@ def draw_automaton(automaton: Automaton, found: Transitions | None = None) -> Fi
 
 
 def symbols_between(automaton: Automaton) -> dict[Pair, list[int]]:
-    """Return (from, to) -> places of the symbols on an arrow of the graph that `cosim automaton` draws."""
+    """Return the indices of the symbols on each arrow of an automaton's graph, (from, to) -> indices."""
     joined: dict[Pair, list[int]] = {}
     for state, row in enumerate(automaton.next.tolist()):
         for symbol, after in enumerate(row):
@@ -244,8 +244,10 @@ def symbols_between(automaton: Automaton) -> dict[Pair, list[int]]:
 
 
 def short_symbols(automaton: Automaton, places: Sequence[int]) -> str:
-    """Return the symbols of an arrow as text: three or more in a row by their ends, most of them by the others, how
-    many where there is no room."""
+    """Return the symbols on an arrow as text: a row of symbols by its ends, most of all symbols as "not ...".
+
+    If there is no room, returns only their number.
+    """
     text, others = _runs(automaton, places), [one for one in range(len(automaton.symbols)) if one not in places]
     if len(places) >= _RUN and (len(others) < 2 or len(f"not {_runs(automaton, others)}") < len(text)):
         text = f"not {_runs(automaton, others)}" if others else "any"
@@ -266,7 +268,7 @@ def _runs(automaton: Automaton, places: Sequence[int]) -> str:
 
 
 def describe_automaton(automaton: Automaton) -> str:
-    """Return the graph on a verb's page in words, for whoever does not see it."""
+    """Return an automaton's graph in words, for readers who cannot see it."""
     ways: list[str] = []
     for (state, after), places in symbols_between(automaton).items():
         symbols = ",".join(automaton.symbols[one] for one in places)
@@ -279,7 +281,7 @@ def describe_automaton(automaton: Automaton) -> str:
 
 
 def _styles(automaton: Automaton, found: Transitions | None) -> tuple[dict[Pair, str], set[Pair]]:
-    """Return the colours of arrows, and those that were never taken."""
+    """Return the colour of each arrow, and the arrows that a run never took."""
     joined = symbols_between(automaton)
     if found is None:
         return dict.fromkeys(joined, _INK), set()
@@ -290,7 +292,7 @@ def _styles(automaton: Automaton, found: Transitions | None) -> tuple[dict[Pair,
 
 
 def _canvas(placed: AutomatonDrawing, texts: dict[Pair, str]) -> tuple[Figure, Axes]:
-    """Return a figure in which an inch of the drawing is an inch, with all of the graph in the middle."""
+    """Return a figure and axes at the drawing's scale of one inch per inch, with the graph in the middle."""
     ends = [placed.states - placed.radius, placed.states + placed.radius, *placed.arrows.values(), placed.entry]
     for state, (curve, at) in placed.loops.items():
         half = np.array([_LETTER * len(texts[state, state]) / 2, 0.07])
@@ -309,7 +311,7 @@ def _canvas(placed: AutomatonDrawing, texts: dict[Pair, str]) -> tuple[Figure, A
 
 
 def _draw_arrow(axis: Axes, curve: Array, color: str, *, dashed: bool = False) -> None:
-    """Draw a line along the curve (points, 2), and its head at the end."""
+    """Draw an arrow along a curve (points, 2), with its head at the end."""
     length = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(curve, axis=0).T))])
     neck = np.array([np.interp(length[-1] - _HEAD, length, curve[:, k]) for k in (0, 1)])
     line = np.concatenate([curve[length < length[-1] - _HEAD], [neck]])
@@ -319,8 +321,7 @@ def _draw_arrow(axis: Axes, curve: Array, color: str, *, dashed: bool = False) -
 
 
 def _label_places(placed: AutomatonDrawing) -> dict[Pair, NDArray[np.float64]]:
-    """Return where each label is: on its arrow, as far from other arrows and labels as it gets; for a loop, beyond
-    it."""
+    """Return the place of each arrow's label: on the arrow, as far from others as possible, or beyond the loop."""
     found = {(state, state): at for state, (_, at) in placed.loops.items()}
     curves = placed.curves
     for pair, curve in placed.arrows.items():
@@ -333,7 +334,7 @@ def _label_places(placed: AutomatonDrawing) -> dict[Pair, NDArray[np.float64]]:
 
 
 def _draw_state(axis: Axes, automaton: Automaton, state: int, centre: Array, radius: float) -> None:
-    """Draw a state as a circle with name and output; with one of them where they are the same."""
+    """Draw a state as a circle with its name and its output; only one of them if they are the same."""
     angle = np.linspace(0, 2 * np.pi, 73)
     ring = centre + radius * _unit(angle)
     axis.fill(*ring.T, facecolor=_PALE, edgecolor=BLUE, lw=1.2, zorder=5)
@@ -349,8 +350,10 @@ def _draw_state(axis: Axes, automaton: Automaton, state: int, centre: Array, rad
 
 
 def format_automaton(network: Network, found: Transitions | None = None) -> Blocks:
-    """Return the automaton in a network's weights as blocks, none where there is no automaton; found: what a run did of
-    it, which is shown beside it."""
+    """Return the automaton that a network's weights hold as blocks of a page; empty if there is none.
+
+    found: transitions that a run took, shown beside the graph.
+    """
     automaton = automaton_in(network)
     if automaton is None:
         return ()
@@ -373,7 +376,7 @@ def _graph(automaton: Automaton, found: Transitions | None) -> Picture:
 
 
 def _table(automaton: Automaton) -> Table:
-    """Return the table of an automaton on a verb's page: where each symbol leads from each state."""
+    """Return an automaton as a table: from each state, the next state for each symbol."""
     rows: list[tuple[str, ...]] = []
     for state, row in enumerate(automaton.next.tolist()):
         name = automaton.states[state] + (" (start)" if state == automaton.start else "")
@@ -395,7 +398,7 @@ def _said(found: Transitions) -> str:
 
 
 def _transitions(found: Transitions) -> Table:
-    """Return a table with a row for each transition; margins and wrong states only where there are such."""
+    """Return a table with a row for each transition; columns for margins and wrong states only if there are any."""
     measured = found.margin_a is not None
     head = ["state", "symbol", "next", "taken", *(["wrong"] if found.wrong else []), *(["margin"] if measured else [])]
     rows = tuple(_row(row, wrong=bool(found.wrong), measured=measured) for row in found.rows)
@@ -409,7 +412,7 @@ def _row(row: Transition, *, wrong: bool, measured: bool) -> tuple[str, ...]:
 
 
 def say_transitions(found: Transitions) -> str:
-    """Return a statement on how many transitions of an automaton were taken, and how near to a threshold."""
+    """Return a sentence on how many transitions a run took, the smallest margin, and how many went wrong."""
     said = [f"{found.taken} of {len(found.rows)} taken"]
     if found.margin_a is not None:
         said.append(f"smallest margin {format_quantity(found.margin_a, 'A')}")

@@ -1,4 +1,4 @@
-"""Choice of an automaton's form: that of the smallest drawn area, in the default technology."""
+"""Choice among an automaton's circuits: the one of smallest drawn area, in the default technology."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from cosim.verbs.calibrate.find import shipped_path
 
 @dataclass(frozen=True)
 class CircuitSize:
-    """The size of an automaton's circuit.
+    """A circuit of an automaton, and its size.
 
     words: its parts in words; area: gates and capacitors as drawn, m2.
     """
@@ -33,10 +33,10 @@ class CircuitSize:
 
 
 def forms(automaton: Automaton, task: str) -> list[CircuitSize]:
-    """Return the forms of an automaton's circuit that the verb `cosim automaton` reports with their sizes.
+    """Return the possible circuits of an automaton with their sizes.
 
-    The one-hot one is first, then the others whose readout works, the smallest first. Raises InputError as
-    `network_of`.
+    The one-hot circuit, a cell for each state, is first; then come others whose readout works, smallest first. Raises
+    InputError as `network_of`.
     """
     one_hot = network_of(automaton, task)
     plain, *others = products(automaton)
@@ -49,8 +49,7 @@ def forms(automaton: Automaton, task: str) -> list[CircuitSize]:
 
 
 def smallest(found: list[CircuitSize]) -> CircuitSize:
-    """Return the automaton's form of the smallest area, of those with no more transistors than the one-hot one, which
-    is the first."""
+    """Return the circuit of smallest area that has no more transistors than the first, the one-hot circuit."""
     return min((form for form in found if form.transistors <= found[0].transistors), key=lambda form: form.area)
 
 
@@ -62,11 +61,10 @@ def _form(words: str, network: Network) -> CircuitSize:
 
 
 def tour(automaton: Automaton, longest: int) -> list[Whole]:
-    """Return the test strings among the results of the verb `cosim automaton`, which take every transition.
+    """Return test strings that together take every transition of an automaton, each of at most `longest` symbols.
 
-    Each is of at most `longest` symbols. It goes on to the nearest transition that is left, and ends where none can be
-    reached or it would be too long. A transition that is farther than `longest` from the start is taken by a string of
-    its own, as long as it must be.
+    A string always goes on to the nearest transition that is left, and ends where none can be reached or the string
+    would be too long. A transition farther than `longest` from the start gets its own string, as long as necessary.
     """
     left = {(state, symbol) for state in range(len(automaton.states)) for symbol in range(len(automaton.symbols))}
     found: list[Whole] = []
@@ -83,7 +81,7 @@ def tour(automaton: Automaton, longest: int) -> list[Whole]:
 
 
 def _way(automaton: Automaton, start: int, left: set[tuple[int, int]]) -> list[int]:
-    """Return the symbols of the shortest way through an automaton to a transition in `left`; empty without one."""
+    """Return the symbols of the shortest path from a state to a transition in `left`; empty if there is none."""
     ways, waiting = {start: list[int]()}, deque([start])
     while waiting:
         state = waiting.popleft()

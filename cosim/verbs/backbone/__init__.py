@@ -1,1 +1,1 @@
-"""cosim backbone: train the seed paper's backbone, which stays software."""
+"""Command `cosim backbone`: train the seed paper's backbone, a large network that stays software."""

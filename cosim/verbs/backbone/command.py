@@ -1,4 +1,4 @@
-"""`cosim backbone`: the seed paper's full backbone, which stays software."""
+"""Command `cosim backbone`: train the seed paper's full backbone, which stays software."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,7 +42,7 @@ FITTING = OptionGroup("The training")
 
 @dataclass(frozen=True, kw_only=True)
 class BackboneOptions:
-    """Options of `cosim backbone`: shape and training, and its files."""
+    """Options of `cosim backbone`: task, shape of the backbone, training, and file of the model."""
 
     task: str | None = argument("TASK", None, required=False)
     output: Path = option("Model file, .pt.", FILE, Path("backbone.pt"), flags=("-o", "--output"))
@@ -127,7 +127,8 @@ def run(options: BackboneOptions, session: VerbSession) -> Result:
 
 
 def complete_training(options: BackboneOptions) -> Training:
-    """Return the settings with what the options leave open: a BMRU's epsilon, the paper's iterations."""
+    """Return the training settings, completed with a BMRU's epsilon and the paper's number of iterations.
+    Raises InputError for a BMRU with an epsilon other than 0."""
     epsilon, iterations = options.epsilon, options.iterations
     if options.cell == "bmru":
         if epsilon not in (None, 0):
@@ -140,7 +141,7 @@ def complete_training(options: BackboneOptions) -> Training:
 
 
 def format_trained(trained: "SeedSelection") -> list[str]:
-    """Return the lines that `cosim backbone` prints: the size, a row for each seed, their spread, and the file."""
+    """Return the result as lines of text: size of the backbone, a row for each seed, their spread, and the file."""
     model, metric = trained.model, trained.metric
     name, unit = ("accuracy", "%") if model.labels else ("mean absolute error", "")
     one = next(iter(trained.seeds.values()))

@@ -1,1 +1,1 @@
-"""cosim calibrate: measure a technology's cells and write its calibration."""
+"""Command `cosim calibrate`: measure a technology's cells and write the calibration that the compiler uses."""

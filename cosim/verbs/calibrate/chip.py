@@ -1,4 +1,4 @@
-"""The blocks around a network, measured in ngspice once: which file applies, and what is measured for it."""
+"""Blocks around a network, measured in ngspice once: current converter, bias tree and clock generator."""
 
 import numpy as np
 
@@ -21,10 +21,10 @@ _END = 1.0  # s, after the supply came up
 
 
 def find_chip(technology: Technology, progress: Progress = lambda text: None) -> ChipFit:
-    """Return a chip's calibration: figures that fit these cards and blocks: shipped ones, kept ones, or new ones,
-    measured and kept.
+    """Return the measured figures of the blocks around a network that fit this technology's devices.
 
-    Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
+    They are shipped, kept, or newly measured and then kept. Raises MissingToolError when they must be measured and
+    ngspice is missing, InputError when the library lacks a size.
     """
 
     def measure() -> ChipFit:
@@ -38,8 +38,7 @@ def find_chip(technology: Technology, progress: Progress = lambda text: None) ->
 
 
 def chip_fingerprint(technology: Technology) -> str:
-    """Return a fingerprint for a chip's calibration: a hash of the cards, the circuits and the conditions that the
-    figures follow from."""
+    """Return the fingerprint of the blocks around a network: a hash of device cards, circuits and conditions."""
     circuits = [bench.circuit for bench in _benches(technology)]
     devices = [[_drawn(mos) for mos in circuit.flatten()] for circuit in circuits]
     return circuits_fingerprint(technology, circuits, {"format": CHIP_FILE.format, "devices": devices})
@@ -58,7 +57,7 @@ def _benches(technology: Technology) -> tuple[Bench, Bench, Bench]:
 
 
 def measure_chip(technology: Technology) -> ChipFit:
-    """Measure the blocks around the network for `cosim calibrate`. Raises SimulationError or MissingToolError."""
+    """Measure converter, bias tree and clock generator of a technology. Raises SimulationError or MissingToolError."""
     version, where = simulator_version(technology), f"the chip's blocks in {technology.name}"
     drawing, feeding, ticking = _benches(technology)
     drawn = run_bench(drawing, where)
@@ -74,7 +73,7 @@ def measure_chip(technology: Technology) -> ChipFit:
 
 
 def _ticking(waves: Waveforms) -> tuple[float, float]:
-    """Return a flip-flop's current between ticks, A, and its charge in each tick, C, with its share of the drivers."""
+    """Return a flip-flop's current between ticks, A, and its charge in each tick, C, including that of the drivers."""
     end, drawn = waves.time[-1], waves.delivered("dd")
     whole = waves.time >= end - TICKS * TICK
     quiet = float(np.interp(end - 0.01 * TICK, waves.time, drawn))

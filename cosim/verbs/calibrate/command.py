@@ -1,4 +1,4 @@
-"""cosim calibrate: measure a technology's cells."""
+"""Command `cosim calibrate`: measure a technology's cells and write the calibration that the compiler uses."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from cosim.verbs.common import engine_option, pdk_root_option, technology_option
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrateOptions:
-    """Options of a calibration: the technology, and the file that it is written to."""
+    """Options of `cosim calibrate`: technology, number of unit devices, simulator, and file of the calibration."""
 
     technology: str = technology_option()
     pdk_root: Path | None = pdk_root_option()

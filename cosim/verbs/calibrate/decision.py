@@ -1,5 +1,8 @@
-"""The decision node of a clocked 9T cell in ngspice: small signals while it tracks and while it decides, two currents
-of M6, at which moments of the clock's edge its gates turn, and what the sample gate leaves on the hold node."""
+"""The decision node of a clocked 9T cell, measured in ngspice: small signals, currents of M6, and the clock's edge.
+
+Small signals are measured while the cell tracks and while it decides, M6 at the latch voltages at which it carries two
+currents. Of the clock's edge, the points at which gates turn, and the step of the hold node by the sample gate.
+"""
 
 from dataclasses import replace
 
@@ -33,9 +36,9 @@ _EXCESS = 0.9  # of the threshold: a candidate that leaves the cell off
 
 
 def measure_decision(technology: Technology, slope: float) -> DecisionNode:
-    """Measure a technology's decision node for `cosim calibrate`; slope: I / (g_m U_T) of M1.
+    """Measure the decision node of a technology's clocked cell; slope: I / (g_m U_T) of the cell's transistor M1.
 
-    Raises SimulationError where ngspice fails, MissingToolError without it.
+    Raises SimulationError where ngspice fails, MissingToolError if ngspice is missing.
     """
     found = [_small(technology, current, high=True) for current in DECISION_CURRENTS]
     at_one = DECISION_CURRENTS.index(_ONE)
@@ -60,9 +63,9 @@ def measure_decision(technology: Technology, slope: float) -> DecisionNode:
 
 
 def _circuit(technology: Technology, current: float, width: float, clocks: tuple[float, float] | None) -> Circuit:
-    """Return the cell with its candidate and its bias lines.
+    """Return a clocked cell with its candidate, its bias lines and its supply.
 
-    clocks: clk and clkb in volt; None where the caller adds their sources.
+    clocks: voltages of clk and clkb, V; None where the caller adds sources for both.
     """
     pins = {"thresh": current, "width": width, "gain": current}
     gates = zip(("clk", "clkb"), clocks or (), strict=False)
@@ -92,15 +95,19 @@ def _simulate(
     width: float = 0.0,
     high: bool = True,
 ) -> Vectors:
-    """Simulate a cell with its clocks high or low, and further lines of SPICE."""
+    """Simulate a clocked cell with constant clocks; lines: further lines of the deck.
+    analysis: line of ngspice; current: of candidate, threshold and level, A; width: bias current of the width, A; high:
+    whether clk is high."""
     clocks = (technology.supply, 0.0) if high else (0.0, technology.supply)
     (found,) = analyse(_circuit(technology, current, width, clocks), technology, lines, [analysis])
     return found
 
 
 def _small(technology: Technology, current: float, *, high: bool) -> Vectors:
-    """Simulate a small signal of 1 V on a cell's decision node; the hold node, or the latch, floats at its
-    frequency."""
+    """Simulate the small signals of a cell with 1 V ac on its decision node; high: whether clk is high.
+
+    With clk high the latch is floating; with clk low the hold node is floating.
+    """
     hertz = _SLOW * current / _ONE if high else _DECIDING
     floats = f"rlatch {_LATCH} 0 1e15" if high else f"rhold {_HOLD} cand 1e12"
     lines = [_volt("test", _V0, _AT * technology.supply, " ac 1"), floats]
@@ -116,16 +123,16 @@ def _farad(found: Vectors, hertz: float) -> float:
 
 
 def _loop(technology: Technology) -> float:
-    """Measure for `cosim calibrate` the capacitance of the feedback's line where it conducts, F."""
+    """Measure the capacitance of a cell's feedback line while the line conducts, F."""
     supply = technology.supply
     lines = [_volt("test", _LOOP, supply - _BELOW, " ac 1"), _volt("l", _LATCH, 0.0), _volt("d", _V0, _AT * supply)]
     return _farad(_simulate(technology, lines, _single(_FAST)), _FAST)
 
 
 def _switched(technology: Technology) -> tuple[tuple[float, float], ...]:
-    """Measure at which voltages of its latch a cell's M6 carries _SWITCHED more than with the latch on ground, (V, A).
+    """Measure the latch voltages at which M6 carries more current than with a latch at 0 V; return ((V, A), ...).
 
-    The width does not limit M6 there.
+    The extra currents are those of _SWITCHED. The bias current of the width is so large that it does not limit M6.
     """
     supply = technology.supply
     lines = [_volt("l", _LATCH, 0.0), _volt("test", _LOOP, supply - _BELOW), _volt("d", _V0, _AT * supply)]
@@ -136,13 +143,14 @@ def _switched(technology: Technology) -> tuple[tuple[float, float], ...]:
 
 
 def _candidate(technology: Technology) -> float:
-    """Measure the voltage of a candidate node in `cosim calibrate`, V."""
+    """Measure the voltage of a cell's candidate node at a current of 1 nA, V."""
     lines = [_volt("d", _V0, _AT * technology.supply), f"rlatch {_LATCH} 0 1e15"]
     return float(np.real(_simulate(technology, lines, "op")["cand"][0]))
 
 
 def _edge(technology: Technology, lines: list[str], source: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Measure the current that a source takes while the clocks turn, A, at _STEPS equal steps."""
+    """Measure the current through a voltage source while the clocks turn, A, at _STEPS equal steps of the clock's edge.
+    lines: of the deck, with the source; source: its name."""
     supply = technology.supply
     clocks = [_volt("edge", "clkb", 0.0), f"vtop top 0 dc {format_number(supply)}", "eclk clk 0 top clkb 1"]
     sweep = f"dc vedge 0 {format_number(supply)} {format_number(supply / _STEPS)}"
@@ -151,22 +159,25 @@ def _edge(technology: Technology, lines: list[str], source: str) -> np.ndarray[t
 
 
 def _slew(technology: Technology) -> float:
-    """Return the slope of the clocks in frames of the default length, V/s."""
+    """Return the slope of the clock edges in frames of the default length, V/s."""
     timing = Timing()
     return technology.supply / (timing.clock_edge * timing.t_step)
 
 
 def _joins(technology: Technology, latch: float) -> float:
-    """Find for `cosim calibrate` where on the clock's edge, 0 to 1, the decision gate could charge an empty latch as
-    fast as its own gate rises."""
+    """Find the point of the clock's edge, 0 to 1, at which the decision gate begins to charge an empty latch.
+
+    From this point the gate could charge the latch as fast as the gate's own voltage rises. latch: capacitance, F.
+    """
     lines = [_volt("d", _V0, _AT * technology.supply), _volt("l", _LATCH, 0.0)]
     enough = _edge(technology, lines, "l") > latch * _slew(technology)
     return float(np.argmax(enough)) / _STEPS
 
 
 def _freezes(technology: Technology, candidate: float, slope: float) -> float:
-    """Find for `cosim calibrate` where on the clock's edge, 0 to 1, the sample gate stops to follow: its conductance
-    over the hold capacitor is then its own relative slope."""
+    """Find the point of the clock's edge, 0 to 1, at which the hold node stops following the candidate.
+    The rate at which the sample gate charges the hold capacitor, g / C, is then below the rate d ln g / dt at which its
+    conductance g falls."""
     lines = [
         _volt("c", "cand", candidate + _APART),
         _volt("h", _HOLD, candidate),
@@ -178,9 +189,9 @@ def _freezes(technology: Technology, candidate: float, slope: float) -> float:
 
 
 def _pedestal(technology: Technology, kick: float) -> float:
-    """Measure for `cosim calibrate` the step of the hold node in a frame that leaves the cell off, V.
+    """Measure the step of the hold node, V, when the clocks turn in a frame that leaves the cell off.
 
-    What the decision node does to the hold node is left out.
+    kick: share of the decision node's step that couples to the hold node; it is subtracted.
     """
     timing = Timing()
     candidates = np.full(2, _EXCESS * _ONE)

@@ -1,4 +1,4 @@
-"""Search for the calibration file that applies: the shipped one, a cached one, or one measured now."""
+"""Search for the calibration that fits a technology: the shipped one, a cached one, or one measured now."""
 
 from pathlib import Path
 
@@ -10,29 +10,28 @@ from cosim.verbs.calibrate.measure import Progress, calibrate
 
 
 def shipped_path(technology: str, units: int) -> Path:
-    """Return the path at which the package has a result of the verb `cosim calibrate`, so that users need not run it.
+    """Return the path at which the package ships the calibration of a technology; the file may not exist.
 
-    The file may not exist.
+    units: unit devices of a weight of 1.
     """
     return models_path() / "devices" / cached_name(technology, units)
 
 
 def cached_name(technology: str, units: int) -> str:
-    """Return the name under which `cosim calibrate` keeps a calibration measured on this machine in the cache's
-    folder."""
+    """Return the file name of a calibration in the cache; units: unit devices of a weight of 1."""
     return f"{technology}.u{units}.calibration.json"
 
 
 def known_calibration(technology: Technology, units: int) -> Calibration | None:
-    """Return what `cosim calibrate` would find without measuring, the calibration that applies; None without one."""
+    """Return the calibration that fits a technology if it is shipped or cached, else None; measures nothing."""
     return CALIBRATION_FILE.known(cached_name(technology.name, units), calibration_fingerprint(technology, units))
 
 
 def find_calibration(technology: Technology, units: int, progress: Progress = lambda text: None) -> Calibration:
-    """Return a calibration that fits these device models, sizes, cells and options; without one, measure and cache it.
+    """Return the calibration that fits a technology's devices, sizes and cells: shipped, cached, or newly measured.
 
-    Where the cache cannot be written, `progress` is told and the calibration serves this once. Raises MissingToolError
-    when one must be measured and ngspice is missing.
+    A new one is cached; if the cache cannot be written, `progress` is told and the calibration is used only this once.
+    Raises MissingToolError when a calibration must be measured and ngspice is missing.
     """
     return CALIBRATION_FILE.find(
         cached_name(technology.name, units),

@@ -1,4 +1,4 @@
-"""Fingerprint of everything that a calibration depends on: measuring points and data, no text and no comment in it."""
+"""Fingerprint of a calibration: a hash of measuring points and circuits, without the texts and comments in them."""
 
 import json
 import math
@@ -41,17 +41,17 @@ _LEFT_OUT = {"technology", "title", "summary", "origin", "notes", "role", "match
 
 @dataclass(frozen=True)
 class Points:
-    """Measuring points of a calibration, currents in ampere, and its searches; a change of any makes every file void.
+    """The measuring points and search ranges of a calibration, currents in A; a change makes every kept file void.
 
-    trim_currents: where signals live, the trim centres the gain here. rises: thresholds beyond 8 nA are refused by the
-    compiler. range_currents: 1 pA to 5 uA; range_spread: how far a usable gain may be off. trim_start: a smaller
-    mismatch of gains needs no slope; largest_ln_trim: no mirror of one polarity needs twice the length. stretches:
-    lengths of a bias diode over nominal, about those of thresholds by the input; stretch_currents: where such
-    thresholds live. slope_step: V. shift_range: A, and of the threshold, how far beyond it and before it is searched;
-    shift_steps: from the threshold to the furthest. comparator_spans: of the threshold, either way; the next where one
-    holds no decision. tau_gate: where a tau-cell's rate is 1 by the choice of its capacitor; tau_steps: of its
-    candidate, averaged over. level_reach: A, and of the turn, how far from it a register's level may turn;
-    level_rounds: each of so many level_steps values.
+    trim_currents: signal currents over which the trim equalises gains. rises: upper thresholds; the compiler refuses
+    those above 8 nA. range_currents: candidates for the smallest and largest usable current; range_spread: largest
+    relative deviation of a usable gain. trim_start: gain mismatch below which no slope is measured; largest_ln_trim:
+    log of the largest trim, a factor of 2. stretches: lengths of a bias diode over nominal; stretch_currents: where
+    they are measured. slope_step: V. shift_range: search range around a threshold, (A, fraction of the threshold);
+    shift_steps: points from the threshold to its end. comparator_spans: search ranges as fractions of the threshold;
+    the next is tried if one has no decision. tau_gate: gate current at which the choice of capacitor makes a tau-cell's
+    rate 1; tau_steps: candidate steps that are averaged. level_reach: search range of a register's turn, (A, fraction
+    of the turn); level_rounds: number of searches, each with level_steps values.
     """
 
     mirror_currents: tuple[float, ...] = (2e-11, 5e-11, 1e-10, 2e-10, 5e-10, 1e-9, 2e-9, 4e-9, 8e-9, 16e-9)
@@ -93,7 +93,7 @@ POINTS = Points()
 
 
 def calibration_benches(technology: Technology, units: int, points: Points = POINTS) -> tuple[Bench, ...]:
-    """Return every kind of bench that a calibration runs, each with one set of currents and lengths."""
+    """Return one testbench of every kind that a calibration runs, with example currents and lengths, to be hashed."""
     bias, candidate, timing = (1e-9, 5e-10, 1e-9), np.array([1e-9]), Timing()
     compared = ComparatorDrive(candidate, 1e-10, 1e-10, (0.4, 0.5))
     return (
@@ -110,10 +110,10 @@ def calibration_benches(technology: Technology, units: int, points: Points = POI
 
 
 def calibration_fingerprint(technology: Technology, units: int, points: Points = POINTS) -> str:
-    """Return a calibration's fingerprint, a hash of circuits, sizes, device parameters, tolerances, conditions, layout
-    grid and measuring points.
+    """Return a calibration's fingerprint, a hash of all that its results depend on.
 
-    Raises InputError when the technology's library does not have a device or a size.
+    Hashed are circuits, sizes, device parameters, tolerances, conditions, layout grid and measuring points. Raises
+    InputError when the technology's library lacks a device or a size.
     """
     benches = calibration_benches(technology, units, points)
     sizes = set().union(*(device_sizes(bench.circuit) for bench in benches))
@@ -134,8 +134,7 @@ def calibration_fingerprint(technology: Technology, units: int, points: Points =
 
 
 def circuits_fingerprint(technology: Technology, circuits: Collection[Circuit], content: dict[str, object]) -> str:
-    """Return the fingerprint of what `cosim calibrate` measures of circuits: a hash of their cards and conditions, and
-    of `content`."""
+    """Return the fingerprint of measured circuits: a hash of their device cards, the conditions, and `content`."""
     cards = device_cards(technology, set().union(*map(device_sizes, circuits)))
     content = {
         **content,
@@ -146,23 +145,23 @@ def circuits_fingerprint(technology: Technology, circuits: Collection[Circuit], 
 
 
 def simulator_version(technology: Technology, simulator: str = NGSPICE) -> str:
-    """Return name and version of a simulator of this machine, as `cosim calibrate` keeps them with what it measured.
+    """Return name and version of an installed simulator, such as "ngspice-42", as kept with what it measured.
 
-    Raises MissingToolError without the simulator.
+    Raises MissingToolError if the simulator is missing.
     """
     return f"{simulator}-{simulator_named(simulator).describe(technology).version}"
 
 
 def _numbers(card: ModelCard) -> dict[str, object]:
-    """Return what `cosim calibrate` hashes of a device card: type, version and parameters, by name."""
+    """Return the hashed part of a device card: name -> type, version and parameters."""
     version = {"version": card.version} if card.version else {}
     return {"type": f"{card.polarity}mos", **version, **card.parameters}
 
 
 def _plain(value: object) -> object:
-    """Return what `cosim calibrate` hashes as data without comments, ready for JSON.
+    """Return the hashed part of an object, ready for JSON: data without texts and without the technology.
 
-    A dataclass is under its name, numbers have 12 digits, and there is no technology.
+    A dataclass becomes {its name: fields}; floats are rounded to 12 digits.
     """
     if is_dataclass(value):
         held = ((field.name, getattr(value, field.name)) for field in fields(value))

@@ -1,4 +1,4 @@
-"""Calibration: measure the cells of a technology in a simulator once, and fit what the compiler inverts."""
+"""Calibration: measure a technology's cells in a simulator once, and fit the functions that the compiler inverts."""
 
 import itertools
 import math
@@ -49,10 +49,10 @@ Progress = Callable[[str], None]
 def calibrate(
     technology: Technology, units: int, progress: Progress = lambda text: None, simulator: str = NGSPICE
 ) -> Calibration:
-    """Measure mirrors and the 9T cell of a technology for `cosim calibrate`, with a simulator of this machine.
+    """Measure mirrors, the 9T cell and the other cells of a technology; return their calibration.
 
-    units: unit devices of a weight of 1. Raises SimulationError when the simulator fails on a bench, MissingToolError
-    without it.
+    units: unit devices of a weight of 1; progress: called with a line about each step. Raises SimulationError when the
+    simulator fails on a testbench, MissingToolError if the simulator is missing.
     """
     version = simulator_version(technology, simulator)
     v_node, mirror = _measure_mirror(technology, units, simulator, progress)
@@ -86,7 +86,7 @@ def calibrate(
 
 
 def _measure_mirror(technology: Technology, units: int, simulator: str, progress: Progress) -> tuple[float, MirrorFit]:
-    """Measure how far a candidate node at 1 nA is below the supply, V, and the gains there."""
+    """Measure the mirrors; return (voltage of a candidate node at 1 nA, V below the supply, fit of the gains)."""
     v_node, relu_above = 0.5, 0.0
     for _ in range(2):
         waves = _run(mirror_bench(technology, units, 1.0, 1e-9, v_node), simulator)
@@ -109,7 +109,7 @@ def _measure_mirror(technology: Technology, units: int, simulator: str, progress
 
 
 def _own(found: Calibration, technology: Technology, simulator: str, progress: Progress) -> dict[str, Own]:
-    """Measure what kinds of units need of their own, by the name of their node."""
+    """Measure the calibrations that only some kinds of units need: name of a unit's node -> its fit."""
     progress("tau-cell: gain, rate and leak")
     own = {MinGru.__name__: fit_tau_cell(technology, found.units, simulator)}
     progress("register: turn of a level")
@@ -120,9 +120,9 @@ def _own(found: Calibration, technology: Technology, simulator: str, progress: P
 
 
 def _sunk(technology: Technology, stretch: float, current: float, v_node: float, simulator: str) -> float:
-    """Measure the current of a sink over that of its bias diode; stretch: length of the diode over nominal.
+    """Measure the current of a sink over the current of its bias diode, the length of which is `stretch` times nominal.
 
-    Raises SimulationError where that ratio is not positive.
+    Raises SimulationError where this ratio is not positive.
     """
     gain = abs(float(_run(sink_bench(technology, stretch, current, v_node), simulator).through("node")[-1])) / current
     if not (math.isfinite(gain) and gain > 0):
@@ -134,7 +134,8 @@ def _sunk(technology: Technology, stretch: float, current: float, v_node: float,
 
 
 def _diode_slopes(technology: Technology, v_node: float, simulator: str) -> tuple[float, float]:
-    """Measure d ln gain / d ln length of a bias diode, shorter and longer, means over POINTS.stretch_currents."""
+    """Measure d ln gain / d ln length of a bias diode that is made shorter, and of one that is made longer.
+    Both are means over POINTS.stretch_currents."""
     steps = technology.sizing.cell_n.l / technology.grid
 
     def slope(stretch: float) -> float:
@@ -150,8 +151,7 @@ def _diode_slopes(technology: Technology, v_node: float, simulator: str) -> tupl
 def _drain_slopes(
     technology: Technology, units: int, trim: float, v_node: float, simulator: str
 ) -> tuple[float, float]:
-    """Measure d ln I / dV of a pulling and of a pushing weight at 1 nA, by a central difference around the node's
-    voltage."""
+    """Measure d ln I / dV of a pulling and of a pushing weight at 1 nA, by a central difference around v_node."""
     near, far = (
         np.array(_gains(technology, units, trim, 1e-9, v_node + step, simulator))
         for step in (-POINTS.slope_step, POINTS.slope_step)
@@ -161,7 +161,7 @@ def _drain_slopes(
 
 
 def _node_swing(technology: Technology, units: int, simulator: str) -> float:
-    """Measure the volts per e-fold of a candidate diode, from its voltages at POINTS.swing_currents."""
+    """Measure a candidate diode's voltage per e-fold of current, V, between the two POINTS.swing_currents."""
     drops = [
         technology.supply - _run(mirror_bench(technology, units, 1.0, i, 0.5), simulator).voltage("cand")[-1]
         for i in POINTS.swing_currents
@@ -170,10 +170,10 @@ def _node_swing(technology: Technology, units: int, simulator: str) -> float:
 
 
 def _find_trim(technology: Technology, units: int, v_node: float, simulator: str) -> float:
-    """Find the trim of line n's length at which its gain is that of line p, for a calibration.
+    """Find the trim, which divides the length of gate line n's diode, at which line n has the gain of line p.
 
-    Gains are averaged over POINTS.trim_currents; the trimmed length is on the layout grid. A secant of ln gain over ln
-    trim finds it: where the threshold voltage depends on the length, gain is not 1 / trim.
+    Gains are averages over POINTS.trim_currents; the trimmed length is on the layout grid. Solved by a secant of ln
+    gain over ln trim, because gain is not 1 / trim where the threshold voltage depends on the length.
     """
 
     length, grid = technology.sizing.mirror_n.l, technology.grid
@@ -202,7 +202,8 @@ def _find_trim(technology: Technology, units: int, v_node: float, simulator: str
 
 
 def fit_relative(terms: Array, values: Array) -> tuple[tuple[float, ...], float]:
-    """Fit a calibration by least squares of the relative error: it must be right at 0.1 nA as much as at 4 nA."""
+    """Fit terms to values by least squares of the relative error; return (coefficients, largest relative error).
+    The error is relative because a calibration must be as right at 0.1 nA as at 4 nA. terms: (values, coefficients)."""
     solution, *_ = np.linalg.lstsq(terms / values[:, None], np.ones_like(values), rcond=None)
     error = float(np.max(np.abs(terms @ solution / values - 1)))
     return tuple(map(float, solution)), error
@@ -217,11 +218,10 @@ def measure_schmitt(
     vary: Callable[[Circuit], Circuit] = lambda circuit: circuit,
     simulator: str = NGSPICE,
 ) -> tuple[float, float, float]:
-    """Measure for a calibration the upper threshold, lower threshold and level of one 9T cell, ampere, by one slow
-    ramp up and down.
+    """Measure upper threshold, lower threshold and level of one 9T cell, A, with one slow ramp up and down.
 
-    The level is seen through a weight of -1, that is, times `MirrorFit.gain_p`. `vary` makes a chip's circuit of the
-    nominal one. Raises SimulationError where the cell does not switch twice.
+    The level is read through a weight of -1 and so contains `MirrorFit.gain_p`. i_peak: top of the ramp, A; vary: makes
+    a chip's circuit, with deviations, of the nominal one. Raises SimulationError where the cell does not switch twice.
     """
     i_peak = 1.3 * bias[0] if i_peak is None else i_peak
     bench = schmitt_bench(technology, units, bias, i_peak, v_node)
@@ -270,7 +270,8 @@ def _measure_schmitt(
 def _measure_shifts(
     technology: Technology, units: int, static: SchmittFit, simulator: str
 ) -> dict[str, tuple[float, ...]]:
-    """Measure what the clocked cell needs beyond its static thresholds, as straight lines over these, in nA."""
+    """Measure by how much candidates must pass the static thresholds of a clocked cell to flip it within a frame.
+    Returns set_shift and reset_shift, each (constant in nA, slope) of a straight line over the threshold."""
     thresholds, shifts = np.array(POINTS.frame_thresholds), []
     for rise, fall in POINTS.frame_thresholds:
         bias = (*static.solve_thresholds(rise, fall), 1e-9)
@@ -292,11 +293,10 @@ def measure_frame_shift(
     *,
     sets: bool,
 ) -> float:
-    """Measure for a calibration how far a candidate must pass a static threshold before the clocked cell flips within a
-    frame, A.
+    """Measure how far a candidate must pass a static threshold for a clocked cell to flip within one frame, A.
 
-    thresholds: upper and lower; `sets`: whether it is the upper one. Every second frame puts the cell into the other
-    state, the frames between try ever larger excesses.
+    thresholds: (upper, lower), A; sets: measure the upper threshold, else the lower. Every second frame puts the cell
+    into the other state; the frames in between try ever larger excesses.
     """
     rise, fall = thresholds
     threshold = rise if sets else fall
@@ -325,9 +325,9 @@ def measure_frame_shift(
 def _usable_currents(
     technology: Technology, units: int, trim: float, v_node: float, simulator: str
 ) -> tuple[float, float]:
-    """Find the smallest and the largest usable current around 1 nA, ampere.
+    """Find the smallest and the largest usable current of a mirror, A.
 
-    From 1 nA to there all `range_currents` have gains within the share `range_spread` of those at 1 nA.
+    At all `range_currents` between them the gains are within `range_spread` of those at 1 nA.
     """
     wanted = np.array(_gains(technology, units, trim, 1e-9, v_node, simulator)[:2])
 
@@ -355,7 +355,7 @@ def _gains(
 def _currents(
     technology: Technology, units: int, trim: float, current: float, v_node: float, simulator: str
 ) -> tuple[float, ...]:
-    """Measure the currents of a signal's mirrors: weight +1, weight -1 and line n, ampere."""
+    """Measure the currents of a signal's mirrors, A: (weight +1, weight -1, line n)."""
     waves = _run(mirror_bench(technology, units, trim, current, v_node), simulator)
     return tuple(abs(float(waves.through(source)[-1])) for source in ("n", "p", "push"))
 

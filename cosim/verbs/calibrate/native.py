@@ -1,4 +1,4 @@
-"""Calibration of what units but the 9T cell are made of: comparators, decisions, levels, the DPI, gated cells."""
+"""Calibration of all cells but mirror and 9T cell: comparators, decisions, register levels, DPI, gated tau-cells."""
 
 import math
 from collections.abc import Callable
@@ -51,10 +51,7 @@ Cell = tuple[float, float]  # capacitance, trim
 
 
 def find_crossings(time: Array, values: Array, level: float) -> list[float]:
-    """Return the times at which a cell that `cosim calibrate` measures passes a level, either way.
-
-    Values are linear between samples.
-    """
+    """Return the times at which a waveform crosses a level in either direction; values are linear between samples."""
     above = values > level
     found = []
     for i in np.flatnonzero(above[1:] != above[:-1]):
@@ -64,7 +61,7 @@ def find_crossings(time: Array, values: Array, level: float) -> list[float]:
 
 
 def fit_comparator(technology: Technology, simulator: str, *, upper: bool) -> ComparatorFit:
-    """Measure the upper or the lower comparator of a quantiser."""
+    """Measure a quantiser's upper or lower comparator: its threshold over the bias current, at several currents."""
     currents = POINTS.comparator_currents
     ratios = tuple(measure_comparator(technology, current, simulator, upper=upper) / current for current in currents)
     return ComparatorFit(currents, ratios)
@@ -73,21 +70,19 @@ def fit_comparator(technology: Technology, simulator: str, *, upper: bool) -> Co
 def measure_comparator(
     technology: Technology, i_thresh: float, simulator: str = NGSPICE, *, upper: bool = True
 ) -> float:
-    """Measure the candidate, ampere, at which a quantiser's driver stands half way from retain to set, or from reset to
-    retain, at the end of a pulse.
+    """Measure the candidate, A, at which a quantiser's driver is halfway between two levels at the end of a pulse.
 
-    There, and not behind the decision: the gate that then keeps it moves it, by what several pA of the candidate do
-    where a comparator has little gain.
-
-    The mean of coming from below and from above: every second frame puts the comparator onto the other side, the frames
-    between try a row of candidates. Raises SimulationError where no candidate changes the decision.
+    The levels are retain and set for the upper comparator, reset and retain for the lower. The driver is read, not the
+    decision itself: the gate that keeps the decision shifts it, by several pA of the candidate where a comparator has
+    little gain. Every second frame puts the comparator into the opposite state, the frames in between try a row of
+    candidates; the result is the mean over both states. Raises SimulationError where no candidate changes the decision.
     """
     sides = (0.5 * i_thresh, 1.5 * i_thresh)
     return float(np.mean([_decision(technology, i_thresh, side, simulator, upper=upper) for side in sides]))
 
 
 def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str, *, upper: bool) -> float:
-    """Measure the candidate that changes a decision when every frame before it has the candidate `prepare`, ampere."""
+    """Find the candidate, A, at which a comparator's decision changes if every frame before has `prepare`, A."""
     currents = ladder_currents(1e-9)
     base = currents.i_reset
 
@@ -101,9 +96,9 @@ def _decision(technology: Technology, i_thresh: float, prepare: float, simulator
 
 
 def _crossing(i_thresh: float, prepare: float, excess: Callable[[Array], Array]) -> float:
-    """Find the candidate, ampere, at which a comparator's excess, volt, is 0 in a frame after one of `prepare`.
+    """Find the candidate, A, at which a comparator's excess voltage is 0 in a frame after one of `prepare`, A.
 
-    excess: candidates of frames -> volt in each.
+    excess: function of the candidates of all frames, A -> excess in each frame, V. Raises SimulationError if none.
     """
     for span in POINTS.comparator_spans:
         tried = i_thresh * (1 + np.linspace(-span, span, POINTS.comparator_steps))
@@ -117,16 +112,16 @@ def _crossing(i_thresh: float, prepare: float, excess: Callable[[Array], Array])
 
 
 def fit_decision(technology: Technology, simulator: str) -> Own:
-    """Measure for a calibration the fields of a counter unit's `ComparatorFit`: where its decision turns."""
+    """Measure the candidates at which a counter's decision changes, as the fields of its `ComparatorFit`."""
     currents = POINTS.comparator_currents
     ratios = tuple(measure_decision(technology, current, simulator) / current for current in currents)
     return {"currents": currents, "ratios": ratios}
 
 
 def measure_decision(technology: Technology, i_thresh: float, simulator: str = NGSPICE) -> float:
-    """Measure the candidate, ampere, at which a counter's latch would catch either decision as the pulse begins.
+    """Measure the candidate, A, at which a counter's latch may catch either decision when the pulse begins.
 
-    The mean of coming from below and from above. Raises SimulationError where no candidate changes the decision.
+    It is the mean for coming from below and from above. Raises SimulationError where no candidate changes the decision.
     """
 
     def excess(candidates: Array) -> Array:
@@ -139,8 +134,7 @@ def measure_decision(technology: Technology, i_thresh: float, simulator: str = N
 
 
 def fit_dpi(technology: Technology, units: int, v_node: float, simulator: str) -> DpiFit:
-    """Measure the DPI for a calibration: the ratio I_g / I_tau for a gain of 1, and rise and fall times; v_node: V
-    below the supply."""
+    """Measure a DPI: the ratio I_g / I_tau for a gain of 1, and rise and fall times; v_node: V below the supply."""
     ratios = tuple(_dpi_ratio(technology, units, alpha, v_node, simulator) for alpha in POINTS.dpi_alphas)
     fit = DpiFit(TAU_SHARE, POINTS.dpi_alphas, ratios, 1.0, 1.0)
     rise, fall = measure_dpi_times(technology, units, fit, (0.5e-9, 10e-3), v_node, simulator)
@@ -148,7 +142,7 @@ def fit_dpi(technology: Technology, units: int, v_node: float, simulator: str) -
 
 
 def _dpi_ratio(technology: Technology, units: int, alpha: float, v_node: float, simulator: str) -> float:
-    """Find I_g / I_tau at which the DPI's output is alpha for an input of alpha, by the secant method."""
+    """Find the ratio I_g / I_tau at which a DPI's output equals its input alpha, by the secant method."""
     i_tau = TAU_SHARE * alpha
 
     def output(ratio: float) -> float:
@@ -170,7 +164,7 @@ def measure_dpi_output(
     v_node: float,
     simulator: str = NGSPICE,
 ) -> float:
-    """Measure for a calibration the settled output of a DPI, ampere, for currents (I_in, I_tau, I_g)."""
+    """Measure the settled output of a DPI, A; currents: (I_in, I_tau, I_g), A."""
     waves = run_bench(dpi_bench(technology, units, DpiDrive(*currents, 1e-15, 1e-4, 5), v_node), BENCH, simulator)
     return abs(float(waves.through("out")[-1]))
 
@@ -183,10 +177,9 @@ def measure_dpi_times(
     v_node: float,
     simulator: str = NGSPICE,
 ) -> tuple[float, float]:
-    """Measure for a calibration a DPI's times of a step from 1 pA to alpha (to 1 - 1/e) and back (to 1/e of it), over
-    those of the ideal equation.
+    """Measure a DPI's rise time (to 1 - 1/e) and fall time (to 1/e), each over the time by the ideal equation.
 
-    step: (alpha, tau), A and s.
+    The input steps from 1 pA to alpha and back. step: (alpha in A, tau in s).
     """
     alpha, tau = step
     i_tau, low = TAU_SHARE * alpha, 1e-12
@@ -210,7 +203,7 @@ def measure_dpi_times(
 
 
 def fit_tau_cell(technology: Technology, units: int, simulator: str) -> Own:
-    """Measure for a calibration the fields of `cosim.units.mingru.TauFit`."""
+    """Measure a tau-cell; return the fields of `cosim.units.mingru.TauFit`."""
     nominal = technology.pfet.slope_factor * technology.thermal_voltage
     charge = gate_charge(_UNIT, units, GATED_SHARE * Timing().t_step)
     trim = float(measure_gains(technology, units, (charge / nominal, 1.0), np.array([_UNIT]), simulator)[0])
@@ -228,15 +221,17 @@ def fit_tau_cell(technology: Technology, units: int, simulator: str) -> Own:
 
 
 def measure_gains(technology: Technology, units: int, cell: Cell, candidates: Array, simulator: str) -> Array:
-    """Measure for a calibration a tau-cell's settled state over the candidate, for each candidate."""
+    """Measure a tau-cell's settled state over its candidate, (candidates,); cell: (capacitance, trim)."""
     drives = np.repeat(candidates, 2)
     states = _states(technology, units, cell, (drives, np.full(len(drives), _OPEN)), simulator)
     return states[1::2] / candidates
 
 
 def measure_rates(technology: Technology, units: int, cell: Cell, gates: Array, simulator: str) -> Array:
-    """Measure for a calibration a tau-cell's rate of a frame over gate / 1 nA, the mean over steps up and down, for
-    each gate."""
+    """Measure a tau-cell's rate in one frame over gate current / 1 nA, (gates,); means over steps up and down.
+
+    The rate is -ln(1 - z), z being the share of a step of the candidate that the state follows in one frame.
+    """
     drives, opened = list[float](), list[float]()
     for gate in gates.tolist():
         for begin, end in POINTS.tau_steps:
@@ -249,9 +244,9 @@ def measure_rates(technology: Technology, units: int, cell: Cell, gates: Array, 
 
 
 def measure_leak(technology: Technology, units: int, cell: tuple[float, float, float], simulator: str) -> float:
-    """Measure the current onto the capacitor while nothing gates it, ampere, from how a state of 1 nA decays.
+    """Measure the leakage onto a tau-cell's capacitor while the gate is closed, A, from the decay of a state of 1 nA.
 
-    cell: capacitance, trim and n U_T.
+    cell: (capacitance, trim, n U_T).
     """
     capacitance, trim, swing = cell
     timing = Timing(t_step=_HOLD)
@@ -262,7 +257,8 @@ def measure_leak(technology: Technology, units: int, cell: tuple[float, float, f
 
 
 def _states(technology: Technology, units: int, cell: Cell, currents: tuple[Array, Array], simulator: str) -> Array:
-    """Measure the state's current in every frame, (frames,), ampere."""
+    """Simulate a tau-cell; return the state's current in every frame, (frames,), A.
+    currents: (candidate, gate), each (frames,), A."""
     waves = run_bench(tau_cell_bench(technology, units, TauDrive(*cell, *currents, LATE_PULSE)), "tau-cell", simulator)
     return _current(waves, Timing().sample_times(len(currents[0])))
 
@@ -272,8 +268,7 @@ def _current(waves: Waveforms, moments: Array | float) -> Array:
 
 
 def fit_level(technology: Technology, units: int, simulator: str) -> Own:
-    """Measure for a calibration the fields of `cosim.units.register.LevelFit`: means of coming from far below and from
-    far above."""
+    """Measure the fields of a register's `LevelFit`; each shift is the mean of coming from far below and far above."""
     shifts = [
         float(np.mean([measure_turn(technology, units, i_turn, far, simulator) for far in (0.0, 2.0)]))
         for i_turn in POINTS.level_turns
@@ -282,10 +277,10 @@ def fit_level(technology: Technology, units: int, simulator: str) -> Own:
 
 
 def measure_turn(technology: Technology, units: int, i_turn: float, far: float, simulator: str) -> float:
-    """Measure for a calibration how much a value must exceed `i_turn` to turn a level on, A; every value before it was
-    far * i_turn.
+    """Measure by how much a register's value must exceed `i_turn` to turn a level on, A.
 
-    First in coarse steps, then between two of them. Raises SimulationError where no value turns it.
+    The frame before each tried value has the value far * i_turn. Searches in coarse steps, then between two of them.
+    Raises SimulationError where no value turns the level on.
     """
     reach = POINTS.level_reach[0] + POINTS.level_reach[1] * i_turn
     below, above = -reach, reach
@@ -304,9 +299,9 @@ def measure_turn(technology: Technology, units: int, i_turn: float, far: float, 
 
 
 def _written(technology: Technology, units: int, i_turn: float, values: Array, simulator: str) -> NDArray[np.bool_]:
-    """Tell for each value but the last whether the level is on half a frame later, before the next is written.
+    """Tell for each value but the last whether it turned the level on, read half a frame after it was written.
 
-    values: ampere, one each frame.
+    values: one for each frame, A.
     """
     drive = LevelDrive(i_turn, LEVEL_KEEP * _UNIT, RELEASE * _UNIT, values, LATE_PULSE)
     waves = run_bench(level_bench(technology, units, drive), "register", simulator)

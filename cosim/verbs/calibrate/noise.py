@@ -1,8 +1,8 @@
-"""Noise of a technology's transistors, measured in ngspice once: which file applies, and what is measured for it.
+"""Noise of a technology's transistors, measured in ngspice once.
 
-Of each device that carries a current: its slope and its capacitances by `.ac`, its noise by `.noise` as a diode, whose
-densities are V^2/Hz times |Y|^2, Y what `.ac` says of the same diode. The thermal part is read below the diode's own
-pole, flicker at 10 mHz and 1 Hz.
+Each device that carries a current is measured as a diode: its slope and capacitances by `.ac`, its noise by `.noise`.
+The density of the noise current is that of the voltage, V^2/Hz, times |Y|^2, where Y is the diode's admittance by
+`.ac`. The thermal part is read below the diode's own pole, flicker at 10 mHz and 1 Hz.
 """
 
 import numpy as np
@@ -30,10 +30,10 @@ _STEPS, _SEEN = 8, 0.05  # of the separation of both parts; flicker that small h
 
 
 def find_noise(technology: Technology, progress: Progress = lambda text: None) -> NoiseFit:
-    """Return a technology's calibrated noise: figures that fit these cards and sizes: shipped ones, kept ones, or new
-    ones, measured and kept.
+    """Return the noise figures that fit a technology's device cards and sizes: shipped, kept, or newly measured.
 
-    Raises MissingToolError when they must be measured and ngspice is missing, InputError when the library lacks a size.
+    New ones are kept. Raises MissingToolError when they must be measured and ngspice is missing, InputError when the
+    library lacks a size.
     """
     lacking = f"no noise figures of {technology.name} fit this version, and new ones need ngspice"
     name = f"{technology.name}.{'flicker.' if technology.flicker == 'worst' else ''}noise.json"
@@ -42,9 +42,9 @@ def find_noise(technology: Technology, progress: Progress = lambda text: None) -
 
 
 def noise_fingerprint(technology: Technology) -> str:
-    """Return the hash by which `cosim signoff` and other verbs know whether they must measure noise again.
+    """Return the fingerprint of a technology's noise figures; they must be measured again when it changes.
 
-    It is of the cards, the sizes and the conditions that the figures follow from.
+    It is a hash of the device cards, sizes and conditions that the figures follow from.
     """
     circuits = {kind: _circuit(technology, kind) for kind in KINDS}
     content = {
@@ -57,7 +57,8 @@ def noise_fingerprint(technology: Technology) -> str:
 
 
 def measure_noise(technology: Technology, progress: Progress = lambda text: None) -> NoiseFit:
-    """Measure the noise of all device kinds for the calibration. Raises SimulationError or MissingToolError."""
+    """Measure the noise of all device kinds of a technology, and its decision node.
+    Raises SimulationError or MissingToolError."""
     version = simulator_version(technology)
     devices = dict[str, DeviceNoise]()
     for kind in KINDS:
@@ -84,8 +85,10 @@ def _measure(technology: Technology, kind: str) -> DeviceNoise:
 
 
 def _parts(densities: Array, fast: float) -> tuple[float, float, float]:
-    """Split a device's noise densities at _SLOW, _ONE and `fast` Hz into the thermal part, flicker at 1 Hz and its
-    exponent."""
+    """Split a device's noise densities into (thermal part, flicker at 1 Hz, exponent of flicker).
+
+    densities: at _SLOW, _ONE and `fast` Hz.
+    """
     slow, one, both = densities.tolist()
     thermal, flicker, exponent = both, 0.0, 1.0
     for _ in range(_STEPS):
@@ -97,7 +100,7 @@ def _parts(densities: Array, fast: float) -> tuple[float, float, float]:
 
 
 def _circuit(technology: Technology, kind: str, drain: str = "d", gate: str = "d") -> Circuit:
-    """Return a circuit of one device between drain, gate and its rail, and the supply."""
+    """Return a circuit of one device between its drain and its rail, together with the supply; kind: of the device."""
     polarity = "n" if kind.endswith("_n") else "p"
     devices = transistor("device", TransistorDesign("inner", polarity, getattr(technology.sizing, kind)), drain, gate)
     supply = Source("dd", "v", "vdd", GROUND, technology.supply)
@@ -105,7 +108,8 @@ def _circuit(technology: Technology, kind: str, drain: str = "d", gate: str = "d
 
 
 def _drive(kind: str, technology: Technology, current: float, start: Point) -> list[str]:
-    """Return lines of a deck: a diode's current source with an `ac` value, and a first guess of its nets' voltages."""
+    """Return lines of a deck: a current source with `ac 1` into a diode, and first guesses of voltages.
+    start: net -> first guess, V."""
     ends = "vdd d" if kind.endswith("_n") else "d 0"
     return [
         *_rail(kind, technology),
@@ -119,15 +123,17 @@ def _rail(kind: str, technology: Technology) -> list[str]:
 
 
 def _rest(technology: Technology, kind: str) -> tuple[Point, float]:
-    """Measure the voltages of a transistor as a diode at _AT, and its capacitance in farad."""
+    """Measure a diode-connected transistor at a current of _AT: its net voltages, V, and its capacitance, F."""
     lines = _drive(kind, technology, _AT, {"d": technology.supply / 2})
     point, diode = analyse(_circuit(technology, kind), technology, lines, ["op", f"ac {_single(_FAST)}"])
     return _voltages(point), _farad(1 / diode["d"])
 
 
 def _diode(technology: Technology, kind: str, lines: list[str], fast: float) -> tuple[Point, float, Array]:
-    """Measure a transistor as a diode: voltages, conductance in siemens, and densities in A^2/Hz at _SLOW, _ONE and
-    `fast` Hz."""
+    """Measure a diode-connected transistor: net voltages, V, conductance, S, and noise densities, A^2/Hz.
+
+    lines: of the deck, which drive the transistor. The densities are at _SLOW, _ONE and `fast` Hz.
+    """
     asked = [f"{analysis} {_single(hertz)}" for hertz in (_SLOW, _ONE, fast) for analysis in ("noise v(d) itest", "ac")]
     point, *found = analyse(_circuit(technology, kind), technology, lines, ["op", *asked])
     admittances = [1 / abs(signal["d"][0]) for signal in found[1::2]]
@@ -146,7 +152,7 @@ def _voltages(point: Vectors) -> Point:
 
 
 def _capacitances(technology: Technology, kind: str, point: Point) -> tuple[float, float]:
-    """Measure the capacitances of gate and drain in saturation, at the gate voltage of a diode's point, farad."""
+    """Measure the capacitances (gate, drain) of a saturated transistor, F; point: voltages of it as a diode, V."""
     apart, half = _circuit(technology, kind, "d", "g"), technology.supply / 2
     start = [f".nodeset v({net})={format_number(volt)}" for net, volt in point.items() if net not in ("d", "vdd")]
 

@@ -1,1 +1,1 @@
-"""cosim characterize: sweep a cell: ideal, as drawn, calibrated."""
+"""Command `cosim characterize`: simulate a cell over its range, as drawn and calibrated, beside its ideal equation."""

@@ -1,9 +1,9 @@
-"""Figure 4 of the seed paper: its chain of 9T cells, whose DPIs run forward only, beside the ladder's in both ways.
+"""Figure 4 of the seed paper: a chain of 9T cells whose DPIs couple forward only, compared with a ladder's, both ways.
 
 The paper gives thresholds of 0.35 and 0.15 nA, alpha of 0.5 nA, a retain level of 0.25 nA, DPIs of 10 ms and an update
-every 10 ms, and no wiring between the stages. Four chains get the same updates: with DPIs forward only or both ways,
-each with the paper's timing (the input at its level for the whole step) and with the ladder's (pulses, shorter DPIs).
-Source: arXiv 2605.11855, Fig. 4 and section 7 (39.86 nW).
+every 10 ms, and no wiring between the stages. Four chains get the same updates. Their DPIs couple forward only or both
+ways, each with the paper's timing (the input at its level for the whole step) and with the ladder's (pulses, shorter
+DPIs). Source: arXiv 2605.11855, Fig. 4 and section 7 (39.86 nW).
 """
 
 from collections.abc import Sequence
@@ -37,8 +37,9 @@ _NANO, _MILLI = 1e9, 1e3
 
 @dataclass(frozen=True)
 class CascadeSummary:
-    """Figures of a chain of Figure 4. levels: after each step; expected: these by software; wrong: how many differ;
-    tau_s, pulse_s: of its DPIs and of an update; power_w: mean."""
+    """The figures of one chain of Figure 4.
+    backward: DPIs couple both ways; tau_s: time constant of the DPIs; pulse_s: duration of an update's pulse; levels:
+    after each step, simulated; expected: by software; wrong: number of levels that differ; power_w: mean."""
 
     name: str
     backward: bool
@@ -51,7 +52,7 @@ class CascadeSummary:
 
 
 def cascade_studies() -> dict[str, LadderStudy]:
-    """Return the four chains of Figure 4 by name: the paper's timing and the ladder's, forward only and both ways."""
+    """Return the plans of the four chains of Figure 4, by name: two timings, each with DPIs forward and both ways."""
     currents = ladder_currents(I_UNIT)
     timings = (("10 ms", LadderTiming(STEP, STEP, TAU)), ("2.5 ms", ladder_timing(STEP)))
     return {
@@ -69,9 +70,9 @@ def run_cascades(
     run: Run,
     progress: Progress,
 ) -> list[list[LadderTrace]]:
-    """Simulate the four chains of Figure 4 at every condition, in the order of `cascade_studies`.
+    """Simulate the four chains of Figure 4 in every condition; return traces by condition and by chain.
 
-    Raises SimulationError for a failed run, whose deck is kept.
+    The chains are in the order of `cascade_studies`. Raises SimulationError for a failed run, whose deck is kept.
     """
     studies = cascade_studies().values()
     bias = solve_ladder(ladder_currents(I_UNIT), calibration)
@@ -82,7 +83,7 @@ def run_cascades(
 
 
 def summarize_cascades(traces: Sequence[LadderTrace]) -> tuple[CascadeSummary, ...]:
-    """Summarize the four chains of Figure 4 in one condition."""
+    """Summarize the four chains of Figure 4 in one condition; traces: as in `cascade_studies`."""
     return tuple(
         CascadeSummary(
             name,
@@ -100,7 +101,7 @@ def summarize_cascades(traces: Sequence[LadderTrace]) -> tuple[CascadeSummary, .
 
 @styled
 def draw_cascades(traces: Sequence[LadderTrace]) -> Figure:
-    """Draw output and supply power of the four chains of Figure 4 over time."""
+    """Draw output and supply power of the four chains of Figure 4 over time, a column for each chain."""
     figure = Figure(figsize=(DOUBLE, 4.2), layout="constrained")
     axes = figure.subplots(2, len(traces), sharex=True, sharey="row", height_ratios=(2, 1))
     alpha = ladder_currents(I_UNIT).alpha
@@ -123,7 +124,8 @@ def draw_cascades(traces: Sequence[LadderTrace]) -> Figure:
 def cascade_page(
     found: Sequence[tuple[Technology, Sequence[LadderTrace]]], calibration: Calibration, made_with: dict[str, str]
 ) -> Page:
-    """Return the page of Figure 4, a section for each condition; made_with: name of the simulator -> its version."""
+    """Return the page of Figure 4, with a section for each condition.
+    found: (technology in its condition, traces of the four chains); made_with: name of the simulator -> its version."""
     summaries = [summarize_cascades(traces) for _, traces in found]
     published, *_, ladder = (max(ones, key=lambda one: one.wrong) for ones in zip(*summaries, strict=True))
     count, name = len(UPDATES), found[0][0].name

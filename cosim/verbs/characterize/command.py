@@ -1,4 +1,4 @@
-"""cosim characterize: sweep a cell over its range."""
+"""Command `cosim characterize`: simulate a cell over its range."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +48,7 @@ Values = tuple[float, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class CharacterizeConditions:
-    """Options on the technology, the conditions of which every combination is run, and the simulator that runs them."""
+    """Options for technology, corners, temperatures, supplies (every combination is run), simulator and JSON file."""
 
     technology: str = technology_option()
     pdk_root: Path | None = pdk_root_option()
@@ -67,7 +67,7 @@ class CharacterizeConditions:
 
 @dataclass(frozen=True, kw_only=True)
 class LadderOptions:
-    """Options of a ladder's characterisation: the ladder, what it is driven with, and where its runs are made."""
+    """Options of `cosim characterize ladder`: size and timing of the ladder, random updates, folder and conditions."""
 
     output: Path = output_option("runs/characterize/ladder")
     rungs: int = option("Rungs of the ladder.", Integer(Bounds(1, 32)), 5)
@@ -92,7 +92,7 @@ def command() -> None:
 def _swept(cell: str) -> Verb:
     @dataclass(frozen=True, kw_only=True)
     class CellOptions:
-        """Options of a cell's characterisation."""
+        """Options of the characterisation of a cell other than a ladder: folder and conditions."""
 
         output: Path = output_option(f"runs/characterize/{cell}")
         where: CharacterizeConditions = group_of(CharacterizeConditions)
@@ -163,7 +163,7 @@ command.add_command(verb(LadderOptions, run_ladder, KeepingVerb, words="characte
 
 @dataclass(frozen=True, kw_only=True)
 class CascadeOptions:
-    """Options of the published chain beside the ladder: where its runs are made, and in which conditions."""
+    """Options of `cosim characterize cascade`, Figure 4 of the seed paper: folder, worker processes and conditions."""
 
     output: Path = output_option("runs/characterize/cascade")
     jobs: int = jobs_option()
@@ -206,7 +206,7 @@ command.add_command(verb(CascadeOptions, run_cascade, KeepingVerb, words="charac
 
 
 def _conditions(where: CharacterizeConditions) -> "tuple[tuple[Technology, ...], Calibration]":
-    """Return (technology at every condition, nominal calibration)."""
+    """Return the technology in each of the selected conditions, and the calibration at the nominal one."""
     from cosim.technology.catalog import load_technology
     from cosim.verbs.calibrate.find import find_calibration
     from cosim.verbs.characterize.study import at_conditions
@@ -217,14 +217,14 @@ def _conditions(where: CharacterizeConditions) -> "tuple[tuple[Technology, ...],
 
 
 def _made_with(engine: str, technology: "Technology") -> dict[str, str]:
-    """Return the name of the simulator -> its version, for the end of the page."""
+    """Return the version of the simulator by its name, for the provenance of a page."""
     from cosim.engines.simulation.simulated import engine_named
 
     return {engine: engine_named(engine).describe(technology).version}
 
 
 def _write(output: Path, page: "Page", pictures: list[Path], figures: dict[str, object]) -> Result:
-    """Write the page, and return the result: its text names the pictures of the conditions and the page with them."""
+    """Write the page; return the verb's result, whose text names the page and the pictures."""
     from cosim.results.kept_page import REPORT_FILE, read_page, write_page
 
     write_page(output, page)

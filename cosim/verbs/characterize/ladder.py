@@ -1,4 +1,4 @@
-"""A ladder against software: random updates, held levels, a staircase up and down; errors, power, timing."""
+"""Simulation of a ladder, compared with software: random updates, held levels, a staircase; errors, power, timing."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -36,9 +36,9 @@ SOLVER_STEPS, RETAIN_STEPS = 50, 4  # at least, in a step of a run with pulses a
 
 @dataclass(frozen=True)
 class LadderStudy:
-    """The plan of a ladder's study: `sequences` random sequences of `steps` updates drawn by `seed`.
+    """The plan of a ladder's characterisation: `sequences` random sequences of `steps` updates each, drawn with `seed`.
 
-    backward: as of the cell; False is the published chain.
+    backward: True if DPIs couple both ways, as in the ladder; False for the published chain, forward only.
     """
 
     rungs: int
@@ -51,10 +51,11 @@ class LadderStudy:
 
 
 def check_study(study: LadderStudy, technologies: Sequence[Technology], calibration: Calibration) -> None:
-    """Raise MappingError where the ladder would skip or double a step at one of these temperatures.
+    """Check that a ladder counts correctly at all temperatures of the technologies, and that its samples fit in memory.
 
-    tau goes with the thermal voltage, and a DPI is up to DPI_SPREAD faster or slower than its equation. Raises
-    OutOfMemoryError, too."""
+    tau is proportional to the thermal voltage, and a DPI is up to DPI_SPREAD faster or slower than its equation says.
+    Raises MappingError where the ladder would skip or double a step, OutOfMemoryError where samples do not fit.
+    """
     sampled = len(technologies) * study.sequences * study.steps * SAMPLES_A_STEP
     each = 2 * study.rungs + 8 * (1 + len(LADDER_SOURCES))  # byte: states, the output and what rails draw
     check_memory(sampled * each, "the ladder's samples", "take fewer --sequences or --steps")
@@ -67,7 +68,9 @@ def check_study(study: LadderStudy, technologies: Sequence[Technology], calibrat
 
 @dataclass(frozen=True)
 class LadderRun:
-    """One transient: the kind of run, its bias, its starting level and its updates, +1, 0 or -1 a step."""
+    """One transient simulation of a ladder.
+    kind: of the run; bias: bias currents; start: level at the beginning; updates: +1, 0 or -1 in each step,
+    (steps,)."""
 
     kind: Literal["random", "retention", "plain", "stairs"]
     bias: LadderBias
@@ -77,7 +80,9 @@ class LadderRun:
 
 @dataclass(frozen=True)
 class LadderTrace:
-    """A run in a simulator, sampled SAMPLES_A_STEP times a step. states (samples, rungs); output in A; powers in W."""
+    """The result of a ladder's run in a simulator, sampled SAMPLES_A_STEP times a step.
+    states: of the rungs, (samples, rungs); output: (samples,), A; powers: block -> supply power, (samples,), W;
+    power_w: mean power, W."""
 
     run: LadderRun
     states: States
@@ -87,39 +92,39 @@ class LadderTrace:
 
     @property
     def power(self) -> Array:
-        """Return the supply power of a characterised ladder at the samples, watt."""
+        """Return the ladder's supply power at each sample, (samples,), W."""
         return np.sum(list(self.powers.values()), axis=0)
 
     @property
     def expected(self) -> Levels:
-        """Return the level of the characterised ladder in software after each step."""
+        """Return the ladder's level after each step as software computes it, (steps,)."""
         return software_levels(self.run.start, self.run.updates, self.states.shape[1])
 
     @property
     def sampled(self) -> States:
-        """Return a characterised ladder's states (steps, rungs) at the end of each step."""
+        """Return the states of the ladder's rungs at the end of each step, (steps, rungs)."""
         return self.states[SAMPLE::SAMPLES_A_STEP]
 
     @property
     def levels(self) -> Levels:
-        """Return the number of a characterised ladder's rungs that are on at the end of each step, (steps,)."""
+        """Return the number of the ladder's rungs that are on at the end of each step, (steps,)."""
         return self.sampled.sum(axis=1).astype(np.int64)
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        """Return the steps, (steps,) bool, at whose end `cosim characterize` finds a rung wrong against software."""
+        """Tell for each step whether a rung's state at its end differs from software, (steps,) bool."""
         rungs = np.arange(self.states.shape[1])
         return (self.sampled != (rungs < self.expected[:, None])).any(axis=1)
 
     @property
     def wrong_updates(self) -> int:
-        """Return the number of steps that did not change the level as they should have, from wherever it was."""
+        """Return the number of steps that did not change the level as their update says, from the level before."""
         before = np.concatenate([[self.run.start], self.levels[:-1]])
         return int((np.clip(before + self.run.updates, 0, self.states.shape[1]) != self.levels).sum())
 
 
 def software_levels(start: int, updates: Levels, rungs: int) -> Levels:
-    """Compute a characterised ladder's level after each update: the running sum, kept between 0 and `rungs`."""
+    """Compute a ladder's level after each update, (steps,): the running sum, kept between 0 and `rungs`."""
     levels, level = [], start
     for update in updates:
         level = min(rungs, max(0, level + int(update)))
@@ -128,7 +133,7 @@ def software_levels(start: int, updates: Levels, rungs: int) -> Levels:
 
 
 def ladder_runs(study: LadderStudy, calibration: Calibration) -> tuple[LadderRun, ...]:
-    """Return random sequences from random levels, every level held, and the staircase without and with calibration."""
+    """Return the runs of a study: random sequences, every level held, and a staircase without and with calibration."""
     c = study.currents
     solved = solve_ladder(c, calibration)
     width, rise = c.i_rise - c.i_fall, c.i_rise
@@ -145,8 +150,10 @@ def ladder_runs(study: LadderStudy, calibration: Calibration) -> tuple[LadderRun
 
 
 def pulse_train(updates: Levels, currents: LadderCurrents, timing: LadderTiming, start: float) -> Waveform:
-    """Return the I_in that `cosim characterize ladder` tries steps with, (s, A): retain, with a pulse of set or reset
-    at the beginning of a step; edges take 1 % of a step. A pulse as long as the step does not return to retain."""
+    """Return the ladder's input current as points (s, A): the retain level, with a set or reset pulse as a step begins.
+
+    start: time of the first step, s. Edges take 1 % of a step. A pulse as long as the step does not return to retain.
+    """
     levels = {1: currents.i_set, 0: currents.i_retain, -1: currents.i_reset}
     rest, edge = currents.i_retain, 0.01 * timing.step
     points = [(0.0, rest)]
@@ -166,7 +173,7 @@ def pulse_train(updates: Levels, currents: LadderCurrents, timing: LadderTiming,
 def ladder_plan(
     study: LadderStudy, run: LadderRun, technology: Technology, calibration: Calibration
 ) -> tuple[Bench, ReadPlan]:
-    """Return the metered bench of a run at this supply and temperature, and how to read it."""
+    """Return the testbench of a run in this technology's condition, with power meters, and how to read it."""
     step = study.timing.step
     begin, end = step / 2, step / 2 + len(run.updates) * step
     drive = LadderDrive(
@@ -201,10 +208,10 @@ def run_ladder(
     run: Run,
     progress: Progress = lambda done, total: None,
 ) -> list[list[LadderTrace]]:
-    """Simulate all runs of `cosim characterize ladder` at every condition, in worker processes; finished ones are kept
-    in the folder and not run again.
+    """Simulate all runs of a ladder's study in every condition, in worker processes; return traces by condition.
 
-    Raises MappingError for a timing that cannot count, SimulationError for a failed run, whose deck is kept.
+    Finished runs are kept in the folder and not simulated again. Raises MappingError for a timing that cannot count,
+    SimulationError for a failed run, whose deck is kept.
     """
     check_study(study, technologies, calibration)
     runs = ladder_runs(study, calibration)
@@ -219,9 +226,10 @@ def simulate_runs(
     run: Run,
     progress: Progress,
 ) -> list[LadderTrace]:
-    """Simulate runs of a characterised ladder, each of its study and in its condition; return them in their order.
+    """Simulate runs of ladders, and return their traces in the same order.
 
-    Raises SimulationError for a failed run, whose deck is kept.
+    asked: (study, run, technology in its condition) of each. Raises SimulationError for a failed run, whose deck is
+    kept.
     """
     folder = run.place
     benches, plans = zip(*(ladder_plan(*one, calibration) for one in asked), strict=True)
@@ -243,7 +251,7 @@ def _trace(run: LadderRun, inference: Inference, technology: Technology) -> Ladd
 
 @dataclass(frozen=True)
 class FirstWrong:
-    """The first step at whose end the level is not what software says."""
+    """The first step after which the simulated level (found) differs from the level in software (expected)."""
 
     sequence: int
     step: int
@@ -253,7 +261,7 @@ class FirstWrong:
 
 @dataclass(frozen=True)
 class LadderSummary:
-    """The figures of one condition; `docs/how-to/characterize.md` says what each is."""
+    """The figures of a ladder in one condition; `docs/how-to/characterize.md` explains each."""
 
     corner: str
     celsius: float
@@ -275,7 +283,7 @@ class LadderSummary:
 
 
 def summarize_ladder(study: LadderStudy, technology: Technology, traces: Sequence[LadderTrace]) -> LadderSummary:
-    """Summarize all runs of `cosim characterize ladder` in one condition in figures."""
+    """Summarize all runs of a ladder's study in one condition."""
     random = [trace for trace in traces if trace.run.kind == "random"]
     held = [trace for trace in traces if trace.run.kind == "retention"]
     stairs, plain = (next(t for t in traces if t.run.kind == kind) for kind in ("stairs", "plain"))
@@ -303,7 +311,7 @@ def summarize_ladder(study: LadderStudy, technology: Technology, traces: Sequenc
 
 
 def summarize_study(study: LadderStudy, name: str, conditions: Sequence[LadderSummary]) -> dict[str, object]:
-    """Summarize all conditions together: sums of counts, largest error, mean power of the most hungry condition."""
+    """Summarize a ladder's study over all conditions: summed counts, largest error, mean power of the worst."""
     return {
         "cell": "ladder",
         "technology": name,
@@ -324,8 +332,10 @@ def summarize_study(study: LadderStudy, name: str, conditions: Sequence[LadderSu
 
 
 def level_rows(study: LadderStudy, traces: Sequence[LadderTrace]) -> tuple[CellFigure, ...]:
-    """Return a characterised ladder's output at every level, mean over the steps that end there; errors relative to L
-    alpha, at level 0 to alpha."""
+    """Return the ladder's output at each level, as drawn and calibrated: means over the steps that end at the level.
+
+    Errors are relative to L alpha, the ideal output at level L; at level 0, to alpha.
+    """
     alpha = study.currents.alpha
 
     def mean(chosen: Sequence[LadderTrace], level: int) -> float:
@@ -341,7 +351,7 @@ def level_rows(study: LadderStudy, traces: Sequence[LadderTrace]) -> tuple[CellF
 
 
 def _largest_level_error(alpha: float, traces: Sequence[LadderTrace]) -> float:
-    """Compute |I_out - L alpha| over L alpha, or over alpha at level 0: the largest over all steps."""
+    """Return the largest |I_out - L alpha| over all steps, relative to L alpha (at level L = 0, to alpha)."""
     errors = [
         np.abs(trace.output[SAMPLE::SAMPLES_A_STEP] - alpha * trace.levels) / (alpha * np.maximum(trace.levels, 1))
         for trace in traces
@@ -350,15 +360,14 @@ def _largest_level_error(alpha: float, traces: Sequence[LadderTrace]) -> float:
 
 
 def _power_by_level(traces: Sequence[LadderTrace], rungs: int) -> tuple[float, ...]:
-    """Compute the mean supply power at the end of a step on each level, watt."""
+    """Return the mean supply power at the ends of steps, for each level 0 ... rungs, W."""
     levels = np.concatenate([trace.levels for trace in traces])
     power = np.concatenate([trace.power[SAMPLE::SAMPLES_A_STEP] for trace in traces])
     return tuple(float(power[levels == k].mean()) for k in range(rungs + 1))
 
 
 def _update_time(trace: LadderTrace, step: float) -> float:
-    """Return the longest time from the beginning of a step to the last change of a state in it, s; resolved to one
-    sample."""
+    """Return the longest time from a step's beginning to the step's last change of a state, s, to within a sample."""
     steps = trace.states.reshape(-1, SAMPLES_A_STEP, trace.states.shape[1])
     changed = (steps[:, 1:] != steps[:, :-1]).any(axis=2)
     last = np.flatnonzero(changed.any(axis=0))

@@ -1,4 +1,4 @@
-"""The page of a characterised cell, and its figures: ideal as a grey band, as drawn in red, calibrated in blue."""
+"""The page and the figures of a characterised cell: its equation in grey, as drawn in red, calibrated in blue."""
 
 import math
 from collections import defaultdict
@@ -66,7 +66,7 @@ _STYLES: dict[Kind, Style] = {
 def cell_page(
     cell: str, found: Sequence[Characterisation], calibration: Calibration, made_with: Mapping[str, str]
 ) -> Page:
-    """Return the page of a cell that is not a ladder; made_with: name of the simulator -> its version."""
+    """Return the page of a characterised cell other than a ladder; made_with: name of the simulator -> its version."""
     rows = [row for one in found for row in one.rows]
     drawn, calibrated = (_largest(rows, which) for which in (0, 1))
     lost = sum(math.isnan(row.calibrated) for row in rows)
@@ -96,7 +96,8 @@ def ladder_page(
     calibration: Calibration,
     made_with: Mapping[str, str],
 ) -> Page:
-    """Return the page of a ladder, a section for each condition; made_with: name of the simulator -> its version."""
+    """Return the page of a characterised ladder, with a section for each condition.
+    found: (technology in its condition, traces, summary); made_with: name of the simulator -> its version."""
     summary = summarize_study(study, found[0][0].name, [one for *_, one in found])
     checked, wrong, updates = (summary[key] for key in ("steps_checked", "wrong_levels", "wrong_updates"))
     name, conditions = found[0][0].name, _count(len(found))
@@ -150,7 +151,7 @@ def _picture(cell: str, one: Characterisation) -> Picture:
 
 
 def figures_table(rows: Sequence[CellFigure]) -> Table:
-    """Return the table of a cell's figures: ideal, as drawn and calibrated, each of the two with its error."""
+    """Return the table of a cell's figures: ideal, as drawn with its error, calibrated with its error."""
     head = ("set-point", "figure", "ideal", "as drawn", "error", "calibrated", "error")
     return Table(head, tuple(map(_row, rows)), tuple(range(2, len(head))))
 
@@ -183,7 +184,7 @@ def _count(conditions: int) -> str:
 
 @styled
 def draw_characterisation(cell: str, found: Characterisation) -> Figure:
-    """Draw the characteristic of a cell: hysteresis loops, step responses or transfer curves."""
+    """Draw what was measured of a cell: hysteresis loops, step responses or transfer curves."""
     draw = {
         "schmitt": draw_hysteresis, "dpi": draw_step_responses, "mirror": draw_mirror, "rectifier": draw_rectifier,
         "steering": draw_steering,
@@ -194,8 +195,10 @@ def draw_characterisation(cell: str, found: Characterisation) -> Figure:
 
 
 def draw_hysteresis(found: Characterisation) -> Figure:
-    """Draw output over candidate, one panel a set-point: arrows along the slow sweep, thresholds as measured in numbers
-    and as asked for dashed."""
+    """Draw a 9T cell's output over its candidate, a panel for each set-point, with arrows along the slow sweep.
+
+    Dashed lines are the thresholds asked for; numbers give the measured ones.
+    """
     groups = _by_group(found)
     figure, axes = _panels(len(groups), (DOUBLE, 1.0 + 2.1 * -(-len(groups) // 3)), 3)
     for axis, (group, curves) in zip(axes, groups.items(), strict=False):
@@ -223,7 +226,7 @@ def draw_hysteresis(found: Characterisation) -> Figure:
 
 
 def _draw_sweep(axis: Axes, points: NDArray[np.float64]) -> None:
-    """Draw arrows along the calibrated loop; points: upper and lower threshold and level, as the axis has them."""
+    """Draw arrows along the calibrated hysteresis loop; points: (upper threshold, lower threshold, level), scaled."""
     rise, fall, high = points.tolist()
     if not np.isfinite(points).all():
         return
@@ -241,8 +244,7 @@ def _draw_sweep(axis: Axes, points: NDArray[np.float64]) -> None:
 
 
 def _name_threshold(axis: Axes, factor: float, row: CellFigure, side: str) -> None:
-    """Write the calibrated and the measured value of a threshold along its line; side: the edge of the text at the
-    line."""
+    """Write a threshold's calibrated and measured value along its line; side: which edge of the text is at the line."""
     sign = 1 if side == "left" else -1
     for place, (value, color) in enumerate(((row.calibrated, BLUE), (row.measured, INK[PURPLE]))):
         text = "not found" if np.isnan(value) else format_quantity(value, "A")
@@ -253,8 +255,7 @@ def _name_threshold(axis: Axes, factor: float, row: CellFigure, side: str) -> No
 
 
 def draw_step_responses(found: Characterisation) -> Figure:
-    """Draw a characterised DPI's output over time since the step, one column an alpha: the rise above, the fall below
-    on a logarithmic scale."""
+    """Draw a DPI's output over the time since a step, a column for each alpha: rise above, fall (logarithmic) below."""
 
     def draw(curves: Mapping[Kind, FigureLine], rise: Axes, fall: Axes) -> None:
         for curve in curves.values():
@@ -276,9 +277,10 @@ def _draw_columns(
     below: str,
     draw: Callable[[Mapping[Kind, FigureLine], Axes, Axes], None],
 ) -> Figure:
-    """Draw a column for each set-point, its output above and what `below` names under it.
+    """Draw a column for each set-point: the output in the upper panel, another quantity in the lower one.
 
-    what: names a set-point; draw: (curves by kind, axes above, axes below).
+    what: name of the set-points; below: label of the lower axes; draw: function of (curves by kind, upper axes, lower
+    axes).
     """
     groups = _by_group(found)
     figure, axes = _panels(2 * len(groups), (DOUBLE, height), len(groups))
@@ -292,7 +294,8 @@ def _draw_columns(
 
 
 def draw_mirror(found: Characterisation) -> Figure:
-    """Draw output over input of both gate lines, and how far their gains are from 1. Line p has nothing to trim."""
+    """Draw a mirror's output over its input for both gate lines, and the deviation of the gains from 1.
+    Line n is drawn untrimmed and trimmed; line p has no trim."""
     figure, (left, right) = _panels(2, (DOUBLE, 3.0), 2)
     x = _NANO * found.curves[0].x
     left.loglog(x, x, **_STYLES["ideal"])
@@ -317,8 +320,7 @@ def draw_mirror(found: Characterisation) -> Figure:
 
 
 def draw_rectifier(found: Characterisation) -> Figure:
-    """Draw a characterised rectifier's output over pull, one column a push, and below it how far it is from the ideal
-    corner."""
+    """Draw a rectifier's output over the pull, a column for each push; below it, the deviation from the ideal."""
 
     def draw(curves: Mapping[Kind, FigureLine], above: Axes, below: Axes) -> None:
         ideal = curves["ideal"]
@@ -331,8 +333,7 @@ def draw_rectifier(found: Characterisation) -> Figure:
 
 
 def draw_steering(found: Characterisation) -> Figure:
-    """Draw a characterised steering AND's output over the signal, one column a level, and below it how far it is from
-    the level of what is on."""
+    """Draw a steering AND's output over the signal, a column for each level; below it, the deviation from the level."""
 
     def draw(curves: Mapping[Kind, FigureLine], above: Axes, below: Axes) -> None:
         level = curves["ideal"].x[-1]
@@ -347,8 +348,10 @@ def draw_steering(found: Characterisation) -> Figure:
 
 @styled
 def draw_staircase(study: LadderStudy, traces: Sequence[LadderTrace], title: str) -> Figure:
-    """Draw input, output and supply power of a ladder that climbs to its top and comes down, one pulse beyond either
-    end."""
+    """Draw input, output and supply power of a ladder that climbs to its top and comes down.
+
+    At either end it gets one pulse more than it has rungs.
+    """
     figure = Figure(figsize=(DOUBLE, 5.4), layout="constrained")
     top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(1, 2, 1))
     drawn, stairs = (next(trace for trace in traces if trace.run.kind == kind) for kind in ("plain", "stairs"))
@@ -373,7 +376,7 @@ def draw_staircase(study: LadderStudy, traces: Sequence[LadderTrace], title: str
 
 
 def draw_input(axis: Axes, trace: LadderTrace, study: LadderStudy) -> None:
-    """Draw the input I_in of a characterised ladder as it was applied, with the thresholds of rung 1."""
+    """Draw the input current of a ladder over time, with the thresholds of rung 1."""
     points = np.array(pulse_train(trace.run.updates, study.currents, study.timing, 0.0))
     end = study.timing.step * len(trace.run.updates)
     points = np.concatenate([points, [[end, points[-1, 1]]]])
@@ -390,8 +393,7 @@ def draw_input(axis: Axes, trace: LadderTrace, study: LadderStudy) -> None:
 
 
 def sample_times(trace: LadderTrace, step: float) -> NDArray[np.float64]:
-    """Return the times at which a characterised ladder's trace was sampled, in second from the beginning of its first
-    step."""
+    """Return the times of a trace's samples, (samples,), s from the beginning of the first step; step: in s."""
     count = len(trace.output)
     return np.arange(1, count + 1) * step * len(trace.run.updates) / count
 
@@ -405,7 +407,7 @@ def _panels(count: int, size: tuple[float, float], columns: int) -> tuple[Figure
 
 
 def _by_group(found: Characterisation) -> Mapping[str, Mapping[Kind, FigureLine]]:
-    """Return the curves of every set-point by their kind."""
+    """Return the curves of each set-point, by their kind: set-point -> kind -> curve."""
     curves = defaultdict[str, dict[Kind, FigureLine]](dict)
     for curve in found.curves:
         curves[curve.group][curve.kind] = curve

@@ -1,7 +1,7 @@
 """Characterisation: what a cell does over its range, by its equation, as drawn, and with calibrated bias currents.
 
-Everything stays as it is at the nominal point when supply and temperature move: bias currents, capacitances, the
-voltage of the output's node. Only the devices change.
+When supply and temperature change, only the devices change. Bias currents, capacitances and the voltage of the output
+node stay as at the nominal point.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,10 +53,11 @@ DPI_UP, DPI_DOWN, DPI_END = 1 * DPI_TAU, 12 * DPI_TAU, 20 * DPI_TAU  # when its 
 
 @dataclass(frozen=True)
 class CellFigure:
-    """One figure of a cell at one set-point.
+    """One figure of a cell at one set-point, by equation and by simulation.
 
-    ideal: the cell's equation. measured: a simulator, with the bias currents of that equation. calibrated: with
-    those of the calibration's inverse. All in `unit`; errors are relative to `scale`, in the same unit. NaN: not found.
+    ideal: by the cell's equation; measured: simulated with the bias currents that the equation gives; calibrated:
+    simulated with the bias currents that the calibration gives. All three are in `unit`; NaN: not found. Errors are
+    relative to `scale`, which is in `unit` as well.
     """
 
     set_point: str
@@ -69,13 +70,13 @@ class CellFigure:
 
     @property
     def errors(self) -> tuple[float, float]:
-        """Return the errors (measured, calibrated) of a cell's figure over scale: each minus ideal."""
+        """Return the errors (measured, calibrated): each value minus the ideal one, divided by `scale`."""
         return (self.measured - self.ideal) / self.scale, (self.calibrated - self.ideal) / self.scale
 
 
 @dataclass(frozen=True)
 class FigureLine:
-    """A line of a figure: `group` is its set-point; x and y in SI."""
+    """A curve of a figure; group: its set-point; kind: ideal, measured or calibrated; x, y: in SI units."""
 
     group: str
     kind: Kind
@@ -85,7 +86,7 @@ class FigureLine:
 
 @dataclass(frozen=True)
 class Characterisation:
-    """A cell at one supply and temperature."""
+    """The figures and curves of one cell in one condition."""
 
     technology: Technology
     rows: tuple[CellFigure, ...]
@@ -95,10 +96,9 @@ class Characterisation:
 def at_conditions(
     technology: Technology, corners: Sequence[str], temperatures: Sequence[float], supplies: Sequence[float]
 ) -> tuple[Technology, ...]:
-    """Return the technology for `cosim characterize` at every corner, temperature (celsius) and supply (volt); an empty
-    list means nominal.
+    """Return the technology at every combination of corner, temperature (celsius) and supply (V).
 
-    Raises InputError for what its devices are not made for.
+    An empty list stands for the nominal value. Raises InputError for a condition that the devices are not made for.
     """
     return tuple(
         at(technology, corner, celsius, supply)
@@ -144,8 +144,10 @@ def _hysteresis(
 
 
 def characterize_mirror(technology: Technology, calibration: Calibration, simulator: str = NGSPICE) -> Characterisation:
-    """Measure currents through both gate lines at MIRROR_POINTS; curves: gain over current. Calibrated means
-    trimmed."""
+    """Measure a mirror's currents through both gate lines at MIRROR_POINTS; calibrated: gate line n is trimmed.
+
+    Curves: gain over current.
+    """
     rows, curves, trims = [], [], (1.0, calibration.mirror.trim)
     currents = np.geomspace(MIRROR_POINTS[0], MIRROR_POINTS[-1], 21)
 
@@ -169,10 +171,9 @@ def characterize_mirror(technology: Technology, calibration: Calibration, simula
 def characterize_rectifier(
     technology: Technology, calibration: Calibration, simulator: str = NGSPICE
 ) -> Characterisation:
-    """Simulate a candidate diode between a pull of 0 to 2 pushes and each of RECTIFIER_PUSHES; calibrated means
-    trimmed.
+    """Simulate a rectifier's diode with pulls from 0 to twice the push, for each push of RECTIFIER_PUSHES.
 
-    Rows have the residue where pull equals push, and the output where pull is twice the push.
+    Rows: the residue where pull equals push, and the output where the pull is twice the push. Calibrated means trimmed.
     """
     rows, curves, trims = [], [], (1.0, calibration.mirror.trim)
     for push in RECTIFIER_PUSHES:
@@ -194,11 +195,10 @@ def characterize_rectifier(
 def characterize_steering(
     technology: Technology, calibration: Calibration, simulator: str = NGSPICE
 ) -> Characterisation:
-    """Simulate a steering AND with one bit high and one of a symbol comparator, at STEERING_POINTS; curves: output over
-    signal.
+    """Simulate a steering AND of two bits, one high and one from a symbol comparator, at each level of STEERING_POINTS.
 
-    Rows have the level with the signal at 1, what is left with it at 0, and the signal at which the output is half of
-    it.
+    Rows: the output with the signal at 1, the leakage with the signal at 0, and the signal at which the output is half
+    of the level. Curves: output over signal.
     """
     rows, curves = [], []
     for level in STEERING_POINTS:
@@ -222,9 +222,10 @@ def characterize_steering(
 
 
 def characterize_dpi(technology: Technology, calibration: Calibration, simulator: str = NGSPICE) -> Characterisation:
-    """Measure steps 0 -> alpha -> 0 at DPI_POINTS with tau DPI_TAU: level, time to 1 - 1/e of it, time to 1/e of it.
+    """Measure a DPI's response to steps 0 -> alpha -> 0 at DPI_POINTS, with a time constant of DPI_TAU.
 
-    ideal: the equation of `cosim.cells.dpi` at this temperature, from the current that the calibrated DPI starts at.
+    Rows: the level, the time to rise to 1 - 1/e of the level, the time to fall to 1/e of it. ideal: the equation of
+    `cosim.cells.dpi` at this temperature, started at the current at which the calibrated DPI starts.
     """
     rows, curves = [], []
     for alpha in DPI_POINTS:
@@ -259,7 +260,8 @@ MEASURES: dict[str, Callable[[Technology, Calibration, str], Characterisation]] 
 def _step_response(
     technology: Technology, calibration: Calibration, alpha: float, i_g: float, simulator: str
 ) -> tuple[Array, Array]:
-    """Simulate (time, output), second and ampere, of a DPI whose capacitor gives DPI_TAU at the nominal temperature."""
+    """Simulate a DPI's response to a step up and down; return (time in s, output in A).
+    The capacitor gives DPI_TAU at the nominal temperature."""
     edge, i_tau = 1e-3 * DPI_TAU, TAU_SHARE * alpha
     steps = ((0.0, 0.0), (DPI_UP, 0.0), (DPI_UP + edge, alpha), (DPI_DOWN, alpha), (DPI_DOWN + edge, 0.0))
     capacitance = dpi_capacitance(nominal(technology, calibration), DPI_TAU, i_tau)
@@ -269,7 +271,7 @@ def _step_response(
 
 
 def _step_figures(time: Array, output: Array) -> tuple[float, float, float, float]:
-    """Measure (first, level, rise, fall) of a `_step_response`: two outputs in ampere, two times in second."""
+    """Return (first output, level, rise time, fall time) of a `_step_response`; outputs in A, times in s."""
     first, level = np.interp([DPI_UP, DPI_DOWN], time, output)
     low = (1 - np.exp(-1)) * level
     rising, falling = time <= DPI_DOWN, time >= DPI_DOWN
@@ -279,7 +281,8 @@ def _step_figures(time: Array, output: Array) -> tuple[float, float, float, floa
 
 
 def _ideal_response(group: str, first: float, alpha: float, i_g: float, tau: float) -> FigureLine:
-    """Compute the exact solution of the DPI's equation, output over time; its rise is solved as time over output."""
+    """Compute a DPI's output over time by its equation; the rise is solved as time over output.
+    first: output at the beginning, A."""
     up = np.concatenate([np.geomspace(first, 0.01 * alpha, 20), np.linspace(0.011 * alpha, 0.9999 * alpha, 400)])
     rise = [DPI_UP + tau * dpi_rise_time(first, float(level), alpha, i_g) for level in up]
     fall = np.linspace(DPI_DOWN, DPI_END, 400)
@@ -293,7 +296,7 @@ def _ideal_response(group: str, first: float, alpha: float, i_g: float, tau: flo
 
 
 def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> dict[str, object]:
-    """Return a characterised cell's rows of every condition, ready for JSON; currents in A, times in s."""
+    """Return the figures of a cell in every condition, ready for JSON; currents in A, times in s."""
     conditions = [
         {
             "corner": one.technology.corner,
@@ -307,7 +310,7 @@ def summarize_cell(cell: str, name: str, found: Sequence[Characterisation]) -> d
 
 
 def row_json(row: CellFigure) -> dict[str, str | float | None]:
-    """Return a row of `cosim characterize` with its errors, ready for JSON; what was not found is None."""
+    """Return one figure of a cell with its errors, ready for JSON; a value that was not found is None."""
     measured, calibrated = row.errors
     values = {**asdict(row), "error_measured": measured, "error_calibrated": calibrated}
     del values["scale"]

@@ -1,1 +1,1 @@
-"""cosim compare: hold software, behavioral and ngspice against each other."""
+"""cosim compare: compare software, behavioral model and circuit simulator on the same samples."""

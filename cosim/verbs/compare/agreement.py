@@ -1,4 +1,4 @@
-"""Software against behavioral against a circuit simulator, on the same inputs, with the figures that a spec may use."""
+"""Comparison of software, behavioral model and a circuit simulator on the same samples, with the figures for specs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,8 @@ Figures = dict[str, Estimate]  # by metric
 
 
 def measure_cost(design: Design, watts: NDArray[np.float64], lengths: NDArray[np.int64], t_step: float) -> Figures:
-    """Compute power, energy of an inference, latency of the longest one and area of the gates. watts, lengths: (n,)."""
+    """Compute power and energy of an inference, latency of the longest one, and area of the gates, by metric.
+    watts: (n,) mean power of each sample, W; lengths: (n,) frames of each sample; t_step: duration of a frame, s."""
     power, energy = (mean_interval(values) for values in (watts, watts * lengths * t_step))
     return {
         "power": Estimate(power.mean, power.low, power.high),
@@ -39,21 +40,20 @@ def measure_cost(design: Design, watts: NDArray[np.float64], lengths: NDArray[np
 
 
 def latency(lengths: NDArray[np.int64], t_step: float) -> float:
-    """Return the latency that `cosim compare` reports: the longest inference, first frame to the end of the last, s."""
+    """Return the duration of the longest inference, from its first frame to the end of its last one, s."""
     return float(lengths.max()) * t_step
 
 
 def gate_area(design: Design) -> float:
-    """Return the area among the results of `cosim compare`, um2.
-
-    It is that of transistors and capacitors as drawn, without wells or wires.
-    """
+    """Return the area of a design's transistors and capacitors as drawn, without wells and wires, um2."""
     return 1e12 * sum(gates + capacitors for gates, capacitors in block_areas(design).values())
 
 
 def decision_margin(pooled: NDArray[np.float64], pooling: str) -> float | None:
-    """Return the margin that `cosim compare` reports: the smallest difference, over all samples, between the two
-    largest of pooled readouts (n, outputs), in their unit; None for votes, or one output."""
+    """Return the smallest difference, over all samples, between the two largest readouts, in their unit.
+
+    pooled: (n, outputs) readouts, pooled over frames. Returns None for votes, and for a single output.
+    """
     if pooling == "vote" or pooled.shape[1] < 2:
         return None
     top = np.sort(pooled, axis=1)
@@ -62,8 +62,11 @@ def decision_margin(pooled: NDArray[np.float64], pooling: str) -> float | None:
 
 @dataclass(frozen=True)
 class EngineResult:
-    """One engine on n samples: states (n, time, cells), whole; readout (n, time, outputs), units; decisions: the
-    answers, (n,) classes, or (n, outputs) real numbers."""
+    """Results of one engine on n samples.
+
+    states: (n, time, cells), whole numbers or analog; readout: (n, time, outputs), in units of full scale (1.0);
+    decisions: answers, (n,) classes or (n, outputs) real numbers.
+    """
 
     states: States
     readout: NDArray[np.float64]
@@ -72,17 +75,19 @@ class EngineResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The three engines side by side: software, behavioral and `simulator`, in this order.
+    """Results of three engines on the same samples: software, behavioral and `simulator`, in this order.
 
     Only samples whose simulation succeeded count; `failures` holds the others.
 
-    valid: (n, time) frames that belong to a sample; y: (n,) classes or (n, outputs) real numbers, by `target`;
-    power_w: simulator and behavioral, (n,) watt;
-    rounding: the ideal circuit, whose only error is rounding;
-    margins: (n, time, cells) distance of the software candidate to its nearer threshold, units.
-    saturated: number of software states beyond the rungs of their ladder; tolerances: (cells,), as `differ` has them.
-    elsewhere: how many samples something else ran in the simulator's place, by what and why; audit: of some of them;
-    undecided: states that its error could turn; transitions: of an automaton; blocks: those whose power counts.
+    valid: (n, time) bool, frames that belong to a sample; y: (n,) classes or (n, outputs) real numbers that are right
+    by `target`; indices: (n,) numbers of the samples in the full test set; power_w: simulator and behavioral -> mean
+    power of each sample, (n,) W; blocks: those whose power counts; cost: the simulator's power, energy, latency, area,
+    and margin of classes, by metric; rounding: results of an ideal circuit, whose only error is that weights are
+    rounded; margins: (n, time, cells) distance of the software's candidate from its nearer threshold, in units of full
+    scale; saturated: number of software states that their ladder or counter cannot reach; tolerances: (cells,), how far
+    two equal states may differ (`differ`); elsewhere: number of samples that something else ran in the simulator's
+    place, by what and why; audit: ngspice's check of some samples; undecided: count of states that an error of the
+    simulator could turn; transitions: of an automaton.
     """
 
     engines: dict[str, EngineResult]
@@ -108,62 +113,63 @@ class Comparison:
     blocks: tuple[str, ...] = ()
 
     def state_agreement(self, first: str, second: str) -> float:
-        """Compare two engines: return the fraction of equal states over all samples, valid frames and cells."""
+        """Return the fraction of states that are equal in two engines, over all samples, valid frames and cells."""
         return 1.0 - self.state_errors(first, second) / (int(self.valid.sum()) * len(self.cells))
 
     def _differ(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
         return differ(first.states, second.states, self.tolerances) & self.valid[:, :, None]
 
     def state_errors(self, first: str, second: str) -> int:
-        """Count for `cosim compare` the states that differ between the results of two engines."""
+        """Count the states in valid frames that differ between two engines."""
         return int(self._differ(self.engines[first], self.engines[second]).sum())
 
     def task_agreement(self, first: str, second: str) -> float:
-        """Compare two engines: return the fraction of samples with the same decision, or with answers within the
-        tolerance of each other."""
+        """Return the fraction of samples that two engines answer alike; real numbers may differ by the tolerance."""
         return float(self._same(self.engines[first], self.engines[second]).mean())
 
     def _same(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
         return self.target.same(first.decisions, second.decisions)
 
     def task_interval(self) -> tuple[float, float, float]:
-        """Compare software and simulator: return `task_agreement` with its Clopper-Pearson interval."""
+        """Return the task agreement of software and simulator, with its Clopper-Pearson interval: value, low, high."""
         same = self._same(self.engines["software"], self.engines[self.simulator])
         return interval(int(same.sum()), len(self.y))
 
     def accuracy(self, engine: str) -> tuple[float, float, float]:
-        """Return the fraction of right answers in a comparison with its Clopper-Pearson interval."""
+        """Return an engine's fraction of right answers with its Clopper-Pearson interval: (fraction, low, high)."""
         right = int(self.target.same(self.engines[engine].decisions, self.y).sum())
         return interval(right, len(self.y))
 
     def balanced_accuracy(self) -> dict[str, float] | None:
-        """Return a comparison's balanced accuracy: per engine the mean over classes of the fraction decided right; None
-        where classes are about equal."""
+        """Return engine -> balanced accuracy, the mean over classes of the fraction of right decisions in a class.
+
+        Returns None for real-valued answers, and where the classes have about equal numbers of samples.
+        """
         if not isinstance(self.target, Classes) or not is_unbalanced(self.y):
             return None
         return {engine: balanced_accuracy(self.engines[engine].decisions, self.y) for engine in self.engines}
 
     def first_divergence(self) -> NDArray[np.int64]:
-        """Return per sample the first frame in which a state of software and simulator differs, (n,); -1 where none
-        does."""
+        """Return each sample's first frame in which a state of software and simulator differs, (n,), or -1."""
         frames = np.any(self.wrong(), axis=2)
         return np.where(frames.any(axis=1), frames.argmax(axis=1), -1)
 
     def wrong(self) -> NDArray[np.bool_]:
-        """Return (n, time, cells) booleans of a comparison: the state of software and simulator differ."""
+        """Return where states of software and simulator differ, (n, time, cells) bool; False outside valid frames."""
         return self._differ(self.engines["software"], self.engines[self.simulator])
 
     def error_sources(self) -> dict[str, int]:
-        """Count the states that each step of realism changes: rounding, statics (calibration residue), dynamics."""
+        """Count the states that each step of realism changes: rounding of weights, statics, dynamics.
+        Statics is what calibration leaves (rounded circuit to behavioral model), dynamics the rest (to the simulator).
+        """
         return {step: int(self._differ(a, b).sum()) for step, (a, b) in self._steps().items()}
 
     def decision_sources(self) -> dict[str, int]:
-        """Count a comparison's decisions that each step of realism changes; a near tie changes without any state."""
+        """Count the decisions that each step of `error_sources` changes; a near tie may turn although no state does."""
         return {step: int((~self._same(a, b)).sum()) for step, (a, b) in self._steps().items()}
 
     def measured(self) -> dict[str, Estimate]:
-        """Return the simulator's figures of a comparison that a spec may be on, with their intervals where they have
-        one."""
+        """Return the simulator's figures on which a spec may be: metric -> estimate, with an interval if it has one."""
         found = {
             "accuracy": Estimate(*self.accuracy(self.simulator)),
             "task_agreement": Estimate(*self.task_interval()),
@@ -175,7 +181,7 @@ class Comparison:
         return found | self.cost
 
     def errors(self) -> ValueErrors | None:
-        """Return a comparison's errors of real-valued answers against targets and software; None for classes."""
+        """Return the errors of real-valued answers, from their targets and from the software; None for classes."""
         if isinstance(self.target, Classes):
             return None
         return measure_errors({name: one.decisions for name, one in self.engines.items()}, self.y, self.target)
@@ -185,8 +191,10 @@ class Comparison:
         return dict(zip(("rounding", "statics", "dynamics"), pairwise(order), strict=True))
 
     def readout_error(self) -> tuple[float | None, float]:
-        """Return a comparison's readout error: correlation (None where a readout is constant) and RMSE in units of the
-        readouts, simulator and software."""
+        """Compare the readouts of software and simulator: (correlation, root mean square of their difference).
+
+        The difference is in units of full scale. The correlation is None where one of the readouts is constant.
+        """
         software = self.engines["software"].readout[self.valid]
         simulated = self.engines[self.simulator].readout[self.valid]
         constant = np.ptp(software) == 0 or np.ptp(simulated) == 0
@@ -196,7 +204,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Divergence:
-    """In how many samples a state of software and simulator differs, and the earliest frame in which one does."""
+    """The number of samples with a state that differs between software and simulator, and the earliest such frame.
+
+    earliest_frame: None where no state differs.
+    """
 
     samples_diverged: int
     earliest_frame: int | None
@@ -204,11 +215,12 @@ class Divergence:
 
 @dataclass(frozen=True)
 class ComparisonSummary:
-    """Summary that a table, a JSON file or a report prints; mappings are by engine, or by step of realism (`_sources`).
+    """Summary of a comparison, for tables, reports and comparison.json; mappings are by engine, or by step of realism.
 
-    Agreements and accuracies are fractions of 1, powers W, readout_rmse_units and margins units. None: a balanced
-    accuracy of classes about equal, software's power, the correlation of a constant, the margin where no bit is wrong.
-    analog_tolerance: within what share of full scale analog states are the same; 0 without any.
+    The steps are those of `error_sources` and `decision_sources`. Agreements and accuracies are fractions of 1, powers
+    are in W, readout_rmse_units and margins in units of full scale. These are None: balanced accuracy of about equal
+    classes, power of the software, correlation with a constant readout, margin where no bit is wrong. analog_tolerance:
+    share of full scale by which equal analog states may differ; 0 without analog states.
     """
 
     simulator: str
@@ -246,8 +258,10 @@ class ComparisonSummary:
 def compare_engines(
     design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run = Run()
 ) -> Comparison | None:
-    """Compare for `cosim compare` the outcomes of a run's engine with both other engines; None when every simulation
-    failed."""
+    """Compare a simulator's outcomes with software and behavioral model; return None if every simulation failed.
+
+    outcomes: one for each sample of `test_set`, from a run with the settings `run`.
+    """
     good = {k: outcome for k, outcome in enumerate(outcomes) if isinstance(outcome, Inference)}
     if not good:
         return None
@@ -305,7 +319,7 @@ def _saturated(design: Design, states: States, valid: NDArray[np.bool_]) -> int:
 
 
 def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
-    """Summarize a comparison in figures."""
+    """Summarize a comparison in figures for tables, reports and comparison.json."""
     accuracy = {engine: comparison.accuracy(engine) for engine in comparison.engines}
     correlation, rmse = comparison.readout_error()
     diverged = comparison.first_divergence()
@@ -352,11 +366,9 @@ def summarize_comparison(comparison: Comparison) -> ComparisonSummary:
 
 
 def cell_distances(design: Design, reference: Trace) -> NDArray[np.float64]:
-    """Return for `cosim compare` how far each cell's candidate is from its nearer threshold.
+    """Return how far each cell's candidate in software is from its nearer threshold, (n, time, cells of the circuit).
 
-    The distances are in software units, (n, time, cells of the circuit).
-
-    The candidate of a shift cell is the level of the bit that it takes over.
+    Distances are in units of full scale. The candidate of a shift cell is the level of the bit that it takes over.
     """
     layers = design.network.recurrent_layers
     places = [(layer.name, k) for layer in layers for k in range(layer.width)]

@@ -1,4 +1,4 @@
-"""cosim compare: software against behavioral against a circuit simulator."""
+"""cosim compare: compare software, behavioral model and circuit simulator."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions:
-    """Options of a comparison."""
+    """Options of `cosim compare`."""
 
     network_file: Path = network_argument()
     output: Path = output_option("runs/compare")
@@ -127,7 +127,7 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
 
 
 def _specs(texts: tuple[str, ...]) -> "Specs":
-    """Parse the specs of a comparison. Raises InputError for a spec on yield, which only chips have."""
+    """Parse the specs of a comparison. Raises InputError for a spec on yield, which needs a Monte Carlo run."""
     from cosim.verbs.montecarlo.spec import read_specs, without_yield
 
     specs, of_all = without_yield(read_specs(texts))
@@ -137,7 +137,7 @@ def _specs(texts: tuple[str, ...]) -> "Specs":
 
 
 def _check_asked(options: CompareOptions, *, software: bool) -> None:
-    """Raise InputError for options that exclude each other; software: the network is a backbone."""
+    """Raise InputError for options that exclude each other. software: the network is a backbone, not a circuit."""
     place = options.compiling
     if options.probe and (options.pvt or software):
         raise InputError("--probe is for a network that compiles whole, without --pvt; leave it out")
@@ -152,7 +152,8 @@ def _check_asked(options: CompareOptions, *, software: bool) -> None:
 
 
 def judge_specs(specs: "Specs", summary: "ComparisonSummary | Sweep", there: "Technology") -> tuple[bool, list[str]]:
-    """Tell whether all specs are met, in every condition of a sweep, and return the lines that say so."""
+    """Tell whether all specs are met, for a sweep in every condition, and return lines of text that say so.
+    there: technology in the condition of a single comparison."""
     from cosim.verbs.compare.pvt import Sweep
     from cosim.verbs.montecarlo.spec import format_verdicts, judge
 

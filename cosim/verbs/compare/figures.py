@@ -1,4 +1,4 @@
-"""Figures of a comparison: who decides what, and what the engines answer."""
+"""Figures of a comparison: decisions of the engines by class, and real-valued answers against targets."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,8 +28,10 @@ _MOST_COUNTED = 20  # classes whose counts can be read
 
 @styled
 def draw_confusion(comparison: Comparison, labels: Sequence[str]) -> Figure:
-    """Draw for a comparison the software's decisions as counts, under them what the others change, and the accuracy of
-    all three."""
+    """Draw the software's confusion matrix with the other engines' changes to it, and the accuracy of all engines.
+
+    labels: names of the classes.
+    """
     counts, classes = count_decisions(comparison, len(labels)), len(labels)
     software = counts.pop("software")
     figure = Figure(figsize=(DOUBLE, 4.6 if classes > 4 else 3.2), layout="constrained")
@@ -54,7 +56,7 @@ def draw_confusion(comparison: Comparison, labels: Sequence[str]) -> Figure:
 
 
 def _write_counts(axis: Axes, counts: Counts, changes: Mapping[str, Counts]) -> None:
-    """Write counts into the fields, and in the colour of each engine what it adds or takes away."""
+    """Write the software's counts into the fields of the matrix, below them each engine's changes in its colour."""
     colors = engine_colors([*changes])
     changed = np.any([change != 0 for change in changes.values()], axis=0)
     style = {"ha": "center", "va": "center", "fontsize": FONT}
@@ -68,8 +70,10 @@ def _write_counts(axis: Axes, counts: Counts, changes: Mapping[str, Counts]) -> 
 
 
 def _changes_text(comparison: Comparison) -> str:
-    """Return how many samples each engine decides otherwise than the software, in words; in the counts they may cancel
-    out."""
+    """Return how many samples each engine decides otherwise than the software, in words.
+
+    In the matrix such changes may cancel out.
+    """
     decisions = {name: engine.decisions for name, engine in comparison.engines.items()}
     software = decisions.pop("software")
     counts = {name: int((found != software).sum()) for name, found in decisions.items()}
@@ -92,10 +96,9 @@ def _draw_accuracies(axis: Axes, comparison: Comparison) -> None:
 
 
 def count_decisions(comparison: Comparison, classes: int) -> dict[str, Counts]:
-    """Count by engine the samples of a comparison of each class, in rows, that it decides so, in columns, (classes,
-    classes).
+    """Count each engine's decisions: engine -> confusion matrix (classes, classes), with right classes in rows.
 
-    Samples for which the chip's own decision shows no class are in no column.
+    Columns are decided classes. A sample for which the chip's own decision lines show no class is in no column.
     """
     y, counts = comparison.y.astype(np.int64), dict[str, Counts]()
     for name, engine in comparison.engines.items():
@@ -107,8 +110,7 @@ def count_decisions(comparison: Comparison, classes: int) -> dict[str, Counts]:
 
 
 def draw_values(comparison: Comparison) -> Figure:
-    """Draw for a comparison the answers over targets for each engine, all outputs, with the equal line and the
-    tolerance on both sides of it."""
+    """Draw real-valued answers against their targets, one panel for each engine, with the band of right answers."""
     figure, errors, y = Figure(figsize=(9.6, 3.5), layout="constrained"), comparison.errors(), comparison.y
     assert errors is not None
     answers = [one.decisions for one in comparison.engines.values()]

@@ -1,9 +1,9 @@
-"""Effects of noise: states, decisions and accuracy with and without it, and how many sigma decisions are away.
+"""Effects of noise: states, decisions and accuracy with and without noise, and the distance of decisions in sigma.
 
-By the behavioral model a sample is run several times with other numbers. Shares are means over the runs of a sample;
-their intervals are Student's t over samples, which are independent where the states of one sample are not, and Clopper
-and Pearson's where no sample differs from the others. In a circuit simulator each sample with noise is compared with
-the one without.
+In the behavioral model each sample runs several times, with other random numbers. Shares are means over the runs of a
+sample. Their intervals are Student's t over samples, because samples are independent and the states of one sample are
+not; Clopper and Pearson's if the share is 0 in all samples, or 1 in all. In a circuit simulator each sample runs once
+with noise and once without.
 """
 
 from collections.abc import Sequence
@@ -44,8 +44,11 @@ _SAID = (
 
 @dataclass(frozen=True)
 class TransistorNoise:
-    """Effect of noise on samples that ran both ways. states, answers: shares that noise changes; accuracy: with it;
-    quiet: without; change: accuracy with noise minus without; failed: samples that did not run both ways."""
+    """Effect of noise in a circuit simulator, on samples that ran both with and without noise.
+
+    states, answers: shares that noise changes; accuracy: with noise; quiet: accuracy without noise; change: accuracy
+    with noise minus accuracy without; failed: samples of which a run failed.
+    """
 
     samples: int
     failed: int
@@ -59,9 +62,9 @@ class TransistorNoise:
 def compare_noisy(
     design: Design, test_set: TestSet, outcomes: tuple[Sequence[Outcome], Sequence[Outcome]], run: Run
 ) -> TransistorNoise | None:
-    """Compare answers and states with transistor noise with those without it; None where no sample ran both ways.
+    """Compare states and answers with and without noise in a circuit simulator; None where no sample ran both ways.
 
-    outcomes: of every sample without noise, and with it.
+    outcomes: (without noise, with noise), each with one outcome for every sample.
     """
     pairs = {
         k: (one, other)
@@ -94,12 +97,14 @@ def _answers(design: Design, test_set: TestSet, found: Sequence[Inference], run:
 
 @dataclass(frozen=True)
 class NoiseSummary:
-    """Noise of a circuit on its samples. Shares are fractions of 1.
+    """Effect of noise on a circuit's states and answers by the behavioral model. Shares are fractions of 1.
 
-    sigma_a: quantiles over all decisions of the noise of their candidates, A, by their percentage; within: share of
-    decisions so many sigma from the threshold that counts, or nearer, by that number; turned: share that noise is
-    expected to turn. states, answers: share that noise changes; accuracy: with noise; quiet: without; change: accuracy
-    with noise minus without; transistors: the same where they are simulated with it, None where they are not.
+    draws: runs with noise of each sample; decisions: number of decisions against a threshold, in one such run. sigma_a:
+    percentage -> quantile over decisions of the standard deviation of the candidate's noise, A; within: number k ->
+    share of decisions at most k sigma from the nearest threshold that counts; turned: share of decisions that noise is
+    expected to turn. states, answers: shares that noise changes; accuracy: with noise; quiet: accuracy without noise;
+    change: accuracy with noise minus accuracy without; transistors: the same effects in a circuit simulator, None where
+    it did not run with noise.
     """
 
     seed: int
@@ -120,9 +125,9 @@ class NoiseSummary:
 def study_noise(
     design: Design, test_set: TestSet, noise: NoiseSimulation, run: Run, draws: int = DRAWS
 ) -> NoiseSummary:
-    """Study the effect of noise for a comparison: run all samples without noise and `draws` times with it.
+    """Study the effect of noise by the behavioral model: run all samples once without noise and `draws` times with it.
 
-    Raises InputError for a unit without a model of it.
+    Raises InputError for a unit whose noise is not modelled.
     """
     lengths, target = test_set.lengths, test_set.target
     valid = valid_steps(lengths, test_set.x.shape[1])
@@ -164,8 +169,11 @@ def study_noise(
 
 
 def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[Array, Array]:
-    """Return for `cosim compare --noise` how many sigma of its own noise each decision of a noisy trace is from the
-    nearest threshold that counted, inf where there is none, and that sigma in ampere; (n, time, cells) both."""
+    """Return each decision's distance from its nearest threshold, in sigma of its noise, and sigma in ampere.
+
+    Both are (n, time, cells); the distance is inf for a cell without thresholds. trace: of a run with noise. The state
+    before the decision tells which thresholds count.
+    """
     fixed, graph = deviations_of(design, run.standing(design), run.chip), design.graph
     distances = list[Array]()
     for name in design.assembly.decisions:
@@ -182,7 +190,7 @@ def decision_sigmas(design: Design, trace: BehavioralTrace, run: Run) -> tuple[A
 
 
 def _nearest(candidate: Array, thresholds: Sequence[Array]) -> Array:
-    """Compute for `cosim compare --noise` the distance to the nearest of some thresholds, ampere; inf without any."""
+    """Compute the distance of a candidate to the nearest of some thresholds, ampere; inf without thresholds."""
     found = np.full(candidate.shape, np.inf)
     for threshold in thresholds:
         found = np.minimum(found, np.abs(candidate - threshold))
@@ -190,15 +198,17 @@ def _nearest(candidate: Array, thresholds: Sequence[Array]) -> Array:
 
 
 def _share_of(values: Values, counted: NDArray[np.bool_]) -> Interval:
-    """Compute for `cosim compare --noise` the mean over samples, with its interval, of each sample's mean over the
-    values (n, ...) that are counted."""
+    """Compute the mean over samples, with interval, of each sample's mean over the `values` that are `counted`.
+
+    Both are (n, ...); samples without a counted value are left out.
+    """
     axes = tuple(range(1, counted.ndim))
     there = counted.sum(axis=axes)
     return share_interval((values * counted).sum(axis=axes)[there > 0] / there[there > 0])
 
 
 def chip_noise_rows(found: ChipNoise | None) -> list[tuple[str, str]]:
-    """Return the rows of a page, (name, value), on how noise changes the figures of chips; none without noise."""
+    """Return rows (name, value) for a page on how noise changes the figures of chips; none without noise."""
     if found is None:
         return []
     changes = {
@@ -213,7 +223,7 @@ def chip_noise_rows(found: ChipNoise | None) -> list[tuple[str, str]]:
 
 
 def noise_section(found: NoiseSummary | None) -> Blocks:
-    """Return the blocks of a page on how noise changes a circuit's figures; none without noise."""
+    """Return the table and the note of a page on how noise changes a circuit's figures; nothing without noise."""
     if found is None:
         return ()
     low, middle, high = (format_quantity(found.sigma_a[q], "A") for q in ("5", "50", "95"))
@@ -251,7 +261,7 @@ def _share(found: Interval, digits: int) -> str:
 
 
 def _hundredfold(found: Interval, form: str, unit: str = "") -> str:
-    """Format for the page of `cosim compare` a hundred times a mean, in a unit, with its interval if it has one."""
+    """Format a mean times 100, with `unit` behind it, and its interval if it has one. form: format of a number."""
     mean = f"{100 * found.mean:{form}}{unit}"
     if found.low is None or found.high is None:
         return mean

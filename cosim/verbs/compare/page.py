@@ -1,4 +1,4 @@
-"""A comparison on a test set: its run, the files of its folder, comparison.json and figures, and its page."""
+"""A comparison on a test set: its run, the files of its folder (comparison.json and figures), and its page."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -51,7 +51,11 @@ _STEPS = {
 
 @dataclass(frozen=True)
 class Reported(ComparisonSummary):
-    """The content of comparison.json. bias_scale, input_scale: bias currents and inputs over the nominal ones."""
+    """The content of comparison.json.
+
+    bias_scale, input_scale: bias currents and input currents over the nominal ones; clipped: inputs beyond the trained
+    range; made_with: version and options of the simulator.
+    """
 
     bias_scale: float
     input_scale: float
@@ -61,8 +65,10 @@ class Reported(ComparisonSummary):
 
 @dataclass(frozen=True)
 class ComparisonSubject:
-    """A comparison with the design and the samples that it is of. watched: names of what its waveforms show, none for
-    the liveliest cell."""
+    """A comparison with its design, its samples and the settings of its run.
+
+    watched: names of the signals whose waveforms are drawn; empty for the cell whose state changes most often.
+    """
 
     design: Design
     test_set: TestSet
@@ -72,12 +78,12 @@ class ComparisonSubject:
 
     @property
     def labels(self) -> list[str]:
-        """Return the names of the compared network's classes."""
+        """Return the names of the network's classes, or the numbers of its outputs if classes have no names."""
         return list(self.design.network.labels) or [str(k) for k in range(self.design.network.readout.width)]
 
 
 def report_comparison(compared: ComparisonSubject) -> Reported:
-    """Return the content of comparison.json."""
+    """Summarize a comparison as the content of comparison.json."""
     design, there = compared.design, compared.run.standing(compared.design)
     return Reported(
         **vars(summarize_comparison(compared.comparison)),
@@ -89,7 +95,8 @@ def report_comparison(compared: ComparisonSubject) -> Reported:
 
 
 def write_comparison(compared: ComparisonSubject) -> Reported:
-    """Write all of it; returns the content of comparison.json. Waveforms that cannot be had are left out."""
+    """Write the results, figures and page of a comparison, and return the content of comparison.json.
+    Waveforms whose simulation fails are left out."""
     design, comparison, run = compared.design, compared.comparison, compared.run
     folder, there, found = run.place, run.standing(design), report_comparison(compared)
     write_results(folder, {"design.json": summarize(design, there), "comparison.json": found})
@@ -121,7 +128,7 @@ ANSWERS = "Answers of the three engines over their targets, on the same samples;
 
 
 def say_sample(compared: ComparisonSubject) -> str:
-    """Return a sentence with the first compared sample, its target and what each engine answers."""
+    """Return a sentence about the first sample: its number, its target, and the answer of each engine."""
     network, comparison = compared.design.network, compared.comparison
     answered = ", ".join(
         f"{say_answer(network, one.decisions[0])} by {name}" for name, one in comparison.engines.items()
@@ -130,8 +137,7 @@ def say_sample(compared: ComparisonSubject) -> str:
 
 
 def _draw_first(compared: ComparisonSubject) -> Figure:
-    """Draw waveforms of the first compared sample; raises SimulationError when it fails with more probes, or has
-    none."""
+    """Draw waveforms of the first sample. Raises SimulationError when the run fails, or its engine records none."""
     comparison = compared.comparison
     position = int(np.flatnonzero(compared.test_set.indices == comparison.indices[0])[0])
     states = comparison.engines[comparison.simulator].states[0]
@@ -144,8 +150,10 @@ def _picture(figure: Figure, caption: str) -> Picture:
 
 
 def comparison_page(compared: ComparisonSubject, found: Reported, pictures: Blocks) -> Page:
-    """Return the page of a comparison. found: what comparison.json has; pictures: of the first sample and of the
-    decisions."""
+    """Return the page of a comparison.
+
+    found: content of comparison.json; pictures: waveforms of the first sample, and decisions or answers of all.
+    """
     design, there = compared.design, compared.run.standing(compared.design)
     subject, technology = subject_of(design), there.technology
     answers = "decisions" if found.errors is None else "answers"
@@ -197,13 +205,13 @@ def _run_facts(compared: ComparisonSubject, found: Reported) -> list[tuple[str, 
 
 
 def wire_facts(design: Design) -> tuple[tuple[str, str], ...]:
-    """Return the number and the sum of the wires' capacitors that compare --extracted adds; nothing without it."""
+    """Return number and sum of the wires' capacitors, which --extracted adds, as a row; nothing without them."""
     found = [one.value for one in design.flat.elements if isinstance(one, Capacitor) and one.part is None]
     return (("wires", f"{len(found)} capacitors of the layout, {format_quantity(sum(found), 'F')}"),) if found else ()
 
 
 def comparison_cards(summary: ComparisonSummary) -> tuple[tuple[str, str], ...]:
-    """Return a comparison's headline figures, each with what it is."""
+    """Return the headline figures of a comparison as pairs (value, text)."""
     balanced, simulator = summary.balanced_accuracy, summary.simulator
     accuracy, answers = ("accuracy", "decisions") if summary.errors is None else ("right answers", "answers")
     right = f"{accuracy} of the transistors {within(summary.accuracy_interval[simulator])}"
@@ -220,7 +228,7 @@ def comparison_cards(summary: ComparisonSummary) -> tuple[tuple[str, str], ...]:
 
 
 def engine_blocks(summary: ComparisonSummary) -> Blocks:
-    """Return a comparison's table of what each engine gets right and what it takes, with its notes."""
+    """Return the table of a comparison with accuracy and power of each engine, and notes below it."""
     rows, balanced = [], summary.balanced_accuracy
     for engine in summary.accuracy:
         power = summary.power_w[engine]
@@ -243,7 +251,7 @@ def engine_blocks(summary: ComparisonSummary) -> Blocks:
 
 
 def _remarks(summary: ComparisonSummary) -> Iterator[str]:
-    """Yield sentences on how states of the simulator differ from those of the equations, and why."""
+    """Yield sentences on states that differ between simulator and equations, and on how far wrong states are off."""
     same = percent(summary.state_agreement_behavioral, 2)
     yield f"Of the states of the behavioral equations {same} are those of {summary.simulator}."
     if summary.largest_margin_of_a_wrong_bit is not None:
@@ -253,9 +261,9 @@ def _remarks(summary: ComparisonSummary) -> Iterator[str]:
 
 
 def say_source(step: str, t_step: float, units: int) -> str:
-    """Return where most of what differs comes from, and what helps against it.
+    """Return a sentence with the step of realism that changes most states or decisions, and what helps against it.
 
-    t_step: duration of a frame, s; units: unit devices per weight of 1.
+    step: key of `_STEPS`, else nothing differs; t_step: duration of a frame, s; units: unit devices per weight 1.0.
     """
     if step not in _STEPS:
         return "No state and no decision differs."
@@ -276,9 +284,12 @@ def _sources(summary: ComparisonSummary) -> Table:
 
 @dataclass(frozen=True)
 class ComparisonExtras:
-    """Options of a comparison. audit: how many samples go through ngspice, too; watched: names of what its waveforms
-    show, none for the liveliest cell; noise: of the decisions of the behavioral model, and of the transistors in the
-    batched engine, None for none."""
+    """Optional parts of a comparison.
+
+    audit: number of samples that run in ngspice as well; watched: names of the signals whose waveforms are drawn, empty
+    for the cell whose state changes most often; noise: noise of the behavioral model's decisions, and of the
+    transistors if the engine is the batched one, None for none.
+    """
 
     audit: int = 0
     watched: tuple[str, ...] = ()
@@ -288,9 +299,9 @@ class ComparisonExtras:
 def run_comparison(
     design: Design, test_set: TestSet, run: Run, progress: Progress, extras: ComparisonExtras = ComparisonExtras()
 ) -> Reported:
-    """Simulate, compare and write comparison.json, the figures and the page; returns the content of the first.
+    """Simulate and compare the samples, write comparison.json, figures and page, and return comparison.json's content.
 
-    Raises SimulationError when every simulation failed; what an earlier run wrote then stays as it is.
+    Raises SimulationError when every simulation failed; results of an earlier run then remain.
     """
     write_texts(run.place, {})
     clear_failures(run.place)

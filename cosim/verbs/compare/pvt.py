@@ -1,4 +1,4 @@
-"""A comparison over process, supply and temperature: its conditions, its run, the worst of them, page and figure."""
+"""A comparison over process, supply and temperature (PVT): its conditions, run, worst conditions, page and figure."""
 
 # the stubs of matplotlib are partial
 # pyright: reportUnknownMemberType=false
@@ -60,9 +60,11 @@ _WHITE = 1e-12  # per cent
 
 @dataclass(frozen=True)
 class PvtCondition:
-    """One condition: celsius in degree, supply in V, power in W; None for what nothing is known of, as all failed.
+    """Results in one condition: corner, temperature, degree Celsius, and supply, V.
 
-    elsewhere: samples that something else ran in the simulator's place.
+    power_w: mean supply power, W; elsewhere: number of samples that something else ran in the simulator's place;
+    measured: metric -> estimate, for specs. Where every simulation failed, agreements are 0, and interval, accuracy and
+    power None.
     """
 
     corner: str
@@ -81,9 +83,10 @@ class PvtCondition:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Every condition, and the worst of them: none among conditions that are all equal.
+    """Results of a comparison in every condition, and the worst of these conditions.
 
-    bias_assumed: where every figure assumes that the bias currents come from, as a phrase.
+    worst: empty if all conditions have equal agreements; failed: number of failed simulations; audit: ngspice's check
+    of some samples; bias_assumed: phrase that says where the bias currents are assumed to come from.
     """
 
     bias: Bias
@@ -98,8 +101,12 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions of a sweep: corners, none for all that a technology has; temperatures in celsius; supplies over the
-    nominal one; bias as in `biased`. audit: how many samples of all of them together go through ngspice, too."""
+    """The conditions of a sweep over process, supply and temperature.
+
+    corners: empty for all that the technology has; celsius: temperatures; supplies: over the nominal supply; bias: how
+    bias currents change with the condition, as in `biased`; audit: number of samples, of all conditions together, that
+    run in ngspice as well.
+    """
 
     corners: tuple[str, ...] = ()
     celsius: tuple[float, ...] = GRID_CELSIUS
@@ -110,15 +117,17 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Listener:
-    """Functions that hear of a sweep's progress: within each run, and by a line after each condition and an audit."""
+    """Functions that are called as a sweep proceeds.
+
+    progress: (samples done, total) within the sweep; finished: a line of text after each condition and after the audit.
+    """
 
     progress: Progress
     finished: Callable[[str], None] = lambda line: None
 
 
 def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, asked: Conditions = Conditions()) -> Sweep:
-    """Simulate the samples in every condition of `pvt_grid`; write pvt.json, whose content it returns, pvt.png and the
-    page.
+    """Simulate the samples in every condition; write pvt.json, pvt.png and the page, and return the first's content.
 
     The network is compiled once, at the nominal point.
     """
@@ -170,9 +179,9 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
 
 
 def pvt_grid(technology: Technology, grid: Conditions = Conditions()) -> tuple[Technology, ...]:
-    """Return the technology for `compare --pvt` at every corner of the grid, at each of its temperatures and supplies.
+    """Return the technology in every condition of a grid: all combinations of its corners, temperatures and supplies.
 
-    Raises InputError when its devices are not made for one of the supplies, or its library has not one of the sections.
+    Raises InputError when the devices are not made for one of the supplies, or a section is missing in the library.
     """
     most = round(max(grid.supplies) * technology.supply, 6)
     if most > technology.supply_max:
@@ -195,11 +204,11 @@ def summarize_pvt(
     samples: int,
     bias: Bias = "constant",
 ) -> Sweep:
-    """Return one row per condition, from `summarize_comparison` (None: every simulation failed), and the worst of all.
+    """Summarize a sweep: one row for each condition, and the worst conditions.
 
-    samples: how many were to be simulated in each.
-
-    The worst have the smallest task agreement, then the smallest state agreement; a condition that failed is worse.
+    summaries: of the comparison in each condition, None if every simulation failed; samples: number that should run in
+    each condition. The worst condition has the smallest task agreement, then the smallest state agreement; both are 0
+    where all simulations failed.
     """
     rows = tuple(_condition(there, summary, samples) for there, summary in zip(conditions, summaries, strict=True))
     ranks = [(row.task_agreement, row.state_agreement) for row in rows]
@@ -209,8 +218,7 @@ def summarize_pvt(
 
 
 def nominal_condition(sweep: Sweep) -> PvtCondition | None:
-    """Return the first corner's condition at the middle of temperatures and supplies; None where nothing is known of
-    its power."""
+    """Return the first corner's condition at the middle temperature and supply; None where its power is unknown."""
     celsius, supplies = (sorted({getattr(row, name) for row in sweep.conditions}) for name in ("celsius", "supply_v"))
     wanted = sweep.conditions[0].corner, celsius[len(celsius) // 2], supplies[len(supplies) // 2]
     found = (row for row in sweep.conditions if (row.corner, row.celsius, row.supply_v) == wanted)
@@ -229,7 +237,7 @@ def _condition(there: Technology, found: ComparisonSummary | None, samples: int)
 
 
 def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
-    """Return the page of a sweep over conditions. made_with: name of the simulator -> its version."""
+    """Return the page of a sweep over conditions. made_with: simulator -> version."""
     subject, rows = subject_of(design), sweep.conditions
     one = (sweep.worst or rows)[0]
     bounds = within(one.task_agreement_interval or IntervalEnds(0.0, 1.0))
@@ -262,7 +270,7 @@ def pvt_page(design: Design, sweep: Sweep, made_with: dict[str, str]) -> Page:
 
 
 def say_worst(sweep: Sweep) -> str:
-    """Return a sentence with the worst conditions of a comparison over process, supply and temperature."""
+    """Return a sentence that names the worst conditions of a sweep."""
     if not sweep.worst:
         return "All conditions have equal figures."
     places = [", ".join(_place(row)) for row in sweep.worst]
@@ -280,7 +288,7 @@ def _picture(sweep: Sweep) -> Picture:
 
 
 def condition_table(sweep: Sweep) -> Table:
-    """Return the table of `compare --pvt`: the figures of every condition."""
+    """Return the table with the figures of every condition of a sweep."""
     head = ("corner", "temperature", "supply", "states", "decisions", "95 % interval", "accuracy", "power")
     return Table(head, tuple(map(_cells, sweep.conditions)), tuple(range(1, len(head))))
 
@@ -297,14 +305,18 @@ def _cells(row: PvtCondition) -> tuple[str, ...]:
 
 
 def say_basis(sweep: Sweep) -> str:
-    """Return in words which bias currents a sweep of conditions assumed; of ideal ones also how to see others."""
+    """Return in words where a sweep's bias currents come from; for ideal sources also which options change that."""
     ideal = sweep.bias_assumed == WORDS["constant"]
     return sweep.bias_assumed + ("; for those of a chip, add --bias reference or --bias tracking" if ideal else "")
 
 
 @dataclass(frozen=True)
 class _Layer:
-    """A row of heat maps: its name, the number of a condition, how that is written, and its colours."""
+    """One row of heat maps, which shows one figure in every condition.
+
+    name: label of its colour bar; value: the figure of a condition, None if unknown; text: formats the figure; colors,
+    norm: colour map and scale; whole: the figure is a whole number.
+    """
 
     name: str
     value: Callable[[PvtCondition], float | None]
@@ -316,10 +328,10 @@ class _Layer:
 
 @styled
 def draw_pvt(sweep: Sweep) -> Figure:
-    """Draw wrong states, changed decisions and power of each condition, a column of panels for a corner.
+    """Draw wrong states, changed decisions and power of each condition as heat maps, with one column for each corner.
 
-    Wrong states are on a logarithmic scale, on which one in a thousand can be seen beside one in ten; power is per cent
-    of the nominal condition's, which has a frame. A condition in which every simulation failed is crossed out.
+    The scale of wrong states is logarithmic, so that one in a thousand is visible next to one in ten. Power is relative
+    to the nominal condition, which has a frame, in per cent. A condition where every simulation failed is crossed out.
     """
     corners = list(dict.fromkeys(row.corner for row in sweep.conditions))
     layers = _layers(sweep)
@@ -344,7 +356,7 @@ def draw_pvt(sweep: Sweep) -> Figure:
 
 
 def _mark_bar(axis: Axes, layer: _Layer) -> None:
-    """Write numbers beside a colour bar, none of them as a power of ten."""
+    """Write numbers at a colour bar, in plain decimals instead of powers of ten."""
     if isinstance(layer.norm, LogNorm):
         low, high = axis.get_ylim()
         found = [digit * 10.0**power for power in range(-6, 3) for digit in (1, 2, 5)]
@@ -385,7 +397,7 @@ def _draw_layer(axis: Axes, layer: _Layer, sweep: Sweep, corner: str) -> None:
 
 
 def _layers(sweep: Sweep) -> tuple[_Layer, ...]:
-    """Return the rows of the figure, each with a scale on which its conditions differ."""
+    """Return the rows of heat maps, each with a colour scale that fits its values."""
     nominal = nominal_condition(sweep)
     reference = nominal.power_w if nominal else None
 
@@ -418,7 +430,7 @@ def _layers(sweep: Sweep) -> tuple[_Layer, ...]:
 
 
 def _short(value: float) -> str:
-    """Format a share, given in per cent, in four letters."""
+    """Format a share, given in per cent, with at most four characters."""
     if value < _WHITE:
         return "0"
     return (

@@ -1,7 +1,7 @@
-"""Transitions of an automaton in a run: how often each was taken, and how near to a threshold it came there.
+"""Transitions of an automaton in a simulated run: how often each was taken, and its smallest margin to a threshold.
 
-A frame belongs to the transition from the state that its cells stood in before it, by its symbol: by the states of the
-transistors themselves, so that behind a wrong state their own way counts, and not the one that they should have gone.
+A frame counts for the transition from the state before the frame, by the frame's symbol. The state before is that of
+the transistors, not the one in software: after a wrong state, the transitions that the circuit really takes count.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,8 +26,9 @@ Array = NDArray[np.float64]
 class Transition:
     """One transition of an automaton, as a circuit made it.
 
-    state, symbol, next: their names; taken: frames in which it was; wrong: frames of them that ended elsewhere;
-    margin_a: the smallest margin of any cell in them, ampere; None where nothing measured it.
+    state, symbol, next: names of the state before, the symbol and the right state after; taken: number of frames in
+    which the circuit was in `state` and read `symbol`; wrong: how many of these frames ended in another state than
+    `next`; margin_a: smallest margin of any cell in these frames, ampere, None where no margin was measured.
     """
 
     state: str
@@ -42,9 +43,9 @@ class Transition:
 class Transitions:
     """All transitions of an automaton, as a circuit made them.
 
-    rows: one for each transition; taken: how many of them the samples took; wrong: frames that ended elsewhere;
-    margin_a: the smallest margin, unit_a: the unit current there, ampere; astray: frames that began in no single state,
-    or had not one symbol.
+    rows: one for each transition; taken: number of transitions that occurred at all; wrong: number of frames that ended
+    in a wrong state; astray: frames that began in no state of the automaton or had not exactly one symbol; margin_a:
+    smallest margin of all, ampere; unit_a: current of 1.0, ampere.
     """
 
     taken: int
@@ -56,7 +57,7 @@ class Transitions:
 
 
 def find_transitions(design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run) -> Transitions | None:
-    """Count for `cosim compare` the transitions of an automaton in simulated test samples; None for other networks."""
+    """Count an automaton's transitions in the simulated samples of a test set; None for other networks."""
     coded = coded_in(design.network)
     if coded is None:
         return None
@@ -70,10 +71,11 @@ def find_transitions(design: Design, test_set: TestSet, outcomes: Sequence[Outco
 
 
 def count_transitions(coded: Coded, strings: Iterable[tuple[Whole, Array, Array]], unit: float) -> Transitions:
-    """Count for `cosim compare` the transitions in strings that transistors have read from the start on.
+    """Count an automaton's transitions in strings that a circuit has read from its start state on.
 
-    strings: symbols (time,), -1 for none; states (time, cells), h of the network's cells; margins (time, cells) of all
-    decisions, ampere, inf where there is none, empty where nothing measured them. unit: the current of 1.0, ampere.
+    strings: (symbols (time,), -1 for none; states (time, cells), outputs h of the network's cells; margins (time,
+    cells) of all decisions, ampere, inf for a cell without margin, empty if none was measured). unit: current of 1.0,
+    ampere.
     """
     automaton, shape = coded.automaton, coded.automaton.next.shape
     taken, wrong, margin = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int), np.full(shape, np.inf)
@@ -99,8 +101,10 @@ def count_transitions(coded: Coded, strings: Iterable[tuple[Whole, Array, Array]
 
 
 def _cells_of(design: Design, states: States) -> Array:
-    """Return h of a network's own cells (time, cells), layer by layer, without those that only shift, from the states
-    of the memories; of cells that are left out their constant."""
+    """Return the outputs h of a network's own cells, (time, cells), from the states of the circuit's memories.
+
+    Cells that only shift a state are left out; a constant cell, which is not built, has its constant output.
+    """
     left_out, found = design.graph.left_out, dict[tuple[str, int], Array]()
     for k, node in enumerate(design.graph.memories):
         if node.behind == 0:
@@ -114,7 +118,8 @@ def _cells_of(design: Design, states: States) -> Array:
 
 
 def _state(cells: Array, codes: Array) -> Whole:
-    """Return for `cosim compare` the number of the state whose code cells (time, cells) have; -1 where none has it."""
+    """Return the number of the automaton's state whose code the cells (time, cells) have in each frame, or -1.
+    codes: (states, cells); the result is (time,)."""
     same = np.isclose(cells[:, None], codes[None]).all(axis=-1)
     return np.where(same.any(axis=-1), same.argmax(axis=-1), -1)
 

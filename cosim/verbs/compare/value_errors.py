@@ -1,7 +1,8 @@
-"""Errors of real-valued answers against their targets: rms error, the same over the spread, R2; with intervals.
+"""Errors of real-valued answers against their targets: rms error, rms error over the targets' spread, and R2.
 
-An interval is the percentile bootstrap of B. Efron, Ann. Statist. 7 (1979) 1, over samples, at 95 %: errors need not be
-normal, and outputs of one sample stay together. Its draws are seeded, so equal answers give equal ends.
+Intervals are the percentile bootstrap of B. Efron, Ann. Statist. 7 (1979) 1, over samples, at 95 %, because errors need
+not be normal and the outputs of one sample depend on each other. The bootstrap is seeded, so equal answers have equal
+intervals.
 """
 
 from collections.abc import Mapping
@@ -21,8 +22,11 @@ _HEAD = ("rms error", "95 % interval", "NRMSE", "R2", "95 % interval")
 
 @dataclass(frozen=True)
 class EngineErrors:
-    """One engine against the targets. rmse: in their unit; nrmse: over their standard deviation; r2: 1 - nrmse^2. None
-    where targets do not vary, an interval where there is one sample."""
+    """Errors of one engine's answers against the targets.
+
+    rmse: root mean square error, in the unit of the targets; nrmse: rmse over the targets' standard deviation; r2: 1 -
+    nrmse^2. nrmse and r2 are None where targets do not vary, intervals None where there is a single sample.
+    """
 
     rmse: float
     rmse_interval: IntervalEnds | None
@@ -33,8 +37,11 @@ class EngineErrors:
 
 @dataclass(frozen=True)
 class ValueErrors:
-    """Errors of every engine against the targets; software_rmse: rms distance of its answers from the software's.
-    tolerance: the error of an answer that counts as right."""
+    """Errors of every engine's answers against the targets.
+
+    tolerance: largest error of an answer that counts as right; engines: engine -> errors; software_rmse: engine -> root
+    mean square of its answers minus the software's.
+    """
 
     tolerance: float
     engines: dict[str, EngineErrors]
@@ -42,9 +49,9 @@ class ValueErrors:
 
 
 def measure_errors(answers: Mapping[str, Answers], y: Answers, target: RealTargets) -> ValueErrors:
-    """Measure for a comparison the errors of each engine's answers, and how far they are from the software's.
+    """Measure the errors of each engine's answers against the targets, and their distance from the software's answers.
 
-    answers, y: (n, outputs); one of the engines is the software.
+    answers: engine -> (n, outputs), "software" among them; y: (n, outputs) targets; target: has the tolerance.
     """
     return ValueErrors(
         target.tolerance,
@@ -54,7 +61,7 @@ def measure_errors(answers: Mapping[str, Answers], y: Answers, target: RealTarge
 
 
 def rms(errors: Answers) -> float:
-    """Return the root of the mean square of a comparison's errors over samples and outputs."""
+    """Return the root mean square of errors over samples and outputs."""
     return float(np.sqrt(np.mean(errors**2)))
 
 
@@ -82,7 +89,7 @@ def _ends(values: Array) -> IntervalEnds:
 
 
 def errors_section(errors: ValueErrors) -> Blocks:
-    """Return the blocks of a page on errors: a table by engine and a note on what its columns mean."""
+    """Return the section of a page on errors of real-valued answers: a table by engine, and a note on its columns."""
     rows = tuple((name, *_cells(found)) for name, found in errors.engines.items())
     apart = ", ".join(f"{name} {value:.4g}" for name, value in errors.software_rmse.items())
     notes = (

@@ -1,4 +1,4 @@
-"""cosim compile: a trained network to a netlist."""
+"""Command `cosim compile`: compile a trained network to a SPICE netlist."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +30,7 @@ MARGINS_FILE = "margins.json"
 
 @dataclass(frozen=True, kw_only=True)
 class CompileOptions:
-    """Options of a compilation: the simulator that it is written for, the test sample that drives it, and whether
-    margins are counted."""
+    """Options of `cosim compile`: network, simulator of the files, stimulus of the testbench, and count of margins."""
 
     network_file: Path = network_argument()
     to: str = option("What to make.", click.Choice(["netlist"]), "netlist", expose_value=False)
@@ -78,7 +77,7 @@ def run(options: CompileOptions, session: VerbSession) -> Result:
 
 
 def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
-    """Compile a network that has no parts in software, and write its files."""
+    """Compile a network that becomes a circuit as a whole, without software parts, and write its files."""
     from cosim.base.store import write_results
     from cosim.base.text import json_object
     from cosim.circuit.waveforms import Timing

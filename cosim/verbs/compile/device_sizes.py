@@ -1,4 +1,4 @@
-"""Sizes of the devices of a compiled network as its schematics show them, and a table of all its blocks."""
+"""Sizes of a compiled network's transistors, as its schematics show them, and a table of the devices of every block."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
@@ -29,7 +29,8 @@ _WEIGHTS = {"n": "w > 0", "p": "w < 0"}
 
 
 def sizes_of(circuit: Circuit) -> dict[str, Sizes]:
-    """Return the sizes of every drawing of the cells of a network, by the drawing's name in `schematics.CELLS`."""
+    """Return the sizes that each schematic shows, by the schematic's name in `schematics.CELLS`.
+    The sizes of one schematic are a mapping: name in the drawing -> W/L in um."""
     blocks = {block.name: block for block in circuit.subcircuits}
 
     def named(*begins: str) -> dict[str, tuple[str, ...]]:
@@ -63,7 +64,7 @@ def sizes_of(circuit: Circuit) -> dict[str, Sizes]:
 
 
 def device_rows(circuit: Circuit) -> Iterator[tuple[str, ...]]:
-    """Yield a row of `cosim compile`'s page for every device of every block, without linear rows and the network."""
+    """Yield a table row (as HEAD) for every device of every block, except the rows of weights and the whole network."""
     for block in circuit.subcircuits:
         if block.name.startswith(_ROW) or block.name == NETWORK:
             continue
@@ -81,7 +82,7 @@ def device_rows(circuit: Circuit) -> Iterator[tuple[str, ...]]:
 
 
 def _of_block(block: Subcircuit) -> dict[str, tuple[str, ...]]:
-    """Return the sizes of a block's devices by the names that drawings give them, and under "" how many there are."""
+    """Return the sizes of a block's transistors, W/L in um, by the names that they have in drawings."""
     devices = {mos.name: mos for mos in block.elements if isinstance(mos, Mos)}
     found: dict[str, tuple[str, ...]] = {}
     for name, lower in devices.items():
@@ -93,7 +94,7 @@ def _of_block(block: Subcircuit) -> dict[str, tuple[str, ...]]:
 
 
 def _weights(circuit: Circuit) -> dict[str, tuple[str, ...]]:
-    """Return the size of a weight of either sign, whose unit devices are counted as k."""
+    """Return the sizes of one weight's transistors, for either sign of the weight; k stands for the unit devices."""
     rows = [mos for block in circuit.subcircuits if block.name.startswith(_ROW) for mos in _devices(block)]
     found: dict[str, tuple[str, ...]] = {}
     for polarity, name in _WEIGHTS.items():
@@ -104,7 +105,7 @@ def _weights(circuit: Circuit) -> dict[str, tuple[str, ...]]:
 
 
 def _counts(circuit: Circuit) -> dict[str, tuple[str, ...]]:
-    """Return how many transistors each block of a drawing in blocks has, those of its own blocks included."""
+    """Return the text "n transistors" for each block of the block diagrams; n includes the blocks inside the block."""
     blocks = {block.name: block for block in circuit.subcircuits}
 
     def count(name: str) -> int:
@@ -123,7 +124,7 @@ def _devices(block: Subcircuit) -> Iterable[Mos]:
 
 
 def _size(mos: Mos, parallel: str) -> str:
-    """Return `8 x 1/5`, or `1/5` for one device."""
+    """Format a transistor's W/L in um, such as "8 x 1/5" for 8 in parallel, or "1/5" for one."""
     return f"{'' if parallel == '1' else f'{parallel} x '}{_um(mos.w)}/{_um(mos.l)}"
 
 

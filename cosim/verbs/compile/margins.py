@@ -1,7 +1,7 @@
-"""Margins of decisions in standard deviations, layer by layer, on a network's samples.
+"""Margins of decisions, that is distances of candidates from thresholds, in standard deviations, layer by layer.
 
-Counted twice: in what the nominal circuit has, noise and what calibration leaves, and in that of a chip, mismatch as
-well. The equations are those of `variation.sigma` and `engines.behavioral.noise`, at the currents of each decision.
+Two standard deviations are used. That of the nominal circuit has noise and the error that calibration leaves; that of a
+chip also has mismatch. Equations: `variation.sigma` and `engines.behavioral.noise`, at the currents of each decision.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,10 @@ _SAID = (
 
 @dataclass(frozen=True)
 class Near:
-    """The distances of decisions to their thresholds, in sigma.
+    """The distances of decisions from their thresholds, in sigma.
 
-    fewest: of the nearest decision; within: share of decisions that are nearer than NEAR.
+    fewest: smallest distance of all decisions; within: share of decisions that are within NEAR sigma, with its
+    interval.
     """
 
     fewest: float
@@ -43,10 +44,11 @@ class Near:
 
 @dataclass(frozen=True)
 class LayerMargins:
-    """The distances of a layer's decisions to their thresholds.
+    """The distances of a layer's decisions from their thresholds.
 
-    decisions: how many were looked at; circuit: sigma counts noise and what calibration leaves; chips: sigma counts
-    mismatch as well; noise_a, left_a, mismatch_a: medians of each, A.
+    decisions: number of decisions; circuit: distances in sigma of noise and of what calibration leaves; chips:
+    distances in sigma of these and of mismatch; noise_a, left_a, mismatch_a: median sigma of noise, of what calibration
+    leaves and of mismatch, A.
     """
 
     layer: str
@@ -60,9 +62,9 @@ class LayerMargins:
 
 @dataclass(frozen=True)
 class Margins:
-    """The distances of a network's decisions to their thresholds, on some samples.
+    """The distances of a network's decisions from their thresholds, on the samples of a test set.
 
-    samples: how many were looked at; layers: those that compare, in their order.
+    samples: number of samples; layers: one entry for each layer that compares with thresholds, in the network's order.
     """
 
     samples: int
@@ -72,9 +74,10 @@ class Margins:
 def study_margins(
     design: Design, test_set: TestSet, noise: NoiseSimulation, condition: Condition | None = None
 ) -> Margins:
-    """Measure for `cosim compile` the margins of all decisions of the nominal circuit on all samples, layer by layer.
+    """Compute the margin, in sigma, of every decision of the nominal circuit on all samples, layer by layer.
 
-    Raises InputError for a unit whose noise is not modelled, or a technology without mismatch.
+    noise: the noise of the circuit's devices. Raises InputError for a unit whose noise is not modelled, or a technology
+    without mismatch.
     """
     found = decided_by(design, run_behavioral(design, test_set.x, condition), noise, condition)
     valid = valid_steps(test_set.lengths, test_set.x.shape[1])
@@ -103,7 +106,7 @@ def _near(sigmas: Array, counted: NDArray[np.bool_]) -> Near:
 
 
 def margins_section(found: Margins) -> Blocks:
-    """Return a table of margins by layer, of the nominal circuit and of chips, and one of what makes them up."""
+    """Return two tables: each layer's margins, for circuit and chips, and the median sigmas that they consist of."""
     margins = tuple(
         (one.layer, name, *_cells(near))
         for one in found.layers

@@ -1,8 +1,8 @@
 """The schematic of a compiled network as SVG: signals, rows of mirrors, cells and readout from left to right.
 
-`network_parts` makes boxes in columns and wires between them of a design; `draw_network` gives them places. It is
-written as text: the same network gives the same bytes, what names come from files is escaped, and pointing at a box or
-a wire shows its title. Lengths are in pixels. `data-box` and `data-wire` say which wires are those of a box.
+`network_parts` collects a design's boxes, in columns, and the wires between them; `draw_network` places and draws them.
+The SVG is written as text: the same network gives the same bytes, and names from files are escaped. A box or wire shows
+its title when the mouse is over it. Lengths are in pixels. `data-box` and `data-wire` tell which wires belong to a box.
 """
 
 from collections import defaultdict
@@ -60,10 +60,10 @@ svg.network path:hover { stroke-opacity: 1; stroke-width: 4px; } svg.network g.b
 
 @dataclass(frozen=True)
 class Box:
-    """A box of the network picture by `cosim compile`: one node, or neighbours of one layer.
+    """A box of the network's picture, which stands for one node of the graph, or for several neighbours of one layer.
 
-    nodes: their names; kind: source, rectifier, and, cell or output; lines: what is written in it; title: what it says
-    when it is pointed at.
+    nodes: names of the nodes; kind: source, rectifier, and, cell or output; column: number of its column, from the
+    left; lines: text in the box; title: text shown when the mouse is over the box.
     """
 
     nodes: tuple[str, ...]
@@ -75,10 +75,11 @@ class Box:
 
 @dataclass(frozen=True)
 class Wire:
-    """One weight, or all between two boxes: from box to box, by their places in `NetworkDrawing.boxes`.
+    """A wire of the network's picture: one weight, or all weights between two boxes.
 
-    weight: as built, the sum of them for several; label: unit devices with their sign; back: does not lead to a column
-    further right, so it feeds back; late: is read a frame later; drives: leads to the sum of a row.
+    source, target: numbers of the boxes in `NetworkDrawing.boxes`; weight: as built, the sum if there are several;
+    label: number of unit devices, with sign; back: feeds back, to no column further right; late: read one frame later;
+    drives: adds to the sum of a row.
     """
 
     source: int
@@ -93,10 +94,10 @@ class Wire:
 
 @dataclass(frozen=True)
 class NetworkDrawing:
-    """The contents of a network's picture, with their places.
+    """The boxes and wires of a network's picture, before they have coordinates.
 
-    boxes: column by column, from top to bottom; wires: those into a box in the order of their sources; heads: what
-    is over each column.
+    boxes: column by column, each from top to bottom; wires: box by box of their targets, in the order of the sources;
+    heads: the title of each column.
     """
 
     boxes: tuple[Box, ...]
@@ -105,10 +106,10 @@ class NetworkDrawing:
 
 
 def network_parts(design: Design) -> NetworkDrawing:
-    """Return all parts of a compiled network's picture, or with neighbours as one where there are more than BOXES in a
-    column or WIRES in all.
+    """Return the boxes and wires of a compiled network's picture.
 
-    Weights on the pedestal and those of 0 are left out.
+    Neighbours are drawn as one box where a column has more than BOXES boxes, or the picture more than WIRES wires.
+    Weights of 0 and weights on the pedestal are left out.
     """
     graph = design.graph
     columns = _columns(graph)
@@ -136,7 +137,9 @@ def _built(graph: Sized, edge: Edge) -> bool:
 
 
 def _columns(graph: Lowered) -> list[list[str]]:
-    """Return names by column: each right of all that it reads at once, the cells of a stage together, outputs last."""
+    """Return the names of the nodes, column by column, for the network's picture.
+    A node is right of all nodes that it reads in the same frame; the cells of a stage share a column; outputs come
+    last."""
     depth = dict.fromkeys(graph.nodes, 0)
     reads = defaultdict[str, list[str]](list)
     for (source, target), weight in graph.weights.items():
@@ -160,7 +163,7 @@ def _columns(graph: Lowered) -> list[list[str]]:
 
 
 def _groups(graph: Lowered, column: Sequence[str], most: int) -> Iterator[tuple[str, ...]]:
-    """Yield the groups of a column: neighbours of one layer together, where there are more than `most`."""
+    """Yield the groups of nodes that share a box: neighbours of one layer, if the column has more than `most` nodes."""
     size = -(-len(column) // most)
     for _, family in groupby(column, lambda name: _family(graph.nodes[name])):
         names = tuple(family)
@@ -266,7 +269,7 @@ def _wire(design: Design, boxes: Sequence[Box], ends: tuple[int, int], edges: li
 
 @dataclass(frozen=True)
 class _Place:
-    """A box: where its row of mirrors begins, its own left edge, top, width and height."""
+    """The place of a box in pixels: left edge of its row of mirrors, own left edge, top, width and height."""
 
     row: float
     left: float
@@ -284,7 +287,7 @@ class _Place:
 
 
 class _Layout:
-    """Places in the picture; each box has its row of mirrors in front of it, and in the row a port for each wire."""
+    """The coordinates of a network's picture; each box has, at its left, a row of mirrors with a port for each wire."""
 
     def __init__(self, parts: NetworkDrawing) -> None:
         self.parts = parts
@@ -337,13 +340,12 @@ class _Layout:
 
     @property
     def height(self) -> float:
-        """Return the height of the picture, in pixels: boxes, below them a lane for every signal that feeds back, the
-        legend."""
+        """Return the height of the picture, in pixels: boxes, a lane for each signal that feeds back, and legend."""
         return self.floor + (_LANE * (len(self.back) + 1) if self.back else 0) + 34
 
     @property
     def legend(self) -> dict[str, str]:
-        """Return the legend of colours and numbers: class of the text -> text."""
+        """Return the legend of colours and numbers: CSS class of the text -> text."""
         numbers = "numbers: unit devices of a mirror; " if self.labelled else ""
         return {
             "plus": "pulls (weight > 0)",
@@ -352,7 +354,7 @@ class _Layout:
         }
 
     def lane(self, source: int) -> float:
-        """Return the y of the lane under the boxes on which a signal feeds back, in pixels."""
+        """Return the y of the lane, below all boxes, on which a box's signal feeds back, in pixels."""
         return self.floor + _LANE * (self.back.index(source) + 1)
 
     def lines(self, box: Box) -> tuple[str, ...]:
@@ -361,7 +363,7 @@ class _Layout:
         return tuple(_shortened(line, _LONGEST) for line in lines)
 
     def port(self, wire: Wire) -> tuple[float, float]:
-        """Return the place at which a wire arrives, (x, y) in pixels."""
+        """Return the point at which a wire reaches its target's row of mirrors, (x, y) in pixels."""
         place, wires = self.places[wire.target], self.arriving[wire.target]
         return place.row, place.top + place.height * (wires.index(wire) + 0.5) / len(wires)
 
@@ -381,7 +383,7 @@ def _shortened(line: str, most: int) -> str:
 
 @once_per_design
 def draw_network(design: Design) -> str:
-    """Draw `network.svg`: the whole picture as one SVG element, in a file or in a page."""
+    """Return the picture of a compiled network as text, one SVG element for a file or for a page."""
     layout = _Layout(network_parts(design))
     network, parts = design.network, layout.parts
     cells = sum(True for _ in design.graph.memories)
@@ -409,7 +411,7 @@ def _draw_wire(layout: _Layout, wire: Wire) -> str:
 
 
 def _draw_feedback(layout: _Layout) -> list[str]:
-    """Draw the signals that feed back, each on a lane of its own under all boxes."""
+    """Draw the signals that feed back, each on its own lane below all boxes; return SVG elements."""
     drawn: list[str] = []
     for wire in (wire for wire in layout.parts.wires if wire.back):
         start, (x, y), lane = layout.places[wire.source], layout.port(wire), layout.lane(wire.source)
@@ -450,8 +452,7 @@ def _draw_box(layout: _Layout, k: int) -> str:
 
 
 def _draw_row(layout: _Layout, k: int) -> str:
-    """Draw the mirrors whose currents are summed, or the bits of an AND, a port each: what it reads, and unit
-    devices."""
+    """Draw the row of mirrors in front of box k, or the bits of an AND: a port, a name and a number for each wire."""
     box, place, wires = layout.parts.boxes[k], layout.places[k], layout.arriving[k]
     right = place.row + layout.row
     labels = ""

@@ -1,4 +1,4 @@
-"""Files that `cosim compile` writes: netlist, device models, testbench, what to expect, mapping report, summary."""
+"""Files that `cosim compile` writes: netlist, device models, testbench, expected results, mapping report, summary."""
 
 import json
 from collections import Counter
@@ -45,23 +45,24 @@ MAPPING_FIELDS = ("parameter", "element", "target", "realised", "unit", "status"
 
 @dataclass(frozen=True)
 class Exercise:
-    """Exercise of a testbench: its frames, its condition (None: the nominal one), and raw inputs (time, features) in
-    the network's units, None for made-up ones that move every input."""
+    """The stimulus of a testbench: the timing of its frames, its condition and its inputs.
+    condition: None for the nominal one; stimulus: raw inputs (time, features) in the network's units, None for made-up
+    inputs that move every feature."""
 
     timing: Timing = Timing()
     condition: Condition | None = None
     stimulus: NDArray[np.float64] | None = None
 
     def inputs(self, design: Design) -> NDArray[np.float64]:
-        """Return the raw inputs (time, features) of a compiled testbench: the given ones, or made-up ones."""
+        """Return the raw inputs (time, features) of a design's testbench: the given ones, else made-up ones."""
         return made_up_stimulus(design.network.encoding) if self.stimulus is None else self.stimulus
 
     def technology(self, design: Design) -> Technology:
-        """Return the technology in the exercise's condition."""
+        """Return the technology in the testbench's condition, the design's nominal one if no condition is set."""
         return (self.condition or design.nominal).technology
 
     def bench(self, design: Design) -> Bench:
-        """Return the testbench that `cosim compile` writes, with the network that it drives."""
+        """Return the testbench of a design, together with the network that it drives."""
         return inference_bench(design, self.inputs(design), self.timing, self.condition)
 
 
@@ -71,9 +72,10 @@ def format_design(
     dialect: Dialect = NGSPICE,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, str]:
-    """Return all files that `cosim compile` writes for a simulator, name -> text.
+    """Return the files of a compiled design for one simulator: file name -> text.
 
-    An ngspice testbench gets its operating point as a file, where there is an ngspice to find it; `say` hears of that.
+    For ngspice, an operating point is added as a file if ngspice is installed to find it; say: called with a line about
+    this step.
     """
     rows, files, technology = map_parameters(design), dialect.files, exercise.technology(design)
     summary = {**summarize(design, exercise.condition), "dialect": dialect.name}
@@ -91,16 +93,18 @@ def format_design(
 
 
 def rests_slowly(technology: Technology) -> bool:
-    """Tell whether `cosim compile` notes in its testbench that ngspice is slow to find an operating point.
+    """Tell whether ngspice is slow to find the operating point of circuits in this technology.
 
-    With self-cascodes it steps gmin, then sources.
+    With self-cascodes, ngspice has to step gmin, and then the sources.
     """
     return any(geometry.cascode for geometry in vars(technology.sizing).values())
 
 
 def find_start(design: Design, exercise: Exercise, say: Callable[[str], None]) -> str | None:
-    """Find the operating point of a compiled testbench at time 0, as ngspice text; None where ngspice is missing or
-    finds none, or where the circuit is so large that it would take too long."""
+    """Find the operating point of a design's testbench at time 0; return it as ngspice text.
+
+    Returns None where ngspice is missing or finds none, or where the circuit has more than MOST_STARTED transistors.
+    """
     if (count := sum(isinstance(element, Mos) for element in design.flat.elements)) > MOST_STARTED:
         say(
             f"the testbench has to find its operating point by itself: it is looked for up to {MOST_STARTED} "
@@ -122,17 +126,19 @@ def find_start(design: Design, exercise: Exercise, say: Callable[[str], None]) -
 
 
 def format_netlist(design: Design, dialect: Dialect = NGSPICE) -> str:
-    """Return the hierarchical netlist that `cosim compile` writes of a design.
+    """Return the hierarchical netlist of a design as text in a simulator's dialect.
 
-    It has subcircuits only, `network` last; instantiate it in a testbench.
+    The netlist has only subcircuits, `network` last; a testbench instantiates `network`.
     """
     circuit = design.assembly.circuit
     return dialect.network(Circuit(circuit.title, circuit.subcircuits), design.technology)
 
 
 def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
-    """Return made-up raw inputs of a compiled testbench (EXERCISE_FRAMES, features) in four steps over the range of
-    each; bits come one at a time."""
+    """Return made-up raw inputs (EXERCISE_FRAMES, features) in the network's units.
+
+    Each feature steps through four values over its range; if features are bits, one is on at a time.
+    """
     if encoding.levels == 1:
         symbols = np.random.default_rng(1).integers(max(encoding.features, 2), size=EXERCISE_FRAMES)
         return encoding.offset + encoding.scale * (symbols[:, None] == np.arange(encoding.features))
@@ -143,9 +149,9 @@ def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
 def format_exercise(
     design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE, *, started: bool = False
 ) -> str:
-    """Return the runnable testbench that `cosim compile` writes beside the netlist.
+    """Return a testbench that runs with the netlist of a design, as text in a simulator's dialect.
 
-    With `started` it begins at the operating point in START_FILE.
+    started: whether the run begins at the operating point in START_FILE.
     """
     bench = exercise.bench(design)
     title = f"testbench of {dialect.files.netlist}; what it should show: expected.csv"
@@ -155,11 +161,11 @@ def format_exercise(
 
 
 def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE) -> str:
-    """Return the CSV that `cosim compile` writes beside a testbench: every memory's state and every output's current
-    that a simulation of it should show, in every frame.
+    """Return a CSV (columns EXPECTED_FIELDS) of what a simulation of the testbench should show, frame by frame.
 
-    At `time_s` a state, unit 1, is how many of its `vectors` are above `threshold_v`; an analog one is the s in the
-    current given there. Software's is empty where it has none that a circuit could have (`software_states`).
+    It has every memory's state and every output's current. A state (unit 1), read at `time_s`, is the number of
+    `vectors` above `threshold_v`; for an analog state s, `threshold_v` has the current "a + b s". The software's state
+    is empty where it is none that the circuit could have (`software_states`).
     """
     x = exercise.inputs(design)
     reference = run_reference(design.network, x[None])
@@ -180,7 +186,7 @@ def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Di
 
 
 def summarize(design: Design, condition: Condition | None = None) -> dict[str, object]:
-    """Summarize a design for `cosim compile` in figures: what it was made from, how large it is, what was lost."""
+    """Return a design's figures (name -> value): what it was made from, how large it is, and what was lost."""
     rows = map_parameters(design)
     devices = [element for element in design.flat.elements if isinstance(element, Mos)]
     calibration, technology = design.calibration, (condition or design.nominal).technology
@@ -213,5 +219,5 @@ def summarize(design: Design, condition: Condition | None = None) -> dict[str, o
 
 
 def format_mapping(rows: Sequence[MappingRow]) -> str:
-    """Return mapping.csv, the mapping report that the verb `cosim compile` writes into its folder."""
+    """Return mapping.csv as text: for each parameter its circuit element, its target and its realised value."""
     return format_csv(MAPPING_FIELDS, (vars(row).values() for row in rows), 9)

@@ -1,4 +1,4 @@
-"""The files that `cosim compile` writes: a design's netlist, its schematic, and the page that shows what was made."""
+"""The page of a compiled design, and the writing of all its files: netlist, testbench, reports and schematic."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -51,16 +51,17 @@ def write_design(
     dialect: Dialect = NGSPICE,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
-    """Write all files of a design for a simulator, with `SCHEMATIC`, or none: they are complete before the first takes
-    its name. `say` as in `format_design`. Raises InputError when the folder cannot be written.
+    """Write the files of a design for one simulator, and the picture SCHEMATIC; return their paths.
+
+    All files are complete before the first gets its name. say: called with a line about slow steps. Raises InputError
+    when the folder cannot be written.
     """
     texts = format_design(design, exercise, dialect, say)
     return write_texts(folder, {**texts, SCHEMATIC: draw_network(design)})
 
 
 def design_page(design: Design, condition: Condition | None = None, margins: Margins | None = None) -> Page:
-    """Return the page of a compiled network: figures, schematic, margins where they were counted, areas, what was lost,
-    mapping, cells."""
+    """Return the page of a compiled network: figures, schematic, margins if given, areas, losses, mapping and cells."""
     rows, subject, there = map_parameters(design), subject_of(design), (condition or design.nominal).technology
     lost, summary = [row for row in rows if row.status in (ZERO, CUT)], summarize(design, condition)
     inside = format_inside(design)
@@ -102,7 +103,7 @@ def _cards(design: Design, summary: Mapping[str, Any], lost: list[MappingRow]) -
 
 
 def _areas(design: Design) -> Table:
-    """Return a table of drawn area by block, which is where transistors are, not wires."""
+    """Return a table of the drawn area of each block: its transistors and capacitors, not its wires."""
     areas = block_areas(design)
     total = sum(gates for gates, _ in areas.values())
     rows = tuple(
@@ -113,7 +114,7 @@ def _areas(design: Design) -> Table:
 
 
 def _say_unbuilt(design: Design, summary: Mapping[str, Any]) -> Blocks:
-    """Return sentences on cells that are left out, and on weights of 0 that are too many for the mapping."""
+    """Return sentences on the cells that were left out, and on zero weights that the mapping does not list."""
     said, zeros = say_constant(design.graph.left_out.states), summary.get("zero_weights")
     return (
         *((f"{said}. Nothing of it is built: its constant is in the biases of what reads it.",) if said else ()),
@@ -130,7 +131,7 @@ def _format_lost(lost: list[MappingRow]) -> Blocks:
 
 
 def format_inside(design: Design) -> dict[str, Blocks]:
-    """Return the sections of a page: heading -> blocks."""
+    """Return two sections of a design's page, heading -> blocks: the network's picture, and the table of parameters."""
     return {
         "The network": (picture_network(design),),
         "Every parameter and its transistor": format_mapping(map_parameters(design)),
@@ -138,13 +139,13 @@ def format_inside(design: Design) -> dict[str, Blocks]:
 
 
 def picture_network(design: Design) -> Picture:
-    """Return a picture of the whole compiled network, which can be shown as large as asked for."""
+    """Return a picture of the whole compiled network, which the reader can enlarge."""
     drawing = draw_network(design).encode()
     return Picture("svg+xml", drawing, "Schematic of the whole network.", _NETWORK, _width(drawing), zoom=True)
 
 
 def format_mapping(rows: Sequence[MappingRow]) -> Blocks:
-    """Return compile's table of every parameter, its transistor or pin, what was wanted and what is built."""
+    """Return a table of parameters: transistor or pin, wanted and built value; the MOST rows of largest error."""
     shown = rows
     if len(rows) > MOST:
         kept = sorted(range(len(rows)), key=lambda k: (-abs(_weight_error(rows[k])), k))[:MOST]
@@ -156,7 +157,7 @@ def format_mapping(rows: Sequence[MappingRow]) -> Blocks:
 
 
 def schematics_section(design: Design) -> Blocks:
-    """Return schematics of the cells that a network is built from, and every device of every block."""
+    """Return the schematics of the cells that a network uses, and a table of the devices of every block."""
     circuit = design.assembly.circuit
     pictures = (
         Picture("svg+xml", drawing, f"Schematic. {name}.", name, round(_READABLE * _width(drawing)))
@@ -173,7 +174,7 @@ def _width(drawing: bytes) -> int:
 
 
 def _weight_error(row: MappingRow) -> float:
-    """Return a weight's realised minus its target; 0 for a bias current, which is no measure of its threshold."""
+    """Return realised minus target value of a weight; 0 for a bias current, which has another target: its threshold."""
     return row.realised - row.target if row.unit == "1" else 0.0
 
 

@@ -1,6 +1,6 @@
-"""Schematics of the cells that a network is built from, drawn on sheets of transistors, wires and names of nets.
+"""Schematics of the cells that a network is built from, as SVG: transistors, wires and names of nets on a sheet.
 
-Names of transistors and nets are those of the netlist, as the docstrings of `cosim.cells` give them. No other module
+Transistors and nets have the names of the netlist, as the docstrings of `cosim.cells` give them. Only this module
 imports schemdraw.
 """
 
@@ -37,7 +37,7 @@ _SHIFT: dict[Side, Point] = {"left": (-0.2, 0), "right": (0.2, 0), "top": (0, 0.
 
 
 class TransistorEnds(NamedTuple):
-    """The ends of a drawn transistor; `first` is the upper one, or the left one of a lying transistor."""
+    """The terminals of a drawn transistor: first is the upper or left end of its channel, last the other end."""
 
     first: Point
     last: Point
@@ -47,8 +47,7 @@ class TransistorEnds(NamedTuple):
 class Sheet:
     """A drawing to which transistors, wires and names of nets are added at coordinates; y grows upwards.
 
-    sizes: what is written beside the transistors that have these names; one with two sizes is a self-cascode, which is
-    drawn as the two transistors that it is.
+    sizes: name of a transistor -> texts written beside it. Two texts mean a self-cascode, drawn as two transistors.
     """
 
     def __init__(self, sizes: Sizes = NO_SIZES) -> None:
@@ -57,10 +56,10 @@ class Sheet:
         self.drawing.config(fontsize=_SIZE, lw=_WIDTH, font=_FONT, color=_INK, margin=0.3)
 
     def mos(self, polarity: Polarity, at: Point, name: str, gate: Side = "left", key: str = "") -> TransistorEnds:
-        """Draw a transistor of a schematic of `cosim compile` below `at`, or right of it with its gate above or below.
+        """Draw a transistor downwards from `at`, or, if its gate is at the top or bottom, to the right of `at`.
 
-        The source of an upright p transistor is its upper end, that of an n transistor its lower one. key: its name in
-        `sizes` where that is another one.
+        The source of an upright p transistor is its upper end, of an n transistor its lower end. key: the transistor's
+        name in `sizes`, if it is not `name`.
         """
         sizes = self.sizes.get(key or name, ())
         if gate in ("top", "bottom"):
@@ -87,7 +86,7 @@ class Sheet:
         return TransistorEnds(at, (x, y - HEIGHT), (x + end * REACH, y - HALF))
 
     def _lying(self, polarity: Polarity, at: Point, name: str, gate: Side, sizes: tuple[str, ...]) -> TransistorEnds:
-        """Draw a schematic's transistor to the right of `at`."""
+        """Draw a transistor with a horizontal channel, from `at` to the right."""
         x, y = at
         end = 1 if gate == "top" else -1
         self._symbol(polarity, at, gate)
@@ -97,7 +96,7 @@ class Sheet:
         return TransistorEnds(at, (x + HEIGHT, y), (x + HALF, y + end * REACH))
 
     def _symbol(self, polarity: Polarity, at: Point, gate: Side, scale: float = 1.0) -> None:
-        """Draw a schematic's transistor alone."""
+        """Draw the symbol of a transistor without its name and size."""
         kind = parts.AnalogNFet if polarity == "n" else parts.AnalogPFet
         element = kind(offset_gate=False).theta(90 if gate in ("top", "bottom") else 0).at(at).scale(scale)
         if gate in ("left", "bottom"):
@@ -105,7 +104,7 @@ class Sheet:
         self.drawing.add(element)
 
     def diode(self, polarity: Polarity, at: Point, name: str, gate: Side = "left") -> TransistorEnds:
-        """Draw a schematic's transistor whose gate is wired to its drain; the wire leaves it by 0.4."""
+        """Draw a transistor whose gate is wired to its drain, at a joint 0.4 beyond the transistor's end."""
         drawn = self.mos(polarity, at, name, gate)
         drain = drawn.last if polarity == "p" else drawn.first
         y = drain[1] + (-0.4 if polarity == "p" else 0.4)
@@ -124,12 +123,12 @@ class Sheet:
             self.drawing.add(parts.Dot(radius=0.07).at(point))
 
     def port(self, at: Point, name: str, side: Side = "left") -> None:
-        """Draw a terminal of a schematic, its name beside it."""
+        """Draw a terminal with its name beside it."""
         self.drawing.add(parts.Dot(open=True, radius=0.09).at(at))
         self.text(at, name, side, NET)
 
     def lead(self, start: Point, end: Point, name: str, side: Side = "left") -> None:
-        """Draw a schematic's wire that ends in a terminal, its name beside it."""
+        """Draw a wire that ends in a terminal, with the terminal's name beside it."""
         self.wire(start, end)
         self.port(end, name, side)
 
@@ -150,13 +149,13 @@ class Sheet:
         self.text((top[0] + 0.3, (top[1] + bottom[1]) / 2), name, "right")
 
     def arrow(self, start: Point, end: Point, name: str = "", side: Side = "right") -> None:
-        """Draw a schematic's arrow for a current, or for where a signal goes."""
+        """Draw an arrow for a current or for the direction of a signal, with a name beside it."""
         self.drawing.add(parts.Arrow(headwidth=0.18, headlength=0.25).endpoints(start, end))
         if name:
             self.text(((start[0] + end[0]) / 2, (start[1] + end[1]) / 2), name, side)
 
     def box(self, centre: Point, width: float, height: float, *lines: str, key: str = "") -> None:
-        """Draw a schematic's block with its name in lines, and below them what `sizes` has for `key`."""
+        """Draw a block with its name in lines, and below them the texts that `sizes` has for `key`."""
         lines = (*lines, *self.sizes.get(key, ()))
         x, y = centre
         self.drawing.add(
@@ -166,7 +165,7 @@ class Sheet:
             self.text((x, y + 0.5 * ((len(lines) - 1) / 2 - k)), line, "centre")
 
     def text(self, at: Point, name: str, side: Side | Literal["centre"], color: str = _INK, size: int = _SIZE) -> None:
-        """Write a name beside a point of a schematic, or on it."""
+        """Write a name beside a point, or centred on it."""
         shift = (0, 0) if side == "centre" else _SHIFT[side]
         align = ("center", "center") if side == "centre" else _ALIGN[side]
         element = parts.Element().at((at[0] + shift[0], at[1] + shift[1])).theta(0)
@@ -175,7 +174,7 @@ class Sheet:
 
 
 def _schematic(draw: Callable[..., None]) -> Callable[..., bytes]:
-    """Make a function that draws on a sheet return it as SVG; what it takes is the sizes that the sheet shows."""
+    """Decorate a function that draws on a sheet so that it takes the sheet's sizes and returns the drawing as SVG."""
 
     @wraps(draw)
     def drawn(sizes: Sizes = NO_SIZES, **options: bool) -> bytes:
@@ -188,7 +187,7 @@ def _schematic(draw: Callable[..., None]) -> Callable[..., bytes]:
 
 @_schematic
 def draw_mirror(sheet: Sheet) -> None:
-    """Draw the schematic of a signal diode, its copy into gate line n, and a weight of either sign, as SVG."""
+    """Draw a signal's diode, its copy into gate line n, and one weight of each sign, as SVG."""
     low, node = -2.9, -2.5
     diode = sheet.mos("p", (0, 0), "diode", "right", "diode p")
     copy = sheet.mos("p", (2.6, 0), "copy", "left")
@@ -217,7 +216,7 @@ def draw_mirror(sheet: Sheet) -> None:
 
 @_schematic
 def draw_rectifier(sheet: Sheet) -> None:
-    """Draw the schematic of a row of weights on its summing node, and the diode that makes max(I, 0) of it, as SVG."""
+    """Draw a row of weights on its summing node, and the diode that forms max(I, 0), as SVG."""
     node = -2.07
     diode = sheet.diode("p", (0, 0), "diode")
     push = sheet.mos("p", (4.2, 0), "w < 0", "left")
@@ -266,8 +265,10 @@ def draw_schmitt(sheet: Sheet) -> None:
 
 @_schematic
 def draw_clocked(sheet: Sheet) -> None:
-    """Draw the schematic of the gates that make the Schmitt cell a clocked one, as SVG: sample gate, reset, hold
-    capacitor; decision gate."""
+    """Draw the gates that turn the Schmitt cell into a clocked cell, as SVG.
+
+    They are the sample gate, the reset with the hold capacitor, and the decision gate.
+    """
     _draw_gate(sheet, (0, 0), "sn", "sp", "clk", "clkb", "cand", "hold")
     reset = sheet.mos("p", (5.0, 2.3), "reset")
     sheet.supply(reset.first, (7.0, 2.3))
@@ -281,7 +282,7 @@ def draw_clocked(sheet: Sheet) -> None:
 
 
 def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str, source: str, target: str) -> None:
-    """Draw the symbols of a transmission gate from a port at x - 1.2 to x + 2.7."""
+    """Draw a transmission gate at (x, y), with a wire from a port at x - 1.0 to x + 2.7."""
     x, y = at
     upper = sheet.mos("n", (x, y + 0.6), n, "top")
     lower = sheet.mos("p", (x, y - 0.6), p, "bottom")
@@ -297,8 +298,7 @@ def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str
 
 @_schematic
 def draw_bias(sheet: Sheet, *, pedestal: bool = True) -> None:
-    """Draw the schematic of a bias diode, and the cells' transistors that it leads, as SVG; with a pedestal the sink on
-    a state's line, too."""
+    """Draw a bias diode and the cell transistor that its line drives, as SVG; pedestal: add the pedestal's sink."""
     diode = sheet.diode("n", (0, 0), "diode", "right")
     sheet.arrow((0, 1.6), (0, 0.4), "bias current", "left")
     sheet.port((0, 1.6), "pin", "top")
@@ -366,8 +366,10 @@ def draw_quantiser(sheet: Sheet) -> None:
 
 @_schematic
 def draw_ladder(sheet: Sheet) -> None:
-    """Draw the schematic of three rungs of a ladder in blocks, as SVG: low-passed states open the windows of both
-    neighbours."""
+    """Draw three rungs of a ladder as a block diagram, SVG.
+
+    Each state, low-passed by a DPI, opens the window of both neighbours.
+    """
     width, gap = 3.2, 2.8
     centres = [k * (width + gap) for k in range(3)]
     for k, x in enumerate(centres, start=1):
@@ -390,7 +392,7 @@ def draw_ladder(sheet: Sheet) -> None:
 
 @_schematic
 def draw_counter(sheet: Sheet) -> None:
-    """Draw the schematic of a counter in blocks, as SVG: two decisions, and below them one of its bits."""
+    """Draw a counter as a block diagram, SVG: its two decisions, and below them one of its bits."""
     sheet.box((1.4, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.text((3.2, 0), "hold", "top", NET)
     for y, name in ((1.6, "upper"), (-1.6, "lower")):
@@ -420,7 +422,7 @@ def draw_counter(sheet: Sheet) -> None:
 
 @_schematic
 def draw_toggle(sheet: Sheet) -> None:
-    """Draw the schematic of master and slave of the toggle in blocks, as SVG."""
+    """Draw a toggle as a block diagram, SVG: its master and its slave."""
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.box((6.2, 0), 3.2, 1.6, "comparator", key="comparator")
     sheet.box((11.2, 0), 3.8, 1.6, "drive", "I_base, I_delta")
@@ -441,8 +443,7 @@ def draw_toggle(sheet: Sheet) -> None:
 
 @_schematic
 def draw_register(sheet: Sheet) -> None:
-    """Draw the schematic of the thermometer register in blocks, as SVG: window in front, value of either sign,
-    levels."""
+    """Draw a thermometer register as a block diagram, SVG: decisions, gates, switches for the value's sign, levels."""
     sheet.box((1.8, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.box((6.4, 0), 3.6, 2.4, "decisions", "upper, lower", key="window_decision")
     sheet.box((11.6, 0), 3.2, 1.6, "gates")
@@ -468,7 +469,7 @@ def draw_register(sheet: Sheet) -> None:
 
 @_schematic
 def draw_level(sheet: Sheet) -> None:
-    """Draw the schematic of a level of the register as SVG: comparator, keeper, and its part of the output."""
+    """Draw one level of a thermometer register as SVG: comparator, keeper, and its part of the output."""
     node, low, above = -2.07, -2.9, -0.2
     m1, m2 = sheet.mos("p", (0, 0), "M1"), sheet.mos("n", (0, low), "M2")
     m9, keep = sheet.mos("p", (8.4, 2.6), "M9", "right"), sheet.mos("n", (8.4, low), "keep")
@@ -505,7 +506,7 @@ def draw_level(sheet: Sheet) -> None:
 
 @_schematic
 def draw_tau_cell(sheet: Sheet) -> None:
-    """Draw the schematic of the gated tau-cell without its mirrors, as SVG: M1 to M4, both I_tau, the switch, C."""
+    """Draw a gated tau-cell without its mirrors as SVG: M1 to M4, both sources of I_tau, the switch and C."""
     low = -3.4
     m1, t3, t2, m4 = (sheet.mos("p", (4.2 * k, 0), name) for k, name in enumerate(("M1", "tau3", "tau2", "M4")))
     m3, m2 = sheet.mos("p", (4.2, low), "M3"), sheet.mos("p", (8.4, low), "M2")
@@ -528,8 +529,7 @@ def draw_tau_cell(sheet: Sheet) -> None:
 
 @_schematic
 def draw_ratio_gate(sheet: Sheet) -> None:
-    """Draw the schematic of the ratio gate as SVG: both copies on their diodes, lifted by a third, and the pair that
-    shares the tail."""
+    """Draw a ratio gate as SVG: two copies on diodes, a third diode below both, and the pair that shares a tail."""
     low, feet = -3.2, -6.4
     copy, half = (sheet.mos("p", (x, 0), name, "left") for x, name in ((0, "copy"), (4.6, "half")))
     da, db = (sheet.diode("n", (x, low), name, "left") for x, name in ((0, "da"), (4.6, "db")))
@@ -556,7 +556,7 @@ def draw_ratio_gate(sheet: Sheet) -> None:
 
 @_schematic
 def draw_steering(sheet: Sheet) -> None:
-    """Draw the schematic of a symbol comparator, and a current source below a switch for each of two bits, as SVG."""
+    """Draw a symbol comparator and a steering AND as SVG; the AND is a current source below a switch for each bit."""
     upper, middle, lower = 0.0, -HEIGHT, -2 * HEIGHT
     m1, m2 = sheet.mos("p", (0, upper), "M1"), sheet.mos("n", (0, middle - 0.6), "M2")
     sheet.supply(m1.first)
@@ -595,7 +595,7 @@ STEERING = "Product of bits: symbol comparator, and a steering AND"
 
 
 def schematics_of(graph: Lowered, circuit: Circuit) -> dict[str, bytes]:
-    """Draw the schematics of a network's cells as its technology builds them: what each is -> its drawing as SVG."""
+    """Return the schematics of the cells that a network uses, with sizes: description -> drawing as SVG."""
     drawn = {name for node in graph.memories for name in unit_of(node).schematics}
     pedestal, sizes = any(True for _ in graph.of(Pedestal)), sizes_of(circuit)
     return {

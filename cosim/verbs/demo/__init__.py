@@ -1,1 +1,1 @@
-"""cosim demo: train, compile, simulate and compare a small network on real data."""
+"""Command `cosim demo`: train, compile, simulate and compare a small network on real data."""

@@ -1,4 +1,4 @@
-"""cosim demo: the whole flow on the handwritten digits that come with scikit-learn."""
+"""Command `cosim demo`: the whole flow, on the handwritten digits that come with scikit-learn."""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ WEIGHT_COST = 2e-4  # a small circuit for a small price in accuracy
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions:
-    """Options of the demonstration."""
+    """Options of `cosim demo`: folder, number of test digits, seed and worker processes."""
 
     output: Path = output_option("runs/demo")
     samples: int = option("Test digits to simulate.", Integer(MOST_SAMPLES), SAMPLES)
@@ -98,7 +98,7 @@ def _train(path: Path, seed: int) -> "Network":
 
 
 def _is_trained_so(network: "Network", config: "TrainingConfig") -> bool:
-    """Tell whether a network comes from this training, as its history says; then the training need not run again."""
+    """Tell whether a network was trained with this configuration, by its history, so that no new training is needed."""
     from cosim.training.config import describe_config
 
     settings = json.loads(json.dumps(describe_config(config)))

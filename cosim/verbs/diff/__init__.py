@@ -1,1 +1,1 @@
-"""cosim diff: say what changed between two runs, by how much, and where."""
+"""Command `cosim diff`: say what changed between two runs, by how much, and where."""

@@ -1,14 +1,14 @@
-"""Runs of chips compared: yield and figures, which chips turned and by which unit, which samples.
+"""Comparison of two Monte Carlo runs: yield and figures, chips whose verdict turned and by which unit, and samples.
 
-`find_cause` names the unit whose transistors turn the verdict on a chip. Both runs have the same circuit, so a chip of
-one run can be given the transistors of the other, unit by unit:
+A chip counts if it meets the specs. `find_cause` names the unit whose transistors turn the verdict on a chip. Both runs
+have the same circuit, so the chip that fails can be given the transistors of the chip that counts, unit by unit:
 
-    chip that fails, with the transistors of unit u of the chip that counts  ->  counts (alone), or how near it comes
+    failing chip, with the transistors of unit u from the chip that counts  ->  counts (u alone is the cause), or not
 
-by the behavioral model on the run's samples, as `cosim montecarlo --contributions` freezes groups. The unit that turns
-the verdict comes first; where several do, that with the highest accuracy; where none does alone, that which leaves
-the fewest cells that do not reset, then that with the highest accuracy. A bias line that cells share is a unit of its
-own.
+It runs the behavioral model on the run's samples, as `cosim montecarlo --contributions` does when it freezes groups.
+The unit that turns the verdict comes first; of several, the one with the highest accuracy. If none turns it alone, the
+one comes first that leaves the fewest cells that do not reset, then the one with the highest accuracy. A bias line that
+cells share is a unit of its own.
 """
 
 from collections import Counter, defaultdict
@@ -56,10 +56,10 @@ _DRAWS = ("kind", "seed", "sampling", "replicates")  # of a plan: where they are
 def find_cause(
     fails: Trial, failing: ChipRecord, counts: Trial, counting: ChipRecord, specs: Sequence[Spec]
 ) -> Cause | None:
-    """Return the unit that explains a difference, why a chip works in one of two runs and fails in the other, by specs.
+    """Return the unit whose transistors explain why a chip fails in one run and counts (meets specs) in another.
 
-    It is the one whose draws, taken from the chip that counts, do most to make the failing one count; None where the
-    draws of both are the same.
+    fails, counts: the two runs; failing, counting: the chip in each. The unit's draws, taken from the chip that counts,
+    do most to make the failing chip count. None where both chips have the same draws.
     """
     own, other = stored_chip(fails, failing), stored_chip(counts, counting)
     differs = (own.vt_shift != other.vt_shift) | (own.beta_factor != other.beta_factor)
@@ -77,9 +77,9 @@ def find_cause(
 
 
 def units_of(trial: Trial) -> Mapping[str, NDArray[np.int64]]:
-    """Return unit of a run of chips that is compared with another, or shared bias line -> places of its transistors.
+    """Return the transistors of each unit, or of each shared bias line, in a run of chips: name -> places.
 
-    Places are those among the devices of the netlist, as draws of mismatch have them.
+    Places are indices into the netlist's devices, which draws of mismatch use as well.
     """
     owners = _owners(trial.design)
     found: dict[str, list[int]] = defaultdict(list)
@@ -91,14 +91,14 @@ def units_of(trial: Trial) -> Mapping[str, NDArray[np.int64]]:
 
 
 def _owner(name: str, owners: Mapping[str, str]) -> str:
-    """Return the unit of an instance: of `beta_row_layer0_1` that of `layer0_1`; the instance itself without one."""
+    """Return the unit that an instance belongs to, as `layer0_1` for `beta_row_layer0_1`; else the instance."""
     words = name.split("_")
     ends = ("_".join(words[first:]) for first in range(len(words)))
     return next((owners[end] for end in ends if end in owners), name)
 
 
 def _owners(design: Design) -> dict[str, str]:
-    """Return net stem of a node, or instance of a bias line -> the unit."""
+    """Return the unit for each net stem of a node, and for each instance of a bias line that only one cell uses."""
     owners = {net(name): name for name in design.graph.nodes}
     cells: dict[str, list[str]] = defaultdict(list)
     for cell, pins in design.assembly.cell_bias.items():
@@ -109,7 +109,8 @@ def _owners(design: Design) -> dict[str, str]:
 
 
 def _largest(own: Chip, other: Chip, places: NDArray[np.int64], technology: Technology) -> tuple[str, float]:
-    """Return the transistor whose current differs most, and its threshold's shift, other - own, V."""
+    """Return the transistor whose current differs most between two chips, and its threshold shift, other - own, V.
+    places: the transistors to look at; switches are left out."""
     devices = [own.devices[place] for place in places.tolist()]
     shift = (other.vt_shift - own.vt_shift)[places]
     slopes = [technology.device(device.polarity).slope_factor * technology.thermal_voltage for device in devices]
@@ -119,10 +120,9 @@ def _largest(own: Chip, other: Chip, places: NDArray[np.int64], technology: Tech
 
 
 def diff_drawn(a: ChipRun, b: ChipRun, specs: Sequence[str], places: Places, progress: Progress) -> Difference:
-    """Compare two runs of chips; settings are left out.
+    """Compare two Monte Carlo runs, without their settings.
 
-    specs: in place of each run's own; places: where a run's technology is now; progress: of the chips whose cause is
-    looked for.
+    specs: replace each run's own; places: where a run's technology is now; progress: of the search for causes.
     """
     pairing, notes = _pair(a, b)
     count = pairing.paired or None
@@ -170,8 +170,7 @@ def _pair(a: ChipRun, b: ChipRun) -> tuple[Pairing, list[str]]:
 
 
 def _changes(a: ChipRun, b: ChipRun, pairs: Sequence[tuple[Figures, Figures]] | None) -> tuple[Change, ...]:
-    """Return how far the figures of chips moved. pairs: of the chips that ran in both runs, None where none are
-    paired."""
+    """Return by how much the chips' figures changed; pairs: figures of chips that ran in both, None if apart."""
     fractions, shares, means = APART if pairs is None else PAIRED
     if pairs is None:
         good = [[figures for figures in side.figures if figures is not None] for side in (a, b)]
@@ -186,8 +185,7 @@ def _changes(a: ChipRun, b: ChipRun, pairs: Sequence[tuple[Figures, Figures]] | 
 
 
 def _turns(a: ChipRun, b: ChipRun, places: Places, progress: Progress) -> tuple[tuple[ChipTurn, ...], list[str]]:
-    """Return the chips whose verdict differs, each with its cause as far as it can be known, and notes on what
-    cannot."""
+    """Return the chips whose verdict turned, each with its cause if known, and notes on what cannot be known."""
     passes = a.passes
     turned = np.flatnonzero(passes != b.passes).tolist()
     trials, notes = _trials(a, b, places) if turned else ((), [])
@@ -208,7 +206,7 @@ def _turns(a: ChipRun, b: ChipRun, places: Places, progress: Progress) -> tuple[
 
 
 def _trials(a: ChipRun, b: ChipRun, places: Places) -> tuple[Sequence[Trial], list[str]]:
-    """Build both runs' trials again; return none, with the reason, where their transistors cannot be exchanged."""
+    """Build the trials of both runs again; return (trials, notes), no trials where transistors cannot be exchanged."""
     names = ("network", "technology", "calibration")
     if other := [name for name in names if a.facts.made[name] != b.facts.made[name]]:
         return (), [f"no unit is named as a cause: the runs have another {' and '.join(other)}"]
@@ -222,7 +220,7 @@ def _trials(a: ChipRun, b: ChipRun, places: Places) -> tuple[Sequence[Trial], li
 
 
 def _why(side: ChipRun, chip: int) -> str:
-    """Return the reason why a chip fails, its cells that do not reset first."""
+    """Return the reason why a chip fails, as text; cells that do not reset are named first."""
     found = side.figures[chip]
     if found is None:
         return f"simulation failed: {side.records[chip].reason}"
@@ -233,7 +231,7 @@ def _why(side: ChipRun, chip: int) -> str:
 
 
 def _flips(a: ChipRun, b: ChipRun, pairs: Sequence[tuple[Figures, Figures]]) -> tuple[ChipFlip, ...]:
-    """Return the samples that chips decide otherwise in the other run, those on the most chips first."""
+    """Return the samples that chips decide differently in the two runs, those on most chips first."""
     if not pairs or a.facts.made["samples_hash"] != b.facts.made["samples_hash"]:
         return ()
     first, second = (np.array([pair[k].decisions for pair in pairs]) for k in range(2))

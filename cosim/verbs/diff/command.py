@@ -1,4 +1,4 @@
-"""cosim diff: what changed between two runs, and by how much."""
+"""Command `cosim diff`: compare two finished runs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from cosim.verbs.common import check_json, check_outputs, json_option, pdk_root_
 
 @dataclass(frozen=True, kw_only=True)
 class DiffOptions:
-    """Options of a comparison of two runs: specs for the chips of both, and where their technology is now."""
+    """Options of `cosim diff`: two folders, folder of the result, specs for chips, and where the technology is now."""
 
     run_a: Path = argument("RUN_A", FILE)
     run_b: Path = argument("RUN_B", FILE)

@@ -1,7 +1,7 @@
-"""The difference of two runs as data: settings, how far figures moved, samples and chips that turned, and units.
+"""The difference of two runs as data: settings, changed figures, samples and chips that turned, and units that moved.
 
-Shares are fractions of 1, powers W. A is the first run, B the second; differences are B - A. Below are those of runs of
-samples: of compare, simulate, conditions of --pvt, and power; runs of chips are in `cosim.verbs.diff.chips`.
+Shares are fractions of 1, powers are in W. A is the first run, B the second; differences are B - A. Functions compare
+runs of samples: those of compare, simulate, --pvt and power. For runs of chips see `cosim.verbs.diff.chips`.
 """
 
 from collections.abc import Collection, Sequence
@@ -35,7 +35,7 @@ _CIRCUIT = "circuit"
 
 @dataclass(frozen=True)
 class Setting:
-    """An option or input of a run that differs between the two; "-" where a run does not have it."""
+    """An option or input that differs between two runs; "-" where a run does not have it."""
 
     name: str
     a: str
@@ -44,9 +44,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Pairing:
-    """Numbers of `things` (samples, chips, points) that both runs have, and that only one of them has.
+    """The number of samples, chips or points that two runs have in common, and that only one of them has.
 
-    apart: why the others are not paired; empty where they are.
+    things: "samples", "chips" or "points"; apart: why some are not paired, empty if all are.
     """
 
     things: str
@@ -58,7 +58,7 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Change:
-    """A figure that `cosim diff` compares, under the condition or at the point `where`; of `unit`."""
+    """A figure in two runs and its difference; where: condition or point of a sweep, empty if there is only one."""
 
     name: str
     unit: str
@@ -68,7 +68,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Flip:
-    """A sample, by its index in the test set, that the runs decide otherwise; y: its class."""
+    """A sample that two runs decide differently.
+    sample: index in the test set; y: its class; a, b: decisions; where: condition."""
 
     sample: int
     y: int
@@ -79,7 +80,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class ChipFlip:
-    """A sample that `chips` of `of` chips decide otherwise in the other run; on how many each run is right."""
+    """A sample that `chips` of `of` chips decide differently in two runs; right_a, right_b: chips that are right."""
 
     sample: int
     y: int
@@ -91,12 +92,12 @@ class ChipFlip:
 
 @dataclass(frozen=True)
 class Cause:
-    """The unit whose transistors turn a chip's verdict, or come nearest to that: those of the chip that counts, put
-    into the one that fails.
+    """The unit whose transistors turn a chip's verdict, or come nearest, if they replace those of the failing chip.
 
-    alone: whether they alone turn it; of the chip that fails, accuracy with them, and the cells that still do not
-    reset. device: the transistor of the unit whose current differs most between the chips, switches apart; shift_v: by
-    how much the magnitude of its threshold voltage is higher on the chip that counts, V.
+    The replacing transistors come from the same chip in the run in which it counts. alone: whether they turn the
+    verdict; accuracy, unreset: of the failing chip with them, unreset being the cells that still do not reset; device:
+    the unit's transistor whose current differs most, switches excepted; shift_v: by how much the magnitude of its
+    threshold voltage is higher on the chip that counts, V.
     """
 
     unit: str
@@ -109,9 +110,9 @@ class Cause:
 
 @dataclass(frozen=True)
 class ChipTurn:
-    """A chip that counts in one run and fails in the other.
+    """A chip that counts (meets the specs) in one run and fails in the other.
 
-    why: what fails it; cause: None where it could not be looked for.
+    a, b: verdicts; why: reason for failing; cause: None where no cause could be looked for.
     """
 
     chip: int
@@ -123,9 +124,10 @@ class ChipTurn:
 
 @dataclass(frozen=True)
 class Moved:
-    """A unit whose states differ, in how many frames of how many; samples: in how many of them, or on how many chips.
+    """A unit whose states differ between two runs.
 
-    what: `states` of A and B, `wrong states` that only one of them has, or `cause` of how many chips' verdicts.
+    what: "states" (of A and B), "wrong states" (against software, in only one run), or "cause" (of chips' verdicts);
+    count: frames, or chips, in which this is so; of: number of all frames, or chips.
     """
 
     unit: str
@@ -136,7 +138,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Scatter:
-    """A figure of every pair in both runs, for a picture; `a` and `b` (pairs,), in `unit`."""
+    """A figure in both runs, pair by pair, for a picture; things: what is paired; a, b: (pairs,), in `unit`."""
 
     name: str
     unit: str
@@ -147,9 +149,9 @@ class Scatter:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two runs, A and B, of one verb.
+    """The difference between two runs, A and B, of one verb.
 
-    notes: what could not be compared, and why; points: by name, of a sweep.
+    a, b: names of the runs; notes: what could not be compared, and why; points: of a sweep, name -> difference.
     """
 
     verb: str
@@ -168,8 +170,7 @@ class Difference:
 
     @property
     def unchanged(self) -> bool:
-        """Tell whether all figures that both runs have are equal to the last bit, and neither run has more than the
-        other."""
+        """Tell whether all results of the two runs are equal to the last bit, and neither run has more of them."""
         whole = all(not (pairing.only_a or pairing.only_b or pairing.apart) for pairing in self.pairings)
         turned = any((self.flips, self.chip_flips, self.chips, self.units))
         return (
@@ -181,25 +182,27 @@ class Difference:
 
     @property
     def nothing(self) -> bool:
-        """Tell whether the runs are equal in settings and results, at every point."""
+        """Tell whether two runs are equal in settings and in results, at every point of a sweep."""
         return self.unchanged and not self.settings and all(point.nothing for point in self.points.values())
 
 
 def rank(moved: Sequence[Moved]) -> tuple[Moved, ...]:
-    """Return the units whose states moved between the two runs of `cosim diff`, those that moved most first."""
+    """Return the units that moved, those that moved in the largest share of frames first."""
     return tuple(sorted((one for one in moved if one.count), key=lambda one: -one.count / max(one.of, 1)))
 
 
 def pair_things(things: str, a: Collection[object], b: Collection[object], apart: str) -> Pairing:
-    """Return how many things both runs of `cosim diff` have; apart: why one has what the other does not."""
+    """Return how many things (samples, chips) two runs have in common; apart: why only one run has some of them."""
     common = len(set(a) & set(b))
     only = len(a) - common, len(b) - common
     return Pairing(things, common, *only, apart if any(only) else "")
 
 
 def pair_samples(a: SampleTable | Metered, b: SampleTable | Metered) -> tuple[Places, Places, Pairing]:
-    """Return the places (k,) of the same samples in two runs of `cosim diff`, which have indices and sums equal, and
-    how they were paired."""
+    """Return the places (k,) of the common samples in each of two runs, and how the runs were paired.
+
+    Samples are the same if index and checksum are equal.
+    """
     first, second = (
         {key: k for k, key in enumerate(zip(list(run.indices), list(run.sums), strict=True))} for run in (a, b)
     )
@@ -211,7 +214,7 @@ def pair_samples(a: SampleTable | Metered, b: SampleTable | Metered) -> tuple[Pl
 
 
 def diff_sampled(a: Sampled, b: Sampled) -> Difference:
-    """Compare two runs of samples, which have a condition in common; settings are left out."""
+    """Compare two runs of samples, without their settings; both must have a condition in common."""
     changes, flips, units, notes = list[Change](), list[Flip](), list[Moved](), list[str]()
     pairings, scatter = list[Pairing](), None
     common = [name for name in a.tables if name in b.tables]
@@ -252,13 +255,15 @@ def diff_sampled(a: Sampled, b: Sampled) -> Difference:
 
 
 def names_of(a: Run, b: Run) -> tuple[str, str, str]:
-    """Return the verb of two runs that are compared, and the names of both."""
+    """Return the verb of the first of two runs, and the names of both runs."""
     return a.facts.verb, a.facts.name, b.facts.name
 
 
 def _pair_tables(a: SampleTable, b: SampleTable) -> tuple[SampleTable, SampleTable, Pairing]:
-    """Return the samples of one condition that succeeded in both runs, and how they were paired; where no sample is
-    paired, those that succeeded in each."""
+    """Return the samples of one condition that succeeded in both runs, and how they were paired.
+
+    If none is paired, returns the samples that succeeded in each run.
+    """
     a, b = (table.select(np.flatnonzero(table.good)) for table in (a, b))
     first, second, pairing = pair_samples(a, b)
     return (a.select(first), b.select(second), pairing) if pairing.paired else (a, b, pairing)
@@ -277,8 +282,7 @@ def _changes(where: str, a: SampleTable, b: SampleTable, *, paired: bool) -> lis
 
 
 def _moved(a: SampleTable, b: SampleTable) -> list[Moved]:
-    """Count the frames in which a unit's state is another one; without states, in how many more or fewer it is
-    wrong."""
+    """Count the frames in which each unit's states differ; if states are not kept, the change in wrong states."""
     total = int(a.lengths.sum())
     if a.states is None or b.states is None or a.states.shape[1:] != b.states.shape[1:]:
         wrong = np.abs(a.wrong - b.wrong).sum(axis=0)
@@ -290,7 +294,7 @@ def _moved(a: SampleTable, b: SampleTable) -> list[Moved]:
 
 
 def _together(units: Sequence[Moved]) -> tuple[Moved, ...]:
-    """Return the units with their counts of several conditions added up."""
+    """Return the units that moved, with the counts of all conditions added up."""
     found: dict[str, Moved] = {}
     for one in units:
         before = found.get(one.unit, replace(one, count=0, of=0))
@@ -299,7 +303,7 @@ def _together(units: Sequence[Moved]) -> tuple[Moved, ...]:
 
 
 def diff_metered(a: Metered, b: Metered) -> Difference:
-    """Compare two runs of cosim power; settings are left out."""
+    """Compare two runs of cosim power, without their settings."""
     *places, pairing = pair_samples(a, b)
     first, second = _by_role(a), _by_role(b)
     common = [name for name in first if name in second]
@@ -322,14 +326,13 @@ def diff_metered(a: Metered, b: Metered) -> Difference:
 
 
 def _lacking(a: Metered, b: Metered) -> tuple[str, ...]:
-    """Return a note if only one of the runs was simulated."""
+    """Return a note if only one of two runs has simulated powers; empty if not."""
     ran = [any(not name.startswith(BEHAVIORAL) for name in run.figures) for run in (a, b)]
     return () if ran[0] == ran[1] else (f"only {(a, b)[ran[1]].facts.name} has figures of a simulator",)
 
 
 def _by_role(run: Metered) -> dict[str, NDArray[np.float64]]:
-    """Return the powers of samples (n,), W, by name: first those of the simulator, whichever it is, then those of the
-    equations."""
+    """Return a run's powers, (n,), W, by name: the simulator's, with its name left out, then those of the equations."""
     equations = {name: power for name, power in run.figures.items() if name.startswith(BEHAVIORAL)}
     others = {name.partition(" ")[2]: power for name, power in run.figures.items() if name not in equations}
     return {f"{_CIRCUIT} {name}": power for name, power in others.items()} | equations

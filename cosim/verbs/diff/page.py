@@ -1,4 +1,4 @@
-"""A difference of two runs as one page: words, cells of tables, and a picture of what is paired."""
+"""The page of the difference between two runs: sentences, tables, and a picture of paired figures."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ _LEAST_P = 1e-4
 
 
 def difference_page(difference: Difference, *, picture: bool = True) -> Page:
-    """Return the page of a difference; its picture takes half a second, and a terminal does not show it."""
+    """Return the page of a difference between two runs; picture: draw it, which takes half a second."""
     verdict = say_verdict(difference)
     return Page(
         verb=VERB,
@@ -40,7 +40,7 @@ def difference_page(difference: Difference, *, picture: bool = True) -> Page:
 
 
 def _cards(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
-    """Yield the first figures that moved; of many conditions those that moved most surely."""
+    """Yield up to four figures that changed, as (value, words); of many conditions, the most certain changes."""
     moved = [change for change in changes if not change.contrast.same]
     if any(change.where for change in moved):
         moved.sort(key=lambda change: 1.0 if change.contrast.p is None else change.contrast.p)
@@ -82,7 +82,7 @@ def _class(decision: int) -> str:
 
 
 def _list(name: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: tuple[int, ...] = ()) -> Section:
-    """Return a section with a table that may be long, and how many rows it has; without rows an empty one."""
+    """Return a section with a table and its number of rows in the heading; empty if there are no rows."""
     table = Table(head, tuple(rows), numbers, tall=len(rows) > 12)
     return Section(f"{name}: {len(rows)}", (table,) if rows else ())
 
@@ -93,7 +93,7 @@ def _settings(difference: Difference) -> Iterator[Block]:
 
 
 def _figures(difference: Difference, *, picture: bool) -> Iterator[Block]:
-    """Yield the figures of both runs, of many those first that moved."""
+    """Yield the table of both runs' figures, changed ones first if many, the methods behind it, and a picture."""
     changes = difference.changes
     if len(changes) > _MANY:
         changes = sorted(changes, key=lambda change: change.contrast.same)
@@ -115,7 +115,7 @@ def _picture(scatter: Scatter) -> Picture:
 
 
 def draw_runs(scatter: Scatter) -> Figure:
-    """Draw run B over run A of `cosim diff`: points above the line are larger in B; a point's area is their number."""
+    """Draw run B over run A: points above the diagonal are larger in B; a point's area is its number of pairs."""
     factor, unit = (100.0, "%") if scatter.unit == "%" else watts_of(float(np.mean([scatter.a, scatter.b])))
     points, counts = np.unique(factor * np.array([scatter.a, scatter.b]).T, axis=0, return_counts=True)
     low, high = float(points.min()), float(points.max())
@@ -137,7 +137,7 @@ def draw_runs(scatter: Scatter) -> Figure:
 
 
 def say_verdict(difference: Difference) -> str:
-    """Say in one line whether anything differs: set, found, or both."""
+    """Return one line that says whether settings, results or both differ."""
     if difference.nothing:
         return NOTHING
     if difference.unchanged:
@@ -146,7 +146,7 @@ def say_verdict(difference: Difference) -> str:
 
 
 def say_pairing(pairing: Pairing) -> str:
-    """Return how many samples, chips or points are paired, and why others are not."""
+    """Return a sentence on how many samples, chips or points are paired, and why others are not."""
     if not pairing.paired:
         return f"no {pairing.things} are paired, intervals are those of runs apart: {pairing.apart}"
     text = f"{pairing.paired} {pairing.things} paired"
@@ -156,12 +156,12 @@ def say_pairing(pairing: Pairing) -> str:
 
 
 def title_of(change: Change) -> str:
-    """Return the name of a figure that `cosim diff` compares, with the condition."""
+    """Return the name of a compared figure, with its condition if it has one."""
     return f"{change.where}: {change.name}" if change.where else change.name
 
 
 def say_methods(changes: Sequence[Change]) -> list[str]:
-    """Return the methods behind intervals and tests of the figures in a difference that moved, a line each."""
+    """Return the statistical methods behind the intervals and tests of changed figures, a sentence for each."""
     names: dict[Method, str] = {}
     for change in changes:
         method = change.contrast.method
@@ -173,7 +173,7 @@ def say_methods(changes: Sequence[Change]) -> list[str]:
 
 
 def cells_of(change: Change) -> tuple[str, str, str, str, str, str]:
-    """Return a row of `cosim diff`: A, B, B - A with interval and p, and how many pairs moved which way, as text."""
+    """Return a figure's table cells: A, B, B - A, interval, p, and how many pairs moved up and down."""
     found, unit = change.contrast, change.unit
     ends = _value(found.a, unit), _value(found.b, unit)
     if found.same:
@@ -189,7 +189,7 @@ def _value(value: float, unit: str) -> str:
 
 
 def _moved(difference: float, interval: IntervalEnds | None, unit: str) -> tuple[str, str]:
-    """Return the difference and its interval in one unit, as text."""
+    """Return a difference and its interval as text, both in the same unit."""
     if unit == "%":
         scale, name = 0.01, "points"
     else:
@@ -207,7 +207,7 @@ def _signed(value: float) -> str:
 
 
 def say_cause(cause: Cause) -> str:
-    """Return for a page on a difference the unit that turns a chip, and its transistor of the largest draw, as text."""
+    """Return a sentence on the unit that turns a chip's verdict, with its transistor that differs most."""
     draw = f"{cause.device} {1e3 * cause.shift_v:+.2f} mV"
     if cause.alone:
         return f"{cause.unit} turns it alone ({draw})"
@@ -216,7 +216,7 @@ def say_cause(cause: Cause) -> str:
 
 
 def name_units(units: Sequence[Moved]) -> str:
-    """Return a difference's title of a list of moved units, which says what moved in them."""
+    """Return the title of a list of units that moved, which says what moved."""
     kinds = Counter(one.what for one in units)
     if "cause" in kinds:
         return "units that turned chips"

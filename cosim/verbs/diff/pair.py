@@ -1,4 +1,4 @@
-"""Two folders to one `Difference`: read both, compare settings and results; sweeps by point."""
+"""Comparison of two folders: read both runs, compare settings and results; two sweeps are compared point by point."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,8 +28,8 @@ def diff_folders(
 ) -> Difference:
     """Compare the runs in two folders.
 
-    specs: of their chips, in place of each run's own; places: where their technology is now. Raises InputError for what
-    is no finished run, or damaged, and for runs of two verbs.
+    specs: for chips, in place of each run's own; places: where the technology is now. Raises InputError for a folder
+    without a finished run, for a damaged one, and for runs of two verbs.
     """
     if SWEEP in (owner_of(a), owner_of(b)):
         return _diff_sweeps(a, b, specs, places, progress)
@@ -55,7 +55,7 @@ def diff_runs(a: Run, b: Run, specs: Sequence[str], places: Places, progress: Pr
 
 
 def _diff_sweeps(a: Path, b: Path, specs: Sequence[str], places: Places, progress: Progress) -> Difference:
-    """Compare every point that both sweeps have, by the name of its folder."""
+    """Compare two sweeps at every point that both have; points are matched by their folder's name."""
     names = shown_path(a), shown_path(b)
     if owner_of(a) != owner_of(b):
         verbs = [owner_of(folder) or "nobody" for folder in (a, b)]
@@ -70,7 +70,7 @@ def _diff_sweeps(a: Path, b: Path, specs: Sequence[str], places: Places, progres
 
 
 def _points(folder: Path) -> Sequence[str]:
-    """Return the names of the points that were run."""
+    """Return the names of the points of a sweep that were run."""
     return [one.name for one in sorted(folder.iterdir()) if one.is_dir() and owner_of(one) in VERBS]
 
 
@@ -80,8 +80,7 @@ _UNITS = {"i-unit": "A", "supply": "V", "t-step": "s", "tau": "s", "temp": "C"} 
 
 
 def diff_settings(a: RunFacts, b: RunFacts) -> tuple[tuple[Setting, ...], tuple[str, ...]]:
-    """Return (settings that differ, notes): first options and inputs, then what the results say that no option has
-    said."""
+    """Return (settings that differ between two runs, notes); first options and inputs, then facts in the results."""
     without = dict.fromkeys(one.name for one in (a, b) if one.settings is None)
     notes = [f"no run.toml in {' and '.join(without)}: settings are those that the results hold"] if without else []
     first, second = a.settings, b.settings

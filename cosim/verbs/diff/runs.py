@@ -1,11 +1,11 @@
-"""Finished runs as `cosim diff` reads them from their folders; nothing is run again.
+"""Finished runs as `cosim diff` reads them from their folders; nothing is simulated.
 
     compare, demo    simulation.npz, beside comparison.json; with --pvt pvt.npz, beside pvt.json
     simulate         simulation.npz
     power            power.npz, beside power.json
     montecarlo       run.json, chips.jsonl, summary.json and the samples
 
-Everything has a checksum, which must fit.
+Every file has a checksum, which must fit.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,9 @@ _RESULT = {"compare": "comparison.json", "demo": "comparison.json", "simulate": 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Facts of any run. name: its folder as given; settings: run.toml, None without; made: what its results say."""
+    """The facts of a run: its folder, its verb and its settings.
+    name: the folder as typed; settings: run.toml, None if missing; made: what the run's results say about its
+    inputs."""
 
     folder: Path
     name: str
@@ -62,7 +64,7 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Samples that were decided, by condition; the one of a run without --pvt is ""."""
+    """A run of samples with decisions; tables: condition -> samples, "" being the condition of a run without --pvt."""
 
     facts: RunFacts
     tables: Mapping[str, SampleTable]
@@ -70,7 +72,8 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Metered:
-    """Samples whose power was metered. figures: such as `ngspice power cells` -> (n,) watt; see `tabulate_power`."""
+    """A run of samples whose power was metered; figures: name such as `ngspice power cells` -> (n,), W.
+    sums: checksums of the samples. See `tabulate_power` for the names."""
 
     facts: RunFacts
     indices: NDArray[np.int64]
@@ -80,9 +83,9 @@ class Metered:
 
 @dataclass(frozen=True)
 class ChipRun:
-    """Chips that were drawn, in the order of their numbers, and the samples that each of them saw (index, class).
+    """A Monte Carlo run: chips in the order of their numbers, and the samples that each chip saw.
 
-    specs: what a chip must do to count, once that is decided.
+    indices, y: of the samples in the test set, and their classes; specs: what a chip must do to count.
     """
 
     facts: RunFacts
@@ -94,12 +97,12 @@ class ChipRun:
 
     @property
     def figures(self) -> list[Figures | None]:
-        """Return the figures of every chip by the run's engine, None where its simulation failed."""
+        """Return the figures of every chip by the run's engine; None where the simulation failed."""
         return [record.outcome(self.summary.engine) for record in self.records]
 
     @property
     def passes(self) -> NDArray[np.bool_]:
-        """Return (chips,) booleans: the chip counts by the run's specs."""
+        """Tell for each chip whether it counts by the run's specs, (chips,) bool."""
         return np.array([passes_specs(found, self.specs) for found in self.figures])
 
 
@@ -107,8 +110,9 @@ Run = Sampled | Metered | ChipRun
 
 
 def read_run(folder: Path) -> Run:
-    """Read the run in a folder. Raises InputError where it has none, or one that is not finished, is damaged, or of
-    another verb."""
+    """Read the finished run in a folder.
+    Raises InputError where the folder has none, or where it is unfinished, damaged, or of a verb that diff cannot
+    compare."""
     name = shown_path(folder)
     if not folder.is_dir():
         raise InputError(f"{name}: no such folder; give the folder of a finished run")
@@ -174,13 +178,13 @@ _MADE = (
 
 
 def _check_named(path: Path, made: Mapping[str, object]) -> None:
-    """Raise InputError where a run's files do not name its network, technology and calibration."""
+    """Check that a run's files name its network, technology and calibration; raises InputError."""
     if missing := [name for name in _HASHES if not isinstance(made.get(name), str)]:
         raise InputError(f"{shown_path(path)}: must have the field {missing[0]}, a text; {_AGAIN}")
 
 
 def _tables(path: Path, forms: Mapping[str, str]) -> dict[str, SampleTable]:
-    """Read a run's table of samples in each condition, from arrays of these forms, to be compared by `cosim diff`.
+    """Read a run's samples from an .npz file: condition -> table; forms: name -> type and shape of each array.
 
     Raises InputError for values that samples cannot have.
     """
@@ -207,7 +211,7 @@ def _tables(path: Path, forms: Mapping[str, str]) -> dict[str, SampleTable]:
 
 
 def _check_classes(path: Path, y: NDArray[Any]) -> None:
-    """Raise InputError for targets (n, outputs) that are real numbers: their errors are not paired yet."""
+    """Check that a run's targets are classes. Raises InputError for real-valued targets, (n, outputs)."""
     if y.ndim != 1 or y.dtype.kind == "f":
         raise InputError(
             f"{shown_path(path)}: y must be classes, one for each sample, not real numbers; diff pairs "

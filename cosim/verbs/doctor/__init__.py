@@ -1,1 +1,1 @@
-"""cosim doctor: say what is installed and what is missing."""
+"""Command `cosim doctor`: say what is installed and what is missing."""

@@ -1,6 +1,6 @@
-"""`cosim doctor`: what is installed, what is missing, and what to type to get it.
+"""Command `cosim doctor`: say what is installed, what is missing, and which command installs it.
 
-Reads package metadata only, so that it answers in a broken installation and imports nothing heavy.
+Reads only package metadata, so it also works in a broken installation, and imports nothing heavy.
 """
 
 import json
@@ -26,7 +26,7 @@ REPEATING = ("tensorboard", "cuda")  # extras that bring another one as well: tr
 
 @dataclass(frozen=True)
 class Dependency:
-    """A required package: the group that needs it, the installed version or None, the command that installs it."""
+    """A required package; group: the extra that needs it; version: None if missing; install: command to install."""
 
     name: str
     group: str
@@ -36,7 +36,7 @@ class Dependency:
 
 @dataclass(frozen=True)
 class NgspiceStatus:
-    """The simulator library: where, which version, and what is wrong with it (None: nothing)."""
+    """The state of the ngspice library: path, version, and problem (None if there is none)."""
 
     path: str | None
     version: str | None
@@ -45,7 +45,7 @@ class NgspiceStatus:
 
 @dataclass(frozen=True)
 class VacaskStatus:
-    """The second simulator, which `compare --engine vacask` runs: version, or None and how to install it."""
+    """The state of the second simulator, VACASK, for `compare --engine vacask`; problem: says how to install it."""
 
     version: str | None
     problem: str | None
@@ -53,7 +53,7 @@ class VacaskStatus:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Result of the doctor. `ready` says whether networks can be compiled and simulated."""
+    """The findings of `cosim doctor`; ready: networks can be compiled and simulated."""
 
     cosim: str
     python: str
@@ -67,7 +67,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorOptions:
-    """Options of the doctor."""
+    """Options of `cosim doctor`: whether to print JSON."""
 
     as_json: bool = switch("Print the same findings as JSON.", flags=("--json",))
 
@@ -83,7 +83,7 @@ def run(options: DoctorOptions, _session: VerbSession) -> Result:
 
 
 def diagnose() -> Diagnosis:
-    """Return what `cosim doctor` finds of the interpreter, the packages, the simulators and the process kits."""
+    """Return what is found of the interpreter, packages, simulators and process kits."""
     dependencies = _dependencies()
     ngspice = _ngspice()
     pdk_root = os.environ.get("PDK_ROOT") or None
@@ -101,7 +101,7 @@ def diagnose() -> Diagnosis:
 
 
 def format_diagnosis(found: Diagnosis) -> str:
-    """Format the findings of `cosim doctor` as a table, followed by one command for each thing that is missing."""
+    """Format findings as a table, followed by an install command for each thing that is missing."""
     rows = [("cosim", found.cosim, ""), ("Python", found.python, "")]
     rows += [(item.name, item.version or "missing", item.group) for item in found.dependencies]
     rows.append(("libngspice", found.ngspice.version or "missing", found.ngspice.path or ""))
@@ -124,10 +124,10 @@ def _pdk_status(found: Diagnosis) -> str:
 
 
 def _dependencies() -> tuple[Dependency, ...]:
-    """Return direct dependencies, each once, under the first group that asks for it; core first, and an extra that
-    another one builds on before that one: torch is of `train`, though `tensorboard` brings it as well.
+    """Return the direct dependencies, each once, under the first group that needs it; the core group comes first.
 
-    Those for some platforms only are left out: VACASK, which `_vacask` finds wherever it comes from.
+    An extra comes before one that repeats it: torch belongs to `train`, although `tensorboard` brings it as well.
+    Dependencies for some platforms only are left out; that is VACASK, which `_vacask` looks for.
     """
     try:
         requirements = metadata.requires(DISTRIBUTION) or []
@@ -145,7 +145,7 @@ def _dependencies() -> tuple[Dependency, ...]:
 
 
 def _repeats(requirement: str) -> bool:
-    """Return whether a requirement is of an extra that repeats another one; metadata spells that one out."""
+    """Tell whether a requirement belongs to an extra that repeats another one, whose requirements it lists again."""
     return any(f"extra == '{name}'" in requirement.replace('"', "'") for name in REPEATING)
 
 
@@ -177,8 +177,7 @@ def _vacask() -> VacaskStatus:
 
 
 def _kits(pdk_root: str | None) -> tuple[str, ...]:
-    """Return the process kits that `cosim doctor` finds under PDK_ROOT: the folders with the layout that the usual
-    installers give."""
+    """Return the names of the process kits under PDK_ROOT: folders with the layout that common installers make."""
     if pdk_root is None or not Path(pdk_root).is_dir():
         return ()
     return tuple(sorted(folder.name for folder in Path(pdk_root).iterdir() if (folder / "libs.tech").is_dir()))

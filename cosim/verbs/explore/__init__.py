@@ -1,1 +1,1 @@
-"""cosim explore: search for the cheapest circuits that still work."""
+"""Command `cosim explore`: search for the cheapest circuits that still work."""

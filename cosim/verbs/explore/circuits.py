@@ -1,7 +1,7 @@
-"""Knobs of a search, and the circuits that it tries with them.
+"""Knobs of a search, and the circuits that a search tries with them.
 
-A knob is an option that shapes the circuit, or a size that is drawn, with a range or some values. Chips of a circuit
-are run by cosim montecarlo or trim, the circuit on transistors by compare.
+A knob is an option that shapes the circuit, or a drawn size, together with a range or some values. A circuit's chips
+are run by cosim montecarlo or trim, the nominal circuit on transistors by compare.
 """
 
 import re
@@ -57,8 +57,10 @@ _CHIPS = ("noise", "spec")  # of montecarlo; compare has them, too, and takes th
 
 
 def read_knobs(texts: Sequence[str], verb: click.Command) -> tuple[Knob, ...]:
-    """Read the knobs behind the values of --vary; `verb` has the options. Raises InputError that says what they must
-    be."""
+    """Read knobs from the values of --vary; verb: the command whose options are varied.
+
+    Raises InputError that says what the values must be.
+    """
     if not texts:
         raise InputError(f"--vary must be given at least once, {_FORM}; there are {', '.join(NAMES)}")
     knobs = tuple(_read_knob(text, verb) for text in texts)
@@ -84,7 +86,7 @@ def _read_knob(text: str, verb: click.Command) -> Knob:
 
 
 def _listed(name: str, param: click.Option, words: list[str]) -> Knob:
-    """Return a knob of some values, numbers in rising order, so that neighbours are alike."""
+    """Return a knob with a list of values; numbers are sorted, so that neighbours are alike."""
     found = [_value(word.strip(), param, name) for word in words]
     if len(set(found)) < len(found):
         raise InputError(f"--vary {name} has a value twice; give each value once")
@@ -96,7 +98,7 @@ def _listed(name: str, param: click.Option, words: list[str]) -> Knob:
 
 
 def _ranged(name: str, param: click.Option, match: re.Match[str]) -> Knob:
-    """Read a range, LOW:HIGH or LOW:HIGH:log, as a knob; one of whole numbers has all between."""
+    """Return a knob with a range, LOW:HIGH or LOW:HIGH:log; between whole numbers, it takes whole numbers."""
     low, high = (_value(word.strip(), param, name) for word in match.group(1, 2))
     if isinstance(low, str) or isinstance(high, str):
         raise InputError(f"--vary {name}: takes words, so it has no ranges; list them with commas")
@@ -127,7 +129,7 @@ def _value(word: str, param: click.Option, name: str) -> Value:
 
 
 def _usual(param: click.Option) -> Value | None:
-    """Return the default of an option that `cosim explore` varies; None where it has none of its own."""
+    """Return the default value of an option that a search varies; None if the option has no such default."""
     default = param.default
     if not isinstance(default, str | int | float):
         return None
@@ -136,10 +138,10 @@ def _usual(param: click.Option) -> Value | None:
 
 @dataclass(frozen=True)
 class Circuits:
-    """A network's circuits that `cosim explore` tries, below a folder.
+    """The circuits that a search tries: runs them by other verbs, in subfolders of the search's folder.
 
-    chips: montecarlo as it was typed; specs: what a chip must do; audit: how many samples ngspice checks of what runs
-    on transistors.
+    chips: montecarlo's command line as it was typed; specs: what a chip must do; output: folder of the search; audit:
+    number of samples of a transistor run that ngspice checks.
     """
 
     chips: InnerVerb
@@ -148,18 +150,17 @@ class Circuits:
     audit: int
 
     def run(self, number: int, values: dict[str, Value]) -> Tried:
-        """Run a trial of `cosim explore` by the behavioral model."""
+        """Run a trial, many chips of one circuit, by the behavioral model; number: of the trial; values: by knob."""
         folder = f"trial-{number:03d}"
         reason, figures = self._chips(folder, values, {})
         return Tried(number, folder, values, figures, reason.replace(f"{self.output}/", "") or None)
 
     def again(self, tried: Tried) -> Estimate | None:
-        """Return a trial's yield on as many other chips, by which the search has not chosen."""
+        """Return a trial's yield on an equal number of fresh chips, which the search has not used to choose."""
         return self._chips(f"fresh-{tried.number:03d}", tried.values, self._fresh)[1].get("yield")
 
     def count(self, tried: Tried, chips: int) -> Estimate | None:
-        """Return a trial's yield on transistors, of the first `chips` that the search has not chosen by; None where it
-        could not be run."""
+        """Return a trial's yield on transistors, on the first `chips` fresh chips; None where they could not be run."""
         more = {**self._fresh, "engine": BATCH, "chips": chips, "spec": self.specs}
         folder = self.output / f"chips-{tried.number:03d}"
         if tried.values.get(BITS):
@@ -168,7 +169,7 @@ class Circuits:
         return dict(find_figures(content)).get("yield")
 
     def check(self, tried: Tried) -> OnTransistors:
-        """Simulate the circuit of a trial of `cosim explore` without mismatch on transistors, all samples."""
+        """Simulate a trial's circuit without mismatch on transistors, on all samples."""
         folder = self.output / f"transistors-{tried.number:03d}"
         reason, content = self._run("compare", folder, tried.values, {"engine": BATCH, "audit": self.audit})
         found = dict(find_figures(content.get("measured", {})))
@@ -180,8 +181,7 @@ class Circuits:
     def _chips(
         self, folder: str, values: dict[str, Value], more: Mapping[str, object]
     ) -> tuple[str, dict[str, Estimate]]:
-        """Run a circuit's chips; return what went wrong, or '', and their figures: with bits those of the trimmed
-        chips."""
+        """Run a circuit's chips; return (what went wrong or '', figures), with trim bits those of trimmed chips."""
         more = {"spec": self.specs, **more}
         reason, content = self._run("montecarlo", self.output / folder, values, more)
         if content and content.get("failed") == content.get("chips"):
@@ -203,7 +203,7 @@ class Circuits:
         return {"seed": seed + 1}
 
     def _missed(self, reason: str, content: Content, figures: Mapping[str, Estimate]) -> Iterator[str]:
-        """Yield the reasons why transistors refute a circuit."""
+        """Yield the reasons why the run on transistors refutes a circuit; none if it confirms the circuit."""
         if not content:
             yield reason
         elif failed := content.get("failed"):
@@ -218,8 +218,10 @@ class Circuits:
     def _run(
         self, name: str, folder: Path, values: dict[str, Value], more: Mapping[str, object]
     ) -> tuple[str, Content]:
-        """Run montecarlo, or another verb with those of montecarlo's options that it has, on the circuit that the knobs
-        shape; drawn sizes are a technology of their own."""
+        """Run a verb on the circuit that the knobs shape; return (what went wrong or '', content of its JSON file).
+
+        The verb gets those of montecarlo's options that it has, and `more`. Drawn sizes become a technology file.
+        """
         inner = self.chips if name == self.chips.name else self._other(name)
         knobs = {option: value for option, value in values.items() if option in OPTIONS}
         if name == "trim":
@@ -229,7 +231,7 @@ class Circuits:
         return inner.run(folder, {**knobs, **more})
 
     def _other(self, name: str) -> InnerVerb:
-        """Return another verb with those of the given options that it has and that change its figures."""
+        """Return another verb, given those of montecarlo's typed options that it has and that change its figures."""
         inner = read_inner(name, [str(self.chips.network)], jobs=self.chips.jobs, fresh=self.chips.fresh)
         left_out = _CHIPS if name == "compare" else ()
         known = {setting_name(one) for one in inner.command.params if one.name not in NO_SETTING} - {*left_out}
@@ -237,8 +239,7 @@ class Circuits:
         return replace(inner, options=with_values(inner.command, inner.options, given))
 
     def _technology(self, values: dict[str, Value]) -> Path | None:
-        """Write the technology file of a trial's sizes, and return its path; None where they are those of the
-        technology."""
+        """Write a technology file with a trial's drawn sizes; return its path, None if all sizes are as in the base."""
         from cosim.base.write import make_folder, write_atomically
 
         name, text = derived_technology(str(self.chips.given.get("technology", DEFAULT_TECHNOLOGY)), values)
@@ -251,8 +252,7 @@ class Circuits:
 
 
 def derived_technology(base: str, values: Mapping[str, Value]) -> tuple[str, str]:
-    """Return for `cosim explore` name and file of a technology with the drawn sizes among `values`; '' where these are
-    those of the base."""
+    """Return (name, content) of a technology file with the drawn sizes among `values`; name '' if none differs."""
     areas = {group: value for knob, group in DRAWN.items() if (value := values.get(knob, 1.0)) != 1.0}
     hold = values.get(HOLD, HOLD_CAPACITANCE)
     parts = [f"{group[0]}{value:g}" for group, value in areas.items()]
@@ -267,8 +267,10 @@ def derived_technology(base: str, values: Mapping[str, Value]) -> tuple[str, str
 
 
 def check_base(given: Mapping[str, object], knobs: tuple[str, ...]) -> None:
-    """Raise InputError where drawn sizes of a technology of one's own are to be varied, or bits beside what trim does
-    not have."""
+    """Check that the knobs fit the options that are given.
+
+    Raises InputError for drawn sizes of a technology from a user's file, and for bits with options that trim lacks.
+    """
     technology = str(given.get("technology", DEFAULT_TECHNOLOGY))
     drawn = [name for name in knobs if name in (*DRAWN, HOLD)]
     if drawn and ("technology" in knobs or technology not in technology_names()):

@@ -1,4 +1,4 @@
-"""cosim explore: the cheapest circuit that still works."""
+"""Command `cosim explore`: find the cheapest circuit that still works."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -37,8 +37,7 @@ _OURS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreOptions:
-    """Options of a search: montecarlo's part of the command line, what is varied and sought, how far, and what is asked
-    of transistors."""
+    """Options of `cosim explore`: montecarlo's command line, knobs, objectives, number of trials, transistor runs."""
 
     rest: tuple[str, ...] = argument("NETWORK [OPTION OF MONTECARLO]...", click.UNPROCESSED, nargs=-1, required=True)
     vary: tuple[str, ...] = option(
@@ -116,7 +115,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
 
 
 def _read_chips(options: ExploreOptions, *, fresh: bool) -> InnerVerb:
-    """Return montecarlo as it was typed. Raises InputError for an option that a search sets itself."""
+    """Read the options of montecarlo, as typed. Raises InputError for an option that the search sets itself."""
     inner = read_inner("montecarlo", options.rest, jobs=options.jobs, fresh=fresh)
     if ours := next((name for name in _OURS if inner.given.get(name) is not None), None):
         raise InputError(f"--{ours} is none of a search: {_OURS[ours]}")
@@ -124,7 +123,7 @@ def _read_chips(options: ExploreOptions, *, fresh: bool) -> InnerVerb:
 
 
 def usual_knobs(given: Mapping[str, object]) -> tuple[str, ...]:
-    """Return what is varied where nothing is said: unit current, supply and size of cells, those that are not fixed."""
+    """Return the default knobs, as values of --vary: unit current, supply and cell size, if not in `given`."""
     from cosim.technology.catalog import technology_names
 
     own = given.get("technology", technology_names()[0]) not in technology_names()
@@ -133,7 +132,7 @@ def usual_knobs(given: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _beginning(knobs: "tuple[Knob, ...]", given: Mapping[str, object]) -> "tuple[Knob, ...]":
-    """Return the knobs, with a supply that begins at that of the technology where its range contains it."""
+    """Return the knobs; a supply whose range contains the technology's own supply starts there."""
     from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 
     if not any(knob.option == "supply" for knob in knobs):
@@ -151,14 +150,14 @@ def _beginning(knobs: "tuple[Knob, ...]", given: Mapping[str, object]) -> "tuple
 
 
 def _checksum(data: object) -> str:
-    """Return the checksum of a file of samples; '' where there is none, and for a folder."""
+    """Return the checksum of a file of samples; '' for a folder or if there is none."""
     from cosim.base.settings import file_checksum
 
     return file_checksum(data) if isinstance(data, Path) and data.is_file() else ""
 
 
 def _check_engine() -> None:
-    """Raise MissingToolError, before anything runs, where there is no engine for transistors."""
+    """Check that the engine for transistors is installed; raises MissingToolError."""
     from cosim.base.errors import MissingToolError
     from cosim.engines.table import simulator_named
 
@@ -169,7 +168,7 @@ def _check_engine() -> None:
 
 
 def _circuits(options: ExploreOptions, inner: InnerVerb) -> "tuple[Circuits, float]":
-    """Return the runs of trials, and the least yield of a choice. Raises InputError for a spec of another kind."""
+    """Return the circuits that the search tries, and the least yield of a choice; raises InputError for other specs."""
     from cosim.verbs.explore.circuits import Circuits
     from cosim.verbs.montecarlo.spec import parse_spec
 
@@ -185,7 +184,7 @@ def _circuits(options: ExploreOptions, inner: InnerVerb) -> "tuple[Circuits, flo
 
 
 def _default_spec(inner: InnerVerb) -> str:
-    """Return the spec of an accuracy at most 5 points below the software's on the same samples."""
+    """Return the default spec: an accuracy at most 5 points below the software's on the same samples."""
     from cosim.network.reference import pool_readout, run_reference
     from cosim.verbs.loading import draw_samples, load_ranged
     from cosim.verbs.montecarlo.spec import spec_near
@@ -206,7 +205,7 @@ def _about(
     least_yield: float,
     made_with: Mapping[str, str],
 ) -> "Exploration":
-    """Return the search with no trial yet."""
+    """Return the description of a search, without trials."""
     from cosim.verbs.explore.circuits import NAMES
     from cosim.verbs.explore.study import AREA_NOTE, BITS_NOTE, Exploration
 
@@ -232,8 +231,10 @@ def _about(
 
 
 def _found(circuits: "Circuits", about: "Exploration", trials: "tuple[Tried, ...]", chips: int) -> "Exploration":
-    """Return the search with its trials; those of its front get the yield on fresh chips, and with `chips` that on
-    transistors."""
+    """Return the search with its trials; circuits on the front also get their yield on fresh chips.
+
+    chips: number of fresh chips that run on transistors as well, 0 for none.
+    """
     from cosim.verbs.explore.study import front_of
 
     front = front_of(trials, about.objectives, about.least_yield)

@@ -1,6 +1,6 @@
-"""The files of a search's folder: explore.json, explore.csv, the picture, and its page.
+"""The files of a search's folder: explore.json, explore.csv, the picture and the page.
 
-The picture has the first objective over the others, all trials, and the front with its intervals.
+The picture shows the first objective over each of the others, for all trials, and the front with its intervals.
 """
 
 from collections.abc import Sequence
@@ -54,9 +54,9 @@ _SMALL = 6.5
 
 
 def write_exploration(folder: Path, found: Exploration) -> None:
-    """Write all that a search for circuits has found; without a trial that could be run there is no picture.
+    """Write all files of a search's result; without a trial that could be run there is no picture.
 
-    Raises InputError when it cannot.
+    Raises InputError when a file cannot be written.
     """
     files = {"explore.json": seal_json(found), "explore.csv": format_exploration_csv(found)}
     figure = draw_exploration(found) if any(one.figures for one in found.trials) else None
@@ -69,7 +69,7 @@ def write_exploration(folder: Path, found: Exploration) -> None:
 
 
 def explore_page(found: Exploration, figure: Figure | None, links: Links) -> Page:
-    """Return the page of a search. links: to the pages of the runs of the front."""
+    """Return the page of a search; links: to the pages of the runs of circuits on the front."""
     said, sought = verdict(found), " and ".join(found.objectives)
     caption = f"{found.objectives[0].capitalize()} over the others; numbers are those of trials."
     drawn = () if figure is None else (picture_of(figure, f"{caption} {said}.", caption, width_of_words(figure)),)
@@ -128,8 +128,7 @@ def _searched(found: Exploration, checked: int, refuted: int) -> tuple[tuple[str
 
 @styled
 def draw_exploration(found: Exploration) -> Figure:
-    """Draw for `cosim explore` a panel for each objective but the first, which is up; a single one is drawn over the
-    number of the trial."""
+    """Draw a search's first objective over each other objective, a panel each; a single one over the trial's number."""
     first, *others = found.objectives
     names = others or ["trial"]
     figure = Figure(figsize=(len(names) * _PANEL[0], _PANEL[1]), layout="constrained")
@@ -143,7 +142,7 @@ def draw_exploration(found: Exploration) -> Figure:
 
 
 def _draw(panel: Axes, found: Exploration, names: tuple[str, str]) -> None:
-    """Draw the trials in a panel. names: of the figures to the right, and up."""
+    """Draw the trials in a panel; names: of the figures on the horizontal and the vertical axis."""
     there = [one for one in found.trials if one.figures]
     refuted = [one for one in there if one.refuted]
     lacking = [one for one in there if one not in refuted and violation(one, found.least_yield)]

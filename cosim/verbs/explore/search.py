@@ -1,8 +1,8 @@
-"""Proposals of a search: Optuna's tree-structured Parzen estimator for several objectives; its only importer.
+"""Proposals of a search by Optuna's tree-structured Parzen estimator; only this module imports Optuna.
 
 S. Watanabe, arXiv 2304.11127; several objectives: Y. Ozaki et al., J. Artif. Intell. Res. 73 (2022) 1209. A proposal
-depends on the seed, its number and what was found before, and on nothing else: the study is made anew for each, in
-memory, so a search that was interrupted goes on with the same proposals.
+depends only on the seed, its number and the earlier results: Optuna's study is made anew for each proposal, in memory.
+An interrupted search therefore continues with the same proposals.
 """
 
 import json
@@ -33,7 +33,7 @@ Check = Callable[[Tried], OnTransistors]
 
 
 def optuna() -> ModuleType:
-    """Return the optimiser's library for `cosim explore`. Raises MissingToolError where it is missing or too old."""
+    """Import and return Optuna. Raises MissingToolError where it is missing or too old."""
     try:
         import optuna as found
     except ImportError:
@@ -45,7 +45,8 @@ def optuna() -> ModuleType:
 
 
 def belongs(about: Exploration, one: Tried) -> bool:
-    """Tell whether a kept trial is one of this `cosim explore`: knobs within bounds, each objective in its figures."""
+    """Tell whether a kept trial belongs to this search: knobs within bounds, and all objectives among its figures.
+    A trial without figures, which could not run, needs only the former."""
     if one.values.keys() != {knob.option for knob in about.knobs}:
         return False
     whole = not one.figures or {"yield", *about.objectives} <= one.figures.keys()
@@ -59,9 +60,9 @@ def _allowed(knob: Knob, value: Value) -> bool:
 
 
 def propose(about: Exploration, tried: Sequence[Tried]) -> dict[str, Value] | None:
-    """Return values for the next trial of a search; the first are those that its knobs start with.
+    """Return knob values for the next trial, knob -> value; None where no new values are found.
 
-    None where nothing new is found.
+    The first trial takes the start values of the knobs.
     """
     if not tried:
         return {knob.option: knob.start for knob in about.knobs}
@@ -88,7 +89,7 @@ def _ask(about: Exploration, tried: Sequence[Tried], seed: int) -> dict[str, Val
 
 
 def _told(about: Exploration, tried: Sequence[Tried], spread: Mapping[str, Any]) -> list[Any]:
-    """Return the trials as Optuna knows them; those without figures have the worst that was seen."""
+    """Return the trials in Optuna's form; a trial without figures counts as the worst that was seen."""
     worths = {one.number: worth(one, about.objectives) for one in tried if one.figures}
     if not worths:
         return []
@@ -112,7 +113,7 @@ def _distribution(knob: Knob) -> Any:  # noqa: ANN401 - Optuna has a base class 
 
 
 def _coded(knob: Knob, value: Value) -> Value:
-    """Return a value as Optuna knows it: of a list by its place in it."""
+    """Return a knob's value in Optuna's form; one of a list of values becomes its index in the list."""
     return knob.values.index(value) if knob.values else value
 
 
@@ -126,7 +127,7 @@ def _value(knob: Knob, coded: float) -> Value:
 
 @dataclass(frozen=True)
 class CheckedTrial:
-    """A trial by its number, as transistors say of it."""
+    """A trial's number, and the result of its circuit on transistors."""
 
     number: int
     found: OnTransistors
@@ -149,10 +150,12 @@ _CHECKS = RecordFormat[CheckedTrial]("checks on transistors", _BY_NUMBER, lambda
 
 
 class TrialStore:
-    """A folder's finished trials and checks, by the number of the trial; search.json says what the search is."""
+    """The finished trials and transistor checks in a search's folder, by number of the trial.
+    search.json describes the search."""
 
     def __init__(self, folder: Path, search: Mapping[str, object]) -> None:
-        """Raise InputError where the folder holds another search, or lines of which none is known to be this one's."""
+        """Open a search's folder, and continue what it has.
+        Raises InputError where the folder holds another search, or only lines that cannot be matched to this one."""
         plain = json.loads(json.dumps(json_object(search)))
         key = settings_key(plain)
         self.trials = RecordStore(folder / TRIALS_FILE, key, _TRIALS)
@@ -162,10 +165,10 @@ class TrialStore:
 
 @dataclass(frozen=True)
 class Search:
-    """A search and its extent.
+    """A search: its description, its extent, and the functions that run a trial.
 
-    about: the search with no trial yet; trials, and after how many of them transistors are asked; how a trial runs, and
-    how a circuit is checked on transistors (None: not at all).
+    about: the description, without trials; trials: how many; round: number of trials between checks on transistors;
+    run: runs a trial; check: runs a circuit on transistors, None to check none.
     """
 
     about: Exploration
@@ -176,8 +179,10 @@ class Search:
 
 
 def explore(search: Search, kept: TrialStore) -> tuple[Tried, ...]:
-    """Run all trials of a search, fewer where there is nothing new to try; every trial of the front is checked on
-    transistors."""
+    """Run all trials of a search, and check every trial on the front on transistors; return the trials.
+
+    There are fewer trials where no new values are found.
+    """
     for store in (kept.trials, kept.checks):
         if store.damage:
             say(store.damage)
@@ -202,9 +207,9 @@ def explore(search: Search, kept: TrialStore) -> tuple[Tried, ...]:
 
 
 def _settle(search: Search, kept: TrialStore, tried: Sequence[Tried]) -> list[Tried]:
-    """Return the trials with those of the front checked on transistors.
+    """Return the trials, with those on the front checked on transistors.
 
-    Where transistors refute one, others come onto the front and are checked as well.
+    If transistors refute a circuit, others move onto the front and are checked as well.
     """
     found = list(tried)
     if search.check is None:

@@ -1,7 +1,7 @@
-"""Circuits that a search tried for one network: what was varied, what each costs and does, and which none beats.
+"""Results of a search: the circuits tried for one network, what each costs and does, and which no other beats.
 
-Fields of `Exploration` are the keys of explore.json, see `json_object`; values of knobs are in SI, figures in SI,
-fractions or um2. Below are the same as text with their units, and as explore.csv.
+Fields of `Exploration` are the keys of explore.json, see `json_object`. Knob values are in SI units, figures in SI
+units, fractions or um2. Further functions return the results as text with units, and as explore.csv.
 """
 
 from collections import Counter
@@ -44,10 +44,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Knob:
-    """An option that `cosim explore` varies, by its name, with the unit of its values.
+    """An option that a search varies.
 
-    A range from low to high, by equal factors with `log`; or `values`, one of which is taken. start: where the search
-    begins.
+    option: its long name; unit: of its values; start: value of the first trial. It has either a range from low to high
+    (log: in equal factors), or a list of values.
     """
 
     option: str
@@ -61,9 +61,10 @@ class Knob:
 
 @dataclass(frozen=True)
 class OnTransistors:
-    """The circuit without mismatch at transistor level; missed: which limits it misses there, '' for none.
+    """The result of a circuit on transistors, without mismatch.
 
-    yield_: of `chips` chips with mismatch at that level, the first of the fresh ones.
+    missed: limits that the circuit misses, '' for none; chips: number of fresh chips with mismatch that also ran on
+    transistors; yield_: of these chips.
     """
 
     engine: str
@@ -76,9 +77,11 @@ class OnTransistors:
 
 @dataclass(frozen=True)
 class Tried:
-    """One circuit: the values of its knobs and its figures by FIGURES; without figures, the reason.
+    """A trial of a search: one circuit with the values of its knobs.
 
-    folder: of its chips, below the search's; fresh: the yield of as many other chips, of a circuit of the front.
+    folder: of its chips, below the search's; figures: name as in FIGURES -> figure, empty if the trial could not run;
+    reason: why it could not run; transistors: result on transistors; fresh: yield on fresh chips, for circuits on the
+    front.
     """
 
     number: int
@@ -91,14 +94,16 @@ class Tried:
 
     @property
     def refuted(self) -> bool:
-        """Tell whether a trial's transistors miss the spec that the behavioral model met."""
+        """Tell whether the circuit misses the spec on transistors, although the behavioral model met it."""
         return self.transistors is not None and bool(self.transistors.missed)
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """The content of explore.json. options: those of the chips that are not defaults; spec: what a chip must do;
-    least_yield: what a circuit must have to be on the front; front: numbers of trials; unvaried: what stayed as it is.
+    """The result of a search, the content of explore.json.
+
+    options: of montecarlo, without defaults; spec: what a chip must do; least_yield: yield that a circuit on the front
+    must have; front: numbers of the trials that no other beats; unvaried: what stayed constant, in words.
     """
 
     network: str
@@ -118,28 +123,31 @@ class Exploration:
 
     @property
     def on_front(self) -> tuple[Tried, ...]:
-        """Return the trials on the front of a search, in its order."""
+        """Return the trials on the front, in the front's order."""
         by_number = {one.number: one for one in self.trials}
         return tuple(by_number[number] for number in self.front)
 
 
 def worth(tried: Tried, objectives: Sequence[str]) -> tuple[float, ...]:
-    """Return the objectives of a trial of `cosim explore`, each so that more is better."""
+    """Return a trial's objectives, with signs such that more is better."""
     return tuple(OBJECTIVES[name] * tried.figures[name].value for name in objectives)
 
 
 def violation(tried: Tried, least_yield: float) -> float:
-    """Return by how much a trial of a search fails to be a choice: 0 where it is one; missing yield, 1 more where
-    transistors refute it, 2 where there are no figures."""
+    """Return by how much a trial fails to be a choice; 0 if it is one.
+
+    It is the yield that is missing, plus 1 where transistors refute the circuit; 2 where there are no figures.
+    """
     if not tried.figures:
         return 2.0
     return max(least_yield - tried.figures["yield"].value, 0.0) + tried.refuted
 
 
 def front_of(trials: Sequence[Tried], objectives: Sequence[str], least_yield: float) -> tuple[Tried, ...]:
-    """Return the choices of a search that no other choice beats (Pareto), the best in the first objective first.
+    """Return the trials on the front, that is choices that no other choice beats (Pareto); best first objective first.
 
-    One beats another that is nowhere worse and somewhere better; of equal ones the first tried stays.
+    One beats another if it is nowhere worse and somewhere better; of equal ones the first tried stays. A choice has the
+    least yield and is not refuted.
     """
     choices = [(one, worth(one, objectives)) for one in trials if not violation(one, least_yield)]
     found = [
@@ -155,31 +163,31 @@ def front_of(trials: Sequence[Tried], objectives: Sequence[str], least_yield: fl
 
 
 def name_knob(knob: Knob) -> str:
-    """Return the name of an option that `cosim explore` varies, as its page has it."""
+    """Return a knob's name in words, as the page shows it."""
     return _WORDS.get(knob.option, knob.option)
 
 
 def shown_value(knob: Knob, value: Value) -> str:
-    """Return the value of an option that `cosim explore` varies as text, with its unit."""
+    """Return a knob's value as text, with its unit."""
     if isinstance(value, str):
         return value
     return format_quantity(value, knob.unit) if knob.unit else f"{value:g}"
 
 
 def shown_figures(found: Exploration) -> tuple[str, ...]:
-    """Return the names of a search's objectives, and accuracy where it is none."""
+    """Return the names of the figures that tables show: the objectives, and accuracy."""
     return tuple(dict.fromkeys([*found.objectives, "accuracy"]))
 
 
 def shown_figure(name: str, figure: Estimate | None) -> str:
-    """Format a figure, a yield with its interval; the chips' spread of others says little."""
+    """Format a figure: a yield with its interval, others without, because the spread over chips says little."""
     if figure is None:
         return "-"
     return format_figure_of(name, figure) if name == "yield" else format_one(name, figure.value)
 
 
 def head_of(found: Exploration) -> tuple[str, ...]:
-    """Return for `cosim explore` the column names of the table of circuits; `remarks` explains the last ones."""
+    """Return the column names of the table of circuits on the front; `remarks` explains the last columns."""
     seen = [one.transistors for one in found.on_front if one.transistors]
     there = (_THERE, _STATES) if seen else ()
     counted = (_COUNTED,) if any(one.chips for one in seen) else ()
@@ -187,14 +195,14 @@ def head_of(found: Exploration) -> tuple[str, ...]:
 
 
 def cells_of(found: Exploration, one: Tried) -> tuple[str, ...]:
-    """Return the number of a search's trial, its values and its figures as cells of a table."""
+    """Return a trial's number, knob values and figures as cells of a table."""
     values = (shown_value(knob, one.values[knob.option]) for knob in found.knobs)
     figures = (shown_figure(name, one.figures.get(name)) for name in shown_figures(found))
     return (str(one.number), *values, *figures)
 
 
 def row_of(found: Exploration, one: Tried) -> tuple[str, ...]:
-    """Return a circuit on the front of `cosim explore` as a row of the table."""
+    """Return a circuit on the front as a row of the table whose columns are those of `head_of`."""
     seen = one.transistors
     more = {
         _OTHERS: shown_figure("yield", one.fresh),
@@ -206,7 +214,7 @@ def row_of(found: Exploration, one: Tried) -> tuple[str, ...]:
 
 
 def verdict(found: Exploration) -> str:
-    """Return the result of `cosim explore` in a sentence without its full stop."""
+    """Return the result of a search as a sentence without full stop."""
     sought = _listed(found.objectives)
     tried = f"{len(found.trials)} circuits tried"
     if found.front:
@@ -217,7 +225,7 @@ def verdict(found: Exploration) -> str:
 
 
 def remarks(found: Exploration) -> list[str]:
-    """Return remarks on a search: what its figures mean, what transistors refuted and what could not be run."""
+    """Return remarks on a search: meaning of its figures, refuted circuits, and trials that could not run."""
     lines = [
         f"yield: chips with {', '.join(found.spec)}; 95 % intervals in brackets; a choice has at least "
         f"{percent(found.least_yield)}",
@@ -235,7 +243,7 @@ def remarks(found: Exploration) -> list[str]:
 
 
 def state_of(found: Exploration, one: Tried) -> str:
-    """Return the status of a search's trial in words: on the front, refuted, beaten, or why not."""
+    """Return the status of a trial in words: on the front, refuted, beaten, or the reason why it is no choice."""
     if not one.figures:
         return f"not possible: {one.reason}"
     if one.refuted:
@@ -246,8 +254,7 @@ def state_of(found: Exploration, one: Tried) -> str:
 
 
 def format_exploration_csv(found: Exploration) -> bytes:
-    """Return all trials of a search as CSV: values of knobs in SI, every figure with the ends of its interval, what
-    transistors give."""
+    """Return all trials as CSV: knob values in SI, figures with the ends of their intervals, results on transistors."""
     columns = [f"{name}{end}" for name in (*FIGURES, "fresh_yield") for end in ("", "_low", "_high")]
     seen = ("transistors_accuracy", "transistors_state_agreement", "transistors_power", "transistors_yield")
     knobs = [f"{knob.option}_{knob.unit}" if knob.unit else knob.option for knob in found.knobs]

@@ -1,1 +1,1 @@
-"""cosim inspect: print what is in a checkpoint."""
+"""Command `cosim inspect`: print the content of a checkpoint."""

@@ -1,4 +1,4 @@
-"""`cosim inspect`: what is in a checkpoint."""
+"""Command `cosim inspect`: print the content of a checkpoint."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ from cosim.cli.verb import FILE, Result, argument, switch, verb
 
 @dataclass(frozen=True, kw_only=True)
 class InspectOptions:
-    """Options of an inspection."""
+    """Options of `cosim inspect`: the checkpoint, and whether to print JSON."""
 
     checkpoint: Path = argument(None, FILE)
     as_json: bool = switch("Print JSON instead of tables.", flags=("--json",))
@@ -38,7 +38,7 @@ def run(options: InspectOptions, _session: VerbSession) -> Result:
 
 
 def describe_software(path: Path) -> dict[str, object]:
-    """Return what `cosim inspect` says of a backbone's model, with parts that have no circuit, as JSON-able data."""
+    """Return a description of a backbone's model, and of its parts that have no circuit, ready for JSON."""
     from cosim.network.software_only import unmapped_parts
     from cosim.papers.file import load_model
     from cosim.papers.shape import count_parameters

@@ -1,4 +1,4 @@
-"""A network without its arrays: as JSON, and as a page for the terminal."""
+"""Description of a network without its arrays: as JSON, and as a page for the terminal."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -14,7 +14,7 @@ from cosim.verbs.words import network_name, say_constant
 
 
 def describe_network(network: Network) -> dict[str, object]:
-    """Describe for `cosim inspect` a network without its arrays, ready for JSON."""
+    """Return a description of a network without its arrays, ready for JSON."""
     encoding, grid = network.encoding, network.weight_grid
     return {
         "task": network.task,
@@ -57,7 +57,8 @@ def _describe_layer(layer: Layer | Readout, name: str, grid: float | None) -> di
 
 
 def _visited(network: Network) -> list[tuple[str, float, float, int]]:
-    """Return each unit at epsilon 1: lowest and highest h over the training data, with its start, and the levels."""
+    """Return (name, lowest h, highest h, number of levels) of each unit with epsilon 1, over the training data.
+    The range includes the state at the start."""
     found: list[tuple[str, float, float, int]] = []
     for layer in network.recurrent_layers:
         ranges = network.state_ranges.get(layer.name)
@@ -74,7 +75,7 @@ def _weights(layer: Layer | Readout) -> np.ndarray:
 
 
 def _off_grid(layer: Layer | Readout, grid: float) -> int:
-    """Count the weights and biases of a layer that are no multiple of the grid."""
+    """Count the weights and biases of a layer that are no multiples of the grid."""
     steps = np.concatenate([_weights(layer), layer.bias]) / grid
     return int(np.count_nonzero(np.abs(steps - np.round(steps)) > 1e-9))
 
@@ -93,8 +94,7 @@ def _span(array: np.ndarray) -> list[float]:
 
 
 def network_page(network: Network, origin: str) -> Page:
-    """Return the page of a network as it is in the file `origin`: what it reads and answers, its layers, the figures of
-    its training."""
+    """Return the page of a network: inputs and outputs, layers, and figures of its training; origin: its file."""
     name, width = network_name(network), sum(layer.width for layer in network.recurrent_layers)
     parameters = sum(_weights(layer).size + layer.bias.size for layer in (*network.layers, network.readout))
     layers = f"{len(network.layers)} layer{'s' * (len(network.layers) != 1)}"
@@ -114,7 +114,7 @@ def network_page(network: Network, origin: str) -> Page:
 
 
 def software_page(described: Mapping[str, Any]) -> Page:
-    """Return the page of a model of `cosim backbone` from its description, with its parts that have no circuit."""
+    """Return the page of a backbone's model from its description, with the parts that have no circuit."""
     name = f"{described['task']} backbone"
     shape = {"epsilon": described["epsilon"], **described["shape"]}
     return Page(
@@ -155,8 +155,10 @@ def _encoding(network: Network) -> tuple[tuple[str, str], ...]:
 
 
 def _remarks(network: Network) -> Iterator[str]:
-    """Yield sentences on what the table of layers does not have: analog parameters, signals of an earlier frame, cells
-    that no input changes."""
+    """Yield sentences on what the table of layers leaves out.
+
+    These are analog parameters, signals of an earlier frame, and cells that no input changes.
+    """
     for layer in network.recurrent_layers:
         if layer.analog_parameters:
             yield f"{layer.name}: {layer.analog_parameters}"

@@ -1,1 +1,1 @@
-"""cosim layout: draw a trained network as a mask, and check it."""
+"""Command `cosim layout`: draw a compiled network as a mask, and check it."""

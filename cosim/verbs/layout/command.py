@@ -1,4 +1,4 @@
-"""cosim layout: a trained network as a checked mask."""
+"""Command `cosim layout`: draw a compiled network as a checked mask."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LayoutOptions:
-    """Options of a drawing."""
+    """Options of `cosim layout`: network, folder, checks by the kit, metal fill, and compiler."""
 
     network_file: Path = network_argument()
     output: Path = output_option("layout")
@@ -68,7 +68,7 @@ def run(options: LayoutOptions, session: VerbSession) -> Result:
 
 
 def _format_layout(made: "Made") -> list[str]:
-    """Return lines with the size of a drawing, what its wires cost, and its fill."""
+    """Return lines of text on a drawing's size, the resistance of its wires, and its metal fill."""
     (x1, y1, x2, y2), worst = made.chip.box, made.resistance[0]
     lines = [
         f"  size              {(x2 - x1) / 1000:.1f} x {(y2 - y1) / 1000:.1f} um",

@@ -1,1 +1,1 @@
-"""cosim merge: join the parts of a Monte Carlo run that were made apart."""
+"""Command `cosim merge`: join the parts of a Monte Carlo run that were made on several machines."""

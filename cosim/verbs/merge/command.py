@@ -1,4 +1,4 @@
-"""cosim merge: the parts of a Monte Carlo run, made apart, as the run that they are parts of."""
+"""Command `cosim merge`: join the shards of a Monte Carlo run to the whole run."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from cosim.verbs.common import check_outputs, jobs_option, timeout_option
 
 @dataclass(frozen=True, kw_only=True)
 class MergeOptions:
-    """Options of joining the parts of a run."""
+    """Options of `cosim merge`: folders of the shards, folder of the whole run, and worker processes."""
 
     folders: tuple[Path, ...] = argument("FOLDER...", FILE, nargs=-1, required=True)
     output: Path = option("Folder of the whole run.", FILE, Path("runs/montecarlo"), flags=("-o", "--output"))

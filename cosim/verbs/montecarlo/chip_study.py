@@ -1,4 +1,7 @@
-"""A run of chips with all that its page shows, from its store: the trial built again, its worst chip simulated."""
+"""Everything that the page of a Monte Carlo run shows, gathered from the run's store (its folder).
+
+The trial (design and samples) is built again, and one failing sample of the worst chip is simulated for its waveforms.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,10 +46,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class WrongSample:
-    """One sample that the worst chip decided wrong, on its transistors and on the nominal ones.
+    """One sample that the worst chip decided wrong, simulated on its transistors and on those without mismatch.
 
-    sample: its index in the full test set; decided: what each of software, behavioral model, chip's transistors and
-    nominal transistors decides; waves and labels as `record_waveforms` gives them.
+    chip: number of the chip; figures: accuracy and other figures of the chip; sample: the sample's index in the full
+    test set; wanted: its right class; decided: class decided by each of software, behavioral model, the chip's
+    transistors and the nominal transistors; waves, nominal: waveforms on the chip and without mismatch, labels: their
+    names and thresholds, all as `record_waveforms` returns them.
     """
 
     chip: int
@@ -61,10 +66,12 @@ class WrongSample:
 
 @dataclass(frozen=True)
 class ChipStudy:
-    """A run of chips with all that its page shows.
+    """A Monte Carlo run with everything that its page shows.
 
-    settings: what the run depends on, as its table shows it; origins: hashes and versions of the run; records: of the
-    chips that the summary counts; failure: a text says why there is none; network: its file, as commands have it.
+    trial: design, samples and plan of the run; settings: what the run depends on, as the page's last table shows it;
+    origins: hashes and versions of the run; records: one for each chip that the summary counts; failure: a wrong sample
+    of the worst chip, or a text that says why there is none; network: path of the network's file, as typed in a
+    command.
     """
 
     trial: Trial
@@ -77,17 +84,19 @@ class ChipStudy:
 
     @cached_property
     def specs(self) -> tuple[Spec, ...]:
-        """Return the specs that the chips of a Monte Carlo run were counted with."""
+        """Return the specs (limits of a chip's figures) that the run's yield was counted with."""
         return tuple(parse_spec(text) for text in self.summary.yield_.spec)
 
     @cached_property
     def passes(self) -> tuple[bool, ...]:
-        """Tell of each chip of a Monte Carlo run whether it counts for the yield."""
+        """Return whether each chip counts as working in the yield, in the order of `records`."""
         return tuple(passes_specs(record.outcome(self.trial.engine), self.specs) for record in self.records)
 
     def figures(self, metric: str, engine: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return a figure of a Monte Carlo run's chips that were simulated, (chips,), and which of them meet the spec,
-        (chips,) bool."""
+        """Return one metric of the chips that were simulated, and which of them meet the specs, (chips,) both.
+
+        engine: the one whose figures are taken.
+        """
         found = [(record.outcome(engine), passed) for record, passed in zip(self.records, self.passes, strict=True)]
         good = [(figures[metric], passed) for figures, passed in found if figures is not None]
         return np.array([value for value, _ in good]), np.array([passed for _, passed in good], bool)
@@ -96,7 +105,10 @@ class ChipStudy:
 def study_chips(
     folder: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None
 ) -> ChipStudy:
-    """Gather everything that the page of a run shows; the same store gives the same study."""
+    """Gather everything that the page of a finished Monte Carlo run shows from the folder of the run.
+
+    waveforms: also simulate a wrong sample of the worst chip; say: called with a line of text before this simulation.
+    """
     settings, found = read_store(folder)
     summary = read_summary(folder)
     summary = replace(summary, contributions=_contributions(folder, summary.chips))
@@ -120,7 +132,7 @@ def study_chips(
 
 
 def _settings(settings: Settings, summary: ChipSummary, kept: Mapping[str, object]) -> dict[str, object]:
-    """Return the settings that the run depends on, without those in the page's first lines or in its provenance."""
+    """Return the run's settings for the last table of its page, without those that the page shows elsewhere."""
     design = {key: value for key, value in settings["design"].items() if key not in MOVED}
     hashes = ("cosim", MADE_WITH, "samples_hash", "calibration", "engine", "samples")
     return {
@@ -133,7 +145,7 @@ def _settings(settings: Settings, summary: ChipSummary, kept: Mapping[str, objec
 
 
 def _origins(settings: Settings) -> dict[str, str]:
-    """Return hashes and versions of the run, to be shown beside those of its design."""
+    """Return hashes and versions of the run, which the page shows next to those of the design."""
     versions = {name: show(version) for name, version in settings[MADE_WITH].items()}
     page = f"{settings['cosim']}, this page {__version__}"
     return {
@@ -145,9 +157,10 @@ def _origins(settings: Settings) -> dict[str, str]:
 
 
 def read_summary(folder: Path) -> ChipSummary:
-    """Read the summary of a run's folder.
+    """Read summary.json in the folder of a Monte Carlo run.
 
-    Raises InputError where it is missing, or lacks a field that the page needs.
+    Raises InputError where the file is missing, lacks a field that the page needs, or is by another engine than the
+    run.
     """
     path = folder / SUMMARY_FILE
     content = _read(path)
@@ -164,8 +177,10 @@ def read_summary(folder: Path) -> ChipSummary:
 
 
 def yield_curve(trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spec]) -> YieldCurve:
-    """Return a Monte Carlo run's yield at every accuracy that a chip has as the limit, together with all specs that are
-    not such a limit."""
+    """Compute the yield of a Monte Carlo run as a function of the lowest accuracy that a chip may have.
+
+    The limits are all accuracies that chips have. All specs except a lowest accuracy apply at every limit.
+    """
     outcomes = [record.outcome(trial.engine) for record in records]
     own = [spec for spec in specs if spec.metric == "accuracy" and spec.at_least]
     others = [spec for spec in specs if spec not in own]
@@ -186,7 +201,7 @@ def yield_curve(trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spe
 
 
 def nominal_power(trial: Trial) -> dict[str, float]:
-    """Compute the mean power of every block of the circuit without deviations, W."""
+    """Compute the mean power of every block of the circuit without mismatch, block -> W, by the behavioral model."""
     trace = run_behavioral(trial.design, trial.test_set.x, trial.condition)
     blocks = behavioral_power(trial.design, trace, trial.timing, trial.condition)
     lengths = trial.test_set.lengths
@@ -194,8 +209,10 @@ def nominal_power(trial: Trial) -> dict[str, float]:
 
 
 def find_failure(trial: Trial, records: Sequence[ChipRecord], say: Say) -> WrongSample | str:
-    """Simulate on transistors a sample that the chip of lowest accuracy decides wrong; return a sentence that says why
-    where there is none to show."""
+    """Simulate, on transistors, one sample that the chip with the lowest accuracy decides wrong.
+
+    Returns a sentence that says why where no such sample can be shown. say: called with a line before the simulation.
+    """
     good = [record for record in records if record.status == "ok"]
     if not good:
         return "No chip was simulated to its end."
@@ -215,8 +232,10 @@ def find_failure(trial: Trial, records: Sequence[ChipRecord], say: Say) -> Wrong
 
 
 def failing_sample(trial: Trial, decisions: Sequence[int]) -> int | None:
-    """Return the place of a chip's first sample decided wrong, of those that the software decides right if there are
-    such; None where all are right."""
+    """Return the position in the test set of the first sample that a chip decides wrong, None if there is none.
+
+    Samples that the software decides right have priority. decisions: the class that the chip decides for each sample.
+    """
     wrong = np.array(decisions) != trial.test_set.y
     _, software = trial.software
     spoilt = wrong & (software == trial.test_set.y)
@@ -225,7 +244,10 @@ def failing_sample(trial: Trial, decisions: Sequence[int]) -> int | None:
 
 
 def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> WrongSample:
-    """Simulate one sample on a chip's transistors and on the nominal ones. Raises SimulationError, MissingToolError."""
+    """Simulate one sample, by its position in the test set, on the transistors of a chip and on those without mismatch.
+
+    Raises SimulationError where a run fails, MissingToolError without ngspice.
+    """
     chip, test_set, network = stored_chip(trial, record), trial.test_set, trial.design.network
     length = int(test_set.lengths[sample])
     x = test_set.x[sample, :length]
@@ -252,8 +274,10 @@ def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> WrongSamp
 
 
 def _contributions(folder: Path, chips: int) -> Mapping[str, Contribution] | None:
-    """Read the shares of variance of the run in a folder; None where there are none, or those of another number of
-    chips."""
+    """Read contributions.json, the shares of variance of a run: metric -> contribution.
+
+    Returns None where the file is missing or was computed with another number of chips than `chips`.
+    """
     path = folder / CONTRIBUTIONS_FILE
     content = _read(path)
     if content is None or content.get("chips") != chips:
@@ -262,7 +286,7 @@ def _contributions(folder: Path, chips: int) -> Mapping[str, Contribution] | Non
 
 
 def _read(path: Path) -> Settings | None:
-    """Read a sealed JSON object of a Monte Carlo run for its page; None where there is no such file."""
+    """Read a JSON file of a run and verify its checksum; return None where there is no such file."""
     try:
         return read_sealed(path)
     except FileNotFoundError:
@@ -270,11 +294,10 @@ def _read(path: Path) -> Settings | None:
 
 
 def spread_cells(trial: Trial, records: Sequence[ChipRecord]) -> CellSpread | None:
-    """Return thresholds and levels, ampere, of the 9T cells with constant thresholds on every chip; None without such
-    cells.
+    """Return thresholds and level of each 9T cell on every chip, ampere, by the behavioral model.
 
-    Thresholds are those within a frame. The field `asked` has those of the chip that does not deviate, for which the
-    compiler has solved its bias currents.
+    Cells whose thresholds depend on the input are left out; None if no cell remains. Thresholds are those of a clocked
+    cell within a frame. `asked` holds the values of the circuit without mismatch, which the compiler aimed at.
     """
     graph = trial.design.graph
     cells = tuple(cell for cell in graph.of(Schmitt) if not graph.into(cell.name, "beta"))
@@ -288,6 +311,6 @@ def spread_cells(trial: Trial, records: Sequence[ChipRecord]) -> CellSpread | No
 
 
 def stored_chip(trial: Trial, record: ChipRecord) -> Chip:
-    """Rebuild a Monte Carlo run's chip from its record with the draws, the supply and the temperature that it had."""
+    """Rebuild a chip of a Monte Carlo run from its record: draws, supply voltage and temperature."""
     vt_shift, beta_factor = unpack_draws(record.draws)
     return Chip(record.chip, trial.devices, vt_shift, beta_factor, record.supply_v, record.celsius)

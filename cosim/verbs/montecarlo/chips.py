@@ -1,7 +1,7 @@
-"""Results of a run of chips as data: of one chip, of all of them, and which transistors make them differ.
+"""Results of a Monte Carlo run as data: figures of each chip and of all, and which transistors make chips differ.
 
-Fields are the keys of chips.jsonl, summary.json and contributions.json, see `json_object`. Shares are fractions of 1,
-powers in W.
+A chip is one random draw of the deviations of all transistors. Field names are the keys of chips.jsonl, summary.json
+and contributions.json (`json_object`). Shares are fractions of 1, powers are in W.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,11 @@ from cosim.variation.draws import VariationPlan
 
 @dataclass(frozen=True)
 class NominalFigures:
-    """CHIP_METRICS of one circuit on the samples of a run; energy of an inference, J; latency, s; area, um2.
+    """Figures of one circuit on the samples of a run: CHIP_METRICS, and those below, None where there are none.
 
-    rmse: of real-valued answers, in the unit of their targets. margin: of classes, the smallest of all samples between
-    the pooled readouts of the decided class and of the runner-up, A; None of votes, and in files of an earlier cosim.
+    rmse: error of real-valued answers, in the unit of their targets. margin: of classes, the smallest difference over
+    all samples between the two largest pooled readouts, A; votes have none. energy: of an inference, J; latency: s;
+    area: um2.
     """
 
     accuracy: float
@@ -47,7 +48,11 @@ class NominalFigures:
 
 @dataclass(frozen=True)
 class Figures(NominalFigures):
-    """One chip by one engine: its decision of each sample, too, and the cells that its reset does not turn off."""
+    """Figures of one chip by one engine.
+
+    decisions: the class decided for each sample, empty for real-valued answers; unreset: names of the cells that the
+    reset does not turn off.
+    """
 
     decisions: tuple[int, ...]
     unreset: tuple[str, ...]
@@ -55,15 +60,15 @@ class Figures(NominalFigures):
 
 @dataclass(frozen=True)
 class ChipRecord:
-    """One chip: its conditions and draws (`pack_draws`), its figures by each engine that ran, a hash of its decks.
+    """Record of one chip: supply, V, temperature, draws of mismatch (`pack_draws`), and figures by each engine.
 
-    simulated: figures by the run's engine where that is not the behavioral model; in chips.jsonl the key is the name of
-    the engine, such as ngspice.
-    elsewhere: how many samples another simulator ran in its place, by which and why.
-    quiet: of a run with noise, by the behavioral model without it.
-    certainty: the least margin of each sample (`pack_certainty`), where margins were measured.
+    behavioral: figures by the behavioral model, with noise if the run has noise; quiet: figures by the behavioral model
+    without noise, only in a run with noise. simulated: figures by a circuit simulator; in chips.jsonl this key is the
+    name of the engine, such as ngspice. decks: hash of the simulator's netlists. certainty: smallest margin of each
+    sample (`pack_certainty`), if measured. elsewhere: number of samples that another simulator had to run, by a text
+    that says which one and why.
 
-    A failed one has the reason, with details, in place of the figures of the engine that failed.
+    Where the simulation of a chip failed, `reason` and `detail` say why, and the figures of that engine are missing.
     """
 
     chip: int
@@ -81,19 +86,22 @@ class ChipRecord:
     quiet: Figures | None = None
 
     def by(self, engine: str) -> Figures:
-        """Return a chip's figures by an engine that ran."""
+        """Return the chip's figures by an engine, which must have run the chip successfully."""
         found = self.behavioral if engine == BEHAVIORAL else self.simulated
         assert found is not None, f"chip {self.chip} was not run by {engine}"
         return found
 
     def outcome(self, engine: str) -> Figures | None:
-        """Return a chip's figures by an engine; None for a chip whose simulation failed."""
+        """Return the chip's figures by an engine, or None if the simulation of the chip failed."""
         return self.by(engine) if self.status == "ok" else None
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A figure over chips: mean with its interval (Student's t), standard deviation, quantiles by their percentage."""
+    """One figure over many chips: mean with its 95 % interval (Student's t), standard deviation, and quantiles.
+
+    quantiles: percentage, such as "95" -> value.
+    """
 
     mean: float
     mean_interval: IntervalEnds | None
@@ -103,7 +111,10 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Unreset:
-    """Chips with a cell that does not reset, how many of them keep every limit, and how often each cell is one."""
+    """A count of the chips that have a cell which the reset cannot turn off.
+
+    meet_spec: how many of these chips would meet every spec; cells: name of a cell -> chips in which it does not reset.
+    """
 
     chips: int
     meet_spec: int
@@ -112,7 +123,10 @@ class Unreset:
 
 @dataclass(frozen=True)
 class Yield:
-    """`passed` of `chips`: the fraction with its interval at `confidence`, by `method`."""
+    """The share of chips that work, `passed` of `chips`, with its interval.
+
+    confidence: that of the interval, such as 0.95; method: statistical method of the interval.
+    """
 
     value: float
     interval: IntervalEnds
@@ -124,7 +138,10 @@ class Yield:
 
 @dataclass(frozen=True)
 class SpecYield:
-    """The yield of all chips by their specs, and that without failed simulations, where a chip was simulated."""
+    """The share of chips that meet every spec; a chip whose simulation failed counts as not working.
+
+    without_failed: yield without chips whose simulation failed, None if all failed.
+    """
 
     spec: tuple[str, ...]
     value: float
@@ -141,9 +158,11 @@ LEAST_PAIRED = 4  # chips: Fisher's z of fewer has no interval
 
 @dataclass(frozen=True)
 class Pair:
-    """One figure of the same chips by both engines: bias = behavioral - simulated (t), correlation (Fisher's z).
+    """Comparison of one figure between the behavioral model and a simulator, on the same chips.
 
-    Without spread in one engine, or with fewer than LEAST_PAIRED chips, there is no correlation.
+    bias: mean of behavioral minus simulated, interval by Student's t; difference_sd: standard deviation of this
+    difference; correlation: over chips, interval by Fisher's z, None if one engine sees no spread or there are fewer
+    than LEAST_PAIRED chips.
     """
 
     chips: int
@@ -156,7 +175,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class VarianceShare:
-    """A group's share of the variance, with its 95 % interval."""
+    """The share of a figure's variance that the mismatch of one group of transistors explains, with its 95 % interval.
+
+    transistors: how many are in the group.
+    """
 
     group: str
     transistors: int
@@ -167,9 +189,10 @@ class VarianceShare:
 
 @dataclass(frozen=True)
 class Division:
-    """The groups that divide all transistors, and R2, the sum of their shares.
+    """Shares of the variance, for groups that together contain every transistor.
 
-    chips_needed: about how many make every interval narrower than WIDEST; 0 where they are.
+    r2: sum of the shares (R2). chips_needed: about how many chips would make every interval narrower than WIDEST; 0 if
+    all intervals are narrow enough.
     """
 
     r2: float
@@ -179,7 +202,10 @@ class Division:
 
 @dataclass(frozen=True)
 class Contribution:
-    """Origin of the spread of one figure: by block and by kind of transistor."""
+    """Origin of the spread of one figure over chips: its variance divided by block and by kind of transistor.
+
+    figure: statistic of the figure itself.
+    """
 
     figure: Statistic
     block: Division
@@ -187,15 +213,18 @@ class Contribution:
 
     @property
     def divisions(self) -> dict[str, Division]:
-        """Return the divisions of a Monte Carlo run's variance, by name."""
+        """Return both divisions of the variance by their names, "block" and "kind"."""
         return {"block": self.block, "kind": self.kind}
 
 
 @dataclass(frozen=True)
 class ChipNoise:
-    """Effect of noise on the chips of a run. seed: of its numbers; decisions: share that differs from the same chip's
-    without noise, None of real-valued answers; accuracy, task_agreement, state_agreement: with noise minus without;
-    means over chips. passed: chips that meet the spec without noise, of `chips`."""
+    """Effect of device noise on the chips of a run, each evaluated with and without noise; values are means over chips.
+
+    seed: seed of the noise; passed: how many of `chips` meet the spec without noise; decisions: share of decisions that
+    noise changes, None for real-valued answers; accuracy, task_agreement, state_agreement: value with noise minus value
+    without.
+    """
 
     seed: int
     chips: int
@@ -208,7 +237,11 @@ class ChipNoise:
 
 @dataclass(frozen=True)
 class SpecVerdict:
-    """A spec with what was found. interval: at 95 %, None where there is none; sure: it leaves the limit out."""
+    """A spec (limit of a figure) with the measured value and the verdict.
+
+    low, high: ends of the value's 95 % interval, None where it has none; met: the value keeps the limit; sure: the
+    limit lies outside the interval.
+    """
 
     spec: str
     metric: str
@@ -221,9 +254,10 @@ class SpecVerdict:
 
 @dataclass(frozen=True)
 class Cure:
-    """A cure, and the share of a run's first chips that work with it, `passed` of `chips`, by the behavioral model.
+    """A way to raise the yield, and the share of a run's first chips that would work with it, by the behavioral model.
 
-    name: area, three times that of all devices; trim, two bits at each bias pin.
+    name: "area" for devices of three times the area, "trim" for two trim bits at each bias pin; passed: how many of
+    `chips` would work.
     """
 
     name: str
@@ -236,13 +270,13 @@ class Cure:
 
 @dataclass(frozen=True, kw_only=True)
 class ChipSummary:
-    """The chips of a run by one engine, beside the trained network and the nominal circuit on the same samples.
+    """Summary of all chips of a run by one engine, with software and nominal circuit on the same samples.
 
-    CHIP_METRICS are None where every simulation failed, pairs without a simulator. elsewhere: how many samples of all
-    chips another simulator ran in its place, by which and why; audit: of some of the chips; undecided: how many samples
-    on chips an error of the engine could turn a decision of; noise: what it changes; gradient: S of thresholds in V/m
-    and of current factors in 1/m; verdicts: on specs of all chips, where there are; cures: what would raise a low
-    yield.
+    The statistics of CHIP_METRICS are None where every simulation failed. paired: metric -> both engines compared, None
+    if only the behavioral model ran; elsewhere: number of samples that another simulator had to run, by which one and
+    why; audit: check of some samples in ngspice; undecided: count of samples with a decision that an error of the
+    engine could turn; noise: effect of noise; gradient: sigma of the slope across the die of threshold voltages, V/m,
+    and of current factors, 1/m; verdicts: on specs of all chips, such as a yield; cures: what would raise a low yield.
     """
 
     chips: int
@@ -276,5 +310,5 @@ class ChipSummary:
 
     @property
     def figures(self) -> dict[str, Statistic]:
-        """Return metric -> its statistic over Monte Carlo chips, of those metrics that there are."""
+        """Return metric -> statistic over chips, for the metrics that this run has."""
         return {metric: found for metric in (*CHIP_METRICS, RMSE) if (found := getattr(self, metric)) is not None}

@@ -1,4 +1,4 @@
-"""cosim montecarlo: how many chips of a hundred work."""
+"""cosim montecarlo: draw chips with mismatch and count how many work."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -51,12 +51,12 @@ STORE = OptionGroup("The store of chips")
 
 
 def chip_engine_option() -> Declared:
-    """Declare the option for a Monte Carlo run's engine that runs beside the behavioral one."""
+    """Declare --engine of a Monte Carlo run, which may add a simulator to the behavioral model, on the same chips."""
     return engine_option("Any but the behavioral model runs beside it, on the same chips.", engines, BEHAVIORAL)
 
 
 def spec_option() -> Declared:
-    """Declare the option for the specs of a chip; the field is called `specs`."""
+    """Declare --spec, the limits that a chip must keep; the options' field is called `specs`."""
     text = (
         "What a chip must do, such as accuracy>=0.9 or power<=400nW, or a .toml file; repeatable [default: accuracy 5 "
         "points below nominal]."
@@ -65,25 +65,24 @@ def spec_option() -> Declared:
 
 
 def chip_seed_option() -> Declared:
-    """Declare the seed of the chips."""
+    """Declare --seed, which selects the chips and the test samples that are drawn."""
     return option("Seed of the chips and of the sample draw.", Integer(SEED), 0, DRAWING)
 
 
 def chip_samples_option() -> Declared:
-    """Declare the option for the number of test samples of each chip."""
+    """Declare --samples, the number of test samples that each chip runs."""
     text = f"Test samples [default: all; in a simulator other than batch {SIMULATED_SAMPLES}]."
     return option(text, Integer(SAMPLES), None, DRAWING)
 
 
 def area_option() -> Declared:
-    """Declare the option for the area of devices over the drawn one."""
+    """Declare --area, the gate area of devices over the drawn area, which changes nothing but their mismatch."""
     return option("Device area over drawn, for mismatch alone.", Number(AREA), 1.0, DRAWING)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MonteCarloOptions:
-    """Options of a run of chips: how they are drawn, what they must do, what is found out about them, and where they
-    run."""
+    """Options of a Monte Carlo run: how chips are drawn, what a chip must do, what is studied, where chips run."""
 
     network_file: Path = network_argument()
     chips: int = option("How many chips.", Integer(CHIPS), 100)
@@ -188,7 +187,8 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
 def _run_chips(
     trial: "Trial", store: "ChipStore", options: MonteCarloOptions, wanted: "tuple[Spec, ...]", audit: int
 ) -> "ChipSummary":
-    """Run the chips that a store does not have yet, and `audit` of their samples in ngspice; write the figures."""
+    """Run the chips that the store does not have yet, and write summary.json.
+    audit: how many samples on these chips run in ngspice as well."""
     from cosim.base.store import write_results
     from cosim.engines.engine import Run
     from cosim.verbs.montecarlo.run import SUMMARY_FILE, audit_chips, find_undecided_chips, run_montecarlo
@@ -207,7 +207,7 @@ def _run_chips(
 
 
 def _run_shard(trial: "Trial", store: "ChipStore", options: MonteCarloOptions, shard: tuple[int, int]) -> Result:
-    """Run one part of the chips; it prints no figures, because those are of all chips."""
+    """Run one part of the chips of a Monte Carlo run, without figures, because figures need all chips."""
     from cosim.verbs.montecarlo.run import run_shard, shard_of
 
     numbers = shard_of(trial.plan.chips, *shard)
@@ -218,7 +218,7 @@ def _run_shard(trial: "Trial", store: "ChipStore", options: MonteCarloOptions, s
 
 
 def _check_shard(options: MonteCarloOptions) -> None:
-    """Raise InputError for what needs all chips, where there is only a part of them."""
+    """Raise InputError where --shard is given with an option that needs all chips, not only a part of them."""
     needing = {
         "--contributions": options.contributions,
         "--stop-width": options.stop_width,
@@ -231,7 +231,8 @@ def _check_shard(options: MonteCarloOptions) -> None:
 
 
 def _transistor_engine(asked: str) -> str:
-    """Choose the engine for chips at transistor level. Raises InputError where another one is asked for, too."""
+    """Return the engine for --transistors: batch where it is installed, otherwise ngspice.
+    asked: value of --engine; raises InputError where it is a simulator, because then both options choose the engine."""
     if asked != BEHAVIORAL:
         raise InputError(f"--transistors chooses the engine; leave out --engine {asked} or --transistors")
     try:
@@ -243,8 +244,10 @@ def _transistor_engine(asked: str) -> str:
 
 
 def load_trial(options: MonteCarloOptions) -> "Trial":
-    """Return the trial that the options describe. Raises InputError where they do not go
-    together."""
+    """Build the trial (compiled design, samples, plan of the chips) of a Monte Carlo run from its options.
+
+    Raises InputError where two options exclude each other, or the technology cannot vary as the options say.
+    """
     from cosim.circuit.waveforms import Timing
     from cosim.variation.draws import VariationPlan, check_coefficients, check_supply
     from cosim.verbs.loading import draw_samples
@@ -288,7 +291,7 @@ def _gradient(design: "Design", folder: Path) -> "Gradient":
 
 @contextmanager
 def _executing(trial: "Trial", options: MonteCarloOptions) -> "Generator[Execute, None, None]":
-    """Yield a function that runs chips by their numbers: here, or on a dask cluster."""
+    """Yield a function that runs the chips with the given numbers, in local processes or on a dask cluster."""
     from cosim.verbs.montecarlo.execute import run_local, run_on
 
     timeout = options.timeout * len(trial.test_set.y)  # the option is for one simulation, a chip takes one a sample
@@ -302,7 +305,7 @@ def _executing(trial: "Trial", options: MonteCarloOptions) -> "Generator[Execute
 
 
 def _replay(trial: "Trial", number: int, store: Path) -> list[str]:
-    """Simulate one chip of a Monte Carlo run on transistors; return lines that show it beside what the store says."""
+    """Simulate one chip of a finished run on transistors, and return lines that compare it with its record."""
     from cosim.base.store import check_settings
     from cosim.results.metrics import percent
     from cosim.verbs.montecarlo.run import replay_chip, run_settings

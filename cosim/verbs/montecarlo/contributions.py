@@ -1,13 +1,15 @@
-"""Sources of the spread: the share of variance that each group of transistors brings on its own.
+"""Sources of the spread of figures over chips: the share of variance that each group of transistors explains alone.
 
-Two independent sets of chips A and B are drawn. With Y a chip's figure, Y_g that of chip B with the group g of chip A,
+Two independent sets of chips A and B are drawn. Y_A and Y_B are a figure of chip k in A and in B; Y_g is the figure of
+chip k in B after the transistors of group g got the draws of chip k in A:
 
     S_g = mean((Y_A - mean) (Y_g - Y_B)) / var(Y)          (first-order index, pick and freeze)
 
-is the fraction of the variance that g's deviations explain alone. A fraction lies in 0 to 1: an interval as wide as
-WIDEST rules nothing out, and its share is no figure; intervals narrow as 1 / sqrt(chips). Over groups that divide all
-transistors, R2 = sum S_g is what a model that adds up the groups' effects can explain; the rest is their interplay.
-Source: A. Saltelli et al., Comput. Phys. Commun. 181 (2010) 259, table 2 (b); intervals by bootstrap over chips.
+S_g is the fraction of the variance that the deviations in g explain alone, between 0 and 1. An interval as wide as
+WIDEST therefore rules nothing out, and its share is not shown. Intervals narrow as 1 / sqrt(chips). If the groups
+contain every transistor, a model that adds up the effects of the groups explains R2 = sum S_g; the rest is interplay
+between groups. Source: A. Saltelli et al., Comput. Phys. Commun. 181 (2010) 259, table 2 (b); intervals are from a
+bootstrap over chips.
 """
 
 import math
@@ -31,15 +33,14 @@ WIDEST = 1.0
 
 
 def group_of(device: VaryingDevice) -> str:
-    """Return the group of transistors, as Monte Carlo divides the variance, that the device's part of the network
-    belongs to."""
+    """Return the group of a transistor in the division of variance by block: the group of its part of the network."""
     assert device.part is not None
     return device.part.group
 
 
 def kind_of(device: VaryingDevice) -> str:
-    """Return a device's kind, as Monte Carlo divides the variance: n or p, and whether it mirrors signals or makes a
-    cell's currents; or that it only steers."""
+    """Return the group of a transistor in the division of variance by kind.
+    Groups are "switches", and n or p "mirrors" (carry signals) or "cells" (make the currents of a memory cell)."""
     if device.role == "switch":
         return "switches"
     return f"{device.polarity} {'mirrors' if device.role in MIRRORS else 'cells'}"
@@ -49,7 +50,7 @@ DIVISIONS: dict[str, Callable[[VaryingDevice], str]] = {"block": group_of, "kind
 
 
 def mixed_chip(own: Chip, other: Chip, chosen: NDArray[np.bool_]) -> Chip:
-    """Return a Monte Carlo run's chip `other` with the draws of chip `own` for the transistors `chosen`, (devices,)."""
+    """Return chip `other` with the draws of chip `own` in the transistors that are True in `chosen`, (devices,)."""
     return replace(
         other,
         vt_shift=np.where(chosen, own.vt_shift, other.vt_shift),
@@ -58,9 +59,10 @@ def mixed_chip(own: Chip, other: Chip, chosen: NDArray[np.bool_]) -> Chip:
 
 
 def chip_figures(trial: Trial, number: int) -> dict[str, list[float]]:
-    """Compute the figures, by metric, of a chip of A, of its chip of B, and of that with each group of A, by division.
+    """Compute for pair `number` of chips what `share_variance` needs: metric -> figures, (2 + groups,).
 
-    Set A is the first half of the trial's chips, B the second.
+    The figures are those of the chip of set A (first half of the trial's chips), of the chip of set B (second half),
+    and of chip B with the draws of chip A in one group after the other, division by division.
     """
     own, other = trial.chip(number), trial.chip(number + trial.plan.chips // 2)
     chips = [own, other]
@@ -72,7 +74,9 @@ def chip_figures(trial: Trial, number: int) -> dict[str, list[float]]:
 
 
 def share_variance(devices: Sequence[VaryingDevice], figures: Array, seed: int) -> dict[str, Division]:
-    """Compute shares per division from figures (chips, 2 + groups), as `chip_figures` gives them for one metric."""
+    """Compute each group's share of the variance of one metric: division ("block" or "kind") -> shares.
+    figures: (pairs of chips, 2 + groups), in rows as `chip_figures` returns them for this metric; seed: of the
+    bootstrap."""
     start, found = 2, {}
     rng = np.random.default_rng(seed)
     picks = rng.integers(len(figures), size=(_BOOTSTRAPS, len(figures)))
@@ -91,13 +95,15 @@ def share_variance(devices: Sequence[VaryingDevice], figures: Array, seed: int) 
 
 
 def _needed(figures: Array, widest: float) -> int:
-    """Return how many chips, in hundreds, make intervals narrower than WIDEST, from the widest one of len(figures)
-    pairs; 0 where no more are needed."""
+    """Return how many chips, in hundreds, would make every interval narrower than WIDEST, 0 if they are.
+
+    figures: (pairs of chips, 2 + groups); widest: width of the widest interval from these pairs.
+    """
     return 0 if widest < WIDEST else 100 * math.ceil(2 * len(figures) * (widest / WIDEST) ** 2 / 100)
 
 
 def _index(figures: Array) -> float:
-    """Compute S_g from the figures of A, B and B with the group of A, (chips, 3)."""
+    """Compute S_g from the figures of A, of B, and of B with the draws of A in group g, (pairs of chips, 3)."""
     first, second, mixed = figures.T
     both = figures[:, :2]
     variance = both.var()

@@ -1,7 +1,7 @@
-"""Execution of chips: local worker processes, or any executor such as a dask cluster's. Records come as they finish.
+"""Execution of a Monte Carlo run's chips: in local worker processes, or on an executor such as a dask cluster's.
 
-Nothing depends on where or in which order: a record is a function of trial and chip. The trial's engine is looked up
-here, and travels.
+Records come as the chips finish. A record depends only on the trial (design, samples, plan) and the chip's number, not
+on the place or order of execution. The trial's engine is looked up in the parent process and sent to the workers.
 """
 
 import logging
@@ -33,7 +33,7 @@ CONNECT = 10.0  # s
 
 
 class Chunk(tuple[int, ...]):
-    """The numbers of chips that run one after the other."""
+    """The numbers of the chips that one task of a Monte Carlo run evaluates, one after the other."""
 
     __slots__ = ()
 
@@ -42,7 +42,8 @@ class Chunk(tuple[int, ...]):
 
 
 def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -> Iterator[ChipRecord]:
-    """Run chips of `cosim montecarlo` in `jobs` processes; one that takes longer than `timeout` second is killed."""
+    """Run chips of a Monte Carlo run in `jobs` local processes; yield their records as they finish.
+    timeout: seconds per chip, after which its process is killed and the record says `failed`."""
     work = partial(run_chip, engine=engine_named(trial.engine))
     with WorkerPool(jobs, _set_trial, trial) as pool:
         chunks = _chunks(trial, numbers)
@@ -52,9 +53,10 @@ def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -
 def run_on(
     executor: Executor, trial: Trial, numbers: Sequence[int], slots: int, timeout: float
 ) -> Iterator[ChipRecord]:
-    """Run chips on an executor with `submit`, as many tasks at a time as it has `slots`.
+    """Run chips of a Monte Carlo run on an executor, at most `slots` tasks at a time; yield records as they finish.
 
-    A task that takes longer is given up; it may go on where it is, but its record says that it failed.
+    A task that takes longer than `timeout` second per chip is abandoned, not stopped; the record of its chip says
+    `failed`.
     """
     chunks, engine = _chunks(trial, numbers), engine_named(trial.engine)
 
@@ -67,8 +69,10 @@ def run_on(
 def map_chips(
     work: Callable[[Trial, int], Result], trial: Trial, numbers: Sequence[int], jobs: int
 ) -> Iterator[Result]:
-    """Yield what `work` returns for each chip, in order of the numbers; it runs in `jobs` processes. Raises
-    SimulationError when workers died."""
+    """Call `work(trial, number)` for each chip in `jobs` processes; yield its results in the order of `numbers`.
+
+    Raises SimulationError when a worker process died twice on the same chips.
+    """
     found: dict[int, Result] = {}
     due = iter(numbers)
     with WorkerPool(jobs, _set_trial, trial) as pool:
@@ -94,8 +98,10 @@ def _records(
     timeout: float,
     started: Callable[[Future[list[ChipRecord]]], bool] = Future.running,
 ) -> Iterator[ChipRecord]:
-    """Yield records as they finish; the chips of a chunk that is lost run again, each alone, when all others are
-    done."""
+    """Yield records as they finish. If a task with several chips is lost, each of them runs again alone at the end.
+
+    submit: starts a task; slots: tasks at a time; timeout: second per chip; started: tells whether a task runs already.
+    """
     alone: list[Chunk] = []
     for chunk, found in run_tasks(submit, chunks, slots, lambda chunk: timeout * len(chunk), started):
         if not isinstance(found, Failure):
@@ -109,8 +115,10 @@ def _records(
 
 
 def _failed(trial: Trial, number: int, lost: Failure) -> ChipRecord:
-    """Return the record of a lost chip without the figures of the engine that failed: what killed a worker must not run
-    here."""
+    """Return the record of a chip whose task was lost, without figures of the engine that was running.
+
+    The lost engine must not run in this process, because the chip may have killed its worker.
+    """
     chip = trial.chip(number)
     record = behavioral_record(trial, chip) if trial.engine != BEHAVIORAL else drawn_record(chip)
     return replace(record, status="failed", reason=lost.kind.value, detail=lost.detail)
@@ -133,9 +141,9 @@ def _chunks(trial: Trial, numbers: Sequence[int]) -> list[Chunk]:
 
 @contextmanager
 def dask_cluster(address: str) -> Iterator["Cluster"]:
-    """Connect `cosim montecarlo` to the dask scheduler at tcp://host:port, and yield its workers as a `Cluster`.
+    """Connect to the dask scheduler at `address`, tcp://host:port, and yield its workers as one `Cluster`.
 
-    Raises MissingToolError without dask, InputError when no scheduler answers or it has no workers.
+    Raises MissingToolError without dask, InputError when no scheduler answers or the scheduler has no workers.
     """
     try:
         from distributed import Client
@@ -159,7 +167,7 @@ def dask_cluster(address: str) -> Iterator["Cluster"]:
 
 
 class Cluster(Executor):
-    """An executor on a connected dask client, with `slots` tasks at a time."""
+    """An executor on the workers of a connected dask client; slots: how many tasks may run at a time."""
 
     def __init__(self, address: str, client: "Client", slots: int) -> None:
         self.slots = slots
@@ -167,9 +175,9 @@ class Cluster(Executor):
         self._executor = client.get_executor(pure=False)
 
     def submit(self, fn: Callable[P, Result], /, *args: P.args, **kwargs: P.kwargs) -> Future[Result]:
-        """Submit chips of `cosim montecarlo --dask`, as a call, to one of the workers.
+        """Submit a function call, which runs chips, to one of the dask workers.
 
-        Raises SimulationError when the scheduler is gone; what ran there is lost.
+        Raises SimulationError when the scheduler is gone; tasks that were running are then lost.
         """
         if self._client.status != "running":
             raise SimulationError(
@@ -180,7 +188,7 @@ class Cluster(Executor):
 
 
 def _mute() -> None:
-    """Silence the loggers of distributed for `cosim montecarlo --dask`: they would bury our one line on what to do."""
+    """Silence the loggers of dask.distributed, because they would bury cosim's one-line message."""
     for name in ("distributed", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -1,4 +1,4 @@
-"""Figures of a run of chips, each small enough for a phone and drawn from plain arrays."""
+"""Figures of a Monte Carlo run, drawn from plain arrays, each small enough for a phone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,9 +53,11 @@ _PICO = 1e12
 
 @dataclass(frozen=True)
 class YieldCurve:
-    """Yield against the least accuracy that a chip must have, with pointwise bounds, as fractions; ascending limits.
+    """Yield of a run as a function of the lowest accuracy that a chip may have; all values are fractions.
 
-    spec: (limit, yield, low, high) of the limit that the run was counted with, None where it has none on accuracy.
+    limits: (n,) accuracy limits, ascending; values: yield at each limit; low, high: ends of its interval at this limit
+    alone; method: of the intervals; spec: (limit, yield, low, high) at the limit of the run's own spec, None where the
+    run has no spec on accuracy.
     """
 
     limits: Array
@@ -70,11 +72,11 @@ class YieldCurve:
 def draw_spread(
     name: str, passing: Array, failing: Array, *, marks: Mapping[str, float], quantum: float = 0.0
 ) -> Figure:
-    """Draw a histogram over chips, those that meet the spec and those that do not, in what `name` says; above it are
-    standard deviations from the mean, with lines up to three of them.
+    """Draw a stacked histogram of one figure over chips, for chips that meet the specs and chips that do not.
 
-    marks: values of `software`, `nominal` and the limit of the `spec`, as far as there are such; quantum: least
-    difference of a figure in percent that comes in steps, else 0.
+    A second axis counts standard deviations from the mean. name: label of the axis, with unit; passing, failing:
+    values, (chips,); marks: values of `software`, `nominal` and `spec` that get a line; quantum: step of a figure with
+    discrete values, in its unit, else 0.
     """
     figure, axis = panel()
     values = np.concatenate([passing, failing])
@@ -101,7 +103,7 @@ def draw_spread(
 
 
 def _mark_sigmas(axis: Axes, values: Array) -> None:
-    """Mark the mean and whole standard deviations, on an axis above and as lines."""
+    """Mark the mean and whole standard deviations on a histogram, as lines and as numbers on an axis at the top."""
     mean, sd = float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
     low, high = axis.get_xlim()
     if sd < 1e-9 * (high - low):
@@ -120,7 +122,7 @@ def _mark_sigmas(axis: Axes, values: Array) -> None:
 
 @styled
 def draw_yield_curve(curve: YieldCurve) -> Figure:
-    """Draw for a Monte Carlo run the yield against the accuracy limit, with its band; a cross at the spec."""
+    """Draw the yield against the accuracy limit with its interval as a band; an error bar marks the run's own spec."""
     figure, axis = panel()
     limits = 100 * curve.limits
     # A step at each accuracy that a chip has: up to and with it the chip still counts.
@@ -143,7 +145,9 @@ def draw_yield_curve(curve: YieldCurve) -> Figure:
 
 @styled
 def draw_pairs(name: str, behavioral: Array, other: Array, engine: str) -> Figure:
-    """Draw one figure of each chip by both engines, in what `name` says; the area of a point is its number of chips."""
+    """Draw a figure of each chip by the behavioral model against the same figure by another engine.
+    name: label of both axes, with unit; behavioral, other: (chips,); the area of a point grows with its number of
+    chips."""
     figure, axis = panel((SINGLE, 3.3))
     points, counts = np.unique(np.stack([behavioral, other], axis=1), axis=0, return_counts=True)
     low, high = float(points.min()), float(points.max())
@@ -162,7 +166,7 @@ def draw_pairs(name: str, behavioral: Array, other: Array, engine: str) -> Figur
 
 @styled
 def draw_shares(divisions: Mapping[str, Division]) -> Figure:
-    """Draw for a Monte Carlo run the shares of variance, a panel per division."""
+    """Draw the shares of a figure's variance by group of transistors, with one panel for each division."""
     counts = [len(division.shares) for division in divisions.values()]
     figure = Figure(figsize=(SINGLE, 1.1 + 0.24 * sum(counts)), layout="constrained")
     panels = figure.subplots(len(divisions), 1, height_ratios=counts, sharex=True, squeeze=False)[:, 0]
@@ -183,7 +187,7 @@ def draw_shares(divisions: Mapping[str, Division]) -> Figure:
 
 @styled
 def draw_blocks(blocks: Mapping[str, float], factor: float, unit: str) -> Figure:
-    """Draw the power of each block, W; `factor` makes it `unit`."""
+    """Draw the supply power of each block as bars. blocks: name -> W; factor: converts W to `unit`."""
     figure, axis = panel((5.0, 0.7 + 0.26 * len(blocks)))
     colors = [COLORS.get(name, GREY) for name in blocks]
     bars = axis.barh(
@@ -199,10 +203,10 @@ def draw_blocks(blocks: Mapping[str, float], factor: float, unit: str) -> Figure
 
 @styled
 def draw_failure(chip: Waves, nominal: Waves, labels: WaveLabels, timing: Timing, classes: Sequence[int]) -> Figure:
-    """Draw one sample on a chip, and dashed on the nominal circuit: a unit's candidate and state, the readout, the
-    power.
+    """Draw the waveforms of one sample: candidate and state of a unit, readout and power; nominal circuit dashed.
 
-    Waves and labels as `record_waveforms` gives them; classes: those whose readout is shown, the right one first.
+    chip, nominal, labels: as `record_waveforms` returns them; classes: outputs whose readout is drawn, the right one
+    first.
     """
     figure = Figure(figsize=(DOUBLE, 7.2), layout="constrained")
     axes = figure.subplots(5, 1, sharex=True, height_ratios=(0.16 + 0.12 * labels.stages, 1.3, 0.9, 1, 0.8))
@@ -237,7 +241,7 @@ def draw_failure(chip: Waves, nominal: Waves, labels: WaveLabels, timing: Timing
 
 
 def panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
-    """Return an empty picture of one pair of axes for the page of a Monte Carlo run; size in inches."""
+    """Return an empty figure with one pair of axes in the style of the pages; size: width and height, inches."""
     figure = Figure(figsize=size, layout="constrained")
     axis = figure.subplots()
     plain(axis)
@@ -246,7 +250,8 @@ def panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
 
 @styled
 def draw_quantiles(name: str, found: Quantiles) -> Figure:
-    """Draw sorted values of all chips, in what `name` says, against the standard normal distribution, with its band."""
+    """Draw a Q-Q plot: sorted values of all chips against standard normal quantiles, with the band of a normal sample.
+    name: label of the value axis, with unit."""
     figure, axis = panel((SINGLE, 2.9))
     axis.fill_between(found.theory, found.low, found.high, color=GREY, alpha=0.25, lw=0, label="95 % band")
     ends = found.theory[[0, -1]]
@@ -266,9 +271,10 @@ def draw_quantiles(name: str, found: Quantiles) -> Figure:
 
 @styled
 def draw_running_yield(running: Array, confidence: float) -> Figure:
-    """Draw the yield over the number of chips.
+    """Draw the yield of the first 1, 2, ... n chips against their number, with its interval.
 
-    running (n, 3): yield of the first 1, 2, ... n chips with its interval, as `running_intervals` gives it.
+    running: (n, 3) yield and both ends of its interval, as `running_intervals` returns them; confidence: of the
+    interval.
     """
     figure, axis = panel()
     count = len(running)
@@ -294,8 +300,10 @@ def draw_running_yield(running: Array, confidence: float) -> Figure:
 
 @styled
 def draw_cells(spread: CellSpread, cells: Sequence[int], what: Literal["threshold", "level"]) -> Figure:
-    """Draw histograms over chips of both thresholds or of the level of some cells, by their places; asked ones as
-    lines, and grey what is below 0."""
+    """Draw a histogram over chips for each of some cells: both thresholds, or the level.
+
+    cells: places in `spread.cells`. Lines mark the values that the compiler aimed at; the range below 0 is grey.
+    """
     shown = {1: LOWER, 0: UPPER} if what == "threshold" else {2: MEETS}  # place in QUANTITIES -> colour
     columns = min(len(cells), _COLUMNS)
     rows = -(-len(cells) // columns)
@@ -329,8 +337,9 @@ def draw_cells(spread: CellSpread, cells: Sequence[int], what: Literal["threshol
 
 @styled
 def draw_weak(weak: Sequence[Weak], accuracy: Array, passes: NDArray[np.bool_]) -> Figure:
-    """Draw accuracy (chips,), a fraction, over the deviation of each of some thresholds and levels, a panel for each;
-    steps are the means of the fifths of all chips."""
+    """Draw the accuracy of chips against the deviation of a threshold or level, one panel for each of `weak`.
+    accuracy: (chips,), a fraction; passes: (chips,), who meets the specs. Steps show the mean of each fifth of the
+    chips."""
     columns = min(len(weak), 3)
     width = 5.0 if columns == 1 else DOUBLE
     figure = Figure(figsize=(width, 0.6 + 2.1 * -(-len(weak) // columns)), layout="constrained")

@@ -1,12 +1,12 @@
-"""Inputs of a run, kept in its store: enough to build its trial again, elsewhere and without its data.
+"""Inputs of a Monte Carlo run, kept in its folder, from which its trial can be built again on another machine.
 
     network.npz       the network's checkpoint, with its labels, epsilons and state ranges
     samples.npz       x, y, lengths and indices of the test samples that every chip saw
-    calibration.json  of the technology that the network was compiled with
+    calibration.json  calibration of the technology that the network was compiled with
     trial.json        technology, conditions, compile options, what varies
 
-Nothing in these files is executed. trial.json has the checksums of all four, its own included. What is built from them
-is compared with run.json: it is the same trial, or refused.
+Nothing in these files is executed. trial.json has a checksum of each of the four files, itself included. A trial that
+is built from them is compared with run.json; where the two differ, it is refused.
 """
 
 import io
@@ -81,7 +81,11 @@ class _Compile:
 
 @dataclass(frozen=True)
 class KeptTrial:
-    """The content of trial.json."""
+    """The content of trial.json: everything of a Monte Carlo run's trial but network, samples and calibration.
+
+    sums: name of each of these files -> checksum; noise: seed of the noise, None without noise; gradient: across the
+    die; around: blocks of the chip, as given to --with; name: of the network, shown on pages.
+    """
 
     format: int
     technology: str
@@ -99,8 +103,10 @@ class KeptTrial:
 
 
 def pack_samples(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return the bytes of an .npz file of a trial's samples: compressed, but where they pack so well that no reader
-    would take the file for what it asks of the memory."""
+    """Return a trial's samples as the bytes of an .npz file, compressed unless a reader would refuse the result.
+
+    A reader refuses a file whose arrays take far more memory than the file's size suggests (`memory_limit`).
+    """
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)  # pyright: ignore[reportArgumentType] - its stub knows keywords of its own
     if sum(memory_of(one.itemsize, one.size) for one in arrays.values()) > memory_limit(content.tell()):
@@ -110,10 +116,10 @@ def pack_samples(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
-    """Write what `load_trial` needs into a store; the same trial gives the same bytes.
+    """Write the files that `load_trial` needs into the folder of a run; the same trial gives the same bytes.
 
-    options: how the network was compiled, as the command line has them: technology, pdk_root, and COMPILE_OPTIONS.
-    Raises InputError when the folder cannot be written.
+    options: how the network was compiled, by command-line name: technology, pdk_root, and COMPILE_OPTIONS. Raises
+    InputError when the folder cannot be written.
     """
     design = trial.design
     name, root = str(options["technology"]), options["pdk_root"]
@@ -147,16 +153,16 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Places:
-    """Places where foundry kits and the run's own .toml are now; None for where they were."""
+    """Current places of the foundry kits and of the run's technology file (.toml), None for those in trial.json."""
 
     pdk_root: Path | None = None
     technology: Path | None = None
 
 
 def load_trial(folder: Path, places: Places = Places()) -> Trial:
-    """Compile the trial of a store again, from the files that are kept there; needs no simulator.
+    """Build the trial of a Monte Carlo run again, from the files in its folder, without a simulator.
 
-    Raises InputError for a store without these files, and when what they give is not the trial of run.json.
+    Raises InputError where a file is missing or damaged, and where the result is not the trial of run.json.
     """
     settings, _ = read_store(folder)
     check_run(folder, settings)
@@ -180,9 +186,9 @@ def load_trial(folder: Path, places: Places = Places()) -> Trial:
 
 
 def read_kept(folder: Path) -> KeptTrial:
-    """Read trial.json of a Monte Carlo run, if the files beside it are those that it was kept with.
+    """Read trial.json of a Monte Carlo run, and verify the checksums of the files next to it.
 
-    Raises InputError where one of them is missing, damaged or of another format.
+    Raises InputError where one of these files is missing or damaged, or trial.json is of another format.
     """
     kept = read_trial_file(folder)
     if damaged := damaged_files(folder, kept.sums):
@@ -193,9 +199,9 @@ def read_kept(folder: Path) -> KeptTrial:
 
 
 def read_trial_file(folder: Path) -> KeptTrial:
-    """Return the content of a Monte Carlo run's trial.json alone.
+    """Read trial.json of a Monte Carlo run, without a look at the files next to it.
 
-    Raises InputError where it is missing, damaged or of another format.
+    Raises InputError where trial.json is missing, damaged or of another format.
     """
     path = folder / TRIAL_FILE
     try:
@@ -241,8 +247,7 @@ def _check_places(folder: Path, kept: KeptTrial, design: Design) -> None:
 
 
 def damaged_files(folder: Path, sums: Mapping[str, str]) -> list[str]:
-    """Return the files of a Monte Carlo run beside trial.json, which has their checksums, that are missing or not
-    whole."""
+    """Return the names of the files in a run's folder that are missing, or whose checksum differs from `sums`."""
     return [name for name, wanted in sums.items() if _sum_of(folder / name) != wanted]
 
 
@@ -300,9 +305,10 @@ _SHOWN = 6
 
 
 def merge_stores(folders: Sequence[Path], output: Path) -> int:
-    """Put the chips of all folders into the store `output`; returns how many there are. Nothing is run.
+    """Join the chips of all folders (shards of one Monte Carlo run) in the folder `output`; return their number.
 
-    Raises InputError where they are of different runs, hold different records of one chip, or lack a chip.
+    Raises InputError where folders are of different runs or have different records of one chip, or where a chip is
+    missing.
     """
     first, *others = folders
     settings, records = read_store(first)

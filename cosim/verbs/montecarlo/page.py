@@ -1,4 +1,4 @@
-"""The page of a run of chips: how many work, why the others do not, what helps, and what was built."""
+"""The page of a Monte Carlo run: how many chips work, why the others do not, what helps, and what was built."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -77,9 +77,9 @@ _OWN_SHEET = ("The worst chip", "Every parameter and its transistor", "Cells", "
 def write_report(
     folder: Path, output: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None
 ) -> Page:
-    """Write the page of a Monte Carlo run, from its store, to the file `output`; return it.
+    """Write the page of a finished Monte Carlo run to the file `output`, and return it.
 
-    Without `waveforms` nothing is simulated. Raises InputError for a folder that is no finished run.
+    waveforms: also simulate a wrong sample of the worst chip. Raises InputError for a folder that is no finished run.
     """
     if output.parent != folder:
         check_page(output)
@@ -89,13 +89,15 @@ def write_report(
 
 
 def read_run(folder: Path, places: Places = Places(), *, waveforms: bool = True, say: Say = lambda text: None) -> Page:
-    """Return the page of a Monte Carlo run from its store. Raises InputError for a folder that is no finished run."""
+    """Build the page of a Monte Carlo run from its folder. Raises InputError for a folder that is no finished run."""
     return repeatable(folder, chip_page(study_chips(folder, places, waveforms=waveforms, say=say)))
 
 
 def check_page(output: Path) -> None:
-    """Raise InputError where the page could not be written, would be among the results of a verb, or would replace
-    what is no page."""
+    """Raise InputError where the page of a Monte Carlo run may not be written to this file.
+
+    The file must be writable, must not lie in the folder of another verb, and must not replace anything but a page.
+    """
     check_replaceable({output: starts_with(b"<!doctype html>")})
     owner = owner_of(output.parent)
     if owner not in (None, VERB):
@@ -103,7 +105,7 @@ def check_page(output: Path) -> None:
 
 
 def chip_page(study: ChipStudy) -> Page:
-    """Return the page of a run of chips with its pictures and all that was built."""
+    """Return the page of a Monte Carlo run with its pictures, details and provenance."""
     page = summary_page(study.trial.design, study.trial.technology, study.summary, study.network, study)
     return replace(page, provenance={**origins(study.trial.design), **study.origins})
 
@@ -115,10 +117,9 @@ def summary_page(
     network: str = "NETWORK",
     study: ChipStudy | None = None,
 ) -> Page:
-    """Return the page of a run of chips; without `study` it has no pictures, and no sections that the terminal leaves
-    out.
+    """Return the page of a Monte Carlo run; without `study` it has no pictures and only the terminal's sections.
 
-    network: its file, as commands have it.
+    network: path of the network's file, for the commands that the page advises.
     """
     found, subject = summary.yield_, subject_of(design)
     answer = (
@@ -150,7 +151,8 @@ def summary_page(
 
 
 def _sections(summary: ChipSummary, network: str, study: ChipStudy | None) -> dict[str, Blocks]:
-    """Return the sections of the page, heading -> blocks; pictures and details only with a study."""
+    """Return the sections of the page, heading -> blocks; sections without blocks are empty.
+    Without a study there are no pictures and details."""
 
     def drawn(blocks: Callable[[ChipStudy], Blocks]) -> Blocks:
         return () if study is None else blocks(study)
@@ -212,8 +214,10 @@ def _cards(summary: ChipSummary) -> tuple[tuple[str, str], ...]:
 
 
 def _unmoved(design: Design, technology: Technology, summary: ChipSummary) -> str:
-    """Return a warning where process, supply or temperature are not the nominal ones and only equations ran, which do
-    not know what these do to thresholds."""
+    """Return a warning where process, supply or temperature are not nominal and only equations ran, else "".
+
+    The behavioral equations do not know how process, supply and temperature move thresholds.
+    """
     elsewhere = say_conditions(technology) != say_conditions(design.technology)
     if summary.engine != BEHAVIORAL or not (summary.variation.common or elsewhere):
         return ""
@@ -224,7 +228,7 @@ def _unmoved(design: Design, technology: Technology, summary: ChipSummary) -> st
 
 
 def _unfaithful(summary: ChipSummary) -> str:
-    """Return a warning about a nominal circuit that is not the trained network: its yield says nothing about that."""
+    """Return a warning where too many decisions of the nominal circuit differ from the software's, else ""."""
     kept = summary.nominal.task_agreement
     if kept >= FAITHFUL:
         return ""
@@ -246,7 +250,7 @@ def _unreset(summary: ChipSummary) -> str:
 
 
 def _unreset_cells(study: ChipStudy) -> Blocks:
-    """Return the table of all cells that do not reset, where the note names only some of them."""
+    """Return a table of all cells that do not reset, empty if the note above already names them all."""
     cells = study.summary.unreset.cells
     rows = tuple((cell, str(count)) for cell, count in cells.items())
     return (Table(("cell", "chips"), rows, (1,), tall=True),) if len(rows) > CELLS else ()
@@ -263,7 +267,7 @@ def _failed(summary: ChipSummary) -> str:
 
 
 def _figures(summary: ChipSummary) -> Blocks:
-    """Return a table of the figures over chips, and behind a line the quantiles that it leaves out."""
+    """Return the table of the figures over chips, and a folded table with further quantiles."""
     rows, others = [], []
     for metric, found in summary.figures.items():
         known = METRICS[metric]
@@ -287,7 +291,7 @@ def _figures(summary: ChipSummary) -> Blocks:
 
 
 def _yield_curve(study: ChipStudy) -> Picture:
-    """Yield against the accuracy limit."""
+    """Return the picture of the yield against the accuracy limit."""
     curve, found = yield_curve(study.trial, study.records, study.specs), study.summary.yield_
     others = [text for text in found.spec if not text.startswith("accuracy>=")]
     also = f", together with {format_spec(others)}" if others else ""
@@ -304,7 +308,7 @@ def _yield_curve(study: ChipStudy) -> Picture:
 
 
 def _pairs(summary: ChipSummary) -> Blocks:
-    """Return the table of both engines on the same chips; empty for a run of one engine."""
+    """Return the table that compares both engines on the same chips; empty for a run of one engine."""
     rows = tuple(
         (METRICS[metric].title, str(pair.chips), _correlation(pair), _bias(metric, pair),
          METRICS[metric].format(pair.difference_sd, 2))
@@ -329,21 +333,21 @@ def _pair_pictures(study: ChipStudy) -> Blocks:
 
 
 def _bias(metric: str, pair: Pair) -> str:
-    """Format behavioral minus the other engine over chips, with its interval."""
+    """Format the mean over chips of the behavioral figure minus the simulator's, with its interval."""
     mean, low, high = (METRICS[metric].format(value, 2) for value in (pair.bias, *pair.bias_interval))
     return f"{mean} [{low}, {high}]"
 
 
 def _correlation(pair: Pair) -> str:
-    """Format the correlation of both engines over chips with its interval, or say why there is none."""
+    """Format the correlation over chips between both engines with its interval, or say why there is none."""
     if pair.correlation is None or (bounds := pair.correlation_interval) is None:
         return f"none: {f'only {pair.chips} chips' if pair.chips < LEAST_PAIRED else 'one engine sees no spread'}"
     return f"{pair.correlation:.3f} [{bounds.low:.3f}, {bounds.high:.3f}]"
 
 
 def _contributions(summary: ChipSummary, *, drawn: bool) -> Blocks:
-    """Return the shares of the variance, of accuracy as a table and of all figures as pictures; none where they were
-    not computed."""
+    """Return the shares of the variance: a table for accuracy, and pictures for all figures if `drawn`.
+    Returns nothing where the run did not compute shares."""
     if not summary.contributions:
         return ()
     enough = dict[str, Contribution]()
@@ -365,7 +369,7 @@ def _contributions(summary: ChipSummary, *, drawn: bool) -> Blocks:
 
 
 def _shares_table(metric: str, found: Contribution) -> Table:
-    """Return the shares of the variance of one figure, by block and by kind of transistor."""
+    """Return the table of one figure's shares of variance, by block and by kind of transistor."""
     rows: list[tuple[str, ...]] = []
     for name, division in found.divisions.items():
         rows += [
@@ -389,7 +393,7 @@ def _shares_picture(metric: str, found: Contribution) -> Picture:
 
 
 def _failure(study: ChipStudy) -> Blocks:
-    """Return blocks with the worst chip on a sample that it decides wrong, or with why that is not shown."""
+    """Return text and waveforms of a sample that the worst chip decides wrong, or text that says why there is none."""
     failure = study.failure
     if isinstance(failure, str):
         return (failure,)
@@ -430,7 +434,7 @@ def _failure_text(failure: WrongSample) -> str:
 
 
 def _blocks(study: ChipStudy) -> Blocks:
-    """Return the power of each block of the nominal circuit, as a picture and a table."""
+    """Return a picture and a table of the supply power of each block, in the circuit without mismatch."""
     blocks = nominal_power(study.trial)
     total = sum(blocks.values())
     factor, unit = watts_of(total)
@@ -445,11 +449,10 @@ def _blocks(study: ChipStudy) -> Blocks:
 
 
 def advise(summary: ChipSummary, network: str = "NETWORK") -> list[tuple[str, str]]:
-    """Return what helps a Monte Carlo run of low yield, with its command; none where the yield is high.
+    """Return what would raise the yield of a run, as pairs (text, command); empty where the yield is high.
 
-    network: its file, as a command has it.
-
-    The nominal circuit comes first where it is worse than the software: nothing that is done about chips repairs that.
+    network: path of the network's file, for the commands. If the nominal circuit is much worse than the software, this
+    comes first, because no change to mismatch repairs it.
     """
     kind, technology = summary.variation.kind, f"--technology {summary.technology}"
     if summary.yield_.value >= ENOUGH or kind == "none":
@@ -475,20 +478,19 @@ def advise(summary: ChipSummary, network: str = "NETWORK") -> list[tuple[str, st
 
 
 def scale_of(study: ChipStudy, metric: str) -> tuple[float, str]:
-    """Return for the page on many chips the factor that turns a metric's values into numbers for an axis, and their
-    unit."""
+    """Return the factor that converts a metric's values for an axis, and the unit of the axis."""
     if metric == RMSE:
         return 1.0, "unit of the targets"
     return watts_of(study.summary.figures[POWER].mean) if metric == POWER else (100.0, "%")
 
 
 def software_of(summary: ChipSummary, metric: str) -> float | None:
-    """Return the software's value of a Monte Carlo run's metric; None where the software has none."""
+    """Return the software's value of a metric in a Monte Carlo run, None for power; agreements are 1."""
     return {"accuracy": summary.software_accuracy, RMSE: summary.software_rmse, POWER: None}.get(metric, 1.0)
 
 
 def watts_of(power: float) -> tuple[float, str]:
-    """Return for the pages of montecarlo and diff the factor from W to the prefixed unit of a power, and that unit."""
+    """Return the factor from W to the prefixed unit that suits this power, given in W, and that unit."""
     for factor, unit in ((1e12, "pW"), (1e9, "nW"), (1e6, "uW")):
         if factor * power < 1000:
             return factor, unit
@@ -496,7 +498,7 @@ def watts_of(power: float) -> tuple[float, str]:
 
 
 def format_spreads(study: ChipStudy) -> Blocks:
-    """Return histograms over chips, and how far accuracy and power are from a normal distribution."""
+    """Return histograms of all figures over chips, and Q-Q plots of accuracy and power against a normal sample."""
     found = study.summary.figures
     pictures = [_spread(study, metric) for metric in found]
     pictures += [_quantiles(study, metric) for metric in NORMAL if metric in found and study.summary.chips >= LEAST]
@@ -540,7 +542,7 @@ def _quantiles(study: ChipStudy, metric: str) -> Picture:
 
 
 def picture_running_yield(study: ChipStudy) -> Picture:
-    """Draw the yield of the first Monte Carlo chips, of more and of all."""
+    """Draw the yield of the first 1, 2, ... all chips of a Monte Carlo run, with its interval."""
     found = study.summary.yield_
     running = running_intervals(study.passes, found.confidence)
     caption = (
@@ -552,8 +554,10 @@ def picture_running_yield(study: ChipStudy) -> Picture:
 
 
 def format_cells(study: ChipStudy) -> Blocks:
-    """Return thresholds and levels of each cell over chips, and those that the accuracy goes with; empty without
-    such."""
+    """Return pictures of each cell's thresholds and level over chips, and of those that the accuracy depends on.
+
+    Few chips, no 9T cells with constant thresholds, or values that do not vary give no pictures.
+    """
     spread = spread_cells(study.trial, study.records)
     if spread is None or len(spread.measured) < LEAST or not spread.deviations().any():
         return ()
@@ -585,7 +589,7 @@ def format_cells(study: ChipStudy) -> Blocks:
 
 
 def _shown_cells(spread: CellSpread, ranked: tuple[Weak, ...]) -> list[int]:
-    """Return the places of the cells that are drawn: all, or of many those that accuracy goes with most."""
+    """Return the places in `spread.cells` of the cells to draw: the MOST_CELLS that accuracy depends on most."""
     names = list(dict.fromkeys([*(one.cell for one in ranked), *spread.cells]))[:MOST_CELLS]
     return [place for place, cell in enumerate(spread.cells) if cell in names]
 

@@ -1,4 +1,7 @@
-"""A whole run: chips into a store, until there are enough or the yield is known well enough; and one chip again."""
+"""A whole Monte Carlo run: chips are run and kept until there are enough or the yield is known well enough.
+
+Further studies of a run: cures of a low yield, shares of variance, replay of one chip, audit in ngspice.
+"""
 
 import json
 import platform
@@ -75,14 +78,15 @@ _MOST, _LEAST, _WORK = 50, 10, 20_000  # chips that are tried, at most a quarter
 
 @dataclass(frozen=True)
 class KeptContributions:
-    """The content of contributions.json, with the number of chips that it comes from."""
+    """The content of contributions.json: metric -> contribution, with the number of chips that were used."""
 
     chips: int
     contributions: dict[str, Contribution]
 
 
 def run_settings(trial: Trial) -> Settings:
-    """Return everything that a chip's outcome depends on, as run.json keeps it; a store takes chips of one only."""
+    """Return everything that a chip's outcome depends on, the content of run.json.
+    The folder of a run accepts only chips of these settings."""
     plan = asdict(trial.plan)
     if trial.plan.sampling == "random":
         del plan["chips"]  # a chip's draw does not depend on how many there are
@@ -122,10 +126,11 @@ def run_montecarlo(
     stop_width: float | None,
     progress: Progress,
 ) -> ChipSummary:
-    """Run the chips that the store lacks and write summary.json; returns its content.
+    """Run the chips that the store lacks, write summary.json, and return its content.
 
-    `stop_width`: look at preset numbers of chips, and stop where the yield's interval is no wider; what is reported
-    then has the confidence of one look. Chips that an earlier run lost to a time-out or a dead worker run again.
+    stop_width: if given, the yield is examined at preset numbers of chips, and the run stops once its interval is at
+    most so wide; the reported interval has the confidence of one such look. Chips that an earlier run lost to a
+    time-out or a dead worker run again. execute: runs chips by number.
     """
     check_held(store, trial.plan.chips)
     looks = [trial.plan.chips] if stop_width is None else checkpoints(trial.plan.chips)
@@ -145,12 +150,12 @@ def run_montecarlo(
 
 
 def shard_of(chips: int, part: int, parts: int) -> range:
-    """Return the numbers of the chips in one of `parts` equal shares; `part` counts from 1."""
+    """Return the numbers of the chips in part `part`, counted from 1, of `parts` equal parts of a run."""
     return range(part - 1, chips, parts)
 
 
 def run_shard(store: ChipStore, execute: Execute, numbers: Sequence[int], progress: Progress) -> None:
-    """Run those of some chips that the store does not hold yet; what all chips show is for `merge`."""
+    """Run those chips of `numbers` that the store lacks. There is no summary: it needs the chips of all shards."""
     for done in keep_missing(store, numbers, execute):
         progress(done, len(numbers))
     store.tidy()
@@ -159,8 +164,10 @@ def run_shard(store: ChipStore, execute: Execute, numbers: Sequence[int], progre
 def summarize_run(
     trial: Trial, records: Sequence[ChipRecord], specs: Sequence[Spec], confidence: float = CONFIDENCE
 ) -> ChipSummary:
-    """Summarize the chips in figures, with those of the trained network and of the nominal circuit on the same
-    samples."""
+    """Summarize the chips of a run: figures, yield by the specs, and software and nominal circuit on the same samples.
+
+    confidence: of the yield's interval.
+    """
     (_, answers), target, y = trial.software, trial.test_set.target, trial.test_set.y
     outcomes = [record.outcome(trial.engine) for record in records]
     good = [found for found in outcomes if found is not None]
@@ -196,10 +203,10 @@ def summarize_run(
 
 
 def try_cures(trial: Trial, specs: Sequence[Spec]) -> tuple[Cure, ...]:
-    """Count by the behavioral model how many of a run's first chips would work with larger devices, and with trim bits.
+    """Count how many of a run's first chips would work with larger devices and with trim bits (behavioral model).
 
-    A cure that does not apply is left out: larger devices where nothing varies by
-    itself, trim bits where a cell has none.
+    Larger devices are tried only where transistors deviate by themselves, trim bits only where all units can be
+    trimmed.
     """
     most = min(_MOST, trial.plan.chips // 4, _WORK // len(trial.test_set.y))
     count = min(trial.plan.chips, max(_LEAST, most))
@@ -229,21 +236,20 @@ def _count(name: str, chips: int, specs: Sequence[Spec], cured: Callable[[int], 
 
 
 def default_spec(trial: Trial) -> Spec:
-    """Return a Monte Carlo run's default spec, an accuracy near that of the nominal circuit."""
+    """Return the spec of a run that has none: an accuracy at most 5 points below that of the nominal circuit."""
     return spec_near(trial.nominal.accuracy, "the nominal circuit")
 
 
 def check_specs(trial: Trial, specs: Sequence[Spec]) -> None:
-    """Raise InputError where a spec is on a figure that these chips do not have."""
+    """Raise InputError where a spec is on a figure that the trial's chips do not have."""
     for spec in specs:
         spec.holds(trial.nominal)
 
 
 def check_contributions(trial: Trial) -> Trial:
-    """Return the trial as local mismatch by the behavioral equations, whose variance is divided among groups of
-    transistors.
+    """Return the trial on which the variance is divided: local mismatch, random sampling, behavioral model.
 
-    Raises InputError for a gradient, too few chips or a technology without coefficients.
+    Raises InputError for a trial with a gradient or too few chips, or a technology without mismatch coefficients.
     """
     if trial.gradient is not None:
         raise InputError(
@@ -260,8 +266,10 @@ def check_contributions(trial: Trial) -> Trial:
 
 
 def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, Contribution]:
-    """Compute for a Monte Carlo run the shares of variance by block and by kind of transistor, of local mismatch, by
-    the behavioral model."""
+    """Divide the variance of each figure by block and by kind of transistor: metric -> contribution.
+
+    Only local mismatch counts, by the behavioral model. jobs: processes.
+    """
     local, pairs = check_contributions(trial), trial.plan.chips // 2
     found: dict[str, list[list[float]]] = {metric: [] for metric in CHIP_METRICS}
     for done, figures in enumerate(map_chips(chip_figures, local, range(pairs), jobs), start=1):
@@ -277,8 +285,7 @@ def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, 
 
 
 def replay_chip(trial: Trial, number: int, folder: Path) -> ChipRecord:
-    """Write the decks of one chip of a Monte Carlo run into `folder`, one a sample, and run them; returns the chip's
-    record.
+    """Simulate one chip of a run again, with one netlist a sample written into `folder`; return the chip's record.
 
     A trial of the behavioral model is replayed in ngspice.
     """
@@ -293,9 +300,10 @@ def replay_chip(trial: Trial, number: int, folder: Path) -> ChipRecord:
 
 
 def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, where: Run, progress: Progress) -> Audit:
-    """Audit `count` samples, each on one of the chips of these records; `where`: folder, processes and time-out.
+    """Run `count` samples, each on one of these chips, in ngspice as well, and compare their states.
 
-    The trial's engine runs them once more, which gives what the records are made of.
+    where: folder, processes and time-out of the simulations. The trial's engine repeats these samples too, because
+    records do not hold the states.
     """
     found: list[Outcome] = []
     benches: list[Bench] = []
@@ -313,9 +321,10 @@ def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, whe
 def find_undecided_chips(
     trial: Trial, records: Mapping[int, ChipRecord], where: Run, progress: Progress
 ) -> UndecidedChips | None:
-    """Count the samples on the chips of these records with a decision that an error of the engine could turn.
+    """Count the samples on these chips with a decision that an error of the engine could turn.
 
-    A few of them run twice more, once with smaller steps. None where no margins were measured.
+    A few samples run twice more, once of them with smaller steps, to measure this error. Returns None where the
+    simulator measured no margins.
     """
     certainty = _certainty(trial, records)
     known = certainty[np.isfinite(certainty)]
@@ -336,16 +345,15 @@ def find_undecided_chips(
 
 
 def _certainty(trial: Trial, records: Mapping[int, ChipRecord]) -> NDArray[np.float64]:
-    """Return the smallest margins of every sample on every chip, ampere, in the order of the chips' numbers, in one
-    row."""
+    """Return the smallest margin of every sample on every chip, A, (chips * samples,), in the order of chip numbers."""
     return np.concatenate([unpack_certainty(records[number], len(trial.test_set.y)) for number in sorted(records)])
 
 
 def _run_again(
     trial: Trial, records: Mapping[int, ChipRecord], places: NDArray[np.int64]
 ) -> Iterator[tuple[Outcome, TestSet, Run]]:
-    """Simulate samples on chips again, by their places in `_certainty`; yield of each its outcome, the sample alone,
-    and the run that has it on its chip."""
+    """Simulate some samples on chips again by the trial's engine; yield outcome, one-sample test set and run of each.
+    places: positions in the array of `_certainty`."""
     engine, numbers = engine_named(trial.engine), sorted(records)
     assert isinstance(engine, SimulatorEngine), f"{trial.engine} runs no benches, so there is nothing to audit"
     for chip, sample in zip(*np.divmod(places, len(trial.test_set.y)), strict=True):

@@ -1,12 +1,12 @@
-"""Specs: the limits that a chip's figures must keep for the chip to count; all of its cells must reset as well.
+"""Specs: limits that the figures of a chip must keep for the chip to count as working.
 
-A TOML file gives them for all conditions and for some:
+All cells of a working chip must reset as well. A TOML file gives specs for all conditions and for some of them:
 
 [spec]
 accuracy = ">= 80 %"
 power = "<= 500 nW"
 
-[[at]]            # in these conditions these limits take the place of those above
+[[at]]            # in these conditions these limits replace the ones above
 corner = "ff"
 temp = 60
 power = "<= 600 nW"
@@ -35,10 +35,11 @@ _PLACES = ("corner", "temp", "supply")
 
 @dataclass(frozen=True)
 class Spec:
-    """`metric` must be at least (`>=`) or at most (`<=`) the limit; a fraction, or in the unit that METRICS has.
+    """A limit on a figure: `metric` must be at least or at most `limit`, a fraction or in the unit of METRICS.
 
-    energy: of an inference; latency: of the longest one, frames times their duration; area: of the gates; margin: of
-    the least sure decision; rmse: of real-valued answers; yield: of all chips, not of one.
+    text: the spec as typed, without spaces; at_least: True for `>=`. Metrics with a special meaning: energy of an
+    inference; latency of the longest inference, its frames times their duration; area of the gates; margin of the least
+    certain decision; rmse of real-valued answers; yield of all chips, not of one.
     """
 
     text: str
@@ -47,33 +48,31 @@ class Spec:
     limit: float
 
     def holds(self, figures: NominalFigures) -> bool:
-        """Tell whether a chip's figures meet the spec. Raises InputError where they do not have its metric."""
+        """Tell whether a chip's figures meet the spec. Raises InputError where the figures do not have its metric."""
         return self.met_by(figures[self.metric])
 
     def met_by(self, value: float) -> bool:
-        """Tell whether a value of the metric keeps the limit of a spec."""
+        """Tell whether a value of the spec's metric keeps its limit."""
         return value >= self.limit if self.at_least else value <= self.limit
 
 
 def passes_specs(found: Figures | None, specs: Sequence[Spec]) -> bool:
-    """Tell whether a chip counts for the yield by its figures: simulated (not None), reset, every spec met.
+    """Tell whether a chip works: it was simulated (`found` is not None), all its cells reset, every spec is met.
 
-    A cell that its reset does not turn off keeps the state that it once had, so such a chip's figures are those of its
-    history, whatever they are.
+    A cell that the reset does not turn off keeps an old state, so the figures of its chip depend on the chip's past.
     """
     return found is not None and not found.unreset and meets_specs(found, specs)
 
 
 def meets_specs(found: Figures, specs: Sequence[Spec]) -> bool:
-    """Tell whether the figures of a chip that was simulated keep every spec's limit."""
+    """Tell whether the figures of a simulated chip meet every spec, no matter whether its cells reset."""
     return all(spec.holds(found) for spec in specs)
 
 
 def parse_spec(text: str, where: str = "--spec") -> Spec:
-    """Parse a spec of montecarlo or signoff, such as `accuracy>=0.9`, `state_agreement>=99%`, `power<=400nW` or
-    `area<=0.05 mm2`.
+    """Parse a spec such as `accuracy>=0.9`, `state_agreement>=99%`, `power<=400nW` or `area<=0.05 mm2`.
 
-    Raises InputError that says what it must be, after `where`.
+    Raises InputError that says what the text must be. where: source of the text, at the beginning of the message.
     """
     match = _SPEC.fullmatch(text)
     metric = _ALIASES.get(match[1], match[1]) if match else ""
@@ -87,8 +86,10 @@ def parse_spec(text: str, where: str = "--spec") -> Spec:
 
 
 def spec_near(right: float, what: str) -> Spec:
-    """Return the spec of an accuracy at most TOLERATED below `right`, which is that of `what`. Raises InputError where
-    anything would do."""
+    """Return the spec that the accuracy is at most TOLERATED (5 points) below `right`, the accuracy of `what`.
+
+    Raises InputError where `right` is so low that every chip would meet the spec.
+    """
     if right <= TOLERATED:
         raise InputError(
             f"{what} answers {100 * right:.3g} % right, and anything is within {100 * TOLERATED:g} points of that; say "
@@ -123,13 +124,16 @@ Place = Mapping[str, str | float]  # those of corner, temp and supply under whic
 
 @dataclass(frozen=True)
 class Specs:
-    """Specs that hold everywhere, and those that take their place somewhere, later ones first."""
+    """Specs that hold in all conditions (`common`), and specs that replace them in some conditions (`places`).
+
+    places: pairs (corner, temp and supply where the specs hold, specs); later pairs have priority.
+    """
 
     common: tuple[Spec, ...] = ()
     places: tuple[tuple[Place, tuple[Spec, ...]], ...] = ()
 
     def at(self, there: Technology) -> tuple[Spec, ...]:
-        """Return the specs that hold in one condition."""
+        """Return the specs that hold in one condition: corner, temperature and supply of the technology `there`."""
         found = {(spec.metric, spec.at_least): spec for spec in self.common}
         condition = {"corner": there.corner, "temp": there.celsius, "supply": there.supply}
         for place, specs in self.places:
@@ -139,14 +143,14 @@ class Specs:
 
     @property
     def all(self) -> tuple[Spec, ...]:
-        """Return every spec of every condition."""
+        """Return the specs of all conditions together."""
         return (*self.common, *(spec for _, specs in self.places for spec in specs))
 
 
 def read_specs(texts: Sequence[str]) -> Specs:
-    """Read the specs of a command line: specs, and names of .toml files; of two for a metric the tighter holds.
+    """Read the specs of a command line: texts such as `accuracy>=0.9`, and names of .toml files.
 
-    Raises InputError that names file, field, value and repair.
+    Of two specs on one metric the tighter holds. Raises InputError that names file, field, value and repair.
     """
     own = [parse_spec(text) for text in texts if not text.endswith(".toml")]
     files = [_read(Path(text)) for text in texts if text.endswith(".toml")]
@@ -207,8 +211,7 @@ def _specs(table: Mapping[str, object], where: str) -> tuple[Spec, ...]:
 
 
 def format_spec(texts: Sequence[str]) -> str:
-    """Format the specs of chips in words, shares in per cent: accuracy>=0.8 becomes accuracy at least 80 %, with the
-    sign for that."""
+    """Format specs for people: shares in per cent, and `>=` and `<=` as one sign each."""
     return " and ".join(map(_format_limit, texts))
 
 
@@ -227,7 +230,7 @@ def _share(limit: str) -> str:
 
 
 def judge(specs: Sequence[Spec], measured: Mapping[str, Estimate]) -> tuple[SpecVerdict, ...]:
-    """Judge every spec by what was measured. Raises InputError where its metric was not."""
+    """Judge every spec by the measured value of its metric. Raises InputError where a metric was not measured."""
     verdicts: list[SpecVerdict] = []
     for spec in specs:
         found = measured.get(spec.metric)
@@ -242,7 +245,7 @@ def judge(specs: Sequence[Spec], measured: Mapping[str, Estimate]) -> tuple[Spec
 
 
 def verdict_table(verdicts: Sequence[SpecVerdict]) -> Table:
-    """Return a table with a row for each spec: what was measured, and whether it is met."""
+    """Return a table with one row for each spec: measured value, interval, and whether the spec is met."""
     return Table(("spec", "measured", "95 % interval", "verdict"), tuple(map(_verdict_row, verdicts)), (1, 2))
 
 
@@ -255,13 +258,13 @@ def _verdict_row(one: SpecVerdict) -> tuple[str, ...]:
 
 
 def format_verdicts(verdicts: Sequence[SpecVerdict]) -> list[str]:
-    """Return a table with a line for each spec for the terminal; no lines without specs."""
+    """Format the verdicts on specs as lines of a table for the terminal; no lines without verdicts."""
     table = verdict_table(verdicts)
     return ["", *format_columns(table.head, table.rows, table.numbers)] if verdicts else []
 
 
 def without_yield(specs: Specs) -> tuple[Specs, tuple[Spec, ...]]:
-    """Split specs into those of one chip, and those on the yield of all chips."""
+    """Split specs into the specs on one chip and the specs on the yield of all chips."""
     own = replace(
         specs,
         common=tuple(spec for spec in specs.common if spec.metric != "yield"),

@@ -1,11 +1,12 @@
-"""Statistics of chips: yield with its interval, quantiles, both engines paired, and which cells accuracy goes with.
+"""Statistics over chips: yield with its interval, quantiles, engines in pairs, and the cells that accuracy depends on.
 
-Yield is a binomial fraction of independent chips: Clopper and Pearson, Biometrika 26 (1934) 404. With replicates
-(Latin hypercube, scrambled Sobol) chips of one replicate are not independent, replicates are: Student's t over their
-yields; A. B. Owen, SIAM J. Numer. Anal. 34 (1997) 1884. With fewer than FEW replicates, or fewer than two working and
-two failing chips in each on average, t covers too little (half, with two replicates of 50 chips at 99 %). There Clopper
-and Pearson's interval is used, too, which stratification does not make too narrow. A chip whose simulation failed is no
-working chip, and the yield without such chips is given beside it; nor is one with a cell that does not reset.
+Yield is a binomial fraction of independent chips: Clopper and Pearson, Biometrika 26 (1934) 404. In a run with
+replicates (independent sets of Latin hypercube or scrambled Sobol chips), the chips of one replicate depend on each
+other, but replicates do not: Student's t over the yields of the replicates; A. B. Owen, SIAM J. Numer. Anal. 34 (1997)
+1884. With fewer than FEW replicates, or on average fewer than two working and two failing chips in each, Student's t
+covers the true yield too rarely (half, with two replicates of 50 chips at 99 %). Clopper and Pearson's interval is then
+used for replicates as well; stratification does not make it too narrow. A chip whose simulation failed, or with a cell
+that does not reset, counts as not working. The yield without failed simulations is reported in addition.
 """
 
 from collections import Counter
@@ -44,7 +45,8 @@ CHECKPOINTS = (50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
 def count_noise(records: Sequence[ChipRecord], seed: int, specs: Sequence[Spec]) -> ChipNoise:
-    """Count how noise changes the figures of chips that ran with and without it."""
+    """Summarize how noise changes the figures of chips that the behavioral model ran with and without noise.
+    seed: of the noise; specs: what a working chip must meet."""
     pairs = [(noisy, quiet) for one in records if (noisy := one.behavioral) and (quiet := one.quiet)]
     changes = {
         metric: mean_interval(np.array([noisy[metric] - quiet[metric] for noisy, quiet in pairs]))
@@ -57,7 +59,7 @@ def count_noise(records: Sequence[ChipRecord], seed: int, specs: Sequence[Spec])
 
 
 def count_yield(passes: Sequence[bool], plan: VariationPlan, confidence: float = CONFIDENCE) -> Yield:
-    """Compute a Monte Carlo run's yield and its interval from whether each chip passes, in order of their number."""
+    """Compute a run's yield and its interval from which chips work, in order of number; plan: how they were drawn."""
     passed, chips = sum(passes), len(passes)
     size = plan.chips // plan.replicates
     enough = plan.replicates >= FEW and min(passed, chips - passed) >= 2 * plan.replicates
@@ -74,8 +76,10 @@ def count_yield(passes: Sequence[bool], plan: VariationPlan, confidence: float =
 def count_spec_yield(
     found: Sequence[Figures | None], plan: VariationPlan, specs: Sequence[Spec], confidence: float = CONFIDENCE
 ) -> SpecYield:
-    """Compute a Monte Carlo run's yield by its specs from the figures of all chips, None for one whose simulation
-    failed, with an interval of this confidence; and the yield without such chips."""
+    """Compute a run's yield by its specs, with all chips and without those whose simulation failed.
+
+    found: figures of each chip, in order of number, None for a failed simulation; confidence: of both intervals.
+    """
     counted, without = (
         count_yield([passes_specs(figures, specs) for figures in chips], plan, confidence) if chips else None
         for chips in (found, [figures for figures in found if figures is not None])
@@ -85,8 +89,10 @@ def count_spec_yield(
 
 
 def pair_engines(records: Sequence[ChipRecord], engine: str) -> dict[str, Pair] | None:
-    """Compare each figure of a Monte Carlo run's chips by the behavioral model and by the engine, metric -> pair; None
-    for a run of one engine, or of fewer than three chips that were simulated."""
+    """Compare each figure between the behavioral model and `engine` on the same chips: metric -> pair.
+
+    Returns None for a run of the behavioral model alone, or with fewer than three simulated chips.
+    """
     good = [record for record in records if record.status == "ok"]
     if engine == BEHAVIORAL or len(good) < 3:
         return None
@@ -97,14 +103,14 @@ def pair_engines(records: Sequence[ChipRecord], engine: str) -> dict[str, Pair] 
 
 
 def count_unreset(good: Sequence[Figures], specs: Sequence[Spec]) -> Unreset:
-    """Count the simulated chips that have a cell which does not reset."""
+    """Count the simulated chips that have a cell which the reset does not turn off."""
     found = [figures for figures in good if figures.unreset]
     counts = Counter(cell for figures in found for cell in figures.unreset)
     return Unreset(len(found), sum(meets_specs(figures, specs) for figures in found), dict(counts.most_common()))
 
 
 def describe_metrics(good: Sequence[Figures]) -> dict[str, Statistic]:
-    """Return metric -> its statistic over chips that were simulated; none without such."""
+    """Return metric -> statistic over the simulated chips; empty if `good`, their figures, is empty."""
     metrics = (*CHIP_METRICS, RMSE) if good and good[0].rmse is not None else CHIP_METRICS
     return {
         metric: describe([found[metric] for found in good], share=metric in AGREEMENTS) for metric in metrics if good
@@ -112,9 +118,9 @@ def describe_metrics(good: Sequence[Figures]) -> dict[str, Statistic]:
 
 
 def describe(values: Sequence[float], *, share: bool = False) -> Statistic:
-    """Compute mean, deviation and quantiles of a figure over the chips of a Monte Carlo run, and the mean's interval.
+    """Compute the mean of a figure over chips with its 95 % interval, its standard deviation and its quantiles.
 
-    The interval of a share ends at 0 and at 1.
+    share: the figure is a fraction, so the interval is cut at 0 and 1.
     """
     x = np.asarray(values, dtype=np.float64)
     mean, sd = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0
@@ -126,7 +132,7 @@ def describe(values: Sequence[float], *, share: bool = False) -> Statistic:
 
 
 def pair(behavioral: Array, simulated: Array) -> Pair:
-    """Compare one figure of the same chips of a Monte Carlo run by both engines.
+    """Compare one figure of the same chips by the behavioral model and by a simulator, (chips,) each.
 
     Returns the bias (behavioral - simulated) and the correlation, with intervals.
     """
@@ -148,32 +154,31 @@ def pair(behavioral: Array, simulated: Array) -> Pair:
 
 
 def checkpoints(chips: int) -> list[int]:
-    """Return the numbers of chips after which a run may look whether it knows enough; the last is `chips`."""
+    """Return the numbers of chips after which a run with --stop-width examines its yield; the last is `chips`."""
     return [*(count for count in CHECKPOINTS if count < chips), chips]
 
 
 def is_precise(passes: Sequence[bool], plan: VariationPlan, width: float) -> bool:
-    """Tell for `cosim montecarlo` whether the yield's interval is at most `width` wide.
+    """Tell whether the yield's interval is at most `width` wide, so that a run with --stop-width may stop.
 
-    Its confidence is shared out over looks (Bonferroni). Looking again and again would otherwise stop at a lucky moment
-    too often.
+    The error probability is divided among all looks at the yield (Bonferroni). Otherwise a run that looks repeatedly
+    would stop too often at a lucky moment.
     """
     low, high = count_yield(passes, plan, stop_confidence(plan)).interval
     return high - low <= width
 
 
 def stop_confidence(plan: VariationPlan) -> float:
-    """Return the confidence of one look at a Monte Carlo run's yield, so that all looks of a run together have
-    CONFIDENCE."""
+    """Return the confidence of one look at a run's yield with which all looks together have CONFIDENCE."""
     return 1 - (1 - CONFIDENCE) / len(checkpoints(plan.chips))
 
 
 @dataclass(frozen=True)
 class Quantiles:
-    """A sorted sample against the standard normal distribution: theory (n,) in standard deviations, values (n,).
+    """A sorted sample of a figure over chips and the quantiles of a normal distribution, for a Q-Q plot.
 
-    mean, sd: of the sample; low, high (n,): between which, each by itself, 95 % of the samples of a normal distribution
-    with this mean and this standard deviation have their value.
+    theory: (n,) standard normal quantiles; values: (n,) the sorted sample; mean, sd: of the sample; low, high: (n,) 95
+    % band, at each point by itself, of samples from a normal distribution with this mean and standard deviation.
     """
 
     theory: Array
@@ -185,17 +190,16 @@ class Quantiles:
 
     @property
     def outside(self) -> float:
-        """Return the share of a figure's values over chips beyond the band."""
+        """Return the share of the sample's values that lie outside the band."""
         return float(((self.values < self.low) | (self.values > self.high)).mean())
 
 
 def normal_quantiles(values: Array) -> Quantiles:
-    """Compute the quantiles of a figure over chips (n,) beside those of a normal distribution, and the band for such a
-    sample.
+    """Compute a Q-Q plot of a figure over chips, values (n,), against a normal distribution, with a 95 % band.
 
-    The k-th of n sorted uniform numbers has the distribution beta(k, n + 1 - k): its median is the abscissa, its ends
-    at 2.5 and 97.5 % are the band; B. C. Arnold, N. Balakrishnan, H. N. Nagaraja, A First Course in Order Statistics
-    (1992), 2.2.
+    The k-th of n sorted uniform numbers has the distribution beta(k, n + 1 - k). The normal quantile of its median is
+    the abscissa, those of its 2.5 and 97.5 % points are the band; B. C. Arnold, N. Balakrishnan, H. N. Nagaraja, A
+    First Course in Order Statistics (1992), 2.2.
     """
     x = np.sort(np.asarray(values, dtype=np.float64))
     mean, sd = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0
@@ -206,11 +210,10 @@ def normal_quantiles(values: Array) -> Quantiles:
 
 
 def bin_edges(values: Array, quantum: float = 0.0) -> Array:
-    """Return the borders of the bins of a histogram over chips: numpy's `auto`, the narrower of Sturges' bins and
-    Freedman and Diaconis'.
+    """Return the bin edges of a histogram over chips, at most MOST_BINS bins, by numpy's rule `auto`.
 
-    quantum: the step of values that are whole numbers of steps, such as 1/360 of an accuracy; each bin then holds the
-    same whole number of steps, one where there are few. At most MOST_BINS.
+    quantum: step of a figure with discrete values, such as 1/360 of an accuracy; each bin then holds the same whole
+    number of steps, a single step if there are at most MOST_BINS.
     """
     low, high = float(np.min(values)), float(np.max(values))
     if not quantum:
@@ -229,10 +232,10 @@ def bin_edges(values: Array, quantum: float = 0.0) -> Array:
 
 @dataclass(frozen=True)
 class CellSpread:
-    """The set-points that cells have on drawn chips beside those that were asked.
+    """Thresholds and levels of cells on drawn chips, and the values that the compiler aimed at.
 
-    asked: (cells, 3), measured: (chips, cells, 3), the QUANTITIES of each cell, ampere; chips are in the order of
-    the records.
+    asked: (cells, 3) aims, ampere; measured: (chips, cells, 3), ampere, chips in the order of their records; the last
+    axis is QUANTITIES.
     """
 
     cells: tuple[str, ...]
@@ -240,8 +243,7 @@ class CellSpread:
     measured: Array
 
     def deviations(self) -> Array:
-        """Compute measured minus asked, (chips, cells, 3), in standard deviations over chips; 0 where nothing is
-        spread."""
+        """Compute measured minus asked in standard deviations over chips, (chips, cells, 3); 0 where nothing varies."""
         sd = self.measured.std(axis=0, ddof=1) if len(self.measured) > 1 else np.zeros_like(self.asked)
         known = sd > 1e-9 * np.abs(self.asked)
         return np.where(known, (self.measured - self.asked) / np.where(known, sd, 1.0), 0.0)
@@ -249,10 +251,11 @@ class CellSpread:
 
 @dataclass(frozen=True)
 class Weak:
-    """One threshold or level: the share of the variance of accuracy that it explains, its deviations (chips,) in
-    standard deviations, and of each fifth of the chips the ends of its deviation and its mean accuracy.
+    """A threshold or level of a cell, and how the accuracy of chips depends on it.
 
-    p: of accuracy being the same in all fifths, times the number of all thresholds and levels that were tried.
+    quantity: one of QUANTITIES; share: share of the variance of accuracy that it explains; p: p-value of the test that
+    accuracy is the same in all fifths of the chips, times the number of tests; deviations: (chips,) from the aim, in
+    standard deviations; edges: limits of the fifths of the chips, by deviation; means: mean accuracy of each fifth.
     """
 
     cell: str
@@ -265,8 +268,10 @@ class Weak:
 
 
 def rank_weak(spread: CellSpread, accuracy: Array) -> tuple[Weak, ...]:
-    """Rank all thresholds and levels by how much of the accuracy (chips,) goes with each, the strongest first; none
-    with fewer chips than GROUPS groups need, or where all chips are equally accurate."""
+    """Rank all thresholds and levels by the share of accuracy's variance that each explains, the largest first.
+
+    accuracy: (chips,). Returns nothing with fewer than 20 chips, or where all chips are equally accurate.
+    """
     if len(accuracy) < GROUPS * _LEAST or np.ptp(accuracy) == 0:
         return ()
     found = spread.deviations()
@@ -278,8 +283,10 @@ def rank_weak(spread: CellSpread, accuracy: Array) -> tuple[Weak, ...]:
 
 
 def _weigh(cell: str, quantity: str, deviations: Array, accuracy: Array, tried: int) -> Weak:
-    """Weigh how accuracy (chips,) goes with one quantity's deviations (chips,), by the test of W. H. Kruskal, W. A.
-    Wallis, J. Am. Stat. Assoc. 47 (1952) 583, with Bonferroni's correction for `tried` tests."""
+    """Compute how accuracy (chips,) depends on the deviations (chips,) of one threshold or level.
+
+    tried: number of tests, for Bonferroni's correction. W. H. Kruskal, W. A. Wallis, J. Am. Stat. Assoc. 47 (1952) 583.
+    """
     groups = np.array_split(np.argsort(deviations, kind="stable"), GROUPS)
     edges = np.array([deviations[group].min() for group in groups] + [deviations.max()])
     means = np.array([accuracy[group].mean() for group in groups])
@@ -288,8 +295,10 @@ def _weigh(cell: str, quantity: str, deviations: Array, accuracy: Array, tried: 
 
 
 def explained_share(values: Array, groups: Sequence[NDArray[np.intp]]) -> float:
-    """Compute epsilon squared, the share of the variance between groups without what chance gives them: T. L. Kelley,
-    Proc. Natl. Acad. Sci. 21 (1935) 554. It is below 0 where groups differ less than by chance."""
+    """Compute epsilon squared, the share of the variance that lies between groups, less what chance gives.
+
+    It is below 0 where groups differ less than by chance. T. L. Kelley, Proc. Natl. Acad. Sci. 21 (1935) 554.
+    """
     within = sum(float(((values[group] - values[group].mean()) ** 2).sum()) for group in groups)
     whole = float(((values - values.mean()) ** 2).sum())
     return 1 - (within / (len(values) - len(groups))) / (whole / (len(values) - 1))

@@ -1,4 +1,4 @@
-"""A run's folder: run.json says what was run, chips.jsonl gets a line for every finished chip, see `RecordStore`."""
+"""The folder of a Monte Carlo run: run.json has the run's settings, chips.jsonl one line for each finished chip."""
 
 import binascii
 from base64 import b64decode, b64encode
@@ -34,7 +34,7 @@ ChipStore = RecordStore[ChipRecord]
 
 
 def chip_format(settings: Settings) -> RecordFormat[ChipRecord]:
-    """Return the format of chips as lines of a run with these settings."""
+    """Return the format in which chips of a run with these settings are written as lines of chips.jsonl."""
     engine, devices = settings.get("engine", ""), len(settings.get("devices", ()))
     return RecordFormat(
         "chips",
@@ -45,7 +45,7 @@ def chip_format(settings: Settings) -> RecordFormat[ChipRecord]:
 
 
 def open_store(folder: Path, settings: Settings, *, fresh: bool = False) -> AbstractContextManager[ChipStore]:
-    """Open the store of a Monte Carlo run, see `open_records`."""
+    """Open the folder of a Monte Carlo run as a store of chip records, as a context manager (see `open_records`)."""
     return open_records(folder, VERB, settings, chip_format(settings), fresh=fresh)
 
 
@@ -53,10 +53,10 @@ def open_store(folder: Path, settings: Settings, *, fresh: bool = False) -> Abst
 def open_records(
     folder: Path, verb: str, settings: Settings, form: RecordFormat[R], *, fresh: bool = False
 ) -> Iterator[RecordStore[R]]:
-    """Create the folder of a run of `cosim montecarlo` or `cosim trim`, or go on in it with the chips that it has.
+    """Create the folder of a run of `cosim montecarlo` or `cosim trim`, or open it with the chips that it has.
 
-    What is damaged there is left out. fresh: begin anew, without its chips. Raises InputError when another process
-    holds it, or when it holds a run of other settings.
+    Damaged lines are left out. fresh: delete the chips of an earlier run first. Raises InputError when another process
+    uses the folder, or when the folder holds a run of other settings.
     """
     with own_folder(folder, verb):
         if fresh:
@@ -67,8 +67,7 @@ def open_records(
 
 
 def check_held(store: RecordStore[R], chips: int) -> None:
-    """Raise InputError where the folder of a run of `cosim montecarlo` or `cosim trim` has more chips than are asked
-    for."""
+    """Raise InputError where the folder of a run holds a chip whose number is not below `chips`."""
     if (held := max(store.records, default=-1) + 1) > chips:
         raise InputError(
             f"{store.folder}: holds {held} chips, so --chips must be at least {held}, not {chips}; for fewer choose "
@@ -79,8 +78,10 @@ def check_held(store: RecordStore[R], chips: int) -> None:
 def keep_missing(
     store: RecordStore[R], numbers: Sequence[int], execute: Callable[[Sequence[int]], Iterable[R]]
 ) -> Iterator[int]:
-    """Run those chips of `numbers` that a store lacks, and those that an earlier run lost to a time-out or a dead
-    worker; yield how many of them there are, before the first and with each that is kept."""
+    """Run and keep those chips of `numbers` that the store lacks, or lost to a time-out or a dead worker.
+
+    Yields how many of `numbers` are done, at the beginning and after each chip. execute: runs chips by number.
+    """
     missing = [number for number in numbers if number not in store.records or _is_lost(store.records[number])]
     yield (done := len(numbers) - len(missing))
     for record in execute(missing) if missing else ():
@@ -93,13 +94,13 @@ def _is_lost(record: object) -> bool:
 
 
 def read_chips(folder: Path, settings: Settings) -> ChipStore:
-    """Read the records of a Monte Carlo run."""
+    """Read chips.jsonl of a Monte Carlo run with these settings; damaged lines are in the store's `damaged`."""
     return RecordStore(folder / CHIPS_FILE, settings_key(settings), chip_format(settings))
 
 
 @dataclass(frozen=True)
 class _Run:
-    """The fields of run.json that its readers ask for."""
+    """The fields that every run.json must have."""
 
     cosim: str
     engine: str
@@ -111,9 +112,9 @@ class _Run:
 
 
 def read_store(folder: Path) -> tuple[Settings, dict[int, ChipRecord]]:
-    """Read a Monte Carlo run's settings and records by chip.
+    """Read the settings of a Monte Carlo run and its chips: (settings, chip number -> record).
 
-    Raises InputError for a folder that is no run, and for what is damaged.
+    Raises InputError for a folder without a run, and for damaged files.
     """
     try:
         settings = read_sealed(folder / RUN_FILE)
@@ -128,12 +129,12 @@ def read_store(folder: Path) -> tuple[Settings, dict[int, ChipRecord]]:
 
 
 def check_run(folder: Path, settings: Settings) -> None:
-    """Raise InputError where the settings in a store lack a field that every run has, or have one of another type."""
+    """Raise InputError where the settings of run.json lack a field that every run has, or a field has a wrong type."""
     typed(settings, _Run, str(folder / RUN_FILE), "the command that made the run writes it again")
 
 
 def read_sealed(path: Path) -> Settings:
-    """Read a JSON object of a run of `cosim montecarlo`, and return it without the checksum at its end.
+    """Read a JSON object from a file of a Monte Carlo run, verify its checksum, and return it without the checksum.
 
     Raises FileNotFoundError where there is no file, InputError where the checksum does not fit.
     """
@@ -144,10 +145,10 @@ def read_sealed(path: Path) -> Settings:
 
 
 def check_record(content: object, engine: str, devices: int, where: str) -> ChipRecord:
-    """Return a chip's record of a line, checked to have what a run by `engine` says of a chip with so many varying
-    devices.
+    """Convert the content of a line of chips.jsonl to a chip's record, and check it.
 
-    Raises InputError that names the field.
+    engine: the run's; devices: number of transistors that vary; where: place of the line, for messages. Raises
+    InputError that names the field.
     """
     plain = check_plain(content, where, _REPAIR)
     if engine != BEHAVIORAL and isinstance(plain, dict) and SIMULATED not in plain:
@@ -178,24 +179,28 @@ def _plausible(found: Figures) -> bool:
 
 
 def pack_draws(chip: Chip) -> str:
-    """Pack a chip's draws for the record that `cosim montecarlo` keeps of it: single precision in base 64.
+    """Pack a chip's draws as text for its record: single precision in base 64.
 
-    All threshold shifts, V, are in front of all current factors, in the order of devices.
+    All threshold shifts, V, come first, then all current factors, both in the order of the chip's devices.
     """
     return b64encode(np.concatenate([chip.vt_shift, chip.beta_factor]).astype("<f4").tobytes()).decode("ascii")
 
 
 def pack_certainty(margins: Array) -> str | None:
-    """Pack for a chip's record the least margin of each sample, (n,) ampere, as single precision in base 64; None where
-    none was measured."""
+    """Pack the smallest margin of each sample on a chip, (n,) ampere, as text: single precision in base 64.
+
+    Returns None where no margin was measured (all are inf).
+    """
     if not np.isfinite(margins).any():
         return None
     return b64encode(margins.astype("<f4").tobytes()).decode("ascii")
 
 
 def unpack_certainty(record: ChipRecord, samples: int) -> Array:
-    """Return from a chip's record the least margin of each sample, (samples,) ampere, as `pack_certainty` wrote it: inf
-    where none was measured, nan for a chip that failed or whose samples all ran in another simulator than was asked."""
+    """Return the smallest margin of each sample on a chip, (samples,) ampere, as `pack_certainty` wrote it.
+
+    Margins are inf where none was measured, and nan for a chip that failed or ran in another simulator entirely.
+    """
     if record.status != "ok" or sum((record.elsewhere or {}).values()) == samples:
         return np.full(samples, np.nan)
     if record.certainty is None:
@@ -204,6 +209,6 @@ def unpack_certainty(record: ChipRecord, samples: int) -> Array:
 
 
 def unpack_draws(text: str) -> tuple[Array, Array]:
-    """Return a recorded chip's vt_shift in V and beta_factor, (devices,) each, as `pack_draws` wrote them."""
+    """Unpack the text of `pack_draws` to a chip's threshold shifts, V, and current factors, (devices,) each."""
     values = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)
     return values[: len(values) // 2], values[len(values) // 2 :]

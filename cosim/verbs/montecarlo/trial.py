@@ -1,7 +1,8 @@
-"""A trial: one design and its samples, for any number of chips; and what one chip shows in it.
+"""A trial, which is one design with its samples for any number of chips, and the figures of one chip in the trial.
 
-The behavioral model is evaluated for every chip, because it costs milliseconds; with a simulator the same
-chip's transistors are simulated, too, on the same samples. A chip's outcome depends on the trial and its number alone.
+The behavioral model evaluates every chip, because it takes only milliseconds. If the engine is a simulator, the
+transistors of the same chip are simulated as well, on the same samples. A chip's outcome depends on nothing but the
+trial and the chip's number.
 """
 
 import hashlib
@@ -38,8 +39,12 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(frozen=True)
 class Trial:
-    """The experiment that every chip of a run goes through; noise: of the behavioral model's decisions, and gradient:
-    across the die, None for none."""
+    """The experiment that every chip of a Monte Carlo run goes through.
+
+    design: the compiled circuit; test_set: samples; plan: how chips are drawn; engine: runs each chip in addition to
+    the behavioral model; timing: of the frames; condition: that chips deviate from, None for the nominal one; noise: of
+    the behavioral model's decisions, None for none; gradient: linear mismatch across the die, None for none.
+    """
 
     design: Design
     test_set: TestSet
@@ -52,76 +57,79 @@ class Trial:
 
     @property
     def technology(self) -> Technology:
-        """Return the technology in the condition that chips deviate from."""
+        """Return the technology in the condition (corner, supply, temperature) that chips deviate from."""
         return (self.condition or self.design.nominal).technology
 
     @cached_property
     def devices(self) -> tuple[VaryingDevice, ...]:
-        """Return the transistors that vary in a Monte Carlo run, in order of name."""
+        """Return the transistors that vary from chip to chip, in order of name."""
         return varying_devices(self.design.flat, self.technology, self.plan)
 
     @cached_property
     def valid(self) -> NDArray[np.bool_]:
-        """Return which frames of a Monte Carlo run's samples count, (n, time) bool."""
+        """Return which frames belong to a sample, (n, time) bool; shorter samples are padded at the end."""
         return valid_steps(self.test_set.lengths, self.test_set.x.shape[1])
 
     @cached_property
     def software(self) -> tuple[States, Answers]:
-        """Return for a Monte Carlo run the states (n, time, cells) and answers of the trained network."""
+        """Return states (n, time, cells) and answers of the trained network in software, on all samples."""
         reference = run_reference(self.design.network, self.test_set.x, self.test_set.lengths)
         return software_states(self.design.graph, reference), self.decide(reference.readout)
 
     def pool(self, readout: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Pool a readout (n, time, outputs) over the frames of each sample; return (n, outputs)."""
+        """Pool a readout (n, time, outputs) over the frames of each sample, as the network does, to (n, outputs)."""
         return pool_readout(readout, self.test_set.lengths, self.design.network.readout.pooling)
 
     def decide(self, readout: NDArray[np.float64]) -> Answers:
-        """Return each sample's answer in a Monte Carlo run to a readout (n, time, outputs), which is in multiples of
-        the software's 1.0."""
+        """Return each sample's answer for a readout (n, time, outputs), given in multiples of full scale (1.0)."""
         return self.test_set.target.answers(self.pool(readout))
 
     @cached_property
     def area(self) -> float:
-        """Return for a Monte Carlo run the area of gates and capacitors, um2."""
+        """Return the area of gates and capacitors of the circuit as drawn, um2."""
         return gate_area(self.design)
 
     def chip(self, number: int) -> Chip:
-        """Draw one chip of a Monte Carlo run by its number, with the trial's gradient where there is one."""
+        """Draw chip `number` of the run: mismatch, supply, temperature, and gradients if the trial has them."""
         chip = draw_chip(self.devices, self.technology, self.plan, number)
         return chip if self.gradient is None else graded(chip, self.gradient, self.plan)
 
     @property
     def nominal_chip(self) -> Chip:
-        """Return for a Monte Carlo run the chip whose transistors do not deviate from the design."""
+        """Return the chip without any deviation: nominal transistors, with supply and temperature of the condition."""
         return replace(self, plan=replace(self.plan, kind="none", area=1.0), gradient=None).chip(0)
 
     @cached_property
     def nominal(self) -> Figures:
-        """Return for a Monte Carlo run the figures of the nominal chip, by the behavioral model."""
+        """Return the figures of the chip without deviations, by the behavioral model."""
         return run_behavioral_chip(self, self.nominal_chip)
 
     def run(self, chip: Chip) -> Run:
-        """Return how a Monte Carlo run's samples run on a chip: in this process."""
+        """Return the settings with which the trial's engine runs the samples on a chip, in this process."""
         return Run(jobs=0, timing=self.timing, engine=self.engine, condition=self.condition, chip=chip)
 
 
 def run_chips(trial: Trial, numbers: tuple[int, ...], engine: Engine | None = None) -> list[ChipRecord]:
-    """Run some chips in this process, and return their records; `engine` is the trial's, where the caller has it at
-    hand."""
+    """Run the chips with these numbers in this process, and return their records.
+    engine: the trial's engine, None to look it up by its name."""
     return [run_chip(trial, number, engine) for number in numbers]
 
 
 def run_chip(trial: Trial, number: int, engine: Engine | None = None) -> ChipRecord:
-    """Run one chip of a Monte Carlo run; return its record with conditions, draws, figures and decisions, or with
-    `failed` and the reason."""
+    """Run one chip by the behavioral model and by the trial's engine, and return its record.
+
+    engine: the trial's engine, None to look it up by its name. A failed chip's record has status `failed` and a reason.
+    """
     chip = trial.chip(number)
     record = behavioral_record(trial, chip)
     return record if trial.engine == BEHAVIORAL else add_simulation(trial, record, trial.run(chip), engine)
 
 
 def add_simulation(trial: Trial, record: ChipRecord, run: Run, engine: Engine | None = None) -> ChipRecord:
-    """Run all samples of a chip by the run's engine; return its record with these figures, failed when a sample
-    failed."""
+    """Run all samples of a chip by the run's engine, and return its record with the figures of this engine.
+
+    If a sample fails, the record has status `failed` instead. engine: None to look it up by the name in `run`.
+    """
     engine = engine or engine_named(run.engine)
     outcomes = infer_chip(engine, trial, run)
     # of many samples side by side one deck stands for all: the run's settings have a hash of the samples
@@ -138,7 +146,7 @@ def add_simulation(trial: Trial, record: ChipRecord, run: Run, engine: Engine | 
 
 
 def infer_chip(engine: Engine, trial: Trial, run: Run) -> list[Outcome]:
-    """Return the outcome of every sample on a chip of a Monte Carlo run, up to the first that failed."""
+    """Run all samples on a chip by an engine, and return their outcomes up to and including the first failure."""
     outcomes: list[Outcome] = []
     for outcome in engine.infer(trial.design, trial.test_set, run, lambda done, total: None):
         outcomes.append(outcome)
@@ -148,7 +156,7 @@ def infer_chip(engine: Engine, trial: Trial, run: Run) -> list[Outcome]:
 
 
 def figures_of(engine: Engine, trial: Trial, run: Run, outcomes: Sequence[Outcome]) -> Figures | Failure:
-    """Compute a chip's figures from the outcomes of all samples; return the first failure where there is one."""
+    """Compute a chip's figures from the outcomes of all samples, or return the failure of a sample or reset test."""
     if isinstance(outcomes[-1], Failure):
         return outcomes[-1]
     unreset = engine.unreset(trial.design, trial.test_set, run)
@@ -178,13 +186,12 @@ def figures_of(engine: Engine, trial: Trial, run: Run, outcomes: Sequence[Outcom
 
 
 def drawn_record(chip: Chip) -> ChipRecord:
-    """Return a Monte Carlo chip's record before any engine ran it: its conditions and draws."""
+    """Return a chip's record before any engine ran it: number, supply, temperature and draws."""
     return ChipRecord(chip.number, "ok", chip.supply, chip.celsius, pack_draws(chip))
 
 
 def behavioral_record(trial: Trial, chip: Chip) -> ChipRecord:
-    """Return a chip's record for Monte Carlo with its behavioral figures, and those without noise as `quiet` if the
-    trial has noise."""
+    """Run a chip by the behavioral model and return its record; in a trial with noise, both with and without noise."""
     found = replace(drawn_record(chip), behavioral=run_behavioral_chip(trial, chip))
     if trial.noise is None:
         return found
@@ -192,7 +199,7 @@ def behavioral_record(trial: Trial, chip: Chip) -> ChipRecord:
 
 
 def run_behavioral_chip(trial: Trial, chip: Chip, noise: NoiseSimulation | None = None) -> Figures:
-    """Compute the figures of a chip by the behavioral model, with noise at every decision where it is given."""
+    """Compute the figures of a chip by the behavioral model. noise: added to every decision, None for none."""
     own = None if noise is None else replace(noise, chip=chip.number, timing=trial.timing)
     run = replace(trial.run(chip), engine=BEHAVIORAL, noise=own)
     engine = engine_named(BEHAVIORAL)
@@ -202,7 +209,7 @@ def run_behavioral_chip(trial: Trial, chip: Chip, noise: NoiseSimulation | None 
 
 
 def trial_samples_hash(trial: Trial) -> str:
-    """Return a hash of the samples that every chip of a Monte Carlo run sees."""
+    """Return a hash of the test samples of a trial: inputs, targets, lengths and indices."""
     digest = hashlib.sha256()
     for array in (trial.test_set.x, trial.test_set.y, trial.test_set.lengths, trial.test_set.indices):
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
@@ -212,7 +219,7 @@ def trial_samples_hash(trial: Trial) -> str:
 
 
 def _padded(samples: Sequence[NDArray[T]], steps: int) -> NDArray[T]:
-    """Return a Monte Carlo chip's values for samples (time, ...) as one array (n, steps, ...), zeros at the ends."""
+    """Stack the values of samples, (time, ...) each, in one array (n, steps, ...), with zeros at their ends."""
     found = np.zeros((len(samples), steps, *samples[0].shape[1:]), dtype=samples[0].dtype)
     for row, values in zip(found, samples, strict=True):
         row[: len(values)] = values

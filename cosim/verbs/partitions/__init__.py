@@ -1,1 +1,1 @@
-"""A backbone that is cut into circuits and software: compiled and compared part by part."""
+"""Backbones that are cut into circuits and software: compiled and compared partition by partition."""

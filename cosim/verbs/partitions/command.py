@@ -1,4 +1,4 @@
-"""`compile` and `compare` of a backbone: its cells become circuits, the rest stays software."""
+"""Commands `cosim compile` and `cosim compare` for a backbone: its cells become circuits, the rest stays software."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,18 +24,18 @@ BACKBONE = OptionGroup("A backbone's converters", shared=True)
 
 
 def bits_option() -> Declared:
-    """Declare the bits of a backbone's converters."""
+    """Declare the option for the number of bits of a backbone's converters."""
     return option("Of a backbone's converters: 2 to 6.  [default: 2]", Integer(CONVERTER_BITS), None, BACKBONE)
 
 
 def conversion_option() -> Declared:
-    """Declare the option for the energy of a conversion at a partition's edge in joule."""
+    """Declare the option for the energy of one conversion by a backbone's converters, J."""
     kind = Quantity(Bounds(0, 1000, "J", open_low=True))
     return option("Energy of a converter's conversion; of a backbone.", kind, None, BACKBONE)
 
 
 def refuse_converters(bits: int | None, conversion: float | None = None) -> None:
-    """Raise InputError where an option on converters is given for a network that compiles whole."""
+    """Check that no option on converters is given; for networks that compile whole. Raises InputError."""
     for name, value in (("bits", bits), ("conversion", conversion)):
         if value is not None:
             raise InputError(
@@ -44,7 +44,7 @@ def refuse_converters(bits: int | None, conversion: float | None = None) -> None
 
 
 def compile_backbone(options: "CompileOptions", session: VerbSession) -> Result:
-    """Run `cosim compile` on a backbone."""
+    """Run `cosim compile` on a backbone: cut it, and compile its cells, a folder for each partition."""
     from cosim.circuit.waveforms import Timing
     from cosim.results.kept_page import REPORT_FILE, read_page
     from cosim.verbs.compile.outputs import Exercise
@@ -63,7 +63,7 @@ def compile_backbone(options: "CompileOptions", session: VerbSession) -> Result:
 
 
 def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
-    """Run `cosim compare` on a backbone."""
+    """Run `cosim compare` on a backbone: cut it, simulate its cells' circuits, and compare decisions with software."""
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.engines.simulation.simulated import engine_named

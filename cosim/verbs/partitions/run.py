@@ -1,6 +1,6 @@
-"""A backbone with its cells in circuits: cut, compile each partition, compare the whole with its software.
+"""Runs of a backbone whose cells are circuits: cut it, compile each partition, compare the whole with software.
 
-The pages say what runs where, and how the whole did.
+The pages say which part runs where, and how the whole performs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -64,8 +64,9 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class CutBackbone:
-    """A backbone that was cut, the samples of its task, those that its converters are calibrated with, and its
-    partitions, each in the condition that it is run in, once they are compiled."""
+    """A backbone that was cut into partitions, the cells of one block each, and software.
+    cut: the partitions; source: data of its task; seen: samples that the converters were calibrated with; origin: name
+    for messages; compiled: the partitions, each in the condition in which it runs, empty until they are compiled."""
 
     cut: "PartitionedBackbone"
     source: "BackboneData"
@@ -74,7 +75,8 @@ class CutBackbone:
     compiled: tuple[CompiledPartition, ...] = ()
 
     def tests(self, count: int | None, seed: int, say: Say) -> "Samples":
-        """Return test samples of a backbone's partitions; `say` hears where there are fewer than asked for."""
+        """Return test samples of a backbone's task: all, or `count` drawn by the seed; say: called if fewer exist.
+        Raises InputError for a task without classes."""
         test = self.source.test()
         n = len(test.lengths)
         if not self.source.labels or test.y.ndim != 1:
@@ -86,10 +88,10 @@ class CutBackbone:
         return test.take(np.random.default_rng(seed).permutation(n)[:count])
 
     def compile(self, place: TargetTechnology, settings: CompilerSettings, say: Say) -> "CutBackbone":
-        """Compile each partition, in order, for `cosim compile` and `cosim compare` of a backbone.
+        """Compile each partition in order; return the backbone with the compiled partitions.
 
-        Several devices in a comparator are for those that have comparators, where some do.
-        Raises the errors of `compile_at`, naming the partition.
+        Several devices in a comparator are used only in partitions that have comparators, if any has. Raises the errors
+        of `compile_at`, with the partition's name.
         """
         compiled: list[CompiledPartition] = []
         several = any(one.has_comparators for one in self.cut.partitions)
@@ -100,10 +102,7 @@ class CutBackbone:
         return replace(self, compiled=tuple(compiled))
 
     def place(self, run: Run) -> list[CompiledPartition]:
-        """Return the partitions as `cosim compile` and `cosim compare` of a backbone run them.
-
-        Each has its own condition, and its own folder below the run's.
-        """
+        """Return the compiled partitions, each to run in its own condition and its own folder below the run's."""
         return [
             replace(one, run=replace(run, folder=run.place / one.partition.name, condition=one.run.condition))
             for one in self.compiled
@@ -111,7 +110,7 @@ class CutBackbone:
 
     @property
     def technology(self) -> Technology:
-        """Return the technology of a backbone's circuits, as they run."""
+        """Return the technology of the backbone's circuits, in the condition in which they run."""
         return self.compiled[0].run.standing(self.compiled[0].design).technology
 
 
@@ -165,7 +164,7 @@ def _converters(cells: int, bits: int, value_bits: int) -> str:
 
 
 def partitions_page(backbone: CutBackbone, summary: DeployedSummary) -> Page:
-    """Return the page of a backbone's comparison."""
+    """Return the page of a backbone's comparison: its decisions and states with cells as circuits, and as software."""
     technology, simulator = backbone.technology, summary.simulator
     subject = _subject(backbone)
     same, bounds = summary.agreement["end_to_end"], within(summary.agreement_interval["end_to_end"])
@@ -271,10 +270,10 @@ _EXTRA = install_command("train")
 
 
 def open_cut(path: Path, data: Path | None, bits: int | None) -> CutBackbone:
-    """Read a backbone and cut it, with converters calibrated from its task's training samples.
+    """Read a backbone and cut it into partitions; converters are calibrated with its task's training samples.
 
-    Raises InputError where the file or the data cannot be used, MappingError where no cell has a circuit,
-    MissingToolError without torch.
+    data: folder of the task; bits: of the converters, None for the default. Raises InputError where the file or the
+    data cannot be used, MappingError where no cell has a circuit, MissingToolError without torch.
     """
     with importing("a backbone", _EXTRA):
         from cosim.papers.cut import cells_to_cut, cut_backbone, training_samples
@@ -301,10 +300,10 @@ def write_partitions(
     dialect: Dialect = NGSPICE,
     say: Say = lambda line: None,
 ) -> dict[str, object]:
-    """Write a folder for each partition, as `write_design` makes it, with its network, PARTITIONS, and the page; return
-    the content of PARTITIONS.
+    """Write a folder for each partition (its files by `write_design`, and its network), PARTITIONS, and the page.
 
-    Power is that of the behavioral equations on the samples that the converters were calibrated with.
+    Returns the content of PARTITIONS. Power is by the behavioral equations, on the samples that the converters were
+    calibrated with.
     """
     trace = backbone.cut.run(backbone.seen, lambda partition, g, lengths: equations(partition, g))
     rows: list[dict[str, object]] = []
@@ -340,10 +339,10 @@ def write_partitions(
 def run_partitions(
     backbone: CutBackbone, samples: "Samples", run: Run, progress: Progress = lambda done, total: None
 ) -> Deployed:
-    """Simulate the partitions one behind the other, each in a folder of its own.
+    """Simulate the partitions one after the other, each in its own folder.
 
-    INPUTS in such a folder is what other verbs take as the data of the partition's network.
-    Raises SimulationError where no sample went through all of them.
+    INPUTS in each folder is test data of the partition's network, for other verbs. Raises SimulationError where no
+    sample went through all partitions.
     """
     placed = backbone.place(run)
     for one in placed:
@@ -361,9 +360,9 @@ def run_partitions(
 def report_partitions(
     backbone: CutBackbone, deployed: Deployed, folder: Path, conversion: float | None = None, audit: int = 0
 ) -> DeployedSummary:
-    """Write the figures of a backbone's run and their page; return the figures.
+    """Write the figures and the page of a backbone's comparison; return the figures.
 
-    conversion: the energy of one of a converter, J; audit: how many samples of each partition ngspice runs, too.
+    conversion: energy of one conversion, J; audit: number of samples of each partition that ngspice runs as well.
     """
     summary = summarize_deployed(deployed, conversion, audit)
     write_results(folder, {PARTITIONS: summary})

@@ -1,9 +1,9 @@
-"""A backbone with its cells on transistors, compared with software: partition by partition, and end to end.
+"""Comparison of a backbone whose cells are on transistors with software: partition by partition, and end to end.
 
-Four runs of the same samples. `software`: as trained. `converters`: software with the converters and the circuit's
+The same samples run four times. `software`: as trained. `converters`: software with the converters and the circuit's
 equations, which is what the circuit should do. `behavioral` and the simulator: whole traces go through the circuits,
-and a later block reads the states that the circuits in front really had. So wrong states are counted twice: along the
-whole chain, and against the equations on the very inputs that a circuit got.
+and a later block reads the states that the circuits in front of it really had. Wrong states are therefore counted
+twice: along the whole chain, and against the equations on the very inputs that a circuit got.
 """
 
 from collections.abc import Sequence
@@ -37,21 +37,21 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CompiledPartition:
-    """A partition as it was compiled, and how its samples are run."""
+    """A compiled partition, the cells of one block of a backbone, and the run of its samples."""
 
     partition: "Partition"
     design: Design
     run: Run
 
     def read(self, states: CircuitStates) -> "States":
-        """Return the states of a backbone's cell from those of its circuit, (..., units)."""
+        """Convert the states of the partition's circuit to those of the backbone's cell, (..., units)."""
         starts = np.array([node.start for node in self.design.graph.memories])
         return (states + (self.partition.first - starts if self.partition.counts else 0)).astype(np.int16)
 
 
 @dataclass
 class Ledger:
-    """Results of a partition's circuit: one entry for each sample of x (n, time, units), in their order."""
+    """The results of a partition's circuit, for each sample of x (n, time, units), in order."""
 
     placed: CompiledPartition
     x: list[Array] = field(default_factory=list[Array])
@@ -59,7 +59,7 @@ class Ledger:
     power: list[float] = field(default_factory=list[float])  # W, behavioral
 
     def ran(self, lengths: Integers) -> AuditableRun:
-        """Return a partition's run of all samples, to audit the circuits of a backbone; lengths: (n,) valid steps."""
+        """Return the run of all samples through the partition, for an audit by ngspice; lengths: frames, (n,)."""
         numbers = np.arange(len(lengths))
         test_set = TestSet(np.concatenate(self.x), np.zeros_like(numbers), lengths, numbers)
         return AuditableRun(self.placed.design, test_set, self.outcomes, self.placed.run)
@@ -67,16 +67,15 @@ class Ledger:
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """Figures of one partition. cells: that are in the circuit; converters: in front of it; bits, codes: of those of
-    candidates; value_bits: of those of an alphaCMRU's values, 0 without; thresholds: of each cell in steps of its
-    converter; ranges: of these converters, in thresholds; out_of_range: share of these samples' candidates beyond them.
-
-    states: that were compared; wrong: of them differ between software and converters, converters and behavioral,
-    converters and the simulator, along the whole chain; wrong_here: between the simulator and the equations on its own
-    inputs. power_w: mean over samples. conversions_per_s: into the circuit; as many bits leave it. converters_w: at the
-    energy that was given; even_energy_j: of a conversion at which converters take what the circuit takes.
-    least_margin_a: of any decision, where the engine measures it.
-    """
+    """The figures of one partition, the cells of one block of a backbone as a circuit.
+    cells: in the circuit; converters: in front of it; bits, codes: of the candidates' converters; value_bits: of the
+    converters of an alphaCMRU's values, 0 without; thresholds: of each cell, in steps of its converter; ranges: of
+    these converters, in thresholds; out_of_range: share of candidates beyond them. states: number of compared states;
+    wrong: those that differ along the whole chain, software to converters, converters to behavioral, converters to
+    simulator; wrong_here: those that differ between simulator and equations on the circuit's own inputs; power_w: mean
+    over samples; conversions_per_s: into the circuit, as many bits leave it; converters_w: power at the given energy of
+    a conversion; even_energy_j: energy of a conversion at which converters take as much power as the circuit;
+    least_margin_a: smallest of any decision, None where the engine does not measure it."""
 
     name: str
     cells: int
@@ -103,9 +102,11 @@ class PartitionSummary:
 
 @dataclass(frozen=True)
 class DeployedSummary:
-    """Summary of a whole backbone; accuracies and agreements are fractions of 1. agreement: of decisions, between
-    software and converters, converters and behavioral, converters and the simulator, `end_to_end` software and the
-    simulator."""
+    """The figures of a whole backbone; accuracies and agreements are fractions of 1.
+
+    agreement: of decisions, between software and converters, converters and behavioral, converters and simulator, and
+    `end_to_end` between software and simulator.
+    """
 
     simulator: str
     samples: int
@@ -125,13 +126,15 @@ class DeployedSummary:
 
     @property
     def audits(self) -> list[Audit]:
-        """Return the audits of the partitions that have one."""
+        """Return the audits of those partitions that were audited."""
         return [one.audit for one in self.partitions if one.audit is not None]
 
 
 @dataclass(frozen=True)
 class Deployed:
-    """The four runs by name, what each partition's circuit did, by cell, and which samples count, (n,)."""
+    """The results of a backbone's four runs.
+    levels: name of the run -> trace; ledgers: cell -> results of its partition's circuit; good: samples that count,
+    (n,)."""
 
     levels: "dict[str, CutTrace]"
     ledgers: dict[str, Ledger]
@@ -140,30 +143,29 @@ class Deployed:
 
     @property
     def simulator(self) -> str:
-        """Return the simulator's name where a backbone's circuits are compared with software: the engine of the run."""
+        """Return the name of the simulator that ran the circuits."""
         return next(iter(self.ledgers.values())).placed.run.engine
 
     @property
     def valid(self) -> NDArray[np.bool_]:
-        """Return which frames count where a backbone's circuits are compared with software, (n, time) bool."""
+        """Tell which frames count, (n, time) bool: the valid frames of samples that succeeded."""
         steps = max(one.shape[1] for one in next(iter(self.levels.values())).states.values())
         return valid_steps(self.samples.lengths, steps) & self.good[:, None]
 
     def wrong(self, cell: str, first: str, second: str) -> int:
-        """Count the states of a cell that differ between two levels."""
+        """Count the states of a cell that differ between two of the four runs."""
         differ = self.levels[first].states[cell] != self.levels[second].states[cell]
         return int((differ & self.valid[:, :, None]).sum())
 
     def same(self, first: str, second: str) -> int:
-        """Count the samples with equal decisions of a backbone in partitions."""
+        """Count the samples that two of the four runs decide equally."""
         return int((self.levels[first].decisions == self.levels[second].decisions)[self.good].sum())
 
 
 def deploy(
     cut: "PartitionedBackbone", placed: Sequence[CompiledPartition], samples: "Samples", progress: Progress
 ) -> Deployed:
-    """Run a backbone's samples in partitions as software, with converters, through the behavioral equations and through
-    the simulator."""
+    """Run a backbone's samples four times: as software, with converters, by the behavioral equations, and simulated."""
     ledgers = {one.partition.cell: Ledger(one) for one in placed}
     done, total = 0, len(samples.lengths) * len(placed)
 
@@ -199,22 +201,19 @@ def deploy(
 
 
 def equations(partition: "Partition", g: Array) -> "States":
-    """Compute a partition's states on g (n, time, units) by software, to compare a backbone's circuits with."""
+    """Compute a partition's states by software; g: inputs, (n, time, units)."""
     return partition.read_software(run_reference(partition.network, g).signals["cell"])
 
 
 def evaluate(placed: CompiledPartition, g: Array) -> "States":
-    """Compute for `cosim compare` of a backbone the states of a partition by its circuit's equations.
-
-    g: inputs, (n, time, units).
-    """
+    """Compute a partition's states by the behavioral equations of its circuit; g: inputs, (n, time, units)."""
     trace = run_behavioral(placed.design, g, placed.run.condition, placed.run.chip)
     found = np.stack([trace.states[cell] for cell in placed.design.assembly.decisions], axis=2)
     return placed.read(found)
 
 
 def mean_power(placed: CompiledPartition, x: Array, lengths: Integers) -> Array:
-    """Return the mean power of each sample by the behavioral equations, watt, (n,)."""
+    """Return the mean power of each sample by the behavioral equations, W, (n,)."""
     there = placed.run.condition, placed.run.chip
     trace = run_behavioral(placed.design, x, *there)
     power = sum(behavioral_power(placed.design, trace, placed.run.timing, *there).values(), np.zeros(x.shape[:2]))
@@ -222,7 +221,7 @@ def mean_power(placed: CompiledPartition, x: Array, lengths: Integers) -> Array:
 
 
 def taken_over(states: "States", outcomes: Sequence[Outcome], placed: CompiledPartition) -> "States":
-    """Return states of a backbone's partition (n, time, units), those of simulated runs in place of others."""
+    """Return a partition's states (n, time, units), with those of successful simulations in place of the given ones."""
     found = states.copy()
     for k, outcome in enumerate(outcomes):
         if isinstance(outcome, Inference):
@@ -231,8 +230,10 @@ def taken_over(states: "States", outcomes: Sequence[Outcome], placed: CompiledPa
 
 
 def summarize_deployed(deployed: Deployed, conversion: float | None = None, audit: int = 0) -> DeployedSummary:
-    """Summarize a backbone on its circuits in figures. conversion: energy of one of a converter, J; audit: samples of
-    each partition that ngspice runs, too."""
+    """Summarize a backbone on its circuits.
+
+    conversion: energy of one conversion, J; audit: number of samples of each partition that ngspice runs as well.
+    """
     levels, simulator, count = deployed.levels, deployed.simulator, int(deployed.good.sum())
     pairs = {
         CONVERTERS: (SOFTWARE, CONVERTERS),

@@ -1,1 +1,1 @@
-"""cosim power: supply power per block: static, dynamic, energy; ngspice and behavioral."""
+"""Command `cosim power`: supply power of each block, static and dynamic, by simulation and by behavioral equations."""

@@ -1,4 +1,4 @@
-"""cosim power: supply power by block and by rail, a simulator beside the behavioral equations."""
+"""Command `cosim power`: supply power by block and by rail, simulated and by the behavioral equations."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from cosim.verbs.common import (
 
 @dataclass(frozen=True, kw_only=True)
 class PowerOptions:
-    """Options of a power measurement."""
+    """Options of `cosim power`: network, samples, simulator, device noise, and folder."""
 
     network_file: Path = network_argument()
     output: Path = output_option("runs/power")

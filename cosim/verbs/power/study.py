@@ -1,15 +1,16 @@
-"""Supply power by block and by rail: what a simulator measures beside what the behavioral equations say.
+"""Supply power by block and by rail, as a simulator measures it and as the behavioral equations predict it.
 
     P          mean over the frames of V_DD times what a block draws from its own supply
     static     P where the circuit is settled, held over the span between two edges (`settled_windows`)
     dynamic    (P - static) t_step, an energy per frame: what currents that lag behind an edge take less or more
     energy     P t_step per frame, P t_step frames per inference
 
-A charged gate line costs no C V^2 here: the signal that charges it is drawn in any case, and only its copies lag, by
-the charge C dV each. So dynamic energy has either sign and belongs to the edge, not to the frame's length.
-Drivers of clocks, pulses and reset deliver from V_DD and take back to ground: V_DD times what flows out.
+Charging a gate line costs no C V^2 here: the signal that charges the line is drawn in any case, and only its copies
+lag, each by the charge C dV. Dynamic energy therefore has either sign, and depends on the edge, not on the length of
+the frame. The drivers of clocks, pulses and reset deliver from V_DD and take back to ground; their power is V_DD times
+the current that flows out.
 
-`run_power` runs it; its page has power block by block, energies, areas, rails, and a figure.
+`run_power` runs the study and writes its page, with power block by block, energies, areas, rails, and a figure.
 """
 
 from collections.abc import Sequence
@@ -53,12 +54,12 @@ _PICO, _MILLI2 = 1e12, 1e-6  # um2 in mm2
 
 @dataclass(frozen=True)
 class PowerStudy:
-    """Mean power of the n samples that count in watt, (n,) by block or by rail.
+    """The mean power of each sample that counts: block or rail -> (n,), W.
 
-    total, static and rails come from the simulator; without one they are None.
-    vdd: what transistors, capacitors and bias currents take from V_DD; vground: what outputs that pull take from it
-    through the readout's virtual ground, which sinks to ground what others push. clocks, reset, pulses (of ladders and
-    toggles): their drivers.
+    behavioral: by equations; total, static, rails: simulated, None without a simulator. Rails are: vdd, what
+    transistors, capacitors and bias currents take from V_DD; vground, what pulling outputs take from V_DD through the
+    readout's virtual ground, which passes the current of pushing outputs to ground; clocks, reset and pulses (of
+    ladders and toggles), what their drivers take.
     """
 
     counted: TestSet
@@ -73,9 +74,10 @@ class PowerStudy:
 
 @dataclass(frozen=True)
 class PowerRow:
-    """One block, or all: power and energies by engine, None for what did not run, and drawn areas, um2.
+    """The power, the energies and the areas of one block, or of all blocks.
 
-    difference: (behavioral - simulator) / mean of the simulator; static_w and dynamic_frame_j come from the simulator.
+    power_w, energy_frame_j, energy_inference_j: engine -> mean, None for an engine that did not run; difference:
+    (behavioral - simulator) / mean of the simulator; static_w, dynamic_frame_j: simulated; areas: as drawn, um2.
     """
 
     power_w: dict[str, Interval | None]
@@ -89,7 +91,7 @@ class PowerRow:
 
     @property
     def means(self) -> list[Interval]:
-        """Return every mean of power and energy that a table of `cosim power` shows for the block."""
+        """Return all means of power and energy in the row."""
         by_engine = (self.power_w, self.energy_frame_j, self.energy_inference_j)
         found = (self.static_w, self.dynamic_frame_j, *(mean for means in by_engine for mean in means.values()))
         return [mean for mean in found if mean is not None]
@@ -97,7 +99,7 @@ class PowerRow:
 
 @dataclass(frozen=True)
 class RailRow:
-    """One rail, by the simulator."""
+    """The power and the energy per frame of one rail, simulated."""
 
     power_w: Interval
     energy_frame_j: Interval
@@ -105,7 +107,7 @@ class RailRow:
 
 @dataclass(frozen=True)
 class PowerSummary:
-    """The content of power.json; docs/how-to/power.md says what each field is. frames: mean of the samples."""
+    """The content of power.json; docs/how-to/power.md explains each field; frames: mean number of a sample's frames."""
 
     task: str
     technology: str
@@ -128,20 +130,19 @@ class PowerSummary:
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """Return the engines that measured power."""
+        """Return the names of the engines that gave power figures."""
         return tuple(engine for engine, power in self.total.power_w.items() if power is not None)
 
     @property
     def rows(self) -> dict[str, PowerRow]:
-        """Return the power of every block, and TOTAL for all of them."""
+        """Return the rows of all blocks by name, and TOTAL for all of them together."""
         return {**self.blocks, TOTAL: self.total}
 
 
 def study_power(design: Design, test_set: TestSet, outcomes: Sequence[Outcome] | None, run: Run = Run()) -> PowerStudy:
-    """Return the power of the samples from the outcomes of `meter_samples`; only those that succeeded count, on both
-    sides.
+    """Return the power of the samples, by equations and from the simulated outcomes of `meter_samples`.
 
-    Without outcomes, or if all failed, it is the behavioral side alone.
+    Only samples whose simulation succeeded count. Without outcomes, or if all failed, there are only the equations.
     """
     good = {k: outcome for k, outcome in enumerate(outcomes or ()) if isinstance(outcome, Inference)}
     failed, clipped = len(outcomes or ()) - len(good), find_clipping(design.network.encoding, test_set)
@@ -163,10 +164,10 @@ def study_power(design: Design, test_set: TestSet, outcomes: Sequence[Outcome] |
 
 
 def tabulate_power(study: PowerStudy, engine: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays of power.npz for `cosim diff`: the power of every sample that counts.
+    """Return the arrays of power.npz, name -> array: the power of every sample that counts, for `cosim diff`.
 
-    indices, sums, lengths, y: as in `SampleTable`; figures (k,): such as `ngspice power cells`, by engine, `power` or
-    `static`, and block or rail; power_w (k, n): watt.
+    indices, sums, lengths, y: as in `SampleTable`; figures: names such as `ngspice power cells`, made of engine,
+    `power`, `static` or `rail`, and block or rail, (k,); power_w: (k, n), W.
     """
     counted = study.counted
     tables = {
@@ -187,8 +188,7 @@ def tabulate_power(study: PowerStudy, engine: str) -> dict[str, NDArray[Any]]:
 
 
 def _blocks(design: Design, metered: dict[str, Array]) -> dict[str, Array]:
-    """Return the power of each block from `meters_of`; what outputs push is added to the readout's, whose source got it
-    back."""
+    """Return the power of each block from its meter; the readout's includes what outputs push into its source."""
     blocks = {block: metered[block] for block in design.assembly.blocks}
     return blocks | {"readout": blocks["readout"] + _pushed(design, metered)}
 
@@ -217,7 +217,7 @@ def _rails(design: Design, mean: dict[str, Array]) -> dict[str, Array]:
 
 
 def summarize_power(design: Design, study: PowerStudy, run: Run = Run()) -> PowerSummary:
-    """Summarize the power of a design in figures, in watt and joule."""
+    """Return a design's power and energies, in W and J, from the power of its samples."""
     technology, t_step = run.standing(design).technology, run.timing.t_step
     rows = _rows(design, study, run)
     return PowerSummary(
@@ -246,7 +246,7 @@ def summarize_power(design: Design, study: PowerStudy, run: Run = Run()) -> Powe
 
 
 def _rows(design: Design, study: PowerStudy, run: Run) -> dict[str, PowerRow]:
-    """Return a row for every block, and TOTAL."""
+    """Return the row of each block, and of TOTAL."""
     t_step = run.timing.t_step
     areas = {block: 1e12 * np.array(pair) for block, pair in block_areas(design).items()}
     areas[TOTAL] = np.sum(list(areas.values()), axis=0)
@@ -277,12 +277,12 @@ def _with_total(blocks: dict[str, Array] | None) -> dict[str, Array]:
 
 
 def _difference(total: Array, static: Array) -> Array:
-    """Return total - static, W, and exactly 0 where they differ by rounding only."""
+    """Return total - static, W; exactly 0 where they differ only by rounding."""
     return np.where(np.isclose(total, static, rtol=1e-9, atol=0), 0.0, total - static)
 
 
 def _relative(behavioral: Array, measured: Array | None) -> Interval | None:
-    """Return by how much the equations differ, relative; None where nothing was measured, or nothing is drawn."""
+    """Return the relative error of the equations; None where nothing was measured, or nothing is drawn."""
     if measured is None or not measured.mean():
         return None
     return _interval((behavioral - measured) / measured.mean())
@@ -293,8 +293,7 @@ def _interval(values: Array | None) -> Interval | None:
 
 
 def power_page(design: Design, summary: PowerSummary, made_with: dict[str, str]) -> Page:
-    """Return the page of a power study. made_with: name of the simulator that ran -> its version, empty where none
-    ran."""
+    """Return the page of a power study; made_with: name of the simulator -> its version, empty where none ran."""
     subject, total, first = subject_of(design), summary.total, summary.engines[0]
     power, energy = _mean(total.power_w[first], "W"), _mean(total.energy_inference_j[first], "J")
     frame = _mean(total.energy_frame_j[first], "J")
@@ -361,7 +360,7 @@ def _energies(summary: PowerSummary) -> Table:
 
 
 def _few(summary: PowerSummary) -> tuple[str, ...]:
-    """Return what explains TOO_FEW, with how many samples would be enough; nothing where no figure is that."""
+    """Return a sentence that explains TOO_FEW, with the number of samples that would be enough; empty if not needed."""
     means = [mean for row in summary.rows.values() for mean in row.means]
     means += [mean for rail in summary.rails.values() for mean in (rail.power_w, rail.energy_frame_j)]
     unsure = [mean for mean in means if not shows_sign(mean)]
@@ -382,15 +381,12 @@ def _rail_table(summary: PowerSummary) -> tuple[Block, ...]:
 
 
 def _signed(found: Interval | None, unit: str) -> str:
-    """Format for the page of `cosim power` a mean that may have either sign.
-
-    Without an interval it has none that is known.
-    """
+    """Format a mean that may have either sign; TOO_FEW if its interval does not show the sign."""
     return _mean(found, unit) if found is not None and shows_sign(found) else TOO_FEW
 
 
 def _mean(found: Interval | None, unit: str) -> str:
-    """Format a mean as 8.58 ± 0.21 nW; TOO_FEW where the interval includes 0."""
+    """Format a mean as "8.58 ± 0.21 nW"; TOO_FEW where the interval includes 0."""
     assert found is not None
     mean, high = found.mean, found.high
     if high is not None and not shows_sign(found):
@@ -408,7 +404,7 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
 
 @styled
 def draw_power(summary: PowerSummary) -> Figure:
-    """Draw the figure of `summarize_power`; without a simulator it has no panel of dynamic energy."""
+    """Draw power by block, areas, and, if a simulator ran, dynamic energy."""
     simulated = len(summary.engines) > 1
     figure = Figure(figsize=(DOUBLE if simulated else 5.0, 3.0), layout="constrained")
     panels = figure.subplots(1, 3 if simulated else 2, width_ratios=(1.3, 1, 1) if simulated else (1.3, 1))
@@ -437,7 +433,7 @@ def _draw_stacks(axis: Axes, summary: PowerSummary) -> None:
 
 
 def _draw_dynamic(axis: Axes, summary: PowerSummary) -> None:
-    """Draw the energy per frame beyond the static one: blocks, and the drivers of clocks and pulses."""
+    """Draw the energy per frame beyond the static one: of blocks, and of the drivers of clocks and pulses."""
     drivers = {rail: row.energy_frame_j for rail, row in summary.rails.items() if rail in DRIVERS}
     lags = {block: row.dynamic_frame_j for block, row in summary.blocks.items() if row.dynamic_frame_j is not None}
     parts = lags | drivers
@@ -472,10 +468,10 @@ def _draw_areas(axis: Axes, blocks: dict[str, PowerRow]) -> None:
 def run_power(
     design: Design, test_set: TestSet, run: Run, progress: Progress, *, simulate: bool = True
 ) -> PowerSummary:
-    """Meter the samples, compare them with the behavioral equations, and write power.png, the page and power.json,
-    whose content it returns.
+    """Measure the power of samples, compare it with the behavioral equations, and write power.json, figure and page.
 
-    Without `simulate` it has the behavioral side alone. Raises SimulationError when every simulation failed.
+    Returns the content of power.json. simulate: False for the behavioral equations alone. Raises SimulationError when
+    every simulation failed.
     """
     write_texts(run.place, {})
     outcomes = None

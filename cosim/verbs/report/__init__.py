@@ -1,1 +1,1 @@
-"""cosim report: write one page of what verbs found about a network."""
+"""Command `cosim report`: write one page of what verbs found about a network."""

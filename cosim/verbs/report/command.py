@@ -1,4 +1,4 @@
-"""cosim report: a page of what verbs have left in their folders."""
+"""Command `cosim report`: write one page of the results that verbs have left in their folders."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,7 @@ from cosim.verbs.common import pdk_root_option
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
-    """Options of a page: the folders that it is of, its file, the folder of its pictures, and where the technology of a
-    run is now."""
+    """Options of `cosim report`: folders, file of the page, folder of pictures, and where the technology is now."""
 
     folders: tuple[Path, ...] = argument("FOLDER...", FILE, nargs=-1, required=True)
     output: Path | None = option("HTML file.  [default: FOLDER/report.html]", FILE, flags=("-o", "--output"))
@@ -82,8 +81,10 @@ _ENDINGS = {"svg+xml": "svg", "png": "png"}
 
 
 def name_pictures(pages: Sequence[Page]) -> dict[str, Picture]:
-    """Return file name -> picture of `cosim report`, in the pages' order: verb, section, from the second one on a
-    number."""
+    """Return the pictures of pages by file name, in the pages' order.
+
+    A name has verb and section, and a number from the second picture of the same name on.
+    """
     found: dict[str, Picture] = {}
     for page in pages:
         for section in page.sections:
@@ -94,9 +95,9 @@ def name_pictures(pages: Sequence[Page]) -> dict[str, Picture]:
 
 
 def write_pictures(folder: Path, pages: Sequence[Page]) -> tuple[str, ...]:
-    """Write the pages' pictures into the folder of `cosim report --pictures`, and return their names.
+    """Write the pages' pictures into a folder; return their file names.
 
-    Raises InputError where it cannot, or where one would replace what is no picture.
+    Raises InputError where a file cannot be written, or would replace one that is no picture.
     """
     found = name_pictures(pages)
     make_folder(folder)
@@ -114,7 +115,7 @@ def _pictures(blocks: Blocks) -> Iterator[Picture]:
 
 
 def _free(stem: str, ending: str, taken: dict[str, Picture]) -> str:
-    """Return the first name of stem, stem-2, stem-3, ... that no picture of `cosim report` has, with its ending."""
+    """Return the first file name of stem, stem-2, stem-3, ... that is not taken, with its ending."""
     stems = {Path(name).stem for name in taken}
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     return f"{next(name for name in names if name not in stems)}.{ending}"

@@ -1,1 +1,1 @@
-"""cosim reproduce: train the tables of the papers and print both beside each other."""
+"""Command `cosim reproduce`: train the networks in the papers' tables, and print both figures beside each other."""

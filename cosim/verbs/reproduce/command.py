@@ -1,4 +1,4 @@
-"""`cosim reproduce`: tables of the papers beside the same trained here."""
+"""Command `cosim reproduce`: print tables of the papers beside the figures of networks trained here."""
 
 import shlex
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceOptions:
-    """Options of the trainings: their size, data, device and seeds, and where their figures go."""
+    """Options of `cosim reproduce`: tables, size of the networks, data, device, seeds and folder."""
 
     tables: tuple[str, ...] = argument("[TABLE]...", None, nargs=-1, required=False)
     reduced: bool = switch("Small networks: minutes of a CPU for each.")
@@ -35,11 +35,11 @@ class ReproduceOptions:
 
     @property
     def size(self) -> Size:
-        """Return the size in the form that a table takes."""
+        """Return size, data and device as a table's functions take them."""
         return Size(self.reduced, self.data, self.device)
 
     def command(self, name: str) -> str:
-        """Return the command that makes this table; the folders are the caller's own."""
+        """Return the command that makes a table again; FOLDER stands for the user's folder of data."""
         data = ["--data", "FOLDER"] if self.data is not None and name in ("pixels", "keywords") else []
         device = ["--device", self.device] if self.device != "cpu" else []
         reduced = ["--reduced"] if self.reduced and name not in ONE_SIZE else []
@@ -70,7 +70,7 @@ def run(options: ReproduceOptions, session: VerbSession) -> Result:
 
 
 def _reproduce(table: "PaperTable", options: ReproduceOptions, typed: str) -> list[str]:
-    """Train, and write the table anew behind each row; return the lines that show it."""
+    """Train a table's networks, and write the table again after each row; return the table as lines of text."""
     import json
 
     from cosim.papers.tables.run import count_left, run_table, table_json, table_page, table_text

@@ -1,1 +1,1 @@
-"""cosim sensitivity: name the transistors that decide a sample, by adjoint."""
+"""cosim sensitivity: name the transistors that decide a sample, by an adjoint (backward) run."""

@@ -1,4 +1,4 @@
-"""cosim sensitivity: which transistors decide a sample."""
+"""cosim sensitivity: name the transistors that decide a sample."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from cosim.verbs.common import (
 
 @dataclass(frozen=True, kw_only=True)
 class SensitivityOptions:
-    """Options of a sensitivity: the sample, what is asked of it, and on which chip."""
+    """Options of `cosim sensitivity`: the sample, the figure whose derivatives are computed, and the chip."""
 
     network_file: Path = network_argument()
     data: Path | None = data_option()

@@ -1,19 +1,18 @@
-"""Sensitivity of a sample to every transistor and bias current, from one run each way.
+"""Sensitivity of a sample to every transistor and bias current, from one run forward and one backward.
 
-    margin    what is read out of the decided class over that of the runner-up, pooled over the frames as the network
-              does; or the current of one output, as always where answers are real numbers, or of one frame
-    decision  of a memory in a frame: its candidate's current over its threshold, below
+    margin    readout of the decided class minus that of the runner-up, pooled over the frames as the network does; or
+              the current of one output, which real-valued answers need, or either of them in one frame
+    decision  of a memory in a frame; its margin is the candidate's current minus the threshold
     sigma     sqrt((d/dV_T sigma_vt)^2 + (d/dln beta sigma_beta)^2) of each transistor, with the technology's mismatch
-    share     of the variance, the sum of the squares of all sigmas
+    share     sigma^2 of a transistor over the sum of all transistors' sigma^2
 
 The derivatives are those of the batch engine's own steps (`engines.batch.adjoint`), to first order. States are whole
-numbers: where a deviation turns one, the margin jumps, and its derivatives do not say so. Between two such jumps it is
-smooth. How near a jump is, and which transistors bring it, is what the decisions say, each as if all states before it
-were what they are.
+numbers: a deviation that flips a state makes the margin jump, which derivatives do not show. Between two jumps the
+margin is smooth. The decisions show how near a jump is and which transistors cause it; each decision assumes that all
+states before it stay as they are.
 
-A decision's margin is the candidate's current over the threshold, see `simulation.certainty`. The candidate's
-derivatives are those of the transistors; the threshold and its derivatives are those of the behavioral model
-(`variation.effects`).
+The margin of a decision is that of `engines.simulation.read`. The candidate's derivatives are those of the transistors;
+the threshold and its derivatives are those of the behavioral model (`engines.behavioral.effects`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,10 +56,11 @@ _PINS = 5  # that are shown
 
 @dataclass(frozen=True)
 class Closing:
-    """A decision of a cell whose sensitivities are asked for.
+    """One decision of a memory cell whose sensitivities are computed.
 
-    candidate: the transistor whose current it is; time: s; margin: that current over the threshold, A; rise: the upper
-    threshold, and width: by how much the one that was compared with is lower, A.
+    candidate: name of the transistor whose drain current is the candidate; time: when the decision is taken, s; margin:
+    candidate minus threshold, A; rise: the upper threshold, A; width: upper threshold minus the one that is compared,
+    A.
     """
 
     cell: str
@@ -74,10 +74,11 @@ class Closing:
 
 @dataclass(frozen=True)
 class SensitivityTarget:
-    """The figure whose sensitivity to every transistor is asked.
+    """The figure whose sensitivity to every transistor is computed.
 
-    frame: the one that is read, None for the network's own pooling; output: whose current is asked for, None for the
-    margin; area: of the devices over drawn, for their mismatch; decisions: how many of the least certain are looked at.
+    frame: the frame that is read, None for the network's pooling; output: the output whose current is the figure, None
+    for the margin of the decided class; area: gate area of devices over the drawn area, for mismatch alone; decisions:
+    how many of the least certain decisions are studied as well.
     """
 
     frame: int | None = None
@@ -88,9 +89,12 @@ class SensitivityTarget:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """One transistor. vt_shift: by the magnitude of its threshold, A/V; ln_beta: by ln of its current factor, A, and so
-    by ln of its width, as far as that multiplies its current; sigma_a: what its mismatch alone does, A; share: of the
-    variance."""
+    """Sensitivity of a figure to one transistor.
+
+    vt_shift: derivative by the magnitude of its threshold voltage, A/V; ln_beta: derivative by ln of its current
+    factor, A, equal to that by ln of its width as far as width scales its current; sigma_a: spread of the figure by its
+    mismatch, A; share: its share of the figure's variance.
+    """
 
     device: str
     block: str
@@ -103,9 +107,11 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Decision:
-    """Sensitivity of one memory's decision in a frame. margin_a: its candidate's current over its threshold, A;
-    sigma_a: its spread by mismatch; flips: share of chips in which it comes out the other way, to first order; devices:
-    the most decisive first."""
+    """Sensitivity of one memory's decision in a frame.
+
+    margin_a: candidate minus threshold, A; sigma_a: spread of the margin by mismatch, A; flips: share of chips on which
+    the decision comes out otherwise, to first order; devices: transistors, the one with the largest share first.
+    """
 
     cell: str
     frame: int
@@ -117,9 +123,13 @@ class Decision:
 
 @dataclass(frozen=True)
 class Sensitivities:
-    """Sensitivities of one sample. value_a: the margin, or the current that is asked for, A; outputs: of the two
-    classes whose difference it is, or one; sigma_a: its spread by mismatch while no state flips, A; devices: the most
-    decisive first; pins: A/A; decisions: the likeliest to flip first."""
+    """Sensitivities of one sample.
+
+    outputs: decided class and runner-up, or the one output that was chosen; value_a: the margin between them, or the
+    current of the output, A; sigma_a: spread of this value by mismatch as long as no state flips, A; devices:
+    transistors, the one with the largest share first; pins: bias pin -> derivative of the value by its current, A/A;
+    decisions: the likeliest to flip first.
+    """
 
     outputs: tuple[int, ...]
     value_a: float
@@ -132,11 +142,11 @@ class Sensitivities:
 def sensitivities(
     design: Design, samples: Sequence[Array], run: Run = Run(), asked: SensitivityTarget = SensitivityTarget()
 ) -> list[Sensitivities]:
-    """Compute for `cosim sensitivity` the figures of raw samples, each (time, features), in the batch engine.
+    """Compute the sensitivities of raw samples, each (time, features), in the batch engine.
 
-    The condition and the chip are those of `run`; as many samples run at once as the engine has lanes. Raises
-    InputError for a frame or an output that is not there, a pooling that has no derivative, and a technology without
-    mismatch coefficients; SimulationError where the engine cannot run it; MissingToolError without numba.
+    run: has condition, chip and time-out; as many samples run at once as the engine has lanes. Raises InputError for a
+    frame or an output that does not exist, a pooling without derivative, and a technology without mismatch
+    coefficients; SimulationError where the engine cannot run a sample; MissingToolError without numba.
     """
     simulator = simulator_named(BATCH)
     for x in samples:
@@ -163,7 +173,7 @@ def _check_asked(design: Design, frames: int, asked: SensitivityTarget) -> None:
 
 
 def _tile(design: Design, samples: Sequence[Array], run: Run, asked: SensitivityTarget) -> list[Sensitivities]:
-    """Compute the figures of `cosim sensitivity` for at most as many samples as there are lanes."""
+    """Compute the sensitivities of at most as many samples as the batch engine runs at once (its lanes)."""
     from cosim.engines.batch.circuit import Unsupported
     from cosim.engines.batch.sensitivity import Reading, gradients, record  # numba, which need not be there
     from cosim.engines.batch.simulator import SimulationTimeout
@@ -212,8 +222,10 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Sensitivity
 def _read(
     design: Design, waves: Waveforms, frames: int, run: Run, asked: SensitivityTarget
 ) -> "tuple[dict[int, Reading], float, list[Closing]]":
-    """Return of a simulated sample the readings, by output, whose sum `cosim sensitivity` differentiates, that sum in
-    A, and the least certain decisions."""
+    """Read a simulated sample: return (output -> term of the differentiated sum, sum in A, least certain decisions).
+
+    The sum is the margin or the output's current.
+    """
     from cosim.engines.batch.sensitivity import Reading
 
     plan = read_plan(design, frames, run.timing, run.standing(design))
@@ -244,9 +256,10 @@ def _ranked(
     spreads: Mapping[str, VaryingDevice],
     less: Mapping[str, tuple[float, float]],
 ) -> tuple[Sensitivity, ...]:
-    """Return the transistors with their share of the variance, the most decisive first.
+    """Return the sensitivity of one figure to each transistor, the largest share of the variance first.
 
-    place: of the objective, and of the sample's lane; less: transistor -> A/V and A to subtract.
+    place: (figure, lane of the sample) in `slopes`; spreads: transistor -> its mismatch; less: transistor ->
+    derivatives of the threshold, A/V and A, which are subtracted.
     """
     found: list[tuple[VaryingDevice, float, float, float]] = []
     volts, betas = slopes.vt_shift[place].tolist(), slopes.ln_beta[place].tolist()
@@ -263,8 +276,7 @@ def _ranked(
 
 
 def _frame_weights(design: Design, frames: int, asked: SensitivityTarget) -> Array:
-    """Return the weight of each frame, (frames,), in the readout that `cosim sensitivity` is asked for: one frame, or
-    the network's pooling."""
+    """Return the weight of each frame in the readout, (frames,): one frame in `asked`, or the network's pooling."""
     if asked.frame is not None:
         return np.eye(frames)[asked.frame]
     each = np.eye(frames)[:, :, None]
@@ -272,7 +284,8 @@ def _frame_weights(design: Design, frames: int, asked: SensitivityTarget) -> Arr
 
 
 def _signs(pooled: Array, asked: SensitivityTarget) -> dict[int, float]:
-    """Return output -> its sign in the margin whose sensitivities `cosim sensitivity` computes."""
+    """Return output -> its sign in the figure: 1 for the chosen output, or 1 and -1 for decided class and runner-up.
+    pooled: (outputs,) readouts."""
     if asked.output is not None:
         return {asked.output: 1.0}
     order = np.argsort(-pooled, kind="stable").tolist()
@@ -280,8 +293,10 @@ def _signs(pooled: Array, asked: SensitivityTarget) -> dict[int, float]:
 
 
 def least_certain(design: Design, plan: ReadPlan, inference: Inference, waves: Waveforms, count: int) -> list[Closing]:
-    """Return the `count` decisions with the smallest margins, the smallest first, of cells with fixed thresholds, for
-    `cosim sensitivity`."""
+    """Return the `count` decisions of a sample with the smallest margins by magnitude, the smallest first.
+
+    Only 9T cells with constant thresholds count. waves: the sample's simulated waveforms, with the candidates.
+    """
     found: list[Closing] = []
     for k, (cell, margin) in enumerate(zip(design.assembly.decisions, plan.margins, strict=True)):
         if margin is None or margin.lines or not isinstance(design.graph.nodes[cell], Schmitt):
@@ -298,7 +313,7 @@ def least_certain(design: Design, plan: ReadPlan, inference: Inference, waves: W
 
 
 def threshold_slopes(design: Design, run: Run, closing: Closing) -> dict[str, tuple[float, float]]:
-    """Return a sensitivity: transistor -> d threshold / d vt_shift, A/V, and d threshold / d ln beta, A."""
+    """Return transistor -> derivatives of a decision's threshold by its vt_shift, A/V, and by its ln beta, A."""
     thermal = run.standing(design).technology.thermal_voltage
     weights = {"thresh": closing.rise, "width": -closing.width, "compared": closing.width - closing.rise}
     found: dict[str, tuple[float, float]] = {}
@@ -313,7 +328,7 @@ def threshold_slopes(design: Design, run: Run, closing: Closing) -> dict[str, tu
 
 
 def sensitivity_page(design: Design, sample: int, found: Sensitivities, top: int) -> Page:
-    """Return the page of one sample's sensitivities, with its `top` most decisive transistors."""
+    """Return the page of one sample's sensitivities. sample: number in the test set; top: transistors in its table."""
     decided, *other = found.outputs
     what = f"output {decided} over {other[0]}" if other else f"output {decided}"
     value, sigma = format_quantity(found.value_a, "A"), format_quantity(found.sigma_a, "A")
@@ -353,7 +368,7 @@ def _devices(shown: Sequence[Sensitivity]) -> Table:
 
 
 def _decisions(decisions: Sequence[Decision]) -> tuple[Table, ...]:
-    """Return a row for each of the least certain decisions, with its most decisive transistor; none without them."""
+    """Return a table with a row for each of the least certain decisions; nothing without decisions."""
     rows = tuple(
         (
             one.cell,
@@ -370,5 +385,5 @@ def _decisions(decisions: Sequence[Decision]) -> tuple[Table, ...]:
 
 
 def _inner(name: str) -> str:
-    """Return a transistor's name within the network, for the page of `cosim sensitivity`."""
+    """Return a transistor's name without that of the network's instance in front of it."""
     return name.partition(".")[2]

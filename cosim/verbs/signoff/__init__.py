@@ -1,1 +1,1 @@
-"""cosim signoff: check a circuit as a tape-out review would: PASS or FAIL, one page."""
+"""Command `cosim signoff`: check a circuit as a tape-out review would, with PASS or FAIL, on one page."""

@@ -1,8 +1,8 @@
-"""Checks of a sign-off, in the order in which a reader asks: each returns its findings.
+"""Checks of a sign-off, in the order in which a reader asks; each function makes one check and returns its findings.
 
-First the circuit as it is, in every corner, on chips that deviate, and with the noise of its devices. Then stresses of
-a real board: other frames, a supply that moves or comes up, clocks that are not in step. At last what is nearest to
-going wrong: decisions, in standard deviations of mismatch, and voltages.
+First comes the circuit as it is, in every corner, on chips with deviations, and with the noise of its devices. Then
+come stresses of a real board: other frames, a supply that moves or comes up, clocks that are skewed. Last come the
+weakest points: decisions, in standard deviations of mismatch, and voltages.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ _SHOWN = 3  # decisions
 
 
 def check_nominal(subject: SignoffSubject) -> Check:
-    """Check in a sign-off all samples on nominal devices, in the condition that was asked for."""
+    """Check all samples on nominal devices, in the condition that the command line selects."""
     run = subject.within(NOMINAL)
     extras = ComparisonExtras(subject.plan.nominal.audit)
     where = format_conditions(run.standing(subject.design).technology)
@@ -72,13 +72,15 @@ def check_nominal(subject: SignoffSubject) -> Check:
 
 
 def corners_folder(bias: str) -> str:
-    """Return the name of a sign-off's folder with the corners under an assumption on bias currents."""
+    """Return the name of the sign-off's subfolder for the corners under an assumption on bias currents."""
     return f"{CORNERS}-{bias}"
 
 
 def check_corners(subject: SignoffSubject) -> Check:
-    """Check in a sign-off every condition of the plan's grid, under every assumption on bias currents, among which the
-    plan's audited samples are divided."""
+    """Check every condition of the plan's grid of corners, under every assumption on bias currents.
+
+    The plan's audited samples, which ngspice runs as well, are divided among the assumptions.
+    """
     wanted, worst, rest, notes, count = subject.plan.corners, list[Finding](), list[Finding](), list[str](), 0
     for bias in subject.biases:
         audit = -(-wanted.audit // len(subject.biases))
@@ -103,8 +105,7 @@ def check_corners(subject: SignoffSubject) -> Check:
 
 
 def _of_sweep(subject: SignoffSubject, sweep: Sweep) -> tuple[Sequence[Finding], Sequence[Finding], str]:
-    """Return for each spec the finding in the condition that is worst for it, the others that miss, and a note on how
-    many do."""
+    """Return (each spec's finding in its worst condition, other findings that miss a spec, note on how many miss)."""
     specs, worst = subject.plan.specs("corners"), list[Finding]()
     found = [finding for row in sweep.conditions for finding in findings(specs, row.measured or None, _where(row))]
     if known := [row for row in sweep.conditions if row.measured]:
@@ -123,7 +124,7 @@ def _where(row: PvtCondition) -> str:
 
 
 def check_mismatch(subject: SignoffSubject) -> Check:
-    """Check chips with mismatch, in a store that goes on where it was."""
+    """Check chips with mismatch; finished chips are in a store, so that an interrupted check continues."""
     wanted = subject.plan.mismatch
     draws = VariationPlan(wanted.variation, subject.seed, wanted.chips, area=wanted.device_area)
     technology = subject.run.standing(subject.design).technology
@@ -161,8 +162,7 @@ def check_mismatch(subject: SignoffSubject) -> Check:
 
 
 def check_noise(subject: SignoffSubject) -> Check:
-    """Check in a sign-off the noise of the devices at every decision of the behavioral model, against the same circuit
-    without."""
+    """Check the noise of the devices at every decision, by the behavioral equations with and without noise."""
     wanted = subject.plan.noise
     with where_modelled():
         technology = with_flicker(subject.design.technology, wanted.flicker)
@@ -188,7 +188,7 @@ def _failures(failed: int) -> tuple[Finding, ...]:
 
 
 def _audited(audit: Audit | None) -> tuple[Finding, ...]:
-    """Return the audit as a finding; none where there was no audit."""
+    """Return the result of an audit, samples repeated in ngspice, as a finding; empty if there was no audit."""
     if audit is None:
         return ()
     figure, shown = f"states as {audit.simulator}'s, outside ties", f"{100 * audit.agreement:.3f} %"
@@ -199,8 +199,10 @@ def _audited(audit: Audit | None) -> tuple[Finding, ...]:
 
 
 def check_frame(subject: SignoffSubject) -> Check:
-    """Find for a sign-off how short a frame may be, also where the circuit is slowest, and how long, also where it
-    leaks most."""
+    """Find the shortest and the longest frame with which the circuit works.
+
+    Short frames are also tried where the circuit is slowest, long frames also where it leaks most.
+    """
     wanted, supply = subject.plan.frame, subject.design.nominal.technology.supply
     nominal = subject.run.standing(subject.design)
     grid = subject.plan.corners
@@ -231,7 +233,7 @@ def check_frame(subject: SignoffSubject) -> Check:
 def _frames(
     subject: SignoffSubject, condition: Condition, shares: Sequence[float]
 ) -> Iterator[tuple[float, bool, tuple[Finding, ...]]]:
-    """Yield (share of the frame, whether it works, its findings), up to the first that does not."""
+    """Yield (share of the compiled frame, whether it works, findings) for each share, up to the first that fails."""
     for share in dict.fromkeys(shares):  # the plan's own frame may be among those to try
         t_step = share * subject.run.timing.t_step
         if t_step not in T_STEP:
@@ -257,7 +259,7 @@ def _bound(subject: SignoffSubject, figure: str, share: float | None, condition:
 
 
 def check_supply(subject: SignoffSubject) -> Check:
-    """Check in a sign-off ripple at several frequencies, and a step up and down that lasts a third of a sample."""
+    """Check supply ripple at several frequencies, and supply steps up and down that last a third of a sample."""
     wanted, timing = subject.plan.supply, subject.run.timing
     stresses: list[tuple[str, Stress]] = [
         (
@@ -281,7 +283,7 @@ def check_supply(subject: SignoffSubject) -> Check:
 
 
 def check_clocks(subject: SignoffSubject) -> Check:
-    """Check in a sign-off sharp and slow clock edges, and clocks that come late or early, each net by its own delay."""
+    """Check sharp and slow clock edges, and clock skew, that is a random delay of each clock net."""
     wanted, run = subject.plan.clocks, subject.run
     timing, skew = run.timing, wanted.skew * run.timing.t_step
     edges = [
@@ -303,13 +305,13 @@ def check_clocks(subject: SignoffSubject) -> Check:
 
 
 def _stressed(subject: SignoffSubject, check: str, runs: Sequence[tuple[str, Run]]) -> tuple[str, tuple[Finding, ...]]:
-    """Run the samples under each stress, (its name, the run); return what was looked at, and the findings."""
+    """Run all samples under each stress; runs: (name of the stress, run). Return (what was looked at, findings)."""
     found = tuple(one for where, run in runs for one in subject.stressed(where, where, check, run))
     return f"{len(subject.test_set.y)} samples under each of {len(runs)} stresses", found
 
 
 def check_start(subject: SignoffSubject) -> Check:
-    """Check that every memory that was on resets, in every corner, and how long the reset must be at power-up."""
+    """Check that the reset turns every memory off in every corner, and how long the reset must last at power-up."""
     corners = subject.plan.corners.corners or tuple(subject.design.technology.library.sections)
     held = len(subject.design.assembly.held)
     places = list(product(corners, subject.plan.corners.celsius)) if held else []
@@ -327,8 +329,10 @@ def check_start(subject: SignoffSubject) -> Check:
 
 
 def _power_up(subject: SignoffSubject) -> tuple[Finding, list[Finding]]:
-    """Find the shortest reset after which the figures are kept; return it, and the findings of every reset that was
-    tried."""
+    """Find the shortest reset after power-up with which all figures keep their limits.
+
+    Returns (finding of this reset, findings of every reset that was tried).
+    """
     wanted, timing = subject.plan.start, subject.run.timing
     ramp = wanted.ramp * timing.t_step
     where, tried = f"supply and currents come up in {format_quantity(ramp, 's')}", list[Finding]()
@@ -344,7 +348,7 @@ def _power_up(subject: SignoffSubject) -> tuple[Finding, list[Finding]]:
 
 
 def _stuck(subject: SignoffSubject, corner: str, celsius: float) -> Iterator[Finding]:
-    """Yield how many memories stay on, under each assumption on bias currents."""
+    """Yield the number of memories that a reset leaves on, as a finding for each assumption on bias currents."""
     conditions, missing = subject.across(corner, celsius)
     yield from missing
     for bias, condition in conditions.items():
@@ -352,7 +356,7 @@ def _stuck(subject: SignoffSubject, corner: str, celsius: float) -> Iterator[Fin
 
 
 def _staying_on(subject: SignoffSubject, condition: Condition) -> Finding:
-    """Count the memories that stay on in a condition."""
+    """Count the memories that a reset leaves on in a condition; return the count as a finding."""
     draws = VariationPlan("none", 0, 1)
     chip = draw_chip((), condition.technology, draws, 0)
     run: Run = replace(subject.run, condition=condition, chip=chip)
@@ -365,8 +369,10 @@ def _staying_on(subject: SignoffSubject, condition: Condition) -> Finding:
 
 
 def check_decisions(subject: SignoffSubject) -> Check:
-    """Find the decisions that mismatch turns first, from the adjoint; they are reported, unless the plan has a
-    limit."""
+    """Find the decisions that mismatch would turn first, from the adjoint.
+
+    The findings are only reported, unless the plan has a limit on them.
+    """
     wanted = subject.plan.decisions
     few = subject.test_set.take(min(wanted.samples, len(subject.test_set.y)), subject.seed)
     samples = [x[:length] for x, length in zip(few.x, few.lengths, strict=True)]
@@ -413,9 +419,10 @@ def _weakest(found: Sequence[Sensitivities], indices: NDArray[np.int64], limit: 
 
 
 def _margins(subject: SignoffSubject, most: float) -> Iterator[Finding]:
-    """Yield for sign-off the findings of each layer, over all samples and decisions.
+    """Yield the decision margins of each layer, over all samples, as findings.
 
-    Nothing is yielded where noise has no model; sign-off's check of noise says so."""
+    Yields nothing where the noise of a unit is not modelled; the check of noise then says so.
+    """
     run = subject.run
     try:
         with where_modelled():
@@ -445,7 +452,7 @@ def _margins(subject: SignoffSubject, most: float) -> Iterator[Finding]:
 
 
 def check_limits(subject: SignoffSubject) -> Check:
-    """Check in a sign-off every transistor's voltages over whole inferences, where the supply is highest."""
+    """Check every transistor's voltages during whole inferences, at the highest supply."""
     few = subject.test_set.take(min(subject.plan.limits.samples, len(subject.test_set.y)), subject.seed)
     technology = subject.run.standing(subject.design).technology
     grid = subject.plan.corners
@@ -468,8 +475,10 @@ def check_limits(subject: SignoffSubject) -> Check:
 
 
 def _largest(benches: Sequence[Bench], devices: Sequence[Mos], run: Run, most: float) -> Iterator[Finding]:
-    """Yield for each pair of terminals the largest voltage of any transistor at any time of any bench, or a failure.
-    most: what it may be, V."""
+    """Yield, as a finding for each pair of terminals, the largest voltage of any transistor in any testbench.
+
+    most: the largest voltage allowed, V. A failed simulation is a finding, too.
+    """
     assert run.condition is not None
     where, simulator = format_conditions(run.condition.technology), simulator_named(run.engine)
     worst: dict[str, tuple[float, str]] = {}
@@ -487,9 +496,11 @@ def _largest(benches: Sequence[Bench], devices: Sequence[Mos], run: Run, most: f
 
 
 def largest_voltages(waves: Waveforms, devices: Iterable[Mos]) -> dict[str, tuple[float, str]]:
-    """Return the largest voltage, V, between the terminals of each of PAIRS at any time, by name, with its transistor.
-    A net that an engine has drawn into a device, as the middle of a self-cascode, is left out: it lies between the
-    others."""
+    """Return the largest voltage between each of PAIRS of terminals: name -> (V, the transistor that has it).
+
+    A net inside a device that an engine simulates as one, as the middle of a self-cascode, is left out: its voltage
+    lies between those of the device's terminals.
+    """
     known = {probe.net: values for probe, values in waves.probes.items() if isinstance(probe, Voltage)}
     known[GROUND] = np.zeros_like(waves.time)
     worst: dict[str, tuple[float, str]] = {}

@@ -1,4 +1,4 @@
-"""cosim signoff: whether a circuit may go to a tape-out review, in one command and on one page."""
+"""Command `cosim signoff`: decide, on one page, whether a circuit may go to a tape-out review."""
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -30,7 +30,7 @@ EVERY = "all"
 
 @dataclass(frozen=True, kw_only=True)
 class SignoffOptions:
-    """Options of a sign-off: the plan, the simulator of the transistors, their bias currents, and the wires."""
+    """Options of `cosim signoff`: network, plan, simulator, assumption on bias currents, and layout for its wires."""
 
     network_file: Path = network_argument()
     plan: Path | None = option("What is checked and must hold (.toml); a run writes plan.toml to begin with.", FILE)
@@ -87,8 +87,10 @@ def run(options: SignoffOptions, session: VerbSession) -> Result:
 
 
 def _with_bias(design: "Design", run: "Run", bias: "Bias | Literal['all']") -> "tuple[Run, tuple[Bias, ...], str]":
-    """Return the run in the condition that was asked for, the assumptions on bias currents under which others are
-    looked at, and why not under more."""
+    """Return (run in the selected condition, assumptions on bias currents, why not more of them).
+
+    Other conditions are checked under each of these assumptions.
+    """
     from cosim.verbs.bias import applicable_biases, biased
 
     there, simulator = run.standing(design).technology, simulator_beside(run.engine)

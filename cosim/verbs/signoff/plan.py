@@ -1,4 +1,4 @@
-"""Plan of a sign-off: its checks and limits by default, and a TOML file that says otherwise.
+"""Plan of a sign-off: the default checks and limits, and the TOML file that can change them.
 
 skip = ["noise"]
 
@@ -39,17 +39,18 @@ def _number(default: Any, bounds: Bounds) -> Any:  # noqa: ANN401 - it is declar
 
 @dataclass(frozen=True)
 class NominalSettings:
-    """Settings of a sign-off's nominal check. audit: how many samples go through ngspice, too."""
+    """Settings of a sign-off's nominal check; audit: number of samples that ngspice runs as well."""
 
     audit: int = _number(20, AUDIT)
 
 
 @dataclass(frozen=True)
 class Corners:
-    """Conditions of a sign-off: corners, none for all; temperatures; supplies over the nominal one.
+    """Conditions that a sign-off checks: every combination of corner, temperature and supply.
 
-    audit: how many samples of all conditions together go through ngspice, too. What other checks take for the slow,
-    the leaky and the hot end is of these conditions, too.
+    audit: number of samples, over all conditions, that ngspice runs as well; corners: empty for all; celsius:
+    temperatures; supplies: over the nominal supply. Other checks take their slow, leaky and hot extremes from these
+    conditions.
     """
 
     audit: int = _number(20, AUDIT)
@@ -60,7 +61,9 @@ class Corners:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Chips of a sign-off. engine: what runs one, "behavioral" or a simulator; device_area: over drawn one."""
+    """Settings of a sign-off's chips.
+    engine: "behavioral" or the simulator that runs each chip; device_area: device area over drawn area, for
+    mismatch."""
 
     chips: int = _number(1000, CHIPS)
     variation: Literal["local", "global", "all"] = "local"
@@ -70,7 +73,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class NoiseSettings:
-    """Noise of a sign-off. draws: runs of each sample with other numbers; flicker: the worst where there is one."""
+    """Settings of a sign-off's noise check; draws: noisy runs of each sample; flicker: typical or worst noise."""
 
     draws: int = _number(10, replace(_DRAWS, low=2))
     flicker: Flicker = "typical"
@@ -78,7 +81,7 @@ class NoiseSettings:
 
 @dataclass(frozen=True)
 class Frame:
-    """Limits of a sign-off: shortest and longest frame that must work, over the one that was compiled for."""
+    """Limits of a sign-off on the frame: shortest and longest duration that must work, over the compiled one."""
 
     shortest: float = _number(0.8, Bounds(1e-3, 1))
     longest: float = _number(2.0, Bounds(1, 1000))
@@ -88,7 +91,8 @@ class Frame:
 class Supply:
     """Disturbances of the supply in a sign-off.
 
-    ripple_v: from peak to peak, at each of `frequencies_hz`; step_v: up and down for a third of a sample.
+    ripple_v: amplitude from peak to peak, V, applied at each of `frequencies_hz`; step_v: step up and down, V, for a
+    third of a sample.
     """
 
     ripple_v: float = _number(0.05, _MUCH)
@@ -100,7 +104,8 @@ class Supply:
 class Clocks:
     """Disturbances of the clocks in a sign-off.
 
-    edges: of clocks, as fractions of a frame; skew: of each clock net, likewise, either way; draws of it.
+    edges: durations of clock edges to try, as fractions of a frame; skew: largest delay of a clock net, early or late,
+    as a fraction of a frame; draws: number of random sets of delays.
     """
 
     edges: tuple[float, ...] = _number((0.002, 0.05), Bounds(0, 0.1, open_low=True))
@@ -110,10 +115,9 @@ class Clocks:
 
 @dataclass(frozen=True)
 class Start:
-    """Start of the chip in a sign-off.
+    """Settings of a sign-off's power-up, in frames.
 
-    ramp: how long the supply takes to come up; reset: after how long a reset from then on all must be well, at most;
-    both in frames.
+    ramp: time in which the supply comes up; reset: longest reset that the circuit may need after it.
     """
 
     ramp: float = _number(0.25, Bounds(0, 0.3, open_low=True))  # the shortest reset is 0.5
@@ -122,11 +126,11 @@ class Start:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Limits of a sign-off for the weakest decisions.
+    """Limits of a sign-off on the weakest decisions.
 
-    samples: looked at by adjoint; distance: of the weakest, at least, in standard deviations of mismatch; 0: not
-    judged; within: share of all samples' decisions that are within three sigma of noise and what calibration leaves,
-    at most; 1: not judged.
+    samples: number of samples whose decisions the adjoint examines; distance: least distance of the weakest decision
+    from its threshold, in standard deviations of mismatch (0: no limit); within: largest share of decisions, over all
+    samples, that are within three sigma of noise and calibration error (1: no limit).
     """
 
     samples: int = _number(8, SAMPLES)
@@ -136,9 +140,9 @@ class Decisions:
 
 @dataclass(frozen=True)
 class LimitSettings:
-    """The settings by which a sign-off looks for voltages beyond their limits.
+    """Settings of a sign-off's check of voltages.
 
-    samples: how many samples' voltages are looked at in each condition.
+    samples: number of samples, in each condition, during which voltages are examined.
     """
 
     samples: int = _number(8, SAMPLES)
@@ -158,8 +162,10 @@ DEFAULT_LIMITS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class SignoffPlan:
-    """Settings of every check by its name; metric_limits: metric -> text, of `spec` and of checks; skip: checks that
-    are not made."""
+    """The plan of a sign-off: the settings of each check, in a field of the check's name.
+
+    metric_limits: "spec" or name of a check -> metric -> limit as text; skip: names of checks that are not made.
+    """
 
     nominal: NominalSettings = NominalSettings()
     corners: Corners = Corners()
@@ -175,13 +181,12 @@ class SignoffPlan:
     skip: tuple[str, ...] = ()
 
     def specs(self, check: str) -> tuple[Spec, ...]:
-        """Return the specs that a sign-off check's figures must keep: its own limits, and the common ones on other
-        metrics."""
+        """Return the specs that a check's figures must meet: the check's own, and the common ones on other metrics."""
         found = {**self.metric_limits.get("spec", {}), **self.metric_limits.get(check, {})}
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in found.items())
 
     def own(self, check: str) -> tuple[Spec, ...]:
-        """Return the specs of a sign-off check's own table alone."""
+        """Return the specs of a check's own table of the plan, without the common ones."""
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in self.metric_limits.get(check, {}).items())
 
 
@@ -189,8 +194,7 @@ NAMES = tuple(one.name for one in fields(SignoffPlan) if one.name not in ("metri
 
 
 def read_plan(path: Path | None) -> SignoffPlan:
-    """Read the sign-off plan of a TOML file, or return the default one; limits that a file does not give are the
-    default ones.
+    """Read a sign-off plan from a TOML file; None gives the default plan. Limits missing in the file are default.
 
     Raises InputError that names file, field, value and repair.
     """
@@ -233,7 +237,7 @@ def _limits(table: Mapping[str, object], where: str) -> dict[str, str]:
 
 
 def _check_numbers(plan: SignoffPlan, where: str) -> None:
-    """Raise InputError for a number that no check could use."""
+    """Check the numbers of a plan; raises InputError for one that no check could use."""
     for check, setting in [(name, one) for name in NAMES for one in fields(getattr(plan, name))]:
         name, value = f"{check}.{setting.name}", getattr(getattr(plan, check), setting.name)
         if name in _NEEDED and not value:
@@ -244,7 +248,7 @@ def _check_numbers(plan: SignoffPlan, where: str) -> None:
 
 
 def format_plan(plan: SignoffPlan) -> str:
-    """Return the sign-off plan as TOML, every setting and limit in it; the same plan gives the same bytes."""
+    """Return a sign-off plan as TOML, with every setting and limit; the same plan gives the same bytes."""
     lines = [f"skip = {_toml(plan.skip)}"]
     for name in ("spec", *NAMES):
         table = {} if name == "spec" else asdict(getattr(plan, name))

@@ -1,4 +1,4 @@
-"""All checks of a plan, in the order in which a reader asks."""
+"""Run of a sign-off: all checks of its plan, in the order in which a reader asks, and the page of the results."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -41,9 +41,10 @@ NEVER = (
 
 
 def sign_off(subject: SignoffSubject, finished: Callable[[Check], None] = lambda check: None) -> SignOff:
-    """Make every check of a sign-off's plan, and tell of each; one that a network has no model for is listed with why.
+    """Make every check of a sign-off's plan; a check that has no model for the network is listed with the reason.
 
-    Raises InputError where the plan asks for what there is not.
+    finished: called with each check when it is done. Raises InputError where the plan asks for something that does not
+    exist.
     """
     checks: list[Check] = []
     for name in NAMES:
@@ -80,7 +81,8 @@ RESULT, PLAN = "signoff.json", "plan.toml"
 
 
 def write_signoff(subject: SignoffSubject, found: SignOff) -> Path:
-    """Write all of it; returns the page's file. Raises InputError where that cannot be."""
+    """Write the results, the plan and the page of a sign-off; return the page's file.
+    Raises InputError where the folder cannot be written."""
     place, plan = subject.run.place, format_plan(subject.plan)
     engine = engine_named(subject.run.engine)
     version = engine.describe(subject.run.standing(subject.design).technology).version
@@ -92,7 +94,7 @@ def write_signoff(subject: SignoffSubject, found: SignOff) -> Path:
 
 
 def _others(subject: SignoffSubject, found: SignOff) -> list[Page]:
-    """Return the pages of the checks that have one."""
+    """Return the pages that checks of a sign-off have written themselves: nominal, corners and chips."""
     made = {one.name for one in found.made}
     place = subject.run.place
     corners = [corners_folder(one) for one in subject.biases] if "corners" in made else []
@@ -109,7 +111,7 @@ _FOLDED = 12  # rows, beyond which those that have no limit, or keep it, are fol
 
 
 def signoff_page(design: Design, found: SignOff, plan: str, made_with: dict[str, str]) -> Page:
-    """Return the page of a sign-off. plan: as TOML; made_with: name of the simulator -> its version."""
+    """Return the page of a sign-off; plan: as TOML; made_with: name of the simulator -> its version."""
     subject, made = subject_of(design), found.made
     figures = sum(len(one.judged) for one in made)
     missed = sum(len(one.missed) for one in made)

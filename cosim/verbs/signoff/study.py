@@ -1,5 +1,7 @@
-"""Subject of a sign-off, which every check is given, and its results: a check asks one question and compares figures
-with their limits. Fields of `SignOff` are the keys of signoff.json."""
+"""Subject of a sign-off, given to every check, and its results: each check compares figures with their limits.
+
+Fields of `SignOff` are the keys of signoff.json.
+"""
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,11 +25,12 @@ from cosim.verbs.signoff.plan import SignoffPlan
 
 @dataclass(frozen=True)
 class Finding:
-    """One figure. where: under which condition or stress, in words, empty for the nominal one.
+    """A figure that a check of a sign-off found, with its limit.
 
-    value: in SI, or a fraction; None where nothing came out. shown, interval, limit: in words, the last one empty for a
-    figure that is reported and not judged. sure: the whole interval, where there is one, is on one side of the limit.
-    bias: the assumption on bias currents that it was found under, empty where no condition but the nominal one is.
+    value: in SI or as a fraction, None where nothing came out; shown, interval, limit: as text; limit is empty for a
+    figure that is reported and not judged; met: whether the limit is kept; where: condition or stress in words, empty
+    for the nominal one; sure: the interval, if there is one, lies on one side of the limit; bias: assumption on bias
+    currents, empty where only the nominal condition was looked at.
     """
 
     figure: str
@@ -43,10 +46,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """One check of a sign-off, with what it found.
+    """A check of a sign-off, with its findings.
 
-    name: as its table in the plan has it; looked: what it looked at, such as "360 samples in 45 conditions";
-    notes: what a reader must know as well; skipped: why nothing was looked at, empty where it was.
+    name: the check's table in the plan; looked: what was examined, such as "360 samples in 45 conditions"; notes:
+    further remarks for the reader; skipped: why the check was not made, empty if it was; passed: no finding misses its
+    limit.
     """
 
     name: str
@@ -62,19 +66,21 @@ class Check:
 
     @property
     def judged(self) -> tuple[Finding, ...]:
-        """Return the findings of a sign-off's check that have a limit."""
+        """Return the check's findings that have a limit."""
         return tuple(one for one in self.findings if one.limit)
 
     @property
     def missed(self) -> tuple[Finding, ...]:
-        """Return the findings of a sign-off's check that do not keep their limit."""
+        """Return the check's findings that miss their limit."""
         return tuple(one for one in self.findings if not one.met)
 
 
 @dataclass(frozen=True)
 class Basis:
-    """An assumption on bias currents that a verdict rests on. words: where the currents come from; failed: the checks
-    that miss a limit under it, or under any."""
+    """An assumption on bias currents on which a verdict rests.
+
+    bias: the assumption; words: where the currents come from; failed: names of the checks that miss a limit under it.
+    """
 
     bias: str
     words: str
@@ -83,8 +89,9 @@ class Basis:
 
 @dataclass(frozen=True)
 class SignOff:
-    """All checks in their order; unchecked: what nobody looked at, a line each; bias_assumptions: those on bias
-    currents, see `find_basis`. passed: every check that was made, and one was."""
+    """The result of a sign-off: all checks in their order.
+    unchecked: sentences on what no check looks at; bias_assumptions: see `find_basis`; passed: at least one check was
+    made, and every check that was made passed."""
 
     technology: str
     engine: str
@@ -98,20 +105,20 @@ class SignOff:
 
     @property
     def made(self) -> tuple[Check, ...]:
-        """Return the sign-off's checks that were not skipped."""
+        """Return the checks that were not skipped."""
         return tuple(one for one in self.checks if not one.skipped)
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """Return the sign-off's checks that did not pass."""
+        """Return the checks that were made and did not pass."""
         return tuple(one for one in self.made if not one.passed)
 
 
 def find_basis(checks: Sequence[Check], words: Mapping[str, str]) -> tuple[Basis, ...]:
-    """Return for each assumption of a sign-off the checks that fail under it; words: assumption -> where bias currents
-    come from.
+    """Return, for each assumption on bias currents, the checks that fail under it.
 
-    A finding without an assumption, as one at the nominal point, counts under each.
+    words: assumption -> where bias currents come from. A finding without an assumption, such as one in the nominal
+    condition, counts under every assumption.
     """
 
     def failed(bias: str) -> tuple[str, ...]:
@@ -123,8 +130,7 @@ def find_basis(checks: Sequence[Check], words: Mapping[str, str]) -> tuple[Basis
 
 
 def verdict_of(check: Check) -> str:
-    """Return a sign-off check's verdict: PASS, FAIL, or that the check was not made; unsure where an interval includes
-    the limit on which it depends."""
+    """Return a check's verdict: PASS, FAIL, or "not made"; "unsure" is added where an interval contains the limit."""
     if check.skipped:
         return "not made"
     if check.passed:
@@ -133,7 +139,7 @@ def verdict_of(check: Check) -> str:
 
 
 def say_whole(found: SignOff) -> str:
-    """Return the verdict on the whole sign-off."""
+    """Return the verdict on a whole sign-off as text, with the checks that failed and those that were not made."""
     made, failed = found.made, found.failed
     if not made:
         return "FAIL, nothing was checked"
@@ -145,7 +151,7 @@ def say_whole(found: SignOff) -> str:
 
 
 def say_basis(found: SignOff) -> list[str]:
-    """Return a statement for each assumption on bias currents: its verdict, and where the currents come from."""
+    """Return a sentence for each assumption on bias currents: its verdict, and where the currents come from."""
     said = []
     for one in found.bias_assumptions:
         verdict = f"FAIL in {', '.join(one.failed)}" if one.failed else "PASS"
@@ -156,7 +162,7 @@ def say_basis(found: SignOff) -> list[str]:
 
 
 def say_finding(one: Finding) -> str:
-    """Return a sign-off's finding on a line: its figure, interval, limit and place."""
+    """Return a finding as one line of text: figure, value, interval, limit and condition."""
     interval = f" {one.interval}" if one.interval else ""
     limit = f", must be {one.limit}" if one.limit else ""
     where = f" ({one.where})" if one.where else ""
@@ -164,13 +170,12 @@ def say_finding(one: Finding) -> str:
 
 
 class NotModelledError(Exception):
-    """A check has no model for this network or technology: it is listed as not made, with the reason."""
+    """The error of a check that has no model for the network or the technology; the check is listed as not made."""
 
 
 @contextmanager
 def where_modelled() -> Generator[None, None, None]:
-    """Turn a refusal of a network or a technology into a sign-off's check that is not made; nothing else belongs
-    inside."""
+    """Convert InputError to NotModelledError inside the block, which should hold only what needs a model."""
     try:
         yield
     except InputError as reason:
@@ -179,11 +184,11 @@ def where_modelled() -> Generator[None, None, None]:
 
 @dataclass(frozen=True)
 class SignoffSubject:
-    """A compiled design, its samples, how they run, and what must hold.
+    """The circuit that a sign-off checks: a compiled design, its samples, how they run, and the plan.
 
-    compiled: how, as a store of chips keeps it; seed: of chips and noise; extracted: whether the wires of a layout are
-    in it; biases: the assumptions on bias currents under which it is looked at in other conditions; no_more_biases: why
-    others cannot be, empty where nobody asked for them.
+    compiled: options of compilation, as a store of chips keeps them; seed: of chips and noise; extracted: whether the
+    wires of a layout are in the circuit; biases: assumptions on bias currents for conditions other than the nominal
+    one; no_more_biases: why other assumptions do not apply, empty if none was asked for.
     """
 
     design: Design
@@ -199,9 +204,11 @@ class SignoffSubject:
     def across(
         self, corner: str | None = None, celsius: float | None = None, supply: float | None = None
     ) -> tuple[dict[Bias, Condition], tuple[Finding, ...]]:
-        """Return the circuit at another corner, temperature (celsius) and supply (V), under each assumption on bias
-        currents, and a finding that misses for each under which there is none, because the reference does not start
-        there."""
+        """Return another condition under each assumption on bias currents, and findings where there is none.
+
+        corner, celsius, supply (V): the condition, None for the run's own. An assumption under which the reference cell
+        does not start yields a finding that misses its limit.
+        """
         there = at(self.run.standing(self.design).technology, corner, celsius, supply)
         found, missing = dict[Bias, Condition](), list[Finding]()
         for bias in self.biases:
@@ -212,18 +219,22 @@ class SignoffSubject:
         return found, tuple(missing)
 
     def under(self, bias: Bias, rows: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Return a sign-off's findings with the assumption on bias currents that they were found under."""
+        """Return findings labelled with the assumption on bias currents under which they were found."""
         name = bias_name(self.design, bias)
         return tuple(replace(one, where=f"{one.where}, {name}" if one.where else name, bias=bias) for one in rows)
 
     def corner(self, name: str) -> str | None:
-        """Return the name of a corner that the plan has, or the technology if the plan names none; else None, for the
-        one that was asked for."""
+        """Return a corner's name if the plan has it, or, where the plan names no corner, the technology; else None.
+
+        None stands for the corner of the run.
+        """
         return name if name in (self.plan.corners.corners or self.design.technology.library.sections) else None
 
     def stressed(self, label: str, where: str, check: str, run: Run) -> tuple[Finding, ...]:
-        """Run all samples in another condition or under a stress, as `run` says, and return the findings by the limits
-        of a check; where one sample failed, nothing came out."""
+        """Simulate all samples as `run` says; return the findings by a check's specs.
+
+        label: of the progress bar; where: condition or stress in words. If a sample failed, every spec is missed.
+        """
         with progress_bar(label) as progress:
             outcomes = simulate_samples(self.design, self.test_set, run, progress)
         comparison = compare_engines(self.design, self.test_set, outcomes, run)
@@ -231,12 +242,13 @@ class SignoffSubject:
         return findings(self.plan.specs(check), measured, where)
 
     def within(self, folder: str) -> Run:
-        """Return the run with a folder of its own below the sign-off's."""
+        """Return the sign-off's run with a subfolder of its folder."""
         return replace(self.run, folder=self.run.place / folder)
 
 
 def findings(specs: Sequence[Spec], figures: Figures | None, where: str = "") -> tuple[Finding, ...]:
-    """Return every spec as a finding of a sign-off; where figures are None nothing came out, and no spec is kept."""
+    """Return a finding for each spec, judged by the figures; None for figures means that a simulation failed.
+    A failed simulation meets no spec. where: condition or stress, in words."""
     if figures is None:
         return tuple(
             Finding(METRICS[spec.metric].words, None, "a simulation failed", _limit(spec), met=False, where=where)

@@ -1,1 +1,1 @@
-"""cosim simulate: run test samples through ngspice at transistor level."""
+"""Command `cosim simulate`: run test samples through a circuit simulator at transistor level."""

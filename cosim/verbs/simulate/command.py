@@ -1,4 +1,4 @@
-"""cosim simulate: test samples through a simulator."""
+"""Command `cosim simulate`: run test samples through a circuit simulator."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from cosim.verbs.common import (
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateOptions:
-    """Options of a simulation: the samples, the simulator, and what it leaves beside the results."""
+    """Options of `cosim simulate`: samples, simulator, and whether decks and waveforms are kept."""
 
     network_file: Path = network_argument()
     output: Path = output_option("runs/simulate")

@@ -1,7 +1,7 @@
-"""Samples through a simulator: the run, its page, and the files of its folder: results, and decks of failed runs.
+"""Simulation of samples: the run, its page and its files, that is results and decks of failed runs.
 
-simulation.npz has the samples as a table, too, so that `cosim diff` can compare two runs sample by sample; so has
-pvt.npz of several conditions, then with one more axis in front of what STACKED names.
+simulation.npz also has the samples as a table, so that `cosim diff` can compare two runs sample by sample. pvt.npz, for
+several conditions, has this table as well; the arrays named in STACKED then have a first axis for the condition.
 """
 
 import json
@@ -69,10 +69,10 @@ WAVES = "Inputs, one unit's candidate with its thresholds, its state, the readou
 def run_samples(
     design: Design, test_set: TestSet, run: Run, progress: Progress, watched: tuple[str, ...] | None = None
 ) -> list[Outcome]:
-    """Simulate, keeping finished samples; write simulation.npz, the decks of failed runs, the page and, unless
-    `watched` is None, the waveforms of the first sample that did not fail, of these names or of its liveliest cell.
+    """Simulate a test set, keeping finished samples; write simulation.npz, decks of failed runs, waveforms and page.
 
-    Raises SimulationError where waveforms cannot be had.
+    watched: names of the waveforms to keep, of the first sample that did not fail; empty for the cell that changes most
+    often, None for no waveforms. Raises SimulationError where waveforms cannot be recorded.
     """
     clear_failures(run.place)
     outcomes = simulate_test_set(design, test_set, run, progress)
@@ -93,15 +93,14 @@ def run_samples(
 
 
 def simulate_test_set(design: Design, test_set: TestSet, run: Run, progress: Progress) -> list[Outcome]:
-    """Simulate for `cosim simulate` the samples of a test set, keeping finished ones; write the decks of those that
-    failed."""
+    """Simulate the samples of a test set, keeping finished ones; write the decks of failed runs."""
     outcomes = simulate_samples(design, test_set, run, progress)
     write_failures(run.place, test_set, outcomes)
     return outcomes
 
 
 def clear_failures(folder: Path) -> None:
-    """Remove the decks of an earlier `cosim simulate`: those that fail again are written again."""
+    """Remove the decks of runs that failed earlier; those that fail again will be written again."""
     with writing_into(folder / FAILED):
         for deck in (folder / FAILED).glob("sample_*.sp"):
             deck.unlink()
@@ -119,7 +118,7 @@ def write_failures(folder: Path, test_set: TestSet, outcomes: Sequence[Outcome])
 
 
 def check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
-    """Raise SimulationError when every simulation failed."""
+    """Check that at least one simulation succeeded; raises SimulationError that quotes the first failure."""
     if any(isinstance(outcome, Inference) for outcome in outcomes):
         return
     failure = next(outcome for outcome in outcomes if isinstance(outcome, Failure))
@@ -129,7 +128,7 @@ def check_any(outcomes: Sequence[Outcome], folder: Path) -> None:
 
 
 def write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run) -> None:
-    """Write simulation.npz; samples shorter than the longest are padded, see `lengths`."""
+    """Write simulation.npz; samples shorter than the longest are padded, `lengths` has their valid frames."""
     steps, cells, outputs = test_set.x.shape[1], len(design.assembly.decisions), len(design.assembly.outputs)
     status = ["ok" if isinstance(outcome, Inference) else outcome.kind.name.lower() for outcome in outcomes]
     kind = next((outcome.states.dtype for outcome in outcomes if isinstance(outcome, Inference)), np.int16)
@@ -152,10 +151,10 @@ def write_simulation(folder: Path, design: Design, test_set: TestSet, outcomes: 
 def draw_sample(
     design: Design, test_set: TestSet, position: int, names: Sequence[str], run: Run
 ) -> tuple[Figure, ProbedInference]:
-    """Draw the waveforms of the sample at `position` in the test set; return the picture and all that was recorded.
+    """Draw the waveforms of one sample; return the picture and all that was recorded.
 
-    names: of what is shown, as `watchable` has them. Raises SimulationError when its run fails, or its engine saves no
-    current inside a transistor.
+    position: of the sample in the test set; names: of signals, as `watchable` has them. Raises SimulationError when the
+    run fails, or its engine cannot save currents inside a transistor.
     """
     if not engine_entry(run.engine).inside:
         raise SimulationError(f"{run.engine} is not asked for currents inside a transistor")
@@ -172,13 +171,13 @@ def draw_sample(
 
 @dataclass(frozen=True)
 class SampleTable:
-    """Samples of one condition, by `engine`.
+    """The simulated samples of one condition, as arrays.
 
-    indices (n,): in the full test set; sums (n,): `TestSet.sums`; y (n,): classes; lengths (n,): valid steps;
-    software, decisions (n,): of the trained network and of the engine, with the chip's own decision where it has one,
-    UNDECIDED where that shows none or the engine failed; wrong (n, cells): frames whose state is not the software's;
-    power_w (n,): watt, nan where the engine failed; tolerances (cells,): how far two
-    states may differ and be the same; states (n, time, cells): of the engine, where they are kept.
+    indices: in the full test set, (n,); sums: checksums, see `TestSet.sums`, (n,); y: classes, (n,); lengths: valid
+    frames, (n,); software, decisions: of the network and of the engine, (n,), the latter the chip's own decision where
+    it makes one, UNDECIDED where it shows none or the simulation failed; wrong: frames whose state differs from
+    software, (n, cells); power_w: W, NaN where the simulation failed, (n,); tolerances: difference up to which two
+    states count as equal, (cells,); states: by the engine, (n, time, cells), None if not kept.
     """
 
     indices: NDArray[np.int64]
@@ -196,16 +195,16 @@ class SampleTable:
 
     @property
     def good(self) -> NDArray[np.bool_]:
-        """Return (n,) booleans: `cosim simulate` ran the sample to its end."""
+        """Tell for each sample whether its simulation succeeded, (n,) bool."""
         return ~np.isnan(self.power_w)
 
     @property
     def agreement(self) -> NDArray[np.float64]:
-        """Return (n,) the share of states that equal the software's, of each sample that `cosim diff` may compare."""
+        """Return each sample's share of states that equal the software's, (n,)."""
         return 1.0 - self.wrong.sum(axis=1) / (self.lengths * self.wrong.shape[1])
 
     def select(self, places: NDArray[np.int64]) -> "SampleTable":
-        """Return the samples at these places, in this order, for `cosim diff` or `cosim power`."""
+        """Return a table of the samples at these places, in this order."""
         taken = {name: getattr(self, name)[places] for name in _BY_SAMPLE}
         return replace(self, **taken, states=None if self.states is None else self.states[places])
 
@@ -213,9 +212,9 @@ class SampleTable:
 def tabulate_samples(
     design: Design, test_set: TestSet, outcomes: Mapping[str, Sequence[Outcome] | None], engine: str
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a `SampleTable` of simulated samples, but for their states, by name.
+    """Return the arrays of a `SampleTable`, without its states: name -> array.
 
-    outcomes: by condition; None where none was simulated.
+    outcomes: condition -> outcome of each sample; None where the condition was not simulated.
     """
     reference = run_reference(design.network, test_set.x, test_set.lengths)
     wanted, pooling = software_states(design.graph, reference), design.network.readout.pooling
@@ -249,8 +248,7 @@ def tabulate_samples(
 def simulation_page(
     design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run, picture: bytes | None = None
 ) -> Page:
-    """Return the page of simulated samples, in their order. picture: PNG of the first that did not fail, None without
-    waveforms."""
+    """Return the page of simulated samples; picture: waveforms as PNG, None if not recorded."""
     subject, there, target = subject_of(design), run.standing(design), test_set.target
     readout, technology = design.network.readout, there.technology
     good = {k: one for k, one in enumerate(outcomes) if isinstance(one, Inference)}
@@ -295,7 +293,7 @@ def simulation_page(
 def _samples(
     design: Design, test_set: TestSet, outcomes: Sequence[Outcome], answers: Mapping[int, str]
 ) -> tuple[Table | str, ...]:
-    """Return a table with a row for each of the first _ROWS samples, and where the others are."""
+    """Return a table with a row for each of the first _ROWS samples, and a sentence on where the rest are."""
     rows: list[tuple[str, ...]] = []
     for k, one in enumerate(outcomes[:_ROWS]):
         known = str(test_set.indices[k]), say_answer(design.network, test_set.y[k])

@@ -1,7 +1,7 @@
 """Figures of the waveforms of one inference.
 
-One unit: inputs, clock, its candidate and state, the readout, the supply power. Several units: each under the other, on
-one axis of time.
+For one unit: inputs, clock, the unit's candidate and state, readout and supply power. For several units: a panel each,
+one below the other, over a common time axis.
 """
 
 import textwrap
@@ -52,9 +52,9 @@ _TALL = 1.05  # inch, a panel
 
 @styled
 def draw_waveforms(waves: Waves, labels: WaveLabels, timing: Timing) -> Figure:
-    """Draw one sample on the circuit; frames are marked, and shaded while the unit's stage decides on held candidates.
+    """Draw the waveforms of one sample, with frames marked, and shaded while the unit's stage decides.
 
-    waves: time in s; `input.*`, candidate, state, `output.*` in A; power in W.
+    waves: name -> values over time; `time` in s; `input.*`, `candidate`, `state`, `output.*` in A; `power` in W.
     """
     figure = Figure(figsize=(DOUBLE, 8.2), layout="constrained")
     inputs, clock, candidate, state, readout, power = axes = figure.subplots(
@@ -93,7 +93,7 @@ def draw_waveforms(waves: Waves, labels: WaveLabels, timing: Timing) -> Figure:
 
 
 def title_of(labels: WaveLabels) -> str:
-    """Return the title of a waveform picture with the task, the sample with its class, and who decided what."""
+    """Return the title of a waveform figure: task, sample and its class, and each engine's decision."""
     verdict = labels.verdict
     if verdict is None:
         return labels.title
@@ -103,7 +103,7 @@ def title_of(labels: WaveLabels) -> str:
 
 
 def _note(labels: WaveLabels, frames: int) -> str:
-    """Return the note under the figure, which explains its marks."""
+    """Return the note under a waveform figure that explains its marks."""
     texts = []
     if frames <= _MOST_FRAMES:
         shaded = (
@@ -125,8 +125,7 @@ def _named(text: str, current: float) -> str:
 
 
 def draw_clocks(axis: Axes, labels: WaveLabels, timing: Timing, frames: int) -> None:
-    """Draw in a waveform picture a lane for each stage, filled while it decides; of many frames only those lanes'
-    names."""
+    """Draw a lane for each stage, filled while the stage decides; with many frames, only the names of the lanes."""
     closes = timing.closes(labels.stages)
     starts = np.arange(frames)
     for stage, close in enumerate(closes if frames <= _MOST_FRAMES else ()):
@@ -140,7 +139,7 @@ def draw_clocks(axis: Axes, labels: WaveLabels, timing: Timing, frames: int) -> 
 
 
 def shade_decisions(axes: Sequence[Axes], labels: WaveLabels, timing: Timing, frames: int) -> None:
-    """Draw grey behind a waveform picture's traces while the unit's own stage decides."""
+    """Shade the panels of a waveform figure while the unit's stage decides."""
     if frames > _MOST_FRAMES:
         return
     close, step = timing.closes(labels.stages)[labels.stage], _MILLI * timing.t_step
@@ -150,11 +149,7 @@ def shade_decisions(axes: Sequence[Axes], labels: WaveLabels, timing: Timing, fr
 
 
 def mark_frames(axes: Sequence[Axes], timing: Timing, frames: int) -> None:
-    """Mark the frames in a waveform picture of `cosim simulate`.
-
-    The time in ms is under the last of the axes, the numbers of the frames are above the first, and a line is at every
-    numbered frame.
-    """
+    """Mark frames in a waveform figure: numbers above the first panel, lines, and time (ms) below the last panel."""
     step = _MILLI * timing.t_step
     edges = step * np.arange(0, frames + 1, max(1, round(frames / 10)))
     for axis in axes:
@@ -171,7 +166,7 @@ def mark_frames(axes: Sequence[Axes], timing: Timing, frames: int) -> None:
 
 
 def _draw_inputs(figure: Figure, axis: Axes, time: Array, waves: Waves, names: Sequence[str]) -> None:
-    """Draw inputs as lines in named colours, or many of them as an image."""
+    """Draw input currents as lines in colours, or as an image if there are many."""
     places = sorted(int(name.split(".")[1]) for name in waves if name.startswith("input."))
     names = names or [str(place) for place in places]
     if len(places) <= _MOST_LINES:
@@ -194,7 +189,7 @@ def _draw_inputs(figure: Figure, axis: Axes, time: Array, waves: Waves, names: S
 
 
 def _draw_outputs(axis: Axes, time: Array, waves: Waves, labels: WaveLabels) -> None:
-    """Draw currents of the class, of what was decided and of the largest others in colour, the rest grey."""
+    """Draw output currents: in colour those of the class, of the decision and the largest others, the rest grey."""
     names = labels.outputs
     order = sorted(range(len(names)), key=lambda k: -float(np.trapezoid(waves[f"output.{k}"], time)))
     shown = {k: (color, names[k]) for k, color in zip(order[:4], _OTHERS, strict=False)}
@@ -218,7 +213,7 @@ def _draw_outputs(axis: Axes, time: Array, waves: Waves, labels: WaveLabels) -> 
 
 
 def mark_reads(axis: Axes, timing: Timing, frames: int) -> None:
-    """Draw small triangles on top of a waveform picture, at the moments at which the readout is read."""
+    """Draw small triangles at the top of a panel where the readout is read."""
     if frames <= _MOST_FRAMES:
         moments = _MILLI * timing.t_step * (np.arange(frames) + SAMPLE_AT)
         axis.plot(moments, np.ones(frames), "v", color=GREY, ms=4, transform=axis.get_xaxis_transform(), clip_on=False)
@@ -228,9 +223,10 @@ def mark_reads(axis: Axes, timing: Timing, frames: int) -> None:
 def draw_units(
     design: Design, recorded: ProbedInference, names: Sequence[str], labels: Sequence[WaveLabels], timing: Timing
 ) -> Figure:
-    """Draw a panel for each name: of a memory its candidate, thresholds and state, of others their current; then power.
+    """Draw a panel for each name, and one for power.
 
-    labels: of each memory among the names, or of any one; frames and decisions are marked as in `draw_waveforms`.
+    A memory's panel has its candidate, thresholds and state, another's its current. labels: of each memory among the
+    names, or, if there is none, of any; frames and decisions are marked as in `draw_waveforms`.
     """
     shown, first = names[:MOST], labels[0]
     count = len(shown) + 1
@@ -258,7 +254,7 @@ def draw_units(
 
 
 def _draw_unit(axis: Axes, design: Design, name: str, time: Array, nano: Waves) -> None:
-    """Draw the currents of one name, and its thresholds where it compares. time: ms; nano: every vector, nA."""
+    """Draw the currents of one signal, with its thresholds if it compares; time: ms; nano: vector -> nA."""
     for vector in watchable(design)[name] or (name,):
         label = vector.removeprefix(name).lstrip(". ") or "current"
         color = BLUE if label == "state" else BLACK

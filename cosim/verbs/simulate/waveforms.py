@@ -1,11 +1,11 @@
-"""Signals of one inference: those to watch, by the names of graph and mapping, their waveforms, and files of these.
+"""Waveforms of one inference: which signals can be recorded, their recording, and the files that hold them.
 
-A simulator saves only what it is asked for, so names of cells, rectifiers and weights, or all, are chosen before the
-run.
+A simulator saves only what it is asked for, so signals are chosen before the run: names of units and weights, as in the
+graph and the mapping.
 
-waveforms.npz: `time_s`, every vector under its name, states and clocks likewise, and `units`, JSON. waveforms.raw: the
-binary format of SPICE 3 as ngspice writes and loads it, doubles point by point (ngspice manual, chapter "Binary raw
-file format"). waveforms.vcd: states and clocks as IEEE 1364 value changes.
+waveforms.npz: `time_s`, every vector, state and clock under its name, and `units`, JSON. waveforms.raw: the binary
+format of SPICE 3 as ngspice writes and loads it, doubles point by point (ngspice manual, chapter "Binary raw file
+format"). waveforms.vcd: states and clocks as IEEE 1364 value changes.
 """
 
 import json
@@ -54,10 +54,10 @@ Waves = Mapping[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class ProbedInference:
-    """One inference over `time`, s.
+    """The recorded waveforms of one inference; time: s, (time,).
 
-    vectors: by name; currents in A, `power` in W; units: of each of them; states: memory -> its state, whole; logic:
-    clocks, decisions, pulses and reset, 0 or 1.
+    vectors: name -> values, `power` in W, currents in A; states: memory -> whole-numbered state; logic: clocks,
+    decisions, pulses and reset, 0 or 1.
     """
 
     time: Array
@@ -67,15 +67,15 @@ class ProbedInference:
 
     @property
     def units(self) -> dict[str, str]:
-        """Return the unit of every vector that `cosim simulate` recorded, by its name, W or A."""
+        """Return the unit of every recorded vector: name -> "W" or "A"."""
         return {name: "W" if name == "power" else "A" for name in self.vectors}
 
 
 def watchable(design: Design) -> dict[str, Devices]:
-    """Return name of a signal to watch -> what is saved of it: of a memory its candidate and its state, of a rectifier
-    its current, of a learned weight what its transistors carry.
+    """Return the signals that can be recorded: name -> vectors, each with the transistor whose current it is.
 
-    Inputs and outputs are saved in any case.
+    A memory has a candidate and a state, a rectifier its current, a learned weight the current of its transistors.
+    Inputs and outputs are always recorded, so they have no vectors here.
     """
     roles = design.assembly.circuit.roles()
     found: dict[str, Devices] = {}
@@ -99,16 +99,15 @@ def watchable(design: Design) -> dict[str, Devices]:
 
 
 def _device(element: str) -> str:
-    """Return a transistor's name for `cosim simulate --probe` from that of the netlist: `network.row.w2` for
-    `xnetwork.xrow.mw2`."""
+    """Convert a transistor's name in the netlist to the name used here: `xnetwork.xrow.mw2` to `network.row.w2`."""
     return ".".join(part[1:] for part in element.split("."))
 
 
 def choose(design: Design, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the waveforms that patterns of --probe mean, each once.
+    """Return the names of the signals that patterns of --probe select, each once.
 
-    A pattern is a name as it is, or with * and ? those of units that fit, and where none does those of weights.
-    Raises InputError for a pattern that means nothing.
+    A pattern is a name, or has * and ?; it then selects the units that fit, or, if no unit fits, weights. Raises
+    InputError for a pattern that selects nothing.
     """
     watched = watchable(design)
     names = tuple(watched)
@@ -139,11 +138,10 @@ def _unknown(pattern: str, names: Sequence[str], units: Sequence[str]) -> str:
 
 
 def record(design: Design, x: Array, names: Sequence[str], run: Run) -> ProbedInference:
-    """Simulate one raw sample (time, features) for `cosim simulate` and keep what is named.
+    """Simulate one raw sample (time, features), and record the named signals.
 
-    Inputs, outputs, power, states and clocks are kept in any case.
-
-    names: of `watchable`. Raises SimulationError when the run fails.
+    names: as in `watchable`. Inputs, outputs, power, states and clocks are recorded in any case. Raises SimulationError
+    when the run fails.
     """
     there = watchable(design)
     devices = {vector: device for name in names for vector, device in there[name].items()}
@@ -166,7 +164,7 @@ def record(design: Design, x: Array, names: Sequence[str], run: Run) -> ProbedIn
 
 
 def _inputs(design: Design, x: Array, run: Run, time: Array) -> Iterator[tuple[str, Array]]:
-    """Yield (name, current in ampere over time) of each input: steps, without the pedestal."""
+    """Yield (name, current over time in A) of each input, as steps without the pedestal."""
     inputs, timing = encode_sample(design, x), run.timing
     frames = np.clip(((time - timing.start) / timing.t_step).astype(int), 0, len(inputs) - 1)
     for node in design.graph.of(InputCurrent):
@@ -174,7 +172,7 @@ def _inputs(design: Design, x: Array, run: Run, time: Array) -> Iterator[tuple[s
 
 
 def _states(design: Design, waves: Waveforms, threshold: float) -> Iterator[tuple[str, NDArray[np.int16]]]:
-    """Yield (memory, its whole states over time); an analog one is among the currents, where it is chosen."""
+    """Yield (memory, whole-numbered states over time); analog states are left out, they are recorded as currents."""
     for name, nets in design.assembly.decisions.items():
         if not isinstance(nets, Carried):
             high = (waves.probes[Voltage(one)] > threshold for one in nets)
@@ -182,8 +180,7 @@ def _states(design: Design, waves: Waveforms, threshold: float) -> Iterator[tupl
 
 
 def _logic(design: Design, bench: Bench, time: Array) -> Iterator[tuple[str, NDArray[np.int16]]]:
-    """Yield name and logic levels (time,) of the reset and of the clocks as the testbench drives them, without
-    complements."""
+    """Yield (name, logic levels (time,)) of the reset and of the clocks that the testbench drives; no complements."""
     assembly = design.assembly
     pairs = (*assembly.clocks, *assembly.decides.values(), *assembly.pulses.values())
     wanted = ("resetb", *(first for first, _ in pairs))
@@ -195,11 +192,11 @@ def _logic(design: Design, bench: Bench, time: Array) -> Iterator[tuple[str, NDA
 
 @dataclass(frozen=True)
 class WaveLabels:
-    """Labels of a sample's waveforms: the memory node, its thresholds in A as asked for, names of the outputs, a title.
+    """The labels of a memory's waveforms in a figure.
 
-    i_rise, i_fall: 0 where the node compares nothing; own: its thresholds (upper, lower) on one chip, A; i_pedestal:
-    what its state of 0 carries, A; stage, stages: in which of how many stages it decides; inputs: names of the input
-    currents; verdict: what was decided.
+    unit: name of the memory; i_rise, i_fall: thresholds asked for, A, 0 if it compares nothing; outputs, inputs: names;
+    own: (upper, lower) threshold on one chip, A; i_pedestal: current of a state of 0, A; stage: number of the stage in
+    which it decides, of `stages`; verdict: what the engines decided.
     """
 
     unit: str
@@ -216,13 +213,14 @@ class WaveLabels:
 
     @property
     def compares(self) -> bool:
-        """Tell whether the node has thresholds; an analog state has none."""
+        """Tell whether the memory has thresholds; one with an analog state has none."""
         return self.i_rise > 0
 
 
 @dataclass(frozen=True)
 class SampleDecisions:
-    """One sample by its number in the full test set: its class, and what each engine decides, as places of outputs."""
+    """The decisions on one sample: its class and the decision of each engine, as indices of outputs.
+    sample: number in the full test set; wanted: class; decided: engine -> decision."""
 
     sample: int
     wanted: int
@@ -232,10 +230,10 @@ class SampleDecisions:
 def record_waveforms(
     design: Design, x: NDArray[np.float64], cell: str, run: Run = Run()
 ) -> tuple[dict[str, NDArray[np.float64]], WaveLabels]:
-    """Simulate one raw sample (time, features) and return what `draw_waveforms` draws, with its labels.
+    """Simulate one raw sample (time, features); return the waveforms and labels that `draw_waveforms` needs.
 
-    cell: the memory node to show. The candidate is probed at its diode: M1 leaves saturation once the cell is set.
-    Raises SimulationError when the run fails.
+    cell: the memory to show. Its candidate is read at the candidate's diode, because M1 leaves saturation once the cell
+    is set. Raises SimulationError when the run fails.
     """
     return waves_of(design, record(design, x, (cell,), run), cell, run)
 
@@ -243,14 +241,14 @@ def record_waveforms(
 def waves_of(
     design: Design, recorded: ProbedInference, cell: str, run: Run
 ) -> tuple[dict[str, NDArray[np.float64]], WaveLabels]:
-    """Return the waveforms that `draw_waveforms` draws of a memory node in a recorded run, with their labels."""
+    """Return the waveforms and labels of a memory in a recorded run, as `draw_waveforms` needs them."""
     found = recorded.vectors
     waves = {"candidate": found[f"{cell}.candidate"], "state": found[f"{cell}.state"]}
     return waves | ends_of(design, recorded), labels_of(design, cell, run)
 
 
 def ends_of(design: Design, recorded: ProbedInference) -> dict[str, NDArray[np.float64]]:
-    """Return the waveforms that any picture of a run shows: `time`, `power`, `input.0`, ..., `output.0`, ..."""
+    """Return the waveforms that every figure shows: `time`, `power`, `input.0`, ..., `output.0`, ..."""
     found, graph = recorded.vectors, design.graph
     return {
         "time": recorded.time,
@@ -261,7 +259,7 @@ def ends_of(design: Design, recorded: ProbedInference) -> dict[str, NDArray[np.f
 
 
 def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
-    """Return the labels of a memory node's waveforms, without a verdict."""
+    """Return the labels of a memory's waveforms, without decisions."""
     graph, currents, shown = design.graph, design.graph.currents[cell], design.assembly.decisions[cell]
     rest = shown.rest if isinstance(shown, Carried) else graph.i_pedestal
     encoding = design.network.encoding
@@ -279,8 +277,10 @@ def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
 
 
 def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves, run: Run) -> SampleDecisions | None:
-    """Return for a waveform picture how software, behavioral model and the run's engine, whose waves these are, decide
-    the sample at `position`; None where targets are real numbers."""
+    """Return how software, behavioral equations and the run's engine decide the sample at `position`.
+
+    waves: of the run's engine. None where targets are real numbers.
+    """
     if test_set.tolerance is not None:
         return None
     frames = int(test_set.lengths[position])
@@ -295,31 +295,31 @@ def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves,
 
 
 def read_outputs(waves: Waves, timing: Timing, frames: int) -> NDArray[np.float64]:
-    """Return the readout (frames, outputs) in waveforms of `cosim simulate`, at the moments of its reading, A."""
+    """Return the readout (frames, outputs), A, that waveforms have at the moments of reading."""
     times, outputs = timing.sample_times(frames), sum(name.startswith("output.") for name in waves)
     return np.stack([np.interp(times, waves["time"], waves[f"output.{k}"]) for k in range(outputs)], axis=1)
 
 
 def decide(network: Network, readout: NDArray[np.float64]) -> int:
-    """Return the decision on a sample that `cosim simulate` draws, from its readout (frames, outputs)."""
+    """Return the decision on a sample, the index of an output, from its readout (frames, outputs)."""
     pooled = pool_readout(readout[None], np.array([len(readout)]), network.readout.pooling)
     return int(pooled[0].argmax())
 
 
 def liveliest_cell(cells: tuple[str, ...], states: States) -> str:
-    """Return the cell that `cosim simulate` draws: its state (time, cells) changes most often; the first of equals."""
+    """Return the cell whose state changes most often, the first of equals; states: (time, cells)."""
     changes = (states[1:] != states[:-1]).sum(axis=0)
     return cells[int(changes.argmax())]
 
 
 def format_waveforms(recorded: ProbedInference, title: str) -> dict[str, bytes]:
-    """Return the waveform files of `cosim simulate`, name -> bytes; the same waveforms give the same bytes."""
+    """Return the files of recorded waveforms: name -> bytes; the same waveforms give the same bytes."""
     formats = (format_npz(recorded), format_raw(recorded, title), format_vcd(recorded).encode())
     return dict(zip(FILES, formats, strict=True))
 
 
 def format_npz(recorded: ProbedInference) -> bytes:
-    """Return all vectors that `cosim simulate` recorded by name, with `units`, as the content of an .npz file."""
+    """Return all recorded vectors, states and clocks by name, with `units`, as the content of an .npz file."""
     digital = {**recorded.states, **recorded.logic}
     units = {"time_s": "s", **recorded.units, **dict.fromkeys(digital, "1")}
     arrays = {"time_s": recorded.time, **recorded.vectors, **digital, "units": np.array(json.dumps(units))}
@@ -327,8 +327,7 @@ def format_npz(recorded: ProbedInference) -> bytes:
 
 
 def format_raw(recorded: ProbedInference, title: str) -> bytes:
-    """Return what `cosim simulate` recorded as a raw file of ngspice: time first, then vectors, states and clocks;
-    names as `plain_names` writes them."""
+    """Return recorded waveforms as an ngspice raw file: time, vectors, states, clocks, named as by `plain_names`."""
     columns: dict[str, tuple[str, NDArray[np.float64]]] = {"time": ("time", recorded.time)}
     columns |= {name: (_KINDS[recorded.units[name]], values) for name, values in recorded.vectors.items()}
     columns |= {f"{name} s": (_KINDS["1"], values.astype(float)) for name, values in recorded.states.items()}
@@ -350,7 +349,7 @@ def format_raw(recorded: ProbedInference, title: str) -> bytes:
 
 
 def format_vcd(recorded: ProbedInference) -> str:
-    """Return for `cosim simulate` a VCD file with states and clocks in steps of a nanosecond, each change once."""
+    """Return recorded states and clocks as a VCD file with a time unit of 1 ns, only changes."""
     signals = {**recorded.logic, **recorded.states}
     names = plain_names(tuple(signals))
     codes = {name: _code(k) for k, name in enumerate(signals)}
@@ -370,8 +369,10 @@ def format_vcd(recorded: ProbedInference) -> str:
 
 
 def plain_names(names: Sequence[str]) -> Mapping[str, str]:
-    """Return names for the files of waveforms of `cosim simulate`, in letters, digits and _, as ngspice can take them
-    in an expression: `layer1.weight[0,3]` is `layer1_weight_0_3`; those that would be one name are numbered."""
+    """Return a name for each vector that ngspice accepts in expressions: letters, digits and _, original -> plain.
+
+    `layer1.weight[0,3]` becomes `layer1_weight_0_3`; if two names would become one, they are numbered.
+    """
     found: dict[str, str] = {}
     used: set[str] = set()
     for name in names:
@@ -390,7 +391,7 @@ def _value(value: int, width: int, code: str) -> str:
 
 
 def _code(number: int) -> str:
-    """Return the short identifier of a number: !, ", ... then two characters."""
+    """Return the short VCD identifier of a number: !, ", ... then two characters."""
     code = chr(_FIRST + number % _CODES)
     return code if number < _CODES else _code(number // _CODES - 1) + code
 

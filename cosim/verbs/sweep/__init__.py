@@ -1,1 +1,1 @@
-"""cosim sweep: run a verb at every value of one or two of its options."""
+"""Command `cosim sweep`: run another verb at every value of one or two of its options."""

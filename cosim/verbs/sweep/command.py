@@ -1,4 +1,4 @@
-"""cosim sweep: a verb at every value of one or two of its options, each read by that option's own type."""
+"""Command `cosim sweep`: run a verb at every value of one or two of its options, read by the option's own type."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ _RANGE = re.compile(r"([^:]+):([^:]+):([^:]+)(?::([^:]+))?")
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions:
-    """Options of a sweep: the verb with the rest of its command line, what is swept, and which figures are shown."""
+    """Options of `cosim sweep`: the verb with its command line, the swept options, and the figures to show."""
 
     verb: str = argument("VERB", click.Choice(SWEPT))
     rest: tuple[str, ...] = argument("NETWORK [OPTION OF VERB]...", click.UNPROCESSED, nargs=-1, required=True)
@@ -99,9 +99,9 @@ def run(options: SweepOptions, session: VerbSession) -> Result:
 
 
 def _describe(inner: InnerVerb, axes: tuple[SweepAxis, ...]) -> "SweepSummary":
-    """Return the summary of a sweep that has no points yet.
+    """Return the description of a sweep, without points.
 
-    Raises InputError for an option that is both fixed and swept, or that is for one run only.
+    Raises InputError for an option that is both fixed and swept, or that makes sense only in a single run.
     """
     from cosim.verbs.sweep.study import PAIRED, SweepSummary
 
@@ -119,7 +119,7 @@ def _describe(inner: InnerVerb, axes: tuple[SweepAxis, ...]) -> "SweepSummary":
 def _run_points(
     inner: InnerVerb, axes: tuple[SweepAxis, ...], asked: tuple[str, ...], output: Path
 ) -> "Iterator[tuple[SweptPoint, Content]]":
-    """Run every point in order, the last axis fastest; yield each with what its results hold."""
+    """Run every point of a sweep, the last axis fastest; yield (point, content of the verb's JSON file)."""
     from cosim.verbs.sweep.study import SweptPoint
 
     grid = list(product(*(axis.values for axis in axes)))
@@ -135,9 +135,9 @@ def _run_points(
 
 
 def _figures_of(verb: str, asked: tuple[str, ...], content: Content) -> "dict[str, Estimate | None]":
-    """Return the figures of a point that are asked for, or of the verb's defaults those that are there.
+    """Return the figures of a point: those asked for, else those of the verb's defaults that the results have.
 
-    Raises InputError for one that is not there.
+    Raises InputError for a figure that the results do not have.
     """
     from cosim.verbs.sweep.study import DEFAULTS, find_figures, pick_figure
 
@@ -151,14 +151,14 @@ def _figures_of(verb: str, asked: tuple[str, ...], content: Content) -> "dict[st
 
 
 def _shown(asked: tuple[str, ...], points: "tuple[SweptPoint, ...]") -> tuple[str, ...]:
-    """Return the names of the figures that were asked for, or else of those that some point has, in order."""
+    """Return the names of the figures to show: those asked for, else those that at least one point has, in order."""
     names = dict.fromkeys(name for point in points for name in point.figures)
     there = [name for name in names if any(point.figures.get(name) for point in points)]
     return asked or tuple(there)
 
 
 def _notes(contents: Sequence[Content]) -> tuple[str, ...]:
-    """Return notes that a reader needs to compare points with each other."""
+    """Return notes that a reader needs to compare the points: different specs at different points."""
     specs = {str(found["spec"]) for content in contents if isinstance(found := content.get("yield"), dict)}
     if len(specs) > 1:
         return (f"chips are counted by another spec at every point: {', '.join(sorted(specs))}; give one with --spec",)
@@ -166,13 +166,14 @@ def _notes(contents: Sequence[Content]) -> tuple[str, ...]:
 
 
 def _folder_part(axis: SweepAxis, value: Value) -> str:
-    """Return a value's part of a folder name, such as area-0.5 or supply-1.8V; of a path its last part."""
+    """Return a value's part of a point's folder name, such as area-0.5; of a path only the last part counts."""
     label = axis.label(value).rstrip("/").rpartition("/")[2].replace(" ", "")
     return f"{axis.option}-{re.sub(r'[^A-Za-z0-9.+-]', '_', label)}"
 
 
 def read_axes(texts: Sequence[str], name: str, verb: click.Command) -> tuple[SweepAxis, ...]:
-    """Read a sweep's axes behind the values of --over. Raises InputError that says what they must be."""
+    """Read a sweep's axes from the values of --over; name, verb: the swept verb and its command.
+    Raises InputError that says what the values must be."""
     if not 1 <= len(texts) <= MOST_AXES:
         raise InputError(f"--over must be given once or twice, {_FORM}; it is given {len(texts)} times")
     axes = tuple(_read_axis(text, name, verb) for text in texts)
@@ -185,8 +186,10 @@ def read_axes(texts: Sequence[str], name: str, verb: click.Command) -> tuple[Swe
 
 
 def option_named(option: str, name: str, verb: click.Command) -> click.Option:
-    """Return the option of a verb by its long name. Raises InputError for one that it does not have, or that is no
-    axis."""
+    """Return an option of a verb by its long name.
+
+    Raises InputError for an option that the verb does not have, or that changes no figure.
+    """
     there = {setting_name(one): one for one in verb.params if isinstance(one, click.Option)}
     if option in there and there[option].name in NO_SETTING:
         raise InputError(f"--over {option}: --{option} changes no figure; sweep another option")
@@ -220,7 +223,7 @@ def _read_axis(text: str, name: str, verb: click.Command) -> SweepAxis:
 
 
 def _range(match: re.Match[str], param: click.Option, option: str) -> list[Value]:
-    """Return the values of a range, first:last:count or first:last:count:log. Raises InputError where it is none."""
+    """Return the values of a range first:last:count or first:last:count:log; raises InputError if it is invalid."""
     first, last = (_as_number(read_value(word, param, f"--over {option}"), option) for word in match.group(1, 2))
     count, spacing = match.group(3), match.group(4)
     if not count.isascii() or not count.isdigit() or not 2 <= int(count) <= MOST_POINTS:
@@ -240,7 +243,7 @@ def _range(match: re.Match[str], param: click.Option, option: str) -> list[Value
 
 
 def _as_number(value: Value, option: str) -> float:
-    """Return an end of a range as a number; text may be a whole number, too."""
+    """Return an end of a range as a number; a text must be a whole number. Raises InputError for other words."""
     try:
         return int(value) if isinstance(value, str) else value
     except ValueError:

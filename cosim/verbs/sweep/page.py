@@ -1,6 +1,6 @@
-"""The files of a sweep's folder: sweep.json, sweep.csv, the picture, and its page.
+"""The files of a sweep's folder: sweep.json, sweep.csv, the picture and the page.
 
-The picture has a panel for each figure: curves with interval bars over one axis, or a map over two.
+The picture has a panel for each figure: curves with error bars over one axis, or a map over two axes.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ _ABOVE = 0.04  # of what is below 100 %
 
 
 def write_sweep(folder: Path, summary: SweepSummary) -> None:
-    """Write all of it. A sweep without any figure has no picture. Raises InputError when it cannot be written."""
+    """Write all files of a sweep; without any figure there is no picture. Raises InputError when it cannot write."""
     files = {"sweep.json": seal_json(summary), "sweep.csv": format_sweep_csv(summary)}
     figure = draw_sweep(summary) if summary.figures else None
     if figure is not None:
@@ -54,7 +54,7 @@ def write_sweep(folder: Path, summary: SweepSummary) -> None:
 
 
 def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Page:
-    """Return the page of a sweep. links: to the pages of the points."""
+    """Return the page of a sweep; links: to the pages of its points."""
     over = " and ".join(map(name_axis, summary.axes))
     answer, troubled = _answer(summary), sum(point.status != "ok" for point in summary.points)
     caption = f"{', '.join(map(name_figure, summary.figures))} over {over}.".capitalize()
@@ -79,12 +79,12 @@ def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Pa
 
 
 def width_of_words(figure: Figure) -> int:
-    """Return the pixels that the words of a figure need on the page of `cosim sweep` or `cosim explore`."""
+    """Return the width in pixels at which the words in a figure can be read."""
     return round(_READABLE * figure.get_figwidth())
 
 
 def _answer(summary: SweepSummary) -> str:
-    """Say the least and largest value of the first figure, and where they are."""
+    """Return a sentence on the least and the largest value of the sweep's first figure, with their points."""
     name = summary.figures[0] if summary.figures else ""
     found = extremes(summary.points, name)
     if not found:
@@ -97,7 +97,7 @@ def _answer(summary: SweepSummary) -> str:
 
 
 def _place(summary: SweepSummary, point: SweptPoint) -> str:
-    """Return a point's values in words, such as area 0.5, seed 1."""
+    """Return a point's axis values in words, such as "area 0.5, seed 1"."""
     pairs = zip(summary.axes, labels(summary, point), strict=True)
     return ", ".join(f"{name_axis(axis)} {text}" for axis, text in pairs)
 
@@ -115,8 +115,10 @@ def _row(summary: SweepSummary, point: SweptPoint) -> tuple[str, ...]:
 
 @styled
 def draw_sweep(summary: SweepSummary) -> Figure:
-    """Draw the first four figures of a sweep. Over two axes they are curves, one for each value of the second, if those
-    are four at most; else maps."""
+    """Draw up to four figures of a sweep over its axes.
+
+    One axis gives a curve. Two axes give a curve for each value of the second if it has at most four, else a map.
+    """
     names = summary.figures[:_MOST_PANELS]
     curves = len(summary.axes) == 1 or _draws_curves(*summary.axes)
     columns = len(names) if len(names) < _MOST_PANELS else 2
@@ -166,7 +168,7 @@ def _draw_curves(panel: Axes, summary: SweepSummary, name: str) -> None:
 
 
 def _moved(place: dict[float | str, float], share: float, *, log: bool) -> dict[float | str, float]:
-    """Return places moved by a share of their span, so that bars of several curves are beside each other."""
+    """Return the places of values on an axis, shifted by a share of their span, so that error bars do not overlap."""
     low, high = min(place.values()), max(place.values())
     if log:
         return {value: x * (high / low) ** share for value, x in place.items()}
@@ -176,7 +178,7 @@ def _moved(place: dict[float | str, float], share: float, *, log: bool) -> dict[
 def _draw_bars(
     panel: Axes, x: Sequence[float], figures: Sequence[Estimate], factor: float, style: tuple[str, str | None]
 ) -> None:
-    """Draw one curve with its intervals; style: colour and label."""
+    """Draw a curve with error bars; factor: from the figures' unit to the axis'; style: (colour, label)."""
     color, label = style
     y = np.array([factor * found.value for found in figures])
     ends = [(found.value if end is None else end) for found in figures for end in (found.low, found.high)]
@@ -201,8 +203,10 @@ def _finish(panel: Axes, axis: SweepAxis, numbers: Sequence[float], label: str) 
 
 
 def _scale(panel: Axes, points: Sequence[SweptPoint], name: str) -> None:
-    """Scale an axis: logarithmic where values are positive and span a decade and are no fractions, otherwise from 0
-    where none is negative; fractions end a little above 100 % or at what they reach."""
+    """Scale the vertical axis of a figure: a fraction's ends near 100 %, others are logarithmic or begin at 0.
+
+    Logarithmic: positive values that span a decade. From 0: other values of which none is negative.
+    """
     values = [found.value for point in points if (found := point.figures.get(name)) is not None]
     low, high = panel.get_ylim()
     if scale_of(name, 1.0)[1] == PERCENT:
@@ -218,7 +222,7 @@ def _largest(points: Sequence[SweptPoint], name: str) -> float:
 
 
 def _draw_map(panel: Axes, summary: SweepSummary, name: str) -> None:
-    """Draw values in colours and as numbers, the first axis to the right and the second upwards."""
+    """Draw a figure as a map of colours and numbers, with the first axis horizontal and the second vertical."""
     first, second = summary.axes
     by_place = {(point.values[first.option], point.values[second.option]): point for point in summary.points}
     values = np.full((len(second.values), len(first.values)), np.nan)

@@ -1,7 +1,7 @@
-"""One verb at many points: which figures its results hold, and what a sweep over one or two of its options found.
+"""Results of a sweep, that is one verb at many points: its axes, its points, and the figures in the verb's results.
 
-Fields of `SweepSummary` are the keys of sweep.json, see `json_object`; axis values are in SI, figures in the unit that
-the verb's own results have them in. Below are the same as text with their units, and as sweep.csv.
+Fields of `SweepSummary` are the keys of sweep.json, see `json_object`. Axis values are in SI units, figures in the unit
+of the verb's own results. Further functions return the results as text with units, and as sweep.csv.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ _AXES = {
 
 @dataclass(frozen=True)
 class SweepAxis:
-    """An option of the verb by its long name, the unit of its values ('' without one), and those in order."""
+    """A swept option: its long name, the unit of its values ('' without one), and the values in order."""
 
     option: str
     unit: str
@@ -67,7 +67,7 @@ class SweepAxis:
 
     @property
     def numbers(self) -> tuple[float, ...] | None:
-        """Return a sweep axis's values as numbers; None where one is a word."""
+        """Return the axis values as numbers; None where one is a word."""
         try:
             return tuple(float(value) for value in self.values)
         except ValueError:
@@ -75,12 +75,12 @@ class SweepAxis:
 
     @property
     def geometric(self) -> bool:
-        """Tell whether a sweep's values are positive numbers that span a decade or more."""
+        """Tell whether the axis values are positive numbers that span a decade or more."""
         numbers = self.numbers
         return numbers is not None and min(numbers) > 0 and max(numbers) >= _DECADE * min(numbers)
 
     def label(self, value: Value) -> str:
-        """Return a sweep's value as people read it, with its unit."""
+        """Return an axis value as text, with its unit."""
         if isinstance(value, str):
             return value
         return format_quantity(value, self.unit, _DIGITS) if self.unit else f"{value:.{_DIGITS}g}"
@@ -88,9 +88,10 @@ class SweepAxis:
 
 @dataclass(frozen=True)
 class SweptPoint:
-    """One run of the verb: its folder below the sweep's, its axis values, its figures (None for what it did not have).
+    """A point of a sweep: one run of the verb.
 
-    incomplete: the verb ended with its figures and a complaint, the reason; failed: without figures.
+    folder: of the run, below the sweep's; values: option -> value; status: incomplete if the verb had figures and a
+    complaint, failed if it had no figures; figures: None for one that the results did not have; reason: the complaint.
     """
 
     folder: str
@@ -102,7 +103,7 @@ class SweptPoint:
 
 @dataclass(frozen=True)
 class SweepSummary:
-    """The content of sweep.json. options: those of the verb that are not defaults; paired: what the points share."""
+    """The content of sweep.json; options: of the swept verb, without defaults; paired: what the points share."""
 
     verb: str
     network: str
@@ -118,11 +119,11 @@ class SweepSummary:
 
 
 def find_figures(content: object, path: str = "") -> Iterator[tuple[str, Estimate | None]]:
-    """Yield (name, figure) of all numbers that `cosim sweep` finds in the JSON object of the verb that it runs.
+    """Yield (name, figure) of all numbers in the JSON object of a verb's results.
 
-    A name is the keys on the way, joined by dots. A mean or value with its interval beside it is one figure under the
-    name of both; a list of texts counts as how many they are, and the last of a list of objects is -1, too. A figure is
-    None where the object has null.
+    The name joins the keys with dots. A mean or value with an interval beside it is one figure, named after both. A
+    list of texts counts as its length; the last of a list of objects also has the index -1. A figure is None where the
+    object has null.
     """
     if isinstance(content, Mapping):
         yield from _of_mapping(content, path)
@@ -170,9 +171,10 @@ def _join(path: str, key: str) -> str:
 
 
 def pick_figure(found: Mapping[str, Estimate | None], name: str) -> Estimate | None:
-    """Return a swept figure by its name; where it is by engine, that of the circuit: a simulator's where one ran.
+    """Return a figure of a verb's results by its name.
 
-    Raises InputError for a name that the results do not hold.
+    If the name has one figure for each engine, returns that of the simulator, or of the equations if none ran. Raises
+    InputError for a name that the results do not have.
     """
     if name in found:
         return found[name]
@@ -186,17 +188,16 @@ def pick_figure(found: Mapping[str, Estimate | None], name: str) -> Estimate | N
 
 
 def extremes(points: Sequence[SweptPoint], name: str) -> tuple[tuple[SweptPoint, float], ...]:
-    """Return a sweep's points of the least and of the largest value of a figure, with these; none where no point has
-    it."""
+    """Return (point, value) where a figure is least and where it is largest; () where no point has the figure."""
     there = [(point, found.value) for point in points if (found := point.figures.get(name)) is not None]
     ranked = sorted(there, key=lambda pair: pair[1])
     return (ranked[0], ranked[-1]) if ranked else ()
 
 
 def spaced(first: float, last: float, count: int, *, log: bool) -> tuple[float, ...]:
-    """Return the values of a range of --over: `count` numbers by equal steps, or with `log` by equal factors.
+    """Return `count` numbers from first to last, by equal steps, or with `log` by equal factors.
 
-    Inner ones have six digits; only the first is returned where two would be equal.
+    Those between the ends have six digits. Returns only the first where two numbers would be equal.
     """
     shares = [k / (count - 1) for k in range(1, count - 1)]
     inner = [first * (last / first) ** share if log else first + (last - first) * share for share in shares]
@@ -205,12 +206,12 @@ def spaced(first: float, last: float, count: int, *, log: bool) -> tuple[float, 
 
 
 def name_axis(axis: SweepAxis) -> str:
-    """Return an axis as a picture names it: what its option sets."""
+    """Return the name of an axis in words: what its option sets."""
     return _AXES.get(axis.option, axis.option)
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a swept figure by its name: % of a fraction, SI, um2, or ''."""
+    """Return a figure's unit, found from its name: % for a fraction, an SI unit, um2, or ''."""
     parts = name.split(".")
     while len(parts) > 1 and (parts[-1] in _INSIDE or parts[-1].isdigit()):
         parts.pop()
@@ -222,14 +223,14 @@ def unit_of(name: str) -> str:
 
 
 def name_figure(name: str) -> str:
-    """Return a swept figure's name as people read it: without its unit, and without what goes without saying."""
+    """Return a figure's name in words, without the unit and without parts that are obvious."""
     parts = [part for part in name.split(".") if part not in _UNSAID]
     words = " ".join(part.removesuffix(next((end for end in _UNITS if part.endswith(end)), "")) for part in parts)
     return _WORDS.get(words, words.replace("_", " "))
 
 
 def format_one(name: str, value: float) -> str:
-    """Format a value of a swept figure with its unit."""
+    """Format a value of a figure with its unit; name: of the figure."""
     unit = unit_of(name)
     if unit == PERCENT:
         return percent(value, 2 if "state" in name else 1)
@@ -240,7 +241,7 @@ def format_one(name: str, value: float) -> str:
 
 
 def format_figure_of(name: str, figure: Estimate | None) -> str:
-    """Format a swept figure with its interval; - for one that is not there."""
+    """Format a figure with its interval; "-" for None; name: of the figure."""
     if figure is None:
         return "-"
     text = format_one(name, figure.value)
@@ -250,7 +251,7 @@ def format_figure_of(name: str, figure: Estimate | None) -> str:
 
 
 def scale_of(name: str, largest: float) -> tuple[float, str]:
-    """Return the factor of a swept figure's values on an axis, and the unit that the axis names."""
+    """Return (factor from a figure's values to an axis, unit of the axis); largest: the largest value on the axis."""
     unit = unit_of(name)
     if unit == PERCENT:
         return 100.0, PERCENT
@@ -261,20 +262,19 @@ def scale_of(name: str, largest: float) -> tuple[float, str]:
 
 
 def labels(summary: SweepSummary, point: SweptPoint) -> list[str]:
-    """Return the axis values of a point of `cosim sweep` as text."""
+    """Return the axis values of a point as text."""
     return [axis.label(point.values[axis.option]) for axis in summary.axes]
 
 
 def remarks(summary: SweepSummary) -> list[str]:
-    """Return sentences of a sweep's page on what its intervals mean and what its points share."""
+    """Return sentences on what the intervals of a sweep mean, and what its points share."""
     figures = [found for point in summary.points for found in point.figures.values()]
     found = ["95 % intervals in brackets"] if any(one and one.low is not None for one in figures) else []
     return [*found, *([f"paired: {summary.paired}"] if summary.paired else []), *summary.notes]
 
 
 def format_sweep_csv(summary: SweepSummary) -> bytes:
-    """Return the sweep as CSV: axis values in SI, every figure with the ends of its interval, empty where there is
-    none."""
+    """Return a sweep as CSV: axis values in SI, each figure with the ends of its interval, empty without one."""
     columns = [f"{name}{end}" for name in summary.figures for end in ("", "_low", "_high")]
     rows = list[list[object]]()
     for point in summary.points:

@@ -1,1 +1,1 @@
-"""cosim train: train a hardware network on a task."""
+"""Command `cosim train`: train a network for a task such that a circuit can realise it."""

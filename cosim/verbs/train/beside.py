@@ -1,6 +1,6 @@
-"""The files beside a checkpoint, for `cosim train` and `cosim backbone`, and the message after a stop.
+"""Files beside a checkpoint that `cosim train` and `cosim backbone` write, and the message when training is stopped.
 
-The curve of a training is model_curve.csv and model_curve.svg, both from the file's history.
+The curve of a training is in model_curve.csv and model_curve.svg, both made from the history in the checkpoint.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -26,19 +26,19 @@ _NAMES = {"validation_accuracy": "held-out accuracy", "validation_mae": "held-ou
 
 @dataclass(frozen=True)
 class TrainingCurve:
-    """The part of a training's history that holds its curve: the points of all seeds, by column."""
+    """The curve in a training's history: column -> values, the points of all seeds one after the other."""
 
     curve: dict[str, list[float]]
 
 
 def curve_paths(checkpoint: Path) -> tuple[Path, Path]:
-    """Return the paths of table and picture of a checkpoint's training."""
+    """Return the paths of the table and the picture of a checkpoint's training curve."""
     beside = checkpoint.with_name(f"{checkpoint.stem}_curve")
     return beside.with_suffix(".csv"), beside.with_suffix(".svg")
 
 
 def is_curve(table: Path) -> bool:
-    """Return whether a file is the table of a training's curve, by its first line."""
+    """Tell whether a file is the table of a training curve, from its first line."""
     try:
         with table.open("rb") as file:
             return file.readline(1000).startswith(",".join(_ORDER[:3]).encode())
@@ -47,7 +47,8 @@ def is_curve(table: Path) -> bool:
 
 
 def write_curve(checkpoint: Path, columns: Columns) -> None:
-    """Write both, or none. columns: of `cosim.training.history.Recorder`; raises InputError when they cannot be."""
+    """Write the table and the picture of a training curve, or neither.
+    columns: as in `cosim.training.history.Recorder`. Raises InputError when a file cannot be written."""
     table, picture = curve_paths(checkpoint)
     write_together({table: _format_csv(columns), picture: figure_bytes(draw_curve(columns), "svg")})
 
@@ -59,8 +60,7 @@ def _format_csv(columns: Columns) -> bytes:
 
 
 def draw_curve(columns: Columns) -> Figure:
-    """Draw for `cosim train` loss, score, epsilon and learning rate over the iterations; the first seed dark, the
-    others pale."""
+    """Draw loss, score, epsilon and learning rate over the iterations; the first seed is dark, others are pale."""
     figure = Figure(figsize=(7.0, 6.4), layout="constrained")
     loss, scored, annealed, rated = axes = figure.subplots(4, 1, sharex=True, height_ratios=(2, 2, 1, 1))
     arrays = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
@@ -85,7 +85,7 @@ def draw_curve(columns: Columns) -> Figure:
 
 
 class Heard:
-    """A progress that knows whether there was something to do."""
+    """A progress callback that remembers whether it was called, that is, whether there was work to do."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self.something = progress, False
@@ -96,8 +96,10 @@ class Heard:
 
 
 def check_output(output: Path) -> None:
-    """Raise InputError where a checkpoint, or a file beside it, could not be written, or where such a file is
-    there that cosim has not written."""
+    """Check that a checkpoint and the files beside it can be written.
+
+    Raises InputError where one cannot, or would replace a file that cosim has not written.
+    """
     from cosim.base.settings import is_settings
     from cosim.exchange.checkpoint import is_written_here
 
@@ -109,8 +111,10 @@ def check_output(output: Path) -> None:
 
 
 def write_beside(output: Path, history: Mapping[str, object], session: VerbSession, *, trained: bool) -> None:
-    """Write the curve and the settings of a training beside its checkpoint; says so where it was whole before, and
-    writes what is missing then."""
+    """Write a training's curve and settings beside its checkpoint.
+
+    trained: False if the checkpoint was complete before; a message then says so, and only missing files are written.
+    """
     from cosim.base.text import shown_path, typed
 
     if not trained:
@@ -123,8 +127,7 @@ def write_beside(output: Path, history: Mapping[str, object], session: VerbSessi
 
 @contextmanager
 def stopping_truthfully(*kept: Path) -> Generator[None, None, None]:
-    """Raise StoppedError without a promise to go on, for a stop of `cosim train` or `cosim backbone` that leaves none
-    of the files with which it goes on."""
+    """Raise StoppedError without a promise to continue if training is stopped and none of the kept files exists."""
     try:
         yield
     except KeyboardInterrupt as stop:

@@ -1,4 +1,4 @@
-"""`cosim train`: from a task to a checkpoint that a circuit can be compiled from."""
+"""Command `cosim train`: train a network for a task, and write a checkpoint from which a circuit can be compiled."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -53,7 +53,7 @@ def _none_for_zero(_context: click.Context, _option: click.Parameter, value: flo
 
 
 def _setting(field: str, text: str, group: OptionGroup | None = None, **more: Declared) -> Declared:
-    """Declare the option of a field of the architecture or the training, with the field's bounds and default."""
+    """Declare the option for a field of the architecture or of the training, with the field's bounds and default."""
     bounds, defaults = (ARCHITECTURE_BOUNDS, _A) if field in ARCHITECTURE_BOUNDS else (TRAINING_BOUNDS, _C)
     default = getattr(defaults, field)
     kind = Number(bounds[field]) if isinstance(default, float) else Integer(bounds[field])
@@ -62,18 +62,18 @@ def _setting(field: str, text: str, group: OptionGroup | None = None, **more: De
 
 
 def board_option() -> Declared:
-    """Declare the option for the folder for TensorBoard."""
+    """Declare the option for the folder to which the training curve is written for TensorBoard."""
     return option("Write the points of the curve for TensorBoard.", FILE, None, BOARD, metavar="DIR")
 
 
 def values_for(record: type[Any], options: object) -> dict[str, Declared]:
-    """Return the values of those options of `cosim train` or `cosim backbone` that are fields of a record, by name."""
+    """Return the values of the options that are also fields of a record: name -> value."""
     return {one.name: getattr(options, one.name) for one in fields(record) if hasattr(options, one.name)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """Options of a training."""
+    """Options of `cosim train`: task, architecture of the network, and training."""
 
     task: str | None = argument("TASK", None, required=False)
     output: Path = option("Checkpoint file, .pt or .npz.", FILE, Path("model.pt"), flags=("-o", "--output"))
@@ -129,7 +129,7 @@ class TrainOptions:
 
     @property
     def config(self) -> TrainingConfig:
-        """Return the configuration that the options give, without what a technology adds to it."""
+        """Return the training configuration that the options give, without the mismatch of a technology."""
         return TrainingConfig(Architecture(**values_for(Architecture, self)), **values_for(TrainingConfig, self))
 
 
@@ -175,8 +175,10 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
 
 
 def _train(job: "TrainingJob", seeds: range, output: Path, session: VerbSession) -> "tuple[TrainingResult, list[str]]":
-    """Train by one seed or by several; return what is kept, with its curve and settings beside it, and what is said of
-    several seeds."""
+    """Train with one seed or several; return (result that is kept, lines of text about several seeds).
+
+    Writes the curve and the settings beside the checkpoint.
+    """
     from cosim.training.trainer import run_job, train_seeds
     from cosim.verbs.train.beside import Heard, write_beside
 
@@ -193,7 +195,7 @@ def _train(job: "TrainingJob", seeds: range, output: Path, session: VerbSession)
 
 
 def describe_constants(task: "Task") -> list[str]:
-    """Return a warning of `cosim train` about features that never change; nothing where all do."""
+    """Return a warning, as lines, about features of a task that never change; empty if all change."""
     from cosim.tasks.task import constant_features
 
     constant = constant_features(task)
@@ -206,7 +208,7 @@ def describe_constants(task: "Task") -> list[str]:
 
 
 def describe_obstacle(network: "Network", path: Path) -> list[str]:
-    """Return why a network that `cosim train` has made has no circuit; nothing where no obstacle is known."""
+    """Return the reason why a network cannot be compiled, as lines; empty if none is known."""
     from cosim.compiler.passes import check_mapping
 
     try:
@@ -217,7 +219,7 @@ def describe_obstacle(network: "Network", path: Path) -> list[str]:
 
 
 def format_result(result: "TrainingResult") -> list[str]:
-    """Return the result of `cosim train` for a user, in lines."""
+    """Return the result of a training as lines of text."""
     from cosim.compiler.passes import constant_cells
     from cosim.verbs.words import say_constant
 
@@ -239,7 +241,7 @@ def format_result(result: "TrainingResult") -> list[str]:
 
 
 def format_seeds(found: "Seeds") -> list[str]:
-    """Return the table of `cosim train` with a row for each seed, and mean and range over them."""
+    """Return a table with a row for each seed, and mean and range over all seeds, as lines of text."""
     metric, name = ("test_accuracy", "accuracy") if _classifies(found.best) else ("test_mae", "mean absolute error")
 
     def shown(value: float) -> str:
@@ -253,8 +255,10 @@ def format_seeds(found: "Seeds") -> list[str]:
 
 
 def count_chips(network: "Network", options: TrainOptions, task: "Task") -> str:
-    """Return how many of CHIPS chips of a trained network's circuit would work, by the behavioral model, in a line; ''
-    where that cannot be said: no calibration or mismatch is at hand, or targets are real numbers."""
+    """Return a line on how many of CHIPS chips of a network's circuit would work, by the behavioral model.
+
+    Returns '' where this cannot be said: no calibration or mismatch is available, or targets are real numbers.
+    """
     from cosim.compiler.passes import compile_network
     from cosim.tasks.testset import task_test_set
     from cosim.technology.catalog import load_technology
@@ -296,7 +300,7 @@ def _format_chips(chips: dict[str, float]) -> str:
 
 
 def complete_config(options: TrainOptions) -> TrainingConfig:
-    """Return the configuration with what the options leave open: the BMRU's epsilon, the mismatch of a technology."""
+    """Return the configuration, completed with a BMRU's epsilon and the mismatch of a technology."""
     from cosim.technology.catalog import load_technology
     from cosim.variation.sigma import derive_mismatch
 
@@ -325,9 +329,9 @@ def _spread(technology: "Technology", grid: float | None, *, chips: bool) -> "Si
 
 
 def circuit_check(options: TrainOptions) -> "Callable[[Network], None]":
-    """Return a check that raises MappingError for a network that plain `cosim compile` refuses for this technology.
+    """Return a function that raises MappingError for a network that `cosim compile` would refuse for this technology.
 
-    Without a calibration at hand, which would have to be measured, only what needs none is checked.
+    If no calibration is kept, only what needs none is checked, because measuring one would take long.
     """
     from cosim.compiler.passes import check_mapping, check_sizes
     from cosim.technology.catalog import load_technology

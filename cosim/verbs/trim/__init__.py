@@ -1,1 +1,1 @@
-"""cosim trim: set converters at the bias pins of drawn chips, and count again."""
+"""cosim trim: set converters at the bias pins of chips with mismatch, and count those that work."""

@@ -1,4 +1,4 @@
-"""cosim trim: what converters at the bias pins take back of a chip's mismatch."""
+"""cosim trim: find how much of a chip's mismatch converters at the bias pins compensate."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ MAX_BITS = 12
 
 @dataclass(frozen=True, kw_only=True)
 class TrimOptions:
-    """Options of trimmed chips: bits of the converters, how chips are drawn and what they must do."""
+    """Options of `cosim trim`: bits of the converters, how chips are drawn, and what a working chip must do."""
 
     network_file: Path = network_argument()
     bits: str = option("Bits of the converters: a number, 4,6 or 2-8.", None, "2-8")
@@ -52,7 +52,7 @@ class TrimOptions:
 
     @property
     def drawing(self) -> MonteCarloOptions:
-        """Return the options of the chips as `cosim montecarlo` draws them."""
+        """Return the options with which `cosim montecarlo` draws the same chips."""
         return MonteCarloOptions(
             network_file=self.network_file, chips=self.chips, engine=self.engine, samples=self.samples, area=self.area,
             data=self.data, seed=self.seed, compiling=self.compiling,
@@ -104,7 +104,7 @@ def run(options: TrimOptions, session: VerbSession) -> Result:
 
 
 def parse_bits(text: str) -> tuple[int, ...]:
-    """Parse `cosim trim`'s numbers of bits: `4`, `4,6` or `2-8`. Raises InputError that says what it must be."""
+    """Parse the numbers of --bits, such as `4`, `4,6` or `2-8`. Raises InputError that says what the text must be."""
     try:
         if "-" in text:
             first, last = map(int, text.split("-"))

@@ -1,4 +1,4 @@
-"""The page of `cosim trim` and its picture: the yield against the bits of the converters."""
+"""The page of `cosim trim` and its picture, the yield against the number of bits of the converters."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ _NOTE = (
 
 
 def trim_page(design: Design, summary: TrimSummary, run: dict[str, str]) -> Page:
-    """Return the page of trimmed chips. run: words -> what the chips were drawn with."""
+    """Return the page of a run of `cosim trim`. run: settings of the run, name in words -> value in words."""
     subject, technology = subject_of(design), design.technology.name
     before, *rows = summary.rows
     best = max(rows, key=lambda row: row.yield_.value)
@@ -53,7 +53,7 @@ def trim_page(design: Design, summary: TrimSummary, run: dict[str, str]) -> Page
 
 
 def _measured(design: Design) -> str:
-    """Return how a chip's units were measured, the beginning of a sentence."""
+    """Return how the thresholds and levels of a chip were found, as the beginning of a sentence."""
     compared = {unit_of(node).has_comparators for node in design.graph.memories}
     if compared == {False}:
         return "Their cells were measured"
@@ -90,8 +90,7 @@ def _row(row: TrimRow) -> tuple[str, ...]:
 
 @styled
 def draw_trim(summary: TrimSummary) -> Figure:
-    """Draw for `cosim trim` the yield against the bits of the converters, with its interval; without converters as a
-    dashed line and band."""
+    """Draw the yield against the bits of the converters, with intervals; a dashed line and a band: no converters."""
     before, *rows = summary.rows
     figure, axis = panel((SINGLE, 2.9))
     bits = [row.bits or 0 for row in rows]

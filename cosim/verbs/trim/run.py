@@ -1,4 +1,4 @@
-"""Run chips as fabricated and with trimmed bias pins, and count those that work. Workers import it without pictures."""
+"""Run of chips as fabricated and with trimmed bias pins, counting those that work; free of pictures, for workers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -29,9 +29,10 @@ _REPAIR = "choose another folder with -o, or begin anew with --fresh"
 
 @dataclass(frozen=True)
 class TrimRecord:
-    """One chip's figures by the bits of its converters, "0" without; without figures, `failure` says why.
+    """Record of one chip: its figures without converters and with converters of each number of bits.
 
-    elsewhere: how many of its samples another simulator ran, by which and why.
+    figures: bits as text, "0" for none -> figures; empty if the chip failed, and `failure` then says why. elsewhere:
+    number of samples that another simulator had to run, by a text that says which one and why.
     """
 
     chip: int
@@ -42,10 +43,10 @@ class TrimRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class TrimRow:
-    """Results of chips with converters of `bits` bits at their bias pins; without converters where it is None.
+    """Results of all chips with converters of `bits` bits at their bias pins, None for no converters.
 
-    CHIP_METRICS are None where every simulation failed; won, lost: chips that trimming made count, or no more; p: of
-    McNemar's exact test.
+    The statistics of CHIP_METRICS are None where every simulation failed. won: chips that work only with trimming;
+    lost: chips that work only without; p: of McNemar's exact test that trimming changes nothing.
     """
 
     bits: int | None
@@ -62,9 +63,11 @@ class TrimRow:
 
 @dataclass(frozen=True)
 class TrimSummary:
-    """Chips before and after trimming. ranges: R by kind of bias pin, relative; rows: as fabricated, then by bits.
+    """Summary of chips before and after trimming.
 
-    elsewhere: how many samples of all chips and rows another simulator ran, by which and why.
+    ranges: kind of bias pin -> range R of its converter, relative to the current; rows: without converters, then by
+    bits; elsewhere: number of samples, over all chips and rows, that another simulator had to run, by which one and
+    why.
     """
 
     chips: int
@@ -87,16 +90,17 @@ def _read(bit_counts: Sequence[int], content: object, where: str) -> TrimRecord:
 
 
 def trimmed_format(bit_counts: Sequence[int]) -> RecordFormat[TrimRecord]:
-    """Return the store's format of chips that were run with converters of each of these bits."""
+    """Return the format of a chip's record in the folder of `cosim trim`, for converters of these numbers of bits."""
     return RecordFormat("chips", attrgetter("chip"), json_object, partial(_read, bit_counts))
 
 
 def run_trim(
     trial: Trial, bit_counts: Sequence[int], store: RecordStore[TrimRecord], jobs: int, progress: Progress
 ) -> list[TrimRecord]:
-    """Trim the chips that the store lacks, see `trim_chip`; returns the records of all.
+    """Run and trim the chips that the store lacks (`trim_chip`), and return the records of all chips.
 
-    Raises InputError where the store holds more chips than are asked for.
+    bit_counts: numbers of bits to try; jobs: processes. Raises InputError where the store holds more chips than the
+    trial.
     """
     chips = trial.plan.chips
     check_held(store, chips)
@@ -108,10 +112,12 @@ def run_trim(
 
 
 def trim_chip(trial: Trial, number: int, bit_counts: Sequence[int], engine: Engine | None = None) -> TrimRecord:
-    """Run one chip without converters, and with those of each of `bit_counts`, by the trial's engine (`engine`, where
-    the caller has it at hand). Its 9T cells are measured in a simulator where that is one, else by the equations, as
-    units with comparators always are; what they should do is what the nominal chip's do by the equations, which
-    calibration makes true."""
+    """Run one chip without converters and with converters of each number of bits; return its record.
+
+    engine: the trial's engine, None to look it up by its name. A simulator also measures the chip's 9T cells;
+    otherwise, and for units with comparators, thresholds and levels are computed by the behavioral model. The aim is
+    what the nominal chip has by the behavioral model, because calibration makes that true.
+    """
     engine = engine or engine_named(trial.engine)
     chip = trial.chip(number)
     wanted = measure_behavioral(trial, trial.nominal_chip)
@@ -138,7 +144,8 @@ def trim_chip(trial: Trial, number: int, bit_counts: Sequence[int], engine: Engi
 def summarize_trim(
     trial: Trial, bit_counts: Sequence[int], records: Sequence[TrimRecord], specs: Sequence[Spec]
 ) -> TrimSummary:
-    """Yield and figures before and after, and McNemar's exact test of each number of bits on the same chips."""
+    """Summarize the chips of `cosim trim`: yield and figures without converters and with each number of bits.
+    McNemar's exact test compares each number of bits with no converters on the same chips."""
     rows = []
     as_fabricated = [passes_specs(record.figures.get("0"), specs) for record in records]
     ran = [record.figures for record in records if record.figures]
@@ -170,6 +177,6 @@ def summarize_trim(
 
 
 def _pins(trial: Trial) -> tuple[str, str, str]:
-    """Return what the trimmed bias pins of a network's units are called: those of comparators or those of 9T cells."""
+    """Return the names of the three kinds of trimmed bias pins: those of comparators or those of 9T cells."""
     compared = all(unit_of(node).has_comparators for node in trial.design.graph.memories)
     return ("upper", "lower", "gain") if compared else ("thresh", "width", "gain")

@@ -1,17 +1,18 @@
-"""Trimming: what a converter of B bits at each bias pin can take back of a chip's mismatch.
+"""Trimming: a converter of B bits at each bias pin compensates a part of a chip's mismatch.
 
-A 9T cell's thresholds and level are measured on the chip, not known from its draws: a slow candidate ramp up and down,
-and the level beside it. Those of units with comparators are what the equations say of the chip: a comparator decides
-once a frame, and takes minutes to measure in a simulator. Each pin then carries (1 + R c / 2^(B-1)) times its current,
-with the code c in -2^(B-1) ... 2^(B-1) - 1 that brings what was found nearest to what the compiler asked for:
+The thresholds and the level of a 9T cell are measured on the chip: a slow candidate ramp goes up and down, and the
+level is read at the same time. Those of a unit with comparators are computed by the behavioral model, because a
+comparator decides once a frame, so that its measurement in a simulator takes minutes. Each pin then carries 1 + d times
+its current, with d = R c / 2^(B-1). The code c in -2^(B-1) ... 2^(B-1) - 1 is the one that brings the measured value
+nearest to the asked value, which the compiler aimed at:
 
     threshold pin            rise (1 + d) -> rise asked              rise, fall: measured, in candidate current
     width pin, 9T cell       rise (1 + d_thresh) - (rise - fall) (1 + d) -> fall asked
-    pin of the lower one     fall (1 + d) -> fall asked              of two comparators
+    lower threshold pin      fall (1 + d) -> fall asked              of two comparators
     gain pin                 level (1 + d) -> level asked            of a ladder or register: the sum of its levels
 
-R is three standard deviations of what is measured. A pin that several cells share takes the code of the smallest sum
-of squared relative errors over them.
+R is three standard deviations of the measured value over chips. A pin that several cells share gets the code with the
+smallest sum of squared relative errors over these cells.
 """
 
 from collections import defaultdict
@@ -43,7 +44,10 @@ _BESIDE_COMPARED = ("", "", "lines_p")  # of comparators, whose thresholds have 
 
 @dataclass(frozen=True)
 class CellPoints:
-    """A cell's static thresholds, as candidate currents, and its level as its line p delivers it; ampere."""
+    """Static thresholds of a cell, as candidate currents, and its level, the current in its gate line p; all in ampere.
+
+    rise: upper threshold; fall: lower threshold.
+    """
 
     rise: float
     fall: float
@@ -51,7 +55,10 @@ class CellPoints:
 
 
 def check_trimmable(design: Design, origin: str) -> None:
-    """Raise InputError for a network of which a unit is not trimmed."""
+    """Raise InputError for a network with a unit that `cosim trim` cannot set. origin: its name in the message.
+
+    Thresholds must be constant, pins not shared with units that trim leaves alone, and --with must not contain bias.
+    """
     for node in design.graph.memories:
         if not unit_of(node).trimmed:
             raise InputError(
@@ -66,7 +73,7 @@ def check_trimmable(design: Design, origin: str) -> None:
 
 
 def _check_shared(design: Design, origin: str) -> None:
-    """Raise InputError where a pin that is trimmed for a unit is also one of another unit that is not trimmed there."""
+    """Raise InputError where a gain pin sets the levels of a unit that is trimmed and of one that trim leaves alone."""
     for pin, nodes in _units_of(design, 2).items():
         other = next(
             (node.name for node in design.graph.memories
@@ -80,12 +87,10 @@ def _check_shared(design: Design, origin: str) -> None:
 
 
 def measure_behavioral(trial: Trial, chip: Chip, *, in_frame: bool = False) -> dict[str, CellPoints]:
-    """Compute for `cosim trim` the thresholds and level of every unit of a chip by the behavioral model.
+    """Compute thresholds and level of every unit of a chip by the behavioral model: unit -> points, ampere.
 
-    Returns unit -> ampere.
-
-    Thresholds of a 9T cell are those of slow ramps or, with `in_frame`, those of the clocked cell within a frame, which
-    the compiler was asked for; those of comparators are always within a frame.
+    in_frame: for 9T cells, thresholds of the clocked cell within a frame, which the compiler aims at, instead of
+    thresholds of slow ramps. Thresholds of comparators are always those within a frame.
     """
     design = trial.design
     deviations = deviations_of(design, standing(design, trial.condition, chip), chip)
@@ -104,10 +109,10 @@ def measure_behavioral(trial: Trial, chip: Chip, *, in_frame: bool = False) -> d
 
 
 def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
-    """Measure for `cosim trim` every 9T cell of a chip, its transistors and the diodes before them, in the trial's
-    simulator or, for a behavioral trial, in the one beside it.
+    """Measure thresholds and level of every 9T cell of a chip in a simulator: unit -> points, ampere.
 
-    Returns unit -> ampere; units with comparators as `measure_behavioral` has them.
+    The circuit is the cell with the diodes before it. The simulator is the trial's, or for the behavioral model the one
+    next to it. Units with comparators are computed as in `measure_behavioral`.
     """
     expected = measure_behavioral(trial, chip)
     return expected | {
@@ -117,8 +122,10 @@ def measure_transistors(trial: Trial, chip: Chip) -> dict[str, CellPoints]:
 
 
 def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> CellPoints:
-    """Measure for `cosim trim` the thresholds and level of one cell with the transistors that the chip drew for it; the
-    ramp goes to `i_peak`."""
+    """Measure thresholds and level of one 9T cell in a simulator, with the transistors that the chip drew for it.
+
+    i_peak: end of the candidate ramp, ampere.
+    """
     design, technology = trial.design, trial.technology
     bias = design.graph.bias(cell.name, SchmittBias)
     places = _places(design.assembly.circuit, instance(f"cell_{net(cell.name)}"))
@@ -147,8 +154,10 @@ def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> Cell
 
 
 def _places(circuit: Circuit, cell: str) -> dict[str, str]:
-    """Return the transistors of a cell, and the diodes of its candidate and of its bias lines, name -> place in the
-    cell."""
+    """Return the transistors that set a cell's thresholds and level, name in `circuit` -> name within the cell.
+
+    They are the cell's own and the diodes of its candidate and bias lines.
+    """
     devices = list(circuit.flatten())
     own = {mos.name: mos.name.removeprefix(f"{cell}.") for mos in devices if mos.name.startswith(f"{cell}.")}
     lines = {mos.match: f"diode before {own[mos.name]}" for mos in devices if mos.name in own and mos.match}
@@ -157,8 +166,10 @@ def _places(circuit: Circuit, cell: str) -> dict[str, str]:
 
 
 def trim_ranges(trial: Trial) -> tuple[float, float, float]:
-    """Compute for `cosim trim` the relative ranges R of upper threshold pins, of lower threshold or width pins, and of
-    gain pins: SIGMAS standard deviations of what is measured there, for a level of several that of one."""
+    """Compute the relative ranges R of upper threshold pins, of lower threshold or width pins, and of gain pins.
+
+    R is SIGMAS standard deviations over chips of what the pin sets; if a pin sets several levels, of one of them.
+    """
     sigmas = {device.name: (device.sigma_vt, device.sigma_beta) for device in trial.devices}
     thermal = trial.technology.thermal_voltage
     totals: dict[str, dict[Key, float]] = defaultdict(dict)
@@ -184,8 +195,10 @@ def trim_codes(
     bits: int,
     ranges: tuple[float, float, float],
 ) -> dict[str, float]:
-    """Return for `cosim trim` the factor of every bias pin of the measured cells: those of the best codes of converters
-    of `bits` bits."""
+    """Compute the best codes of converters of `bits` bits; return bias pin -> factor of its current.
+
+    measured, wanted: points of each unit on the chip, and aimed at; ranges: as `trim_ranges` returns them.
+    """
     steps = np.arange(-(2 ** (bits - 1)), 2 ** (bits - 1)) / 2 ** (bits - 1)
     factors: dict[str, float] = {}
     pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)  # a pin may be one's upper and another's lower one
@@ -200,9 +213,10 @@ def trim_codes(
 def _pair(
     design: Design, node: Memory, which: int, points: tuple[CellPoints, CellPoints], factors: Mapping[str, float]
 ) -> tuple[float, float]:
-    """Return what a unit's pin makes as measured, and what it is to make.
+    """Return the part of a unit's value that its pin scales, as measured, and what this part should be, ampere.
 
-    which: 0 upper threshold, 1 lower one or width, 2 level; points: of the unit, measured and asked for.
+    which: 0 for the upper threshold, 1 for the lower one or the width, 2 for the level; points: (measured, wanted) of
+    the unit; factors: pin -> factor found already.
     """
     found, asked = points
     if which == 0:
@@ -216,7 +230,7 @@ def _pair(
 
 
 def _units_of(design: Design, which: int) -> dict[str, list[Memory]]:
-    """Return bias pin -> the units on it; which: 0 upper thresholds, 1 lower ones or widths, 2 levels."""
+    """Return bias pin -> its units, for one kind of pin. which: 0 upper threshold, 1 lower one or width, 2 level."""
     found: dict[str, list[Memory]] = defaultdict(list)
     for node in design.graph.memories:
         places = [place for place, _ in unit_of(node).trimmed]
@@ -226,7 +240,6 @@ def _units_of(design: Design, which: int) -> dict[str, list[Memory]]:
 
 
 def _best(factors: Array, pairs: list[tuple[float, float]]) -> float:
-    """Return the factor for which factor * measured is nearest to wanted, relative to measured, over all (measured,
-    wanted)."""
+    """Return the factor with the smallest sum over `pairs` (measured, wanted) of (factor - wanted / measured)^2."""
     errors = sum((factors - wanted / found) ** 2 for found, wanted in pairs)
     return float(factors[np.argmin(errors)])

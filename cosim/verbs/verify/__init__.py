@@ -1,1 +1,1 @@
-"""cosim verify: say which kept files of a folder are whole."""
+"""Command `cosim verify`: say which kept files of a folder are whole."""

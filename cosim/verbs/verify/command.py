@@ -1,4 +1,4 @@
-"""cosim verify: which of the files that a folder keeps are whole."""
+"""Command `cosim verify`: check the files that a folder keeps against their checksums."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,7 +22,7 @@ AGAIN = "the same command writes it again"
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
-    """Options of a check: the folder of a verb."""
+    """Options of `cosim verify`: the folder of a verb."""
 
     folder: Path = argument("FOLDER", FILE)
 
@@ -52,8 +52,7 @@ def run(options: VerifyOptions, session: VerbSession) -> Result:
 
 
 def rests_in(folder: Path) -> Iterator[Path]:
-    """Yield for `cosim verify` the files that killed processes left in a folder, and in those in it, while they
-    wrote."""
+    """Yield the unfinished files that killed processes left in a folder and its direct subfolders."""
     from cosim.base.write import find_rests
 
     for place in (folder, *sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())):
@@ -61,8 +60,10 @@ def rests_in(folder: Path) -> Iterator[Path]:
 
 
 def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield for `cosim verify` (file, fault) of all that a folder keeps; a fault says what is wrong and what happens
-    then, and is empty for a whole file."""
+    """Yield (file, fault) for each file that a folder keeps; the fault is '' for a whole file.
+
+    Else it says what is wrong, and what a verb will do about it.
+    """
     from cosim.base.claim import owner_of
     from cosim.base.settings import read_settings
     from cosim.base.store import INFERENCES, damaged_results
@@ -89,7 +90,8 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def check_store(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield (file, fault) for the files that a Monte Carlo run needs to go on, replay or make its page; '' if whole."""
+    """Yield (file, fault) for the files that a Monte Carlo run needs to continue, replay or make its page.
+    The fault is '' for a whole file."""
     from cosim.base.text import is_file
     from cosim.verbs.montecarlo.keep import (
         CALIBRATION_FILE,
@@ -125,7 +127,7 @@ def check_store(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _fault_of(path: Path) -> str:
-    """Return what happens to a file whose checksum does not fit, or that is missing; '' for a whole one."""
+    """Return what will happen to a damaged or missing file; '' for a whole one."""
     from cosim.base.seal import is_whole, read_sealed, read_sealed_text
 
     try:
