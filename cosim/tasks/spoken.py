@@ -61,7 +61,7 @@ def _digit_and_index(path: Path) -> tuple[int, int]:
     return int(match.group(1)), int(match.group(3))
 
 
-RATE, HOP = 16000, 512  # 32 ms, which makes 32 frames of one second
+COMMANDS_RATE, COMMANDS_HOP = 16000, 512  # 32 ms, which makes 32 frames of one second
 TEST_SHARE = 0.25
 # Frames by which each training recording is moved, up to 96 ms.
 SHIFTS = (-3, -2, -1, 0, 1, 2, 3)
@@ -82,7 +82,7 @@ def load_speech_commands_task(folder: Path, positive: str = "yes", negatives: tu
     words = (positive, *negatives)
     check_words(folder, words)
     paths = [path for word in words for path in list_folder(folder / word, "*.wav")]
-    x = np.stack(mfcc([_read_second(path) for path in paths], RATE, HOP))
+    x = np.stack(mfcc([_read_second(path) for path in paths], COMMANDS_RATE, COMMANDS_HOP))
     y = np.array([path.parent.name == positive for path in paths], dtype=np.int64)
     test = np.array([in_test_split(speaker_of(path)) for path in paths])
     for part, mask in (("training", ~test), ("test", test)):
@@ -97,9 +97,9 @@ def load_speech_commands_task(folder: Path, positive: str = "yes", negatives: tu
 
 
 def _read_second(path: Path) -> np.ndarray:
-    """Read a recording of one second, (RATE,); a shorter one ends in silence."""
-    clip = read_wav(path, RATE, 1.0)
-    return np.pad(clip, (0, RATE - len(clip)))
+    """Read a recording of one second, (COMMANDS_RATE,); a shorter one ends in silence."""
+    clip = read_wav(path, COMMANDS_RATE, 1.0)
+    return np.pad(clip, (0, COMMANDS_RATE - len(clip)))
 
 
 def shift_frames(x: np.ndarray, frames: int) -> np.ndarray:
@@ -187,14 +187,14 @@ def load_keywords_task(folder: Path, kind: str, fold: int = 0) -> Task:
 
 def _features(paths: Sequence[Path], noises: Sequence[Path]) -> np.ndarray:
     """Compute the coefficients of recordings, (paths, 101, 13); repeated paths are varied from the second on."""
-    return np.stack(mfcc(_forms(paths, [_read_second(path) for path in noises]), RATE, KEYWORDS_HOP))
+    return np.stack(mfcc(_forms(paths, [_read_second(path) for path in noises]), COMMANDS_RATE, KEYWORDS_HOP))
 
 
 def _forms(paths: Sequence[Path], noises: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
     clips = {path: _read_second(path) for path in dict.fromkeys(paths)}
     rng, heard = np.random.default_rng(0), set[Path]()
     for path in paths:
-        yield varied(clips[path], RATE, noises, rng) if path in heard else clips[path]
+        yield varied(clips[path], COMMANDS_RATE, noises, rng) if path in heard else clips[path]
         heard.add(path)
 
 

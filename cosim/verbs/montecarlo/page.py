@@ -50,7 +50,7 @@ from cosim.verbs.montecarlo.figures import (
     draw_yield_curve,
 )
 from cosim.verbs.montecarlo.keep import Places
-from cosim.verbs.montecarlo.run import BITS, ENOUGH, LARGER
+from cosim.verbs.montecarlo.run import LARGER_AREA, SUFFICIENT_YIELD, TRIM_BITS
 from cosim.verbs.montecarlo.spec import format_spec, verdict_table
 from cosim.verbs.montecarlo.statistics import CellSpread, Weak, normal_quantiles, rank_weak
 from cosim.verbs.montecarlo.store import VERB
@@ -455,19 +455,19 @@ def advise(summary: ChipSummary, network: str = "NETWORK") -> list[tuple[str, st
     comes first, because no change to mismatch repairs it.
     """
     kind, technology = summary.variation.kind, f"--technology {summary.technology}"
-    if summary.yield_.value >= ENOUGH or kind == "none":
+    if summary.yield_.value >= SUFFICIENT_YIELD or kind == "none":
         return []
     found: list[tuple[str, str]] = []
     lost = 100 * (summary.software_accuracy - summary.nominal.accuracy)
     if lost > LOST:
         found.append((f"the nominal circuit loses {lost:.1f} points; why", f"cosim compare {network} {technology}"))
-    larger = f"--area {LARGER * summary.variation.area:g}"
+    larger = f"--area {LARGER_AREA * summary.variation.area:g}"
     words = {
         "area": (
-            f"{LARGER:g} times the area of all devices",
+            f"{LARGER_AREA:g} times the area of all devices",
             f"cosim montecarlo {network} {technology} {larger} -o larger",
         ),
-        "trim": (f"{BITS} trim bits at each bias pin, set chip by chip", f"cosim trim {network} {technology}"),
+        "trim": (f"{TRIM_BITS} trim bits at each bias pin, set chip by chip", f"cosim trim {network} {technology}"),
     }
     for cure in summary.cures or ():
         what, command = words[cure.name]

@@ -70,9 +70,9 @@ from cosim.verbs.trim.trim import check_trimmable, measure_behavioral, trim_code
 Execute = Callable[[Sequence[int]], Iterator[ChipRecord]]
 SUMMARY_FILE, CONTRIBUTIONS_FILE = "summary.json", "contributions.json"
 _LEAST_CHIPS = 20
-ENOUGH = 0.9  # of the chips: from there on nothing is advised
-LARGER = 3.0  # times the area of the devices, at which mismatch is 0.58 of what it was
-BITS = 2  # of the converters; more bring little
+SUFFICIENT_YIELD = 0.9  # of the chips: from there on nothing is advised
+LARGER_AREA = 3.0  # times the area of the devices, at which mismatch is 0.58 of what it was
+TRIM_BITS = 2  # of the converters; more bring little
 _MOST, _LEAST, _WORK = 50, 10, 20_000  # chips that are tried, at most a quarter of the run's; chips times samples
 
 
@@ -173,7 +173,7 @@ def summarize_run(
     good = [found for found in outcomes if found is not None]
     figures = describe_metrics(good)
     counted = count_spec_yield(outcomes, trial.plan, specs, confidence)
-    low = counted.value < ENOUGH and trial.plan.kind != "none"
+    low = counted.value < SUFFICIENT_YIELD and trial.plan.kind != "none"
     return ChipSummary(
         chips=len(records),
         failed=len(records) - len(good),
@@ -212,7 +212,7 @@ def try_cures(trial: Trial, specs: Sequence[Spec]) -> tuple[Cure, ...]:
     count = min(trial.plan.chips, max(_LEAST, most))
     found = list[Cure]()
     if trial.plan.kind in ("local", "all"):
-        larger = replace(trial, plan=replace(trial.plan, area=LARGER * trial.plan.area))
+        larger = replace(trial, plan=replace(trial.plan, area=LARGER_AREA * trial.plan.area))
         found.append(_count("area", count, specs, lambda number: (larger, larger.chip(number))))
     try:
         check_trimmable(trial.design, "")
@@ -223,7 +223,7 @@ def try_cures(trial: Trial, specs: Sequence[Spec]) -> tuple[Cure, ...]:
 
     def trimmed(number: int) -> tuple[Trial, Chip]:
         chip = trial.chip(number)
-        pins = trim_codes(trial.design, measure_behavioral(trial, chip), wanted, BITS, ranges)
+        pins = trim_codes(trial.design, measure_behavioral(trial, chip), wanted, TRIM_BITS, ranges)
         return replace(trial, condition=replace(condition, pins=pins)), chip
 
     return (*found, _count("trim", count, specs, trimmed))

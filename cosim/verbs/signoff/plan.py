@@ -190,7 +190,7 @@ class SignoffPlan:
         return tuple(parse_spec(f"{metric} {limit}") for metric, limit in self.metric_limits.get(check, {}).items())
 
 
-NAMES = tuple(one.name for one in fields(SignoffPlan) if one.name not in ("metric_limits", "skip"))
+CHECK_NAMES = tuple(one.name for one in fields(SignoffPlan) if one.name not in ("metric_limits", "skip"))
 
 
 def read_plan(path: Path | None) -> SignoffPlan:
@@ -202,13 +202,13 @@ def read_plan(path: Path | None) -> SignoffPlan:
         return SignoffPlan()
     where = shown_path(path)
     content = read_toml(path, _REPAIR)
-    if strange := [name for name in content if name not in ("skip", "spec", *NAMES)]:
+    if strange := [name for name in content if name not in ("skip", "spec", *CHECK_NAMES)]:
         raise InputError(
-            f"{where}: {shown(strange[0])} is no check; known are {listed(NAMES)}, [spec] and skip; {_REPAIR}"
+            f"{where}: {shown(strange[0])} is no check; known are {listed(CHECK_NAMES)}, [spec] and skip; {_REPAIR}"
         )
     skip = content.pop("skip", [])
-    if not isinstance(skip, list) or any(name not in NAMES for name in skip):
-        raise InputError(f"{where}: skip must be a list of checks, {listed(NAMES)}, not {shown(skip)}; {_REPAIR}")
+    if not isinstance(skip, list) or any(name not in CHECK_NAMES for name in skip):
+        raise InputError(f"{where}: skip must be a list of checks, {listed(CHECK_NAMES)}, not {shown(skip)}; {_REPAIR}")
     limits, settings = dict(DEFAULT_LIMITS), dict[str, object]()
     for name, table in content.items():
         if not isinstance(table, dict):
@@ -238,7 +238,7 @@ def _limits(table: Mapping[str, object], where: str) -> dict[str, str]:
 
 def _check_numbers(plan: SignoffPlan, where: str) -> None:
     """Check the numbers of a plan; raises InputError for one that no check could use."""
-    for check, setting in [(name, one) for name in NAMES for one in fields(getattr(plan, name))]:
+    for check, setting in [(name, one) for name in CHECK_NAMES for one in fields(getattr(plan, name))]:
         name, value = f"{check}.{setting.name}", getattr(getattr(plan, check), setting.name)
         if name in _NEEDED and not value:
             raise InputError(f"{where}: {name} must be a list of one or more numbers, not empty; {_REPAIR}")
@@ -250,7 +250,7 @@ def _check_numbers(plan: SignoffPlan, where: str) -> None:
 def format_plan(plan: SignoffPlan) -> str:
     """Return a sign-off plan as TOML, with every setting and limit; the same plan gives the same bytes."""
     lines = [f"skip = {_toml(plan.skip)}"]
-    for name in ("spec", *NAMES):
+    for name in ("spec", *CHECK_NAMES):
         table = {} if name == "spec" else asdict(getattr(plan, name))
         table |= plan.metric_limits.get(name, {})
         lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]

@@ -16,7 +16,7 @@ from cosim.verbs.montecarlo.page import read_run
 from cosim.verbs.montecarlo.run import SUMMARY_FILE
 from cosim.verbs.provenance import circuit_facts, origins, subject_of
 from cosim.verbs.signoff.checks import CHECKS, CHIPS, NOMINAL, corners_folder
-from cosim.verbs.signoff.plan import NAMES, format_plan
+from cosim.verbs.signoff.plan import CHECK_NAMES, format_plan
 from cosim.verbs.signoff.study import (
     Check,
     Finding,
@@ -47,7 +47,7 @@ def sign_off(subject: SignoffSubject, finished: Callable[[Check], None] = lambda
     exist.
     """
     checks: list[Check] = []
-    for name in NAMES:
+    for name in CHECK_NAMES:
         checks.append(_made(subject, name))
         finished(checks[-1])
     words = {bias: bias_words(subject.design, bias) for bias in subject.biases}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cosim.variation.draws import VariationPlan
-from cosim.verbs.montecarlo.run import LARGER, default_spec, try_cures
+from cosim.verbs.montecarlo.run import LARGER_AREA, default_spec, try_cures
 from cosim.verbs.montecarlo.spec import passes_specs
 from cosim.verbs.montecarlo.trial import Trial, run_behavioral_chip
 
@@ -25,7 +25,7 @@ def test_a_cure_counts_the_same_chips_with_it(poor):
     spec = default_spec(poor)
     cures = {cure.name: cure for cure in try_cures(poor, [spec])}
     assert set(cures) == {"area", "trim"} and {cure.chips for cure in cures.values()} == {50}
-    larger = replace(poor, plan=replace(poor.plan, area=0.1 * LARGER))
+    larger = replace(poor, plan=replace(poor.plan, area=0.1 * LARGER_AREA))
     assert cures["area"].passed == count(larger, 50, spec) > count(poor, 50, spec)
     for cure in cures.values():
         assert cure.low <= cure.value == cure.passed / 50 <= cure.high

@@ -3,7 +3,7 @@
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.verbs.signoff.plan import NAMES, SignoffPlan, format_plan, read_plan
+from cosim.verbs.signoff.plan import CHECK_NAMES, SignoffPlan, format_plan, read_plan
 
 
 def plan_of(tmp_path, text):
@@ -37,7 +37,7 @@ def test_a_check_has_the_common_limits_unless_it_has_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("[noize]\n", ["'noize'", *NAMES]),
+        ("[noize]\n", ["'noize'", *CHECK_NAMES]),
         ('skip = "noise"\n', ["skip", "list", "'noise'"]),
         ('skip = ["nose"]\n', ["skip", "'nose'"]),
         ("noise = 3\n", ["noise", "[noise]", "3"]),

@@ -18,7 +18,7 @@ from cosim.verbs import bias as sources
 from cosim.verbs.bias import ON_CHIP, applicable_biases, bias_name, bias_words
 from cosim.verbs.signoff import checks
 from cosim.verbs.signoff.checks import largest_voltages
-from cosim.verbs.signoff.plan import NAMES, SignoffPlan
+from cosim.verbs.signoff.plan import CHECK_NAMES, SignoffPlan
 from cosim.verbs.signoff.study import Check, Finding, SignOff, SignoffSubject, say_whole, verdict_of
 
 pytest.importorskip("numba")
@@ -87,7 +87,7 @@ def test_every_check_is_made_and_judged(signed):
     done, place = signed
     found = json.loads((place / "signoff.json").read_text())
     names = [one["name"] for one in found["checks"]]
-    assert names == list(NAMES)
+    assert names == list(CHECK_NAMES)
     assert not [one for one in found["checks"] if one["skipped"]]
     assert done.returncode == (0 if found["passed"] else 1)
     for one in found["checks"]:
@@ -122,7 +122,7 @@ def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, smal
     """Two checks of ten, by the plan that the run has written, its other checks left out."""
     _, place = signed
     made = ("mismatch", "supply")
-    left = ", ".join(f'"{name}"' for name in NAMES if name not in made)
+    left = ", ".join(f'"{name}"' for name in CHECK_NAMES if name not in made)
     plan = (place / "plan.toml").read_text().replace("skip = []", f"skip = [{left}]")
     (folder / "again.toml").write_text(plan)
     cosim_in(folder, "signoff", *small, "--plan", "again.toml", "-j", 2, "-o", "again")
@@ -136,7 +136,7 @@ def test_the_plan_that_was_in_effect_gives_the_same_on_more_workers(signed, smal
 @pytest.mark.ngspice
 def test_a_verdict_names_every_assumption_on_bias_currents(folder, cosim_in):
     """One condition of 45, 6 digits: thresholds that move against the inputs cost states, others do not."""
-    skip = [name for name in NAMES if name != "corners"]
+    skip = [name for name in CHECK_NAMES if name != "corners"]
     (folder / "cold.toml").write_text(
         f'skip = {skip}\n[corners]\naudit = 0\ncorners = ["tt"]\ncelsius = [0]\nsupplies = [1.0]\n'
         'task_agreement = ">= 0 %"\nstate_agreement = ">= 98.5 %"\n'
@@ -187,7 +187,7 @@ def test_a_reference_that_gives_no_current_leaves_ideal_currents_and_says_why(te
 
 
 def test_what_is_left_out_is_listed_and_an_impossible_limit_fails(folder, cosim_in):
-    skip = [name for name in NAMES if name != "noise"]
+    skip = [name for name in CHECK_NAMES if name != "noise"]
     (folder / "noise.toml").write_text(f'skip = {skip}\n[noise]\ndraws = 2\nstate_agreement = ">= 100 %"\n')
     done = cosim_in(folder, "signoff", NETWORK, "--plan", "noise.toml", "--samples", 60, "-o", "noise")
     assert done.returncode == 1
@@ -198,7 +198,7 @@ def test_what_is_left_out_is_listed_and_an_impossible_limit_fails(folder, cosim_
 
 def test_a_limit_on_what_there_is_not_is_no_check_that_was_left_out(folder, cosim_in):
     """A spec that chips cannot be held against ends the sign-off; it does not make it pass without the check."""
-    skip = [name for name in NAMES if name != "mismatch"]
+    skip = [name for name in CHECK_NAMES if name != "mismatch"]
     (folder / "rmse.toml").write_text(f'skip = {skip}\n[mismatch]\nchips = 2\nrmse = "<= 1"\n')
     done = cosim_in(folder, "signoff", NETWORK, "--plan", "rmse.toml", "--samples", 3, "-o", "rmse")
     assert done.returncode == 2
