@@ -36,6 +36,7 @@ from torch import Tensor, nn
 from cosim.base.errors import NetworkError
 from cosim.network.gamma import LEAST_RATE, MOST_RATE, GammaLayer
 from cosim.network.layers import (
+    FULL_SCALE,
     FirstQuadrantLayer,
     Layer,
     MinGruLayer,
@@ -55,7 +56,7 @@ from cosim.training.hardware import (
     perturb,
     reset_excess,
 )
-from cosim.training.scan import heaviside, linear_scan, nearest_level, sign
+from cosim.training.scan import heaviside, linear_scan, nearest_level, sign, turn_distance
 from cosim.variation.sigma import MismatchModel, WeightedRows
 
 EXTRA_GAIN = 3**-0.5  # initial standard deviation, times sqrt(inputs), of what moves thresholds and alpha
@@ -64,10 +65,11 @@ BETA_MIN = 0.1  # lowest reset threshold of a first-quadrant unit: at zero input
 
 @dataclass(frozen=True)
 class CellOutput:
-    """The states of a recurrent cell for a batch of samples, and the distance of its candidates from a threshold.
+    """The states of a recurrent cell for a batch of samples, and their distance from a decision for another state.
 
-    h: states, (n, time, width); distance: of each candidate to the nearest threshold that decides, (n, time, width),
-    units; sigmas: that distance in standard deviations of the candidate, None where they are not counted.
+    h: states, (n, time, width); distance: of each candidate to the nearest threshold that decides, or of a stored value
+    to the nearest turn between two levels, (n, time, width), units; sigmas: the candidates' distance in standard
+    deviations of each candidate, None where they are not counted.
     """
 
     h: Tensor
@@ -282,7 +284,18 @@ class SignedCell(RecurrentCell):
         distance = _deciding_distance(_away(candidate, -beta, beta), kept, step)
         if self.beta is not None:
             distance = torch.minimum(distance, beta)  # a window that closes is as bad as a candidate on its edge
+        if self.levels is not None:
+            distance = torch.minimum(distance, self._turn_distance(sign(candidate).detach() * step, z))
         return CellOutput(h, distance, decided.sigmas(-beta, beta, kept))
+
+    def _turn_distance(self, value: Tensor, z: Tensor) -> Tensor:
+        """Return the distance of values that are written (z = 1) from a turn between two levels, (n, time, width).
+
+        It is infinite for a value nearer to a level than to a turn: with many levels no value could keep a margin.
+        """
+        assert self.levels is not None
+        away = turn_distance(value, self.levels)
+        return torch.where((z > 0) & (away < FULL_SCALE / (2 * self.levels)), away, math.inf)
 
     def offset(self) -> Tensor:
         """Return the common-mode offset of candidate and thresholds in the compiled circuit, units, (width,).

@@ -127,6 +127,13 @@ def nearest_level(value: Tensor, levels: int) -> Tensor:
     return value + (steps.clamp(0, levels) * (2 * FULL_SCALE / levels) - FULL_SCALE - value.detach())
 
 
+def turn_distance(value: Tensor, levels: int) -> Tensor:
+    """Return the distance of trained values, of any shape, from the nearest turn, where `nearest_level` changes."""
+    step = 2 * FULL_SCALE / levels
+    turns = torch.floor((value.detach() + FULL_SCALE) / step).clamp(0, levels - 1) + 0.5
+    return (value + FULL_SCALE - turns * step).abs()
+
+
 def sign(x: Tensor) -> Tensor:
     """Return +1 where x >= 0, else -1 (never 0), with a surrogate gradient for training; any shape."""
     return _Sign.apply(x)  # type: ignore[no-any-return]

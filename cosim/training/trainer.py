@@ -299,7 +299,7 @@ def find_finished(config: TrainingConfig, task: Task, path: Path, seeds: Sequenc
 
 
 def data_fingerprint(task: Task) -> str:
-    """Return a hash of a task's name and training arrays, by which a resumed training checks that they are unchanged."""
+    """Return a hash of a task's name and training arrays, by which a resumed training knows whether they changed."""
     digest = hashlib.sha256(task.name.encode())
     for array in (task.x_train, task.y_train, task.len_train):
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())

@@ -256,6 +256,30 @@ def test_a_threshold_decides_where_crossing_it_changes_the_next_state(
         assert distances[0, :, i].tolist() == pytest.approx(expected, abs=1e-6)
 
 
+def test_a_value_that_is_written_near_a_turn_is_near_a_threshold() -> None:
+    """Levels 0.5 apart, turns at -0.75 to 0.75; by hand. Candidates of 3 are 2.5 from a threshold at least.
+
+    Values 0.7 and -0.7 are 0.05 from a turn; 0.52 is nearer to a level; 1.6 is beyond all turns; the last is not
+    written: its candidate is 0.4 from a threshold at least."""
+    backbone = build(unit="signed", cell="alphacmru", levels=4, layers=1, ramp=False)
+    cell = backbone.cells["layer1"]
+    assert isinstance(cell, SignedCell) and cell.alpha is not None and cell.beta_free is not None
+    with torch.no_grad():
+        for parameter in cell.parameters():
+            parameter.zero_()
+        cell.linear.weight[:, 0] = cell.alpha.weight[:, 1] = 1.0
+        cell.beta_free.fill_(0.4)  # thresholds -0.5 and 0.5
+    candidates, values = torch.tensor([3.0, -3.0, 3.0, 3.0, 0.1]), torch.tensor([0.7, 0.7, 0.52, 1.6, 0.7])
+    x = torch.stack([candidates, values, torch.zeros(5)], dim=1)[None]
+    distance = cell(x).distance[0]
+    near = distance.detach().numpy()
+    np.testing.assert_allclose(near[:2], 0.05, atol=1e-6)
+    assert (near[2:4] >= 2.5 - 1e-6).all()
+    assert (near[4] >= 0.4 - 1e-6).all()
+    distance[0].sum().backward()
+    assert (cell.alpha.weight.grad[:, 1] < 0).all()  # from the turn at 0.75 down to the level at 0.5
+
+
 def test_noise_never_turns_a_window_around() -> None:
     """500 units with thresholds 0.6 and 0.64, each drawn with 30 % noise, over a candidate that rises and falls.
 
