@@ -1,4 +1,4 @@
-"""Where VACASK is and which version, found without starting it or importing numpy, for `cosim doctor`."""
+"""The VACASK program of this machine: its place and version, found without starting it or importing numpy."""
 
 import importlib.util
 import shutil
