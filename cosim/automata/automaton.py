@@ -22,10 +22,10 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Automaton:
-    """A deterministic automaton (Moore machine) that a network can follow.
+    """A deterministic automaton with an output in every state (Moore machine).
 
-    symbols, states, labels: names; next: (states, symbols), where each leads; start: a state; output: (states,), the
-    label of each.
+    symbols, states, labels: names; next: (states, symbols), index of the state that each symbol leads to; start: index
+    of a state; output: (states,), index of each state's label.
     """
 
     symbols: tuple[str, ...]
@@ -36,17 +36,16 @@ class Automaton:
     output: Whole
 
     def run(self, string: Whole) -> Whole:
-        """Evaluate an automaton in software: return its state (time,) after each symbol of a string of indices
-        (time,)."""
+        """Return the automaton's state after each symbol of a string; both are indices, (time,)."""
         found, state = np.empty(len(string), dtype=np.int64), self.start
         for t, symbol in enumerate(string.tolist()):
             state = found[t] = self.next[state, symbol]
         return found
 
     def places(self, string: Sequence[str]) -> Whole:
-        """Return a string as indices into the symbols of an automaton's data, (time,).
+        """Return a string of symbols as their indices, (time,).
 
-        Raises InputError for a symbol outside them.
+        Raises InputError for a symbol that is not in the automaton's alphabet.
         """
         place = {symbol: k for k, symbol in enumerate(self.symbols)}
         strange = next((symbol for symbol in string if symbol not in place), None)
@@ -69,9 +68,9 @@ class _Table:
 
 
 def read_table(path: Path) -> Automaton:
-    """Read an automaton as data from its JSON file.
+    """Read an automaton from a JSON file, whose form the module's docstring shows.
 
-    Raises InputError naming a state or symbol that is missing or unknown.
+    Raises InputError for a missing or unknown state or symbol, and for a state that no string reaches.
     """
     where = shown_path(path)
     table = typed(check_plain(read_json(path, _REPAIR), where, _REPAIR), _Table, where, _REPAIR)
@@ -106,7 +105,7 @@ def read_table(path: Path) -> Automaton:
 
 
 def reached(automaton: Automaton) -> list[int]:
-    """Return the states in an automaton's data that some string leads to, nearest first."""
+    """Return the states that some string leads to, in the order of the shortest strings; the start is first."""
     found, known = [automaton.start], {automaton.start}
     for state in found:
         new = [one for one in dict.fromkeys(automaton.next[state].tolist()) if one not in known]
@@ -116,10 +115,10 @@ def reached(automaton: Automaton) -> list[int]:
 
 
 def minimise(automaton: Automaton) -> Automaton:
-    """Reduce an automaton as data to the fewest states that are equivalent, in the order in which strings reach them.
+    """Return the equivalent automaton with the fewest states, in the order in which the shortest strings reach them.
 
-    States that no string tells apart become one (E. F. Moore, Gedanken-experiments on sequential machines, 1956), found
-    in time n log n (J. E. Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971).
+    States that no string tells apart become one (E. F. Moore, Gedanken-experiments on sequential machines, 1956). It
+    takes time n log n (J. E. Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971).
     """
     block = _blocks(automaton)
     order = list(dict.fromkeys(block[reached(automaton)].tolist()))
@@ -131,7 +130,7 @@ def minimise(automaton: Automaton) -> Automaton:
 
 
 def _blocks(automaton: Automaton) -> Whole:
-    """Return the block of each state of an automaton as data: one block gives the same outputs behind every string."""
+    """Return the block of each state, (states,): states of one block give the same outputs after every string."""
     columns = list(dict.fromkeys(map(tuple, automaton.next.T.tolist())))  # symbols that all states take alike are one
     before = [list[list[int]]() for _ in columns]  # by column and state: the states that lead there
     for column, into in zip(columns, before, strict=True):
@@ -162,7 +161,7 @@ def _blocks(automaton: Automaton) -> Whole:
 
 
 def modulo(count: int) -> Automaton:
-    """Return an automaton as data, not as a network: its state is the sum of its digits 0 to count - 1, modulo count.
+    """Return an automaton whose symbols are the digits 0 to count - 1 and whose output is their sum modulo count.
 
     Raises InputError for a count outside 2 to MOST_STATES.
     """

@@ -1,23 +1,26 @@
-"""Automata side by side that read the same string, and a decision from all their states: what hard blocks learn.
+"""Block automata: several automata read one string in parallel, and a decision is made from all their states.
+
+Trained hard blocks (`cosim.automata.train_blocks`) are such automata.
 
     state i of block k   next[k, i, symbol]        start: state 0 of each
     bit j, if any        0, 1 or kept, by the symbol and the states that the blocks had before it        start: 0
-    decision             any function of the states; a sum of weights of those that are on is a readout
+    decision             any function of the states; where it is a sum of weights of states, a readout computes it
 
-As one automaton: the states of all of them that some string leads to, which are then made few. As a network: each
-block's one-hot states in one layer, products of states and symbols in front, the decision's weights as the readout.
+As one automaton, its states are the joint states that some string leads to; their number is then reduced. As a network,
+one layer has the one-hot states of all blocks, a layer in front has the products of states and symbols, and the readout
+has the weights of the decision.
 
-Tasks on strings of symbols whose answer behind each symbol is known at any length (arXiv 2309.07412, section 5).
+Tasks on strings of symbols, with a right answer after each symbol at any length (arXiv 2309.07412, section 5).
 
 sum        digits 0 to M - 1                       their sum modulo M
 even-pair  M symbols                               whether the last one is the first
-mod-arith  digits 0 to M - 1 and + - x in turn     the value modulo M, x before + and -; behind operators nothing
+mod-arith  digits 0 to M - 1 and + - x in turn     the value modulo M, x before + and -; no answer after operators
 
-Automata of which not all is of concern: symbols that never come, outputs that nobody reads.
+Partial automata leave some transitions open (symbols that never come) and some outputs (answers that do not count).
 
-What is left open may be filled in so that states become one. Finding the fewest is NP-hard (C. P. Pfleeger, IEEE Trans.
-Computers C-22 (1973) 1099), so states are merged greedily, each into the nearest one that contradicts it nowhere, with
-whatever else must be merged then; and as many states as contradict each other pairwise are needed in any case.
+Open entries may be filled in so that states can be merged. To find the fewest states is NP-hard (C. P. Pfleeger, IEEE
+Trans. Computers C-22 (1973) 1099), so states are merged greedily: each into the first state that it never contradicts,
+with all pairs that must then be merged as well. A set of states that contradict each other pairwise is a lower bound.
 """
 
 from collections.abc import Callable
@@ -37,8 +40,11 @@ OPEN = -1  # a symbol that never comes, an output that is of no concern
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """An automaton that is partly open. next: (states, symbols) and output: (states,) may be OPEN; the start is state
-    0."""
+    """An automaton that leaves some transitions and outputs open; it starts in state 0.
+
+    symbols, labels: names; next: (states, symbols), the state that each symbol leads to, or OPEN if the symbol never
+    comes; output: (states,), index of the label of each state, or OPEN if it does not count.
+    """
 
     symbols: tuple[str, ...]
     labels: tuple[str, ...]
@@ -47,8 +53,10 @@ class Partial:
 
 
 def fewest(partial: Partial) -> tuple[Automaton, int]:
-    """Return an automaton of few states that gives every answer that `partial` has, and a lower bound on the states of
-    such an automaton."""
+    """Return an automaton of few states that gives every answer that `partial` specifies, and a lower bound.
+
+    The bound is on the number of states of any automaton that gives these answers.
+    """
     small = _equal_states(partial)
     apart = _apart(small)
     group = _merged(small, apart)
@@ -68,9 +76,9 @@ def fewest(partial: Partial) -> tuple[Automaton, int]:
 
 
 def _equal_states(partial: Partial) -> Partial:
-    """Return an automaton that leaves answers open with equal states made one.
+    """Merge the equivalent states of a partial automaton.
 
-    For that, what is open is taken for a state and an output of their own.
+    Two states are equivalent here only if their open entries are at the same places as well.
     """
     states, symbols = partial.next.shape
     follow = np.where(partial.next == OPEN, states, partial.next)
@@ -87,7 +95,7 @@ def _equal_states(partial: Partial) -> Partial:
 
 
 def _apart(partial: Partial) -> NDArray[np.bool_]:
-    """Return the pairs of an automaton's states that some string contradicts, (states, states)."""
+    """Return which pairs of states give different answers, neither open, after some string, (states, states)."""
     said = partial.output
     apart = (said[:, None] != said[None, :]) & (said[:, None] != OPEN) & (said[None, :] != OPEN)
     while True:
@@ -100,7 +108,10 @@ def _apart(partial: Partial) -> NDArray[np.bool_]:
 
 
 def _merged(partial: Partial, apart: NDArray[np.bool_]) -> Whole:
-    """Return the group of each state, (states,), named by the smallest of its states."""
+    """Merge states greedily into groups without a contradiction; return each state's group, (states,).
+
+    A group is named by the smallest of its states. apart: (states, states), pairs of states that contradict.
+    """
     group = np.arange(len(partial.output))
     for state in range(1, len(group)):
         if group[state] != state:
@@ -114,7 +125,10 @@ def _merged(partial: Partial, apart: NDArray[np.bool_]) -> Whole:
 
 
 def _merge(partial: Partial, apart: NDArray[np.bool_], group: Whole, pair: tuple[int, int]) -> Whole | None:
-    """Return groups of an automaton's states with two in one, and all that must be one then; None if any contradict."""
+    """Return the groups of states after a merge of the pair's groups and of all groups that they lead to, (states,).
+
+    Return None if two states of one group contradict.
+    """
     group, waiting = group.copy(), [pair]
     while waiting:
         one, other = sorted(int(group[state]) for state in waiting.pop())
@@ -131,7 +145,10 @@ def _merge(partial: Partial, apart: NDArray[np.bool_], group: Whole, pair: tuple
 
 
 def _clique(apart: NDArray[np.bool_]) -> int:
-    """Return the size of a set of states that contradict each other pairwise, found greedily; apart: all pairs."""
+    """Return the size of a set of states that contradict each other pairwise, found greedily.
+
+    apart: (states, states), whether two states contradict.
+    """
     left, count = np.ones(len(apart), dtype=bool), 0
     while left.any():
         inside = np.where(left, (apart & left[None, :]).sum(axis=1), OPEN)
@@ -147,11 +164,11 @@ _SCALES = 1.0, 2.0, 4.0  # of the largest weight of a readout
 
 @dataclass(frozen=True)
 class StringTask:
-    """Strings of symbols and what is right behind each symbol.
+    """A task on strings of symbols, with a right answer after each symbol.
 
-    symbols, labels: names; turns: (period, symbols), the symbols that may come at step t modulo period; judged:
-    (period,), whether the decision behind them is of concern; answers: strings (n, time) of symbols' places -> places
-    of labels behind each, alike.
+    symbols, labels: names; turns: (period, symbols), which symbols may come at step t modulo period; judged: (period,),
+    whether the answer after this step counts; answers: function from strings (n, time) of indices into `symbols` to the
+    right answers (n, time), indices into `labels`.
     """
 
     name: str
@@ -162,24 +179,24 @@ class StringTask:
     answers: Callable[[Whole], Whole]
 
     def draw(self, rng: np.random.Generator, count: int, steps: int) -> Whole:
-        """Draw random strings for block automata to learn, symbols (count, steps), each possible one equally likely."""
+        """Draw random strings of symbol indices (count, steps); the symbols that may come are equally likely."""
         allowed = self.turns[np.arange(steps) % len(self.turns)]
         choice = rng.integers(0, allowed.sum(axis=1), (count, steps))
         places = np.argsort(~allowed, axis=1, kind="stable")
         return places[np.arange(steps), choice]
 
     def concerned(self, steps: int) -> NDArray[np.bool_]:
-        """Return (steps,) booleans: the automaton's answer behind this step of a string counts."""
+        """Return whether the answer after each step of a string counts, (steps,)."""
         return self.judged[np.arange(steps) % len(self.judged)]
 
 
 @dataclass(frozen=True, eq=False)
 class BlockAutomata:
-    """Automata in parallel (blocks) whose states together give the answer to a string.
+    """Automata (blocks) that read a string in parallel; their states together decide the answer. All start in state 0.
 
-    next: (blocks, states, symbols); decide: states (n, blocks + bits) -> places of labels (n,).
-
-    write: the blocks' states (n, blocks) before symbols (n,) -> (n, bits), what becomes of each bit, or KEEP.
+    next: (blocks, states, symbols), the state that follows; decide: function from states (n, blocks + bits) to indices
+    of labels (n,); bits: number of memory bits beside the blocks; write: function from the blocks' states (n, blocks)
+    before symbols (n,), and these symbols, to the new value 0, 1 or KEEP of each bit, (n, bits).
     """
 
     next: Whole
@@ -189,11 +206,11 @@ class BlockAutomata:
 
     @property
     def sizes(self) -> Whole:
-        """Return the number of states of each automaton, and of each bit."""
+        """Return the number of states of each block, then of each bit, (blocks + bits,)."""
         return np.array([self.next.shape[1]] * len(self.next) + [2] * self.bits)
 
     def step(self, states: Whole, symbols: Whole) -> Whole:
-        """Return the automata's states (n, blocks + bits) after symbols (n,)."""
+        """Return the states of blocks and bits, (n, blocks + bits), that follow `states` after symbols (n,)."""
         count = len(self.next)
         blocks, bits = states[:, :count], states[:, count:]
         after = self.next[np.arange(count), blocks, symbols[:, None]]
@@ -203,7 +220,7 @@ class BlockAutomata:
         return np.concatenate([after, np.where(written == KEEP, bits, written)], axis=1)
 
     def run(self, strings: Whole) -> Whole:
-        """Return the automata's decision after each symbol of strings (n, time), as places of labels (n, time)."""
+        """Return the decision after each symbol of strings (n, time), as indices of labels (n, time)."""
         states = np.zeros((len(strings), len(self.sizes)), dtype=np.int64)
         base = np.concatenate([[1], np.cumprod(self.sizes)[:-1]])
         codes = np.empty(strings.shape, dtype=np.int64)
@@ -214,10 +231,10 @@ class BlockAutomata:
         return self.decide(met[:, None] // base % self.sizes)[place.reshape(codes.shape)]
 
     def reached(self, turns: NDArray[np.bool_]) -> tuple[Whole, Whole, Whole]:
-        """Return turn (n,) and states (n, blocks + bits) of the automata that strings lead to, the start first, and
-        where each symbol leads (n, symbols).
+        """Find all joint states that strings of a task lead to, the start first; turns: see `StringTask`.
 
-        That is OPEN if it never comes. Raises InputError where there are too many.
+        Return the step modulo period (n,), the states of blocks and bits (n, blocks + bits), and the joint state that
+        each symbol leads to (n, symbols), OPEN if it cannot come. Raises InputError beyond MOST_PRODUCT joint states.
         """
         period, symbols = turns.shape
         found: list[tuple[int, tuple[int, ...]]] = [(0, (0,) * len(self.sizes))]
@@ -240,9 +257,9 @@ class BlockAutomata:
         return np.array([turn for turn, _ in found]), np.array([states for _, states in found]), np.array(follow)
 
     def words(self, turns: NDArray[np.bool_]) -> tuple[list[tuple[int, ...]], Whole]:
-        """Return the shortest string to each reachable turn and states of the automata, and what is decided after it.
+        """Return a shortest string to each joint state that `reached` finds, and the decision after each string.
 
-        The empty string comes first. Decisions are places of labels, (strings,).
+        The empty string comes first. Decisions are indices of labels, (strings,). turns: see `StringTask`.
         """
         _, states, follow = self.reached(turns)
         led, first = np.unique(follow, return_index=True)
@@ -253,9 +270,9 @@ class BlockAutomata:
         return words, self.decide(states)
 
     def product(self, task: StringTask) -> Partial:
-        """Return all blocks as one automaton.
+        """Return the blocks as one automaton on a task's strings, whose states are the joint states.
 
-        OPEN are symbols that never come, decisions that do not count, and the decision before the first symbol.
+        Open in it are symbols that never come, decisions that do not count, and the decision before the first symbol.
         """
         turn, states, follow = self.reached(task.turns)
         output = np.where(task.judged[turn - 1], self.decide(states), OPEN)
@@ -265,10 +282,10 @@ class BlockAutomata:
 
 
 def side_by_side(blocks: BlockAutomata, weight: Array, task: StringTask) -> Network:
-    """Return a network of the blocks' automata, read out by weights (labels, blocks, states) on their states.
+    """Return a network with a cell for each state of each block, read out by weights (labels, blocks, states).
 
-    Weights are rounded to the grid, which must leave all decisions that count as they are: raises InputError where it
-    does not, and for too many cells.
+    Weights are rounded to the grid. Raises InputError if that changes a decision that counts, and for more than
+    MOST_STATES cells.
     """
     turn, met, _ = blocks.reached(task.turns)
     judged = task.judged[turn - 1]
@@ -286,8 +303,11 @@ def side_by_side(blocks: BlockAutomata, weight: Array, task: StringTask) -> Netw
 
 
 def _rounded(weight: Array, met: Whole, right: Whole) -> Array:
-    """Return weights (labels, blocks, states) on the automata's states, on the grid, as small as right decisions (n,)
-    at states (n, blocks) allow."""
+    """Return readout weights (labels, blocks, states) scaled and rounded to the grid, as small as decisions allow.
+
+    met: states (n, blocks) that occur; right: the decision (n,) that the weights must give at each. Raises InputError
+    where no scale gives all decisions.
+    """
     centred = weight - weight.mean(axis=0)  # the same for all labels decides nothing
     row = np.arange(weight.shape[1])
     for scale in _SCALES:
@@ -307,9 +327,9 @@ OPERATORS = ("+", "-", "x")
 
 
 def string_task(name: str, count: int) -> StringTask:
-    """Return the rule to make block automata by: strings and answers of sum, even-pair or mod-arith, of `count` digits.
+    """Return the task sum, even-pair or mod-arith (any other name) on strings of `count` different digits.
 
-    Raises InputError for an impossible count.
+    The module's docstring defines the tasks. Raises InputError for a count outside 2 to MOST_DIGITS.
     """
     if not 2 <= count <= MOST_DIGITS:
         raise InputError(f"{name} must have 2 to {MOST_DIGITS} digits, not {count}; give another --modulo")
@@ -326,9 +346,9 @@ def string_task(name: str, count: int) -> StringTask:
 
 
 def _values(count: int) -> Callable[[Whole], Whole]:
-    """Return an automaton's right answers to strings of an expression: its values modulo count.
+    """Return the function that computes the right answers of mod-arith: the values of expressions modulo count.
 
-    They stand behind each digit; behind operators is 0.
+    It takes strings (n, time) and returns the value so far after each digit, 0 after operators, (n, time).
     """
 
     def answers(strings: Whole) -> Whole:

@@ -1,33 +1,36 @@
-"""Cascades that an automaton has: chains of closed partitions, classes behind each, and codes of the classes.
+"""Cascades of bits that follow an automaton: chains of closed partitions, their classes, and codes of the classes.
 
     1 = P_0 > P_1 > ... > P_n = 0      each closed; level i tells apart the blocks of P_i within a block of P_{i-1}
 
-A level's classes are a partition T_i, which need not be closed, with P_{i-1} T_i = P_i. Blocks go into one class where
-a symbol then keeps the class, sets the same one from everywhere, or the output is the same. A class is a code of bits,
-and which codes are cheapest, the rows of their bits say.
+A partition is closed if each symbol leads all states of a block into one block. The classes of level i are a
+partition T_i, which need not be closed, with P_{i-1} T_i = P_i. Blocks share a class where a symbol then keeps the
+class, sets the same class from every state, or the output is the same. Each class has a code of bits; the code is
+chosen whose rows of weights cost least.
 
-The network of a cascade: levels of bits, each of which reads those in front of it and itself a frame late.
+The network of a cascade has levels of bits. Each bit reads the bits of its own level and of those in front, late by
+one frame.
 
     bit j of level i    candidate = sum of products of a symbol and late bits of levels 0 to i    (rows, below)
 
-All bits decide at once, from what stood a frame before, so a level costs no time and a late bit no device. Levels are
-the serial decomposition of J. Hartmanis and R. E. Stearns (1966): what the first i levels tell apart is a closed
-partition, so their bits need no bit behind them.
+All bits decide at one moment, from the bits of the frame before, so a level costs no time and a late bit no device.
+Levels are the serial decomposition of J. Hartmanis and R. E. Stearns (1966): the partition that the first i levels tell
+apart is closed, so their bits need no bit of a later level.
 
-Rows that lead a cell along an automaton: the cheapest sum of products of bits and symbols, by a linear program.
+A cell's row of weights is the cheapest sum of products of bits and symbols, found by a linear program.
 
-    u = b - sum of w_a x_a - sum of w_i q_i[t-1] + sum of v_k p_k        p_k: product of a symbol and up to 3 bits, late
-    w, v >= 0; a product can only pull, so only symbols and bits themselves count negatively, through mirrors
+    u = b - sum of w_a x_a - sum of w_i q_i[t-1] + sum of v_k p_k        p_k: product of a symbol x and late bits q
+    w, v >= 0; a product can only add to u, so only symbols and bits themselves count negatively, through mirrors
 
-Where the cell is to          keeps (1/4, 3/4)      follows (0.35, 0.55)
+Where the cell must           keeps (1/4, 3/4)      follows (0.35, 0.55)
 turn on, off                  u >= 1, u <= 0        u >= 1, u <= 0
 stay on, off                  u >= 1/2, u <= 1/2    u >= 1, u <= 0
 
-What flows into and out of a row at once, |b| + sum of w + sum of v over what is on, is limited: each current brings a
-spread of its own, about 3 to 4 % of a unit current, and the nearest threshold of a cell that keeps is 1/4 away.
+A cell has two thresholds, given in brackets. A cell that keeps its state has 1/2 between them; one that follows is set
+anew in each frame. The currents of a row that flow at once, |b| + the w and v of signals that are on, are limited: each
+current has a spread of about 3 to 4 % of a unit current, and a cell that keeps has its nearest threshold 1/4 away.
 
-A cell that keeps is an identity-reset machine of its symbols and of the bits that its products read: where none of them
-acts on it, 1/2 does nothing. Costs are areas: of a product some switches and a source, of a weight its unit devices.
+A cell that keeps is an identity-reset machine of its symbols and of the bits that its products read: where no product
+acts, u is 1/2 and the state stays. Costs are areas: a product costs switches and a source, a weight its unit devices.
 """
 
 from collections.abc import Iterator, Mapping
@@ -63,8 +66,11 @@ _FOLLOWS = 1.1  # times the price of keeping, for wider margins
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Terms that a row may read. literals: (terms, symbols + bits), those of each product; on: (states, symbols,
-    terms), where it is 1; bits: (states, bits)."""
+    """The terms that a cell's row may read: products of at most one symbol and some bits.
+
+    literals: (terms, symbols + bits), the factors of each product; on: (states, symbols, terms), where each product is
+    1; bits: (states, bits), the cells that are on in each state of the automaton.
+    """
 
     literals: Mask
     on: Mask
@@ -78,9 +84,10 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class LogicRow:
-    """A row of weights of a cell in a chain, as a function of symbols, bits and products.
+    """The weights with which one cell of a cascade reads symbols, bits and products of both.
 
-    linear: (symbols + bits,); products: (terms,); keeps: whether the cell keeps its state at 1/2; price: um2, roughly.
+    linear: (symbols + bits,); products: (terms,); keeps: whether the cell keeps its state at candidate 1/2; price:
+    estimated area, um2.
     """
 
     bias: float
@@ -91,7 +98,10 @@ class LogicRow:
 
 
 def terms_of(bits: Mask, symbols: int) -> Terms:
-    """Return products of at most one symbol of an automaton and some bits, without constant 0 and repetitions."""
+    """Return all products of at most one symbol and some bits, (states, bits), that are neither constant 0 nor equal.
+
+    A product has at most MOST_TOGETHER factors.
+    """
     count = bits.shape[1]
     groups: list[tuple[int, ...]] = [()]
     for size in range(1, MOST_TOGETHER + 1):
@@ -114,8 +124,10 @@ def terms_of(bits: Mask, symbols: int) -> Terms:
 
 
 def cheapest_row(automaton: Automaton, terms: Terms, bit: Mask) -> LogicRow | None:
-    """Return the cheapest row of an automaton's cell that is on in these states (states,); None without one on the
-    weight grid."""
+    """Return the cheapest row for a cell that must be on in the automaton's states where `bit`, (states,), is true.
+
+    Return None where no row on the weight grid was found.
+    """
     before, after = np.repeat(bit[:, None], terms.symbols, axis=1), bit[automaton.next]
     follows = _row(terms, np.where(after, 1.0, -_LARGEST), np.where(after, _LARGEST, 0.0), keeps=False)
     if follows is not None and follows.price <= _CHEAP:
@@ -128,7 +140,7 @@ def cheapest_row(automaton: Automaton, terms: Terms, bit: Mask) -> LogicRow | No
 
 
 def _row(terms: Terms, low: Array, high: Array, *, keeps: bool) -> LogicRow | None:
-    """Return the cheapest row whose candidate lies between low and high, (states, symbols); None without one."""
+    """Return the cheapest row whose candidate lies from low to high, both (states, symbols); None without a row."""
     states, symbols, count = terms.on.shape
     single = np.concatenate(
         [np.tile(np.eye(symbols), (states, 1)), np.repeat(terms.bits.astype(float), symbols, axis=0)], axis=1
@@ -148,11 +160,12 @@ def _row(terms: Terms, low: Array, high: Array, *, keeps: bool) -> LogicRow | No
 
 
 def _sparse(values: Array, prices: Array, within: tuple[Array, Array, Array], mirrors: int) -> Array | None:
-    """Find cheap and few weights >= 0, on the grid, of an automaton's logic row; None where none were found.
+    """Find few and cheap weights >= 0 on the grid for the row of a cell; None where none were found.
 
-        low <= values @ weights <= high,    |values| @ weights <= flows
+        low <= values @ weights <= high,    |values| @ weights <= flows        within: low, high, flows
 
-    Mirrors cost by their weight; each other term costs the same at any weight, so it is weighed by what it had.
+    The first `mirrors` weights cost in proportion to their size. Any other term costs the same at any size, so each
+    round divides its price by the size that the round before gave it.
     """
     low, high, flows = within
     rows, limits = np.vstack([values, -values, np.abs(values)]), np.concatenate([high, -low, flows])
@@ -177,9 +190,10 @@ _BIT = 700.0  # um2, drawn, generic180: a cell with its capacitor and gate line
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """A level of a chain: the cells that need nothing but the levels in front of it.
+    """A level of a cascade: cells (bits) that read only symbols, their own level and the levels in front.
 
-    bits: (states, own), those of this level in each state; terms: what its rows may read; rows: one for each bit.
+    bits: (states, own), the cells of this level that are on in each state of the automaton; terms: the products that
+    their rows may read; rows: one for each cell.
     """
 
     bits: Mask
@@ -189,7 +203,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Cascade:
-    """An automaton as a cascade of levels of bits, front first."""
+    """An automaton built of levels of cells (bits), front first; a level reads itself and the levels in front."""
 
     levels: tuple[Level, ...]
 
@@ -200,12 +214,12 @@ class Cascade:
 
     @property
     def price(self) -> float:
-        """Return the estimated area of the cells and rows that follow the automaton, um2."""
+        """Return the estimated area of all cells and their rows, without the readout, um2."""
         return sum(row.price + _BIT for level in self.levels for row in level.rows)
 
     @property
     def words(self) -> str:
-        """Return the number of bits of an automaton's cascade in words, level by level where there are several."""
+        """Return the number of bits in words: "2 bits", or with several levels "cascade of 1 and 2 bits"."""
         sizes = [str(level.bits.shape[1]) for level in self.levels]
         count = self.bits.shape[1]
         plain = f"{count} bit{'s' if count > 1 else ''}"
@@ -213,10 +227,10 @@ class Cascade:
 
 
 def cascade_of(automaton: Automaton, codes: tuple[Mask, ...], known: dict[bytes, Level | None]) -> Cascade | None:
-    """Return an automaton's cascade of these bits, or None where a bit has no row.
+    """Return the cascade whose cells are on in given states of an automaton, or None where a cell has no row.
 
-    codes: (states, own) for each level, the front first; known: levels found so far by their bits, to which new ones
-    are added.
+    codes: for each level, front first, which cells are on in each state, (states, own); known: a cache of levels by
+    their bits, to which new levels are added.
     """
     levels = list[Level]()
     for k, own in enumerate(codes):
@@ -243,13 +257,13 @@ def _level(automaton: Automaton, own: Mask, bits: Mask) -> Level | None:
 
 
 def readout_price(automaton: Automaton, cascade: Cascade) -> float | None:
-    """Estimate the area of the weights that read an automaton's answer, um2; None where there is no readout."""
+    """Estimate the area of a cascade's readout weights, um2; None where no readout tells the labels apart."""
     weights = readout_of(automaton, cascade.bits.astype(float))
     return None if weights is None else _MIRROR * sum(float(np.abs(one).sum()) for one in weights)
 
 
 def network_of_cascade(automaton: Automaton, cascade: Cascade, task: str) -> Network | None:
-    """Return the network that follows an automaton by a cascade's bits; None where no readout tells labels apart."""
+    """Return the network that follows an automaton with a cascade's cells; None where no readout tells labels apart."""
     weights = readout_of(automaton, cascade.bits.astype(float))
     if weights is None:
         return None
@@ -275,7 +289,10 @@ def network_of_cascade(automaton: Automaton, cascade: Cascade, task: str) -> Net
 
 
 def _products(literals: Array, symbols: int) -> AndLayer:
-    """Build the layer of ANDs for the products of an automaton's cascade; literals: (products, symbols + bits)."""
+    """Build the layer of AND gates for products of symbols and bits.
+
+    literals: (products, symbols + bits), the factors of each product.
+    """
     bias = 1.0 - literals.sum(axis=1)
     if not literals[:, symbols:].any():
         return AndLayer(STEERED, (INPUT,), literals[:, :symbols], bias)
@@ -306,9 +323,10 @@ Codes = tuple[Mask, ...]
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """The partition of an automaton's states that a level and those in front of it make.
+    """The partition of an automaton's states for which one level of a cascade needs a code.
 
-    classes: (states,), those that the level tells apart; alone: (states,), where the levels in front say it all.
+    classes: (states,), the class of each state, which the level's bits must tell; alone: (states,), where the levels in
+    front already determine the class.
     """
 
     classes: Whole
@@ -339,7 +357,10 @@ def cascades(automaton: Automaton) -> list[Cascade]:
 
 
 def _chains(automaton: Automaton) -> list[list[Whole]]:
-    """Return an automaton's most promising chain of partitions for each number of levels that has one."""
+    """Return the chain of closed partitions of least estimated cost, coarsest first, for each number of levels.
+
+    A number of levels for which there is no chain is left out.
+    """
     states = len(automaton.states)
     one, zero = np.zeros(states, dtype=np.int64), np.arange(states)
     between = [np.array(partition) for partition in closed_partitions(automaton)]
@@ -370,15 +391,20 @@ def _refines(below: Whole, above: Whole) -> bool:
 
 
 def _quotient(automaton: Automaton, above: Whole, below: Whole) -> tuple[Whole, Whole]:
-    """Return the automaton of the blocks below: the block above of each, and where each symbol leads, (blocks,
-    symbols)."""
+    """Return the automaton whose states are the blocks of the partition `below`.
+
+    Return the block of `above` that contains each, (blocks,), and the block that each symbol leads to, (blocks,
+    symbols).
+    """
     _, first = np.unique(below, return_index=True)
     return above[first], below[automaton.next[first]]
 
 
 def _promise(automaton: Automaton, above: Whole, below: Whole) -> float:
-    """Estimate what a level of an automaton's cascade costs: cells, and products, few where symbols keep or set its
-    classes."""
+    """Estimate the cost of the level that divides the blocks of `above` into those of `below`, in relative units.
+
+    It is the cost of cells, and of products: few where symbols keep or set the classes of the level.
+    """
     parent, follow = _quotient(automaton, above, below)
     _, first = np.unique(below, return_index=True)
     own = _classes(automaton, above, below, (0, 1, 2))[first]
@@ -394,9 +420,9 @@ def _promise(automaton: Automaton, above: Whole, below: Whole) -> float:
 
 
 def _classes(automaton: Automaton, above: Whole, below: Whole, order: tuple[int, ...]) -> Whole:
-    """Return the class of each state, (states,).
+    """Return the class of each state in the level that divides the blocks of `above` into those of `below`, (states,).
 
-    order: in which order blocks are brought together for keeping, setting and outputs.
+    order: which lists of pairs from `_wishes` are merged into classes first: 0 keeping, 1 setting, 2 outputs.
     """
     parent, follow = _quotient(automaton, above, below)
     group, parents = list(range(len(parent))), [{one} for one in parent.tolist()]  # those of a group by its name
@@ -416,9 +442,10 @@ def _classes(automaton: Automaton, above: Whole, below: Whole, order: tuple[int,
 
 
 def _wishes(automaton: Automaton, below: Whole, parent: Whole, follow: Whole) -> Iterator[list[tuple[int, int]]]:
-    """Yield three lists of pairs of an automaton's blocks that had better share a class.
+    """Yield three lists of pairs of blocks that make rows cheaper if both blocks share a class.
 
-    In the first, symbols then keep the class; in the second, they set it; in the third, outputs say it.
+    With a pair of the first list a symbol keeps the class; of the second, a symbol sets it; of the third, both blocks
+    have one output.
     """
     keeps, sets = list[tuple[int, int]](), list[tuple[int, int]]()
     for column in follow.T:
@@ -438,16 +465,16 @@ def _wishes(automaton: Automaton, below: Whole, parent: Whole, follow: Whole) ->
 
 
 def _alone(above: Whole, below: Whole) -> Mask:
-    """Return (states,) booleans: the state's block is not divided."""
+    """Return where, (states,), a state's block of `above` is a single block of `below`: nothing is left to tell."""
     parts = np.array([len(np.unique(below[above == block])) for block in range(above.max() + 1)])
     return parts[above] == 1
 
 
 def _first_code(automaton: Automaton, step: _Step) -> Mask:
-    """Return the bits (states, bits) that a search begins with.
+    """Return the bits (states, bits) with which the search for a level's code begins.
 
-    Two classes have one bit, which is on in the start's class; more have a bit each, off where the levels in front
-    already determine the class.
+    Two classes have one bit, which is on in the start's class. More than two have one bit for each class, which is off
+    where the levels in front already determine the class.
     """
     every = np.eye(step.classes.max() + 1, dtype=np.bool_)[step.classes]
     if every.shape[1] == 2:
@@ -456,7 +483,7 @@ def _first_code(automaton: Automaton, step: _Step) -> Mask:
 
 
 def _codes(automaton: Automaton, step: _Step) -> Iterator[Mask]:
-    """Yield codes for the classes of a cascade's level, (states, bits); again with no bit on in `alone` states."""
+    """Yield codes for the classes of a level, (states, bits): each code, then the code with no bit on in `alone`."""
     start = int(step.classes[automaton.start])
     for code in _tables(int(step.classes.max()) + 1, start):
         yield code[step.classes]
@@ -465,7 +492,7 @@ def _codes(automaton: Automaton, step: _Step) -> Iterator[Mask]:
 
 
 def _tables(size: int, start: int) -> Iterator[Mask]:
-    """Yield codes (classes, bits): one-hot, one-hot without one bit, codes of equal weight, and binary numbers.
+    """Yield codes of `size` classes, (classes, bits): one-hot, one-hot without a bit, equal weight, binary numbers.
 
     The binary number of the class `start` is 0.
     """
@@ -483,9 +510,9 @@ def _tables(size: int, start: int) -> Iterator[Mask]:
 
 
 def _priced(automaton: Automaton, codes: Codes, known: dict[bytes, Level | None]) -> tuple[float, Cascade] | None:
-    """Return the price, um2, and the cascade that codes make of an automaton, readout included; None without one.
+    """Return the cascade that has these codes, and its price with the readout, um2; None where there is no cascade.
 
-    A level of labels is added where there is no readout otherwise.
+    Where no readout tells the labels apart, a last level is added with a bit for each label but the first.
     """
     cascade = cascade_of(automaton, codes, known)
     if cascade is None:
@@ -500,7 +527,7 @@ def _priced(automaton: Automaton, codes: Codes, known: dict[bytes, Level | None]
 
 
 def _refine(automaton: Automaton, steps: list[_Step], known: dict[bytes, Level | None]) -> list[tuple[float, Cascade]]:
-    """Choose the cheapest code level by level from the front; return all cascades that were tried, with their costs."""
+    """Choose the cheapest code level by level from the front; return every cascade tried, with its price, um2."""
     codes, tried = [_first_code(automaton, step) for step in steps], list[tuple[float, Cascade]]()
     lowest, best = np.inf, codes
     for k, step in enumerate(steps):

@@ -1,8 +1,8 @@
-"""An automaton from what something says behind each symbol of a string: learned with that as the oracle.
+"""An automaton learned from an oracle, which gives an answer after each symbol of any string.
 
-Two strings lead to one state where whatever follows makes no difference. So a table is kept, a row for every string
-that is known to lead somewhere new, a column for every ending that told two of them apart, until what is found answers
-as the oracle does on strings that it has not seen. An answer that differs names the ending that was missing.
+Two strings lead to one state if the oracle's answers are equal after any common ending. So a table is kept: a row for
+every string that leads to a new state, and a column for every ending that told two states apart. It grows until its
+automaton answers test strings as the oracle does. A differing answer reveals an ending that the table lacks.
 Source: D. Angluin, Information and Computation 75 (1987) 87; endings from counterexamples: R. L. Rivest and R. E.
 Schapire, Information and Computation 103 (1993) 299.
 """
@@ -25,10 +25,10 @@ _BEFORE = -1  # nothing is said before the first symbol
 
 @dataclass(frozen=True)
 class LearnedAutomaton:
-    """An automaton learned from an oracle, and what it took.
+    """An automaton learned from an oracle, and the effort of learning.
 
-    automaton: the minimal one; queries: how many words the oracle was asked; strings: how many it was held against at
-    the end; differing: how many of them it answers otherwise.
+    automaton: minimal; queries: number of words that the oracle was asked; strings: number of test strings on which
+    automaton and oracle were compared at the end; differing: number of test strings with a differing answer.
     """
 
     automaton: Automaton
@@ -38,10 +38,10 @@ class LearnedAutomaton:
 
 
 def network_oracle(network: Network, origin: str) -> Oracle:
-    """Return an oracle that says a network's decision after each symbol.
+    """Return an oracle: a function that gives a network's decision after each symbol of words, in software.
 
-    Symbol k is feature k at 1 and the others at 0. Raises InputError for a network that decides on more than the last
-    step; origin: its file.
+    Symbol k sets input feature k to 1 and the others to 0. origin: the network's file, for the error. Raises InputError
+    for a network whose readout is pooled over more than the last step.
     """
     if network.readout.pooling != "last":
         raise InputError(
@@ -60,10 +60,11 @@ def network_oracle(network: Network, origin: str) -> Oracle:
 def learn(
     oracle: Oracle, names: tuple[Sequence[str], Sequence[str]], strings: Sequence[Word], most: int
 ) -> LearnedAutomaton:
-    """Learn from an oracle's answers the automaton that it follows, as far as `strings` can tell.
+    """Learn the automaton that an oracle follows, from the oracle's answers.
 
-    names: of symbols, and of what the oracle says. The search ends when all strings agree, or with the first automaton
-    of more than `most` states: an oracle that drifts is no automaton.
+    names: names of the symbols and of the answers; strings: test words of symbol indices. Learning ends when automaton
+    and oracle agree on all test words, or when the automaton has more than `most` states: an oracle that drifts has no
+    finite automaton.
     """
     symbols, labels = map(tuple, names)
     asked = _Asked(oracle)
@@ -89,13 +90,13 @@ def learn(
 
 
 class _Asked:
-    """Answers of the oracle, each word asked once; a word's beginnings come with it."""
+    """A cache of the oracle's answers: each word is asked once, and answers its beginnings as well."""
 
     def __init__(self, oracle: Oracle) -> None:
         self._oracle, self._known, self.count = oracle, dict[Word, int](), 0
 
     def all_of(self, words: Sequence[Word]) -> None:
-        """Ask the oracle for the words that are not known, at once."""
+        """Ask the oracle, in one call, for all words whose answers are not known."""
         unknown = [word for word in dict.fromkeys(words) if word and word not in self._known]
         if not unknown:
             return
@@ -117,7 +118,8 @@ class _Asked:
 class _Table:
     """The observation table of Angluin's algorithm.
 
-    access: a word for each state; endings: what tells states apart; states: row -> number of the state.
+    access: a word that leads to each state; endings: words that tell states apart; states: row (the answers after each
+    ending) -> number of the state.
     """
 
     def __init__(self, asked: _Asked, symbols: int) -> None:
@@ -127,7 +129,7 @@ class _Table:
         self.states: dict[Word, int] = {}
 
     def close(self) -> None:
-        """Add a word for every state that is found, until each symbol leads from known states to known ones."""
+        """Add a word for every new state, until each symbol leads from every known state to a known state."""
         self.states = {self._row(word): k for k, word in enumerate(self.access)}
         for word in self.access:  # it grows
             self._asked.all_of([(*word, k, *ending) for k in self._symbols for ending in self.endings])
@@ -145,7 +147,10 @@ class _Table:
         return tuple(self._asked.last(self.access[state]) for state in self._run(word))
 
     def split(self, wrong: Word) -> None:
-        """Add the ending that a wrong answer reveals: where replacing its beginning by its state's word matters."""
+        """Add the ending that tells two states apart, from a word that the table answers wrongly.
+
+        It is the rest of the word from where replacing its beginning by that state's access word changes the answer.
+        """
         said, answered = self._asked.behind(wrong), self.answer(wrong)
         first = next(k for k, pair in enumerate(zip(said, answered, strict=True)) if pair[0] != pair[1])
         word = wrong[: first + 1]

@@ -1,33 +1,33 @@
-"""Networks of bits that move by rule: counters, rings, dilated lines, and the line whose delay its content chooses.
+"""Untrained networks of bits: counters, rings, dilated delay lines, and a delay line whose input chooses the delay.
 
-Counters by toggles: bit j of a chain turns over at every 2^j-th one.
+Counter of toggles (cells that invert their bit): bit j toggles at every 2^j-th one of the input x.
 
-    bit j turns over where the input is on and all bits below it were        x and q_0[t-1] and ... and q_{j-1}[t-1]
+    bit j toggles where the input is on and all lower bits were on        x and q_0[t-1] and ... and q_{j-1}[t-1]
 
-Counting modulo 2^k takes k toggles, where a one-hot automaton takes 2^k cells. With an input that is always on the
-chain divides the frame clock: a binary code of the position in the sequence, exact at any length, the circuit form of a
-sinusoidal positional encoding.
+Counting modulo 2^k takes k toggles, where a one-hot automaton takes 2^k cells. If the input is always on, the counter
+divides the frame clock: it is a binary code of the position in the sequence, exact at any length, as a sinusoidal
+positional encoding is in software.
 
-Content-steered shift register: the delayed memory unit of one bit, whose gate is the winner of n.
+Content-steered shift register: a delayed memory unit of one bit, whose gate chooses one of n delays.
 
     s_t   = H(W x_t + U h_{t-1} + b - 1/2)                            N units, 0 or 1
     e_t   = Wd x_t + Ud g_{t-1} + bd ;  g_t = one-hot of argmax e_t    the delay of what enters now, 1 to n
     M_j  <- M_{j+1} or (s_t and g_t = j)                               a line of n bits behind each unit
     h_t   = s_t + M_1 of the frame before                              delay k arrives k frames later, exactly
 
-x are bits, h is 0, 1 or 2; of equal e the first wins. Before the first frame all bits are 0, and so is g. Dilated by
-tau = 2^k, the line moves at the end of every tau-th frame: what has been sent with delay j arrives at the j-th move
-behind it, and stands for tau frames. Equations: cosim.papers.dmu, reduced to bits.
+x are bits, h is 0, 1 or 2; of several largest e the first wins. Before the first frame all bits and g are 0. A line
+dilated by tau = 2^k moves at the end of every tau-th frame: a bit sent with delay j arrives at the j-th move after it
+and stays for tau frames. Equations: cosim.papers.dmu, reduced to bits.
 
-In a circuit e_j and e_k are compared by a clocked cell for each pair; the winner is that which has won n - 1 times.
+In a circuit a clocked cell compares e_j and e_k of each pair of delays; the winner is the delay that wins n - 1 times.
 
-Lines of bits: a ring that replays what was written into it, and a line whose cells take over every 2^k-th frame.
+Lines of bits: a ring that replays the bits written into it, and a line that moves every 2^k-th frame only.
 
     ring      q_0 = x_1 or (x_again and q_last[t-1]),  q_j = q_{j-1}[t-1]      a steering multiplexer in front
-    dilated   q_j = q_{j-1}[t-1] in a frame with a tick, else what it was      tick: all bits of a counter were on
+    dilated   q_j = q_{j-1}[t-1] in a frame with a tick, else q_j[t-1]        tick: all bits of a counter were on
 
-A cell of the dilated line keeps its state because its candidate stands in its hysteresis: 1/2 without a tick, 0 or 1
-with one. A delay of n frames then costs n / 2^k cells and k toggles.
+Without a tick the candidate of a dilated line's cell is 1/2, between its thresholds, so the cell keeps its state; with
+a tick the candidate is 0 or 1. A delay of n frames then costs n / 2^k cells and k toggles.
 """
 
 from dataclasses import dataclass, replace
@@ -59,9 +59,9 @@ ALPHA = 1 / 3  # a toggle alternates -alpha and 2 alpha, so its level is 1
 
 
 def binary_counter(bits: int) -> Network:
-    """Return an automaton that counts ones modulo 2^bits; its decision is the count.
+    """Return an untrained network that counts ones of its input modulo 2^bits; its decision is the count.
 
-    Raises ValueError beyond MOST_COUNTED bits.
+    Raises ValueError for fewer than 1 or more than MOST_COUNTED bits.
     """
     _check("bits", bits, (1, MOST_COUNTED))
     codes = 2.0 * ((np.arange(2**bits)[:, None] >> np.arange(bits)) & 1) - 1.0
@@ -71,18 +71,18 @@ def binary_counter(bits: int) -> Network:
 
 
 def position_code(bits: int) -> Network:
-    """Return a counter of frames with its bits as outputs: 1 where a bit is on.
+    """Return an untrained network that counts frames in which its input is on; its outputs are the bits of the count.
 
-    Raises ValueError beyond MOST_TOGGLES bits.
+    Raises ValueError for fewer than 1 or more than MOST_TOGGLES bits.
     """
     _check("bits", bits, (1, MOST_TOGGLES))
     return _network(bits, Readout((COUNT,), np.eye(bits), np.full(bits, ALPHA), "last"), "position", ())
 
 
 def chain(bits: int) -> tuple[AndLayer, SignedLayer]:
-    """Return the layers of a binary counter: the carries of its chain, and its toggles.
+    """Return the two layers of a binary counter of ones: carries (AND gates), and toggles, whose bits are the count.
 
-    The carries (CARRY) read the input's one bit and the toggles (COUNT) a frame late (BEFORE).
+    The carries (named CARRY) read the one input bit, and the toggles (COUNT) of the frame before (BEFORE).
     """
     rows, above = list[NDArray[np.bool_]](), list[int]()
     for bit in range(bits):
@@ -122,9 +122,10 @@ MOST_DIVIDED = MOST_BITS - 1  # bits of the counter that makes the tick
 
 
 def ring(cells: int) -> Network:
-    """Return a network, made by rule, that keeps `cells` bits in a ring.
+    """Return an untrained network that circulates `cells` bits in a ring.
 
-    Symbols: ZERO, ONE, AGAIN, one-hot. Output: the bit that comes out. Raises ValueError for fewer than 2 cells or more
+    Inputs: one-hot symbols: ZERO or ONE write this bit into the first cell, AGAIN writes the bit of the last cell.
+    Output: the bit of the last cell. Raises ValueError for fewer than 2 cells or more
     than MOST_CELLS.
     """
     _check("cells", cells, (2, MOST_CELLS), _DIGITAL)
@@ -152,11 +153,11 @@ def ring(cells: int) -> Network:
 
 
 def dilated_line(cells: int, divided: int) -> Network:
-    """Return a network, made by rule, that delays bits: a shift register that moves every 2^divided frames.
+    """Return an untrained network that delays bits: a shift register of `cells` that moves every 2^divided frames.
 
-    The first tick is in frame 2^divided - 1. Inputs: 1 (the clock's enable), and the bit. Outputs: the taps of the
-    line. Raises ValueError for no cell, more than MOST_CELLS, or a divider of less than 1 or more than MOST_DIVIDED
-    bits.
+    divided: bits of the counter that divides the frame clock. The first move is in frame 2^divided - 1. Inputs: the
+    clock's enable (always 1), and the bit. Outputs: the bit of each cell. Raises ValueError for no cell, more than
+    MOST_CELLS, or a counter of less than 1 or more than MOST_DIVIDED bits.
     """
     _check("cells", cells, (1, MOST_CELLS), _DIGITAL)
     _check("divided", divided, (1, MOST_DIVIDED))
@@ -177,9 +178,9 @@ def dilated_line(cells: int, divided: int) -> Network:
 
 
 def _clock(divided: int, unread: int) -> tuple[Layer, Layer, Layer]:
-    """Return the layers that divide the frame clock: carries and toggles of a counter, and the tick where all are on.
+    """Return the layers that divide the frame clock by 2^divided: carries, toggles, and a tick, on if all toggles were.
 
-    unread: inputs behind the clock's enable, which no carry reads.
+    unread: number of the network's inputs after the first, the clock's enable; the carries do not read them.
     """
     carry, count = chain(divided)
     carry = replace(carry, weight=np.insert(carry.weight, [1] * unread, 0.0, axis=1))
@@ -188,7 +189,7 @@ def _clock(divided: int, unread: int) -> tuple[Layer, Layer, Layer]:
 
 
 def _keeping(sources: tuple[str, ...], weight: Array) -> FirstQuadrantLayer:
-    """Return the cells of a line that keep what they hold without a tick, which is the first of the sources."""
+    """Return the layer of a line's cells, which keep their bits while the first source, the tick, is off."""
     ones = np.ones(len(weight))
     rows = np.hstack([-0.5 * ones[:, None], weight])
     return FirstQuadrantLayer(LINE, sources, rows, 0.5 * ones, 0.25 * ones, 0.75 * ones, ones)
@@ -201,11 +202,12 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class SteeredLine:
-    """The weights of a content-steered shift register: units with a line of bits behind each.
+    """The weights of a content-steered shift register: N binary units, a line of n bits behind each, and a gate.
 
-    weight (N, M), feedback (N, N) and bias (N,) are those of the units; gate_weight (n, M), gate_feedback (n, n) and
-    gate_bias (n,) those of the gate; readout (labels, N) and readout_bias (labels,) read h. All are multiples of
-    `step`. The line moves every tau = 2^divided frames.
+    The gate chooses in each frame the delay, 1 to n, of the bits that enter the lines. weight (N, M), feedback (N, N)
+    and bias (N,) belong to the units; gate_weight (n, M), gate_feedback (n, n) and gate_bias (n,) to the gate; readout
+    (labels, N) and readout_bias (labels,) read h, the sum of a unit's bit and the bit that arrives. All weights are
+    multiples of `step`. The lines move every 2^divided frames. Equations: the module's docstring.
     """
 
     weight: Array
@@ -222,25 +224,26 @@ class SteeredLine:
 
     @property
     def units(self) -> int:
-        """Return the number N of units of the steered delay line."""
+        """Return the number N of units."""
         return len(self.bias)
 
     @property
     def delays(self) -> int:
-        """Return the number n of delays of the steered line."""
+        """Return the number n of delays to choose from."""
         return len(self.gate_bias)
 
     @property
     def inputs(self) -> int:
-        """Return the number M of inputs of the steered line."""
+        """Return the number M of inputs."""
         return self.weight.shape[1]
 
 
 @dataclass(frozen=True)
 class SteeredTrace:
-    """The bits and scores that a content-steered shift register has on strings.
+    """The signals of a content-steered shift register on n strings.
 
-    state and arrived: (n, time, N) bits; gate: (n, time), from 0 on; scores: (n, time, labels).
+    state: bits of its units, (n, time, N); arrived: bits that leave the lines, (n, time, N); gate: the chosen delay
+    minus 1, (n, time); scores: (n, time, labels).
     """
 
     state: Array
@@ -250,7 +253,7 @@ class SteeredTrace:
 
 
 def run_steered(unit: SteeredLine, x: Array) -> SteeredTrace:
-    """Run the equations of an automaton's steered delay line frame by frame on bits x (n, time, M)."""
+    """Compute the signals of a content-steered shift register in software, frame by frame, on bits x (n, time, M)."""
     line = np.zeros((len(x), unit.units, unit.delays))
     h, gate = np.zeros((len(x), unit.units)), np.zeros((len(x), unit.delays))
     states, arrivals, gates = list[Array](), list[Array](), list[NDArray[np.int64]]()
@@ -272,10 +275,10 @@ def run_steered(unit: SteeredLine, x: Array) -> SteeredTrace:
 
 
 def lag_detector(delays: int, divided: int = 0) -> SteeredLine:
-    """Return a unit, made by rule, that tells whether a bit meets one sent so many frames ago as a command said: h = 2.
+    """Return an untrained steered line that detects whether a bit is on while an earlier one arrives from the line.
 
-    Inputs: the bit, and a command for each delay, one or none of them on, which counts from its own frame until the
-    next one; before the first it is delay 1.
+    Inputs: the bit, and a command for each delay. At most one command is on; it sets the delay of bits that enter, from
+    its own frame until the next command. Before the first command the delay is 1. divided: see `SteeredLine`.
     """
     none, eye = np.zeros((1, delays)), np.eye(delays)
     return SteeredLine(
@@ -294,14 +297,15 @@ def lag_detector(delays: int, divided: int = 0) -> SteeredLine:
 
 
 def inputs_of(unit: SteeredLine, x: Array) -> Array:
-    """Return the inputs that a steered line's network reads: x, behind the clock's enable where the line is dilated."""
+    """Return the inputs (n, time, M or M + 1) of `steered_network`: x, after an enable of 1 if `unit` is dilated."""
     return np.concatenate([np.ones_like(x[..., :1]), x], axis=2) if unit.divided else x
 
 
 def steered_network(unit: SteeredLine, task: str) -> Network:
-    """Return a steered delay line, made by rule, as a network whose layers compile; inputs as of `inputs_of`.
+    """Return a content-steered shift register as a network that compiles to a circuit; it reads `inputs_of(unit, x)`.
 
-    Raises NetworkError for numbers off the grid, and for more delays than comparators in pairs are worth.
+    Raises NetworkError for weights that are no multiples of unit.step, for fewer than 2 or more than MOST_DELAYS
+    delays, and for a divider outside 0 to MOST_DIVIDED.
     """
     _check_steered(unit)
     dilated = unit.divided > 0
@@ -324,8 +328,10 @@ def steered_network(unit: SteeredLine, task: str) -> Network:
 
 
 def _decisions(unit: SteeredLine) -> tuple[Layer, ...]:
-    """Build the deciding layers of a steered delay line: states, comparators of all pairs of delays, and the gate, the
-    winner."""
+    """Build the layers of a steered line that decide: units, comparators of all pairs of delays, and the gate.
+
+    The gate is one-hot at the delay that wins all its comparisons.
+    """
     pad = ((0, 0), (int(unit.divided > 0), 0))
     rows = np.hstack([np.pad(unit.weight, pad), unit.feedback, unit.feedback])
     state = _deciding(STATE, (INPUT, f"{STATE}_1", f"{ARRIVED}_1"), rows, unit.bias, unit.step)
@@ -340,9 +346,9 @@ def _decisions(unit: SteeredLine) -> tuple[Layer, ...]:
 
 
 def _line(unit: SteeredLine) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
-    """Return the layers of the line, unit by unit, delay 1 first, with those that arrive; and the layers of its clock.
+    """Return the layers of the lines of bits, and the layers of their clock, none where lines move in every frame.
 
-    A unit that is not dilated has no clock.
+    Cells of the lines are in order of units, then of delays, delay 1 first.
     """
     n, cells = unit.delays, unit.units * unit.delays
     pairs = np.hstack([np.repeat(np.eye(unit.units), n, axis=0), np.tile(np.eye(n), (unit.units, 1))])
@@ -360,9 +366,9 @@ def _line(unit: SteeredLine) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
 
 
 def _deciding(name: str, sources: tuple[str, ...], weight: Array, bias: Array, step: float) -> FirstQuadrantLayer:
-    """Build a layer of a steered delay line, of units that are on from 1/2 on.
+    """Build a layer of a steered line whose units are on where their candidate is 1/2 or more.
 
-    Candidates are multiples of `step`: none of them stands in the hysteresis.
+    Candidates must be multiples of `step`, so that none lies between a unit's two thresholds.
     """
     ones = np.ones(len(weight))
     fall, rise = (0.5 - step * (1 - level) for level in (FALL, RISE))

@@ -1,14 +1,13 @@
-"""An automaton as a network: one cell for every state, one of which is on, and its state fed back a frame late.
+"""An automaton as a network: a cell for every state, of which exactly one is on; states are fed back a frame late.
 
     product   p_ia = q_i and x_a                                 state i and symbol a, for every transition
     state     candidate of q_j = sum of p_ia over all transitions i, a -> j;  set at 0.55, reset at 0.35
 
-The start's cell is the one that the reset leaves on. Symbols come as one bit each, exactly one of them on. Every step
-of a string is the same one, from cells that have decided: nothing drifts. Products are steering ANDs, or rectifiers
-max(q + x - 1, 0), which cost more devices and let mismatch through.
+The reset leaves the cell of the start on. Each symbol is an input bit, exactly one of which is on. Each step begins
+with cells that have decided, so errors do not add up over a string. Products are steering ANDs, or rectifiers
+max(q + x - 1, 0), which cost more devices and pass mismatch on.
 
-`automaton_in` reads the automaton that a network follows back from its weights: what is compiled, whatever its file
-says of it.
+`automaton_in` finds the automaton that a network follows from the network's weights, whatever its file says of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ PRODUCTS, STATE = "products", "state"
 
 
 def bit_inputs(width: int) -> InputEncoding:
-    """Return the input encoding of an automaton's or a delay line's network: bits, taken as they are."""
+    """Return the encoding of `width` inputs that are bits, 0 or 1, and are used without scaling."""
     return InputEncoding(np.zeros(width), np.ones(width), levels=1)
 
 
@@ -37,7 +36,7 @@ def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndL
     """Return the network that follows an automaton: unit j of the layer `state` is on in the automaton's state j.
 
     Its decision after a string is the label of the state that the string leads to. products: AndLayer, or ReluLayer for
-    rectifiers. Raises InputError for more states than a circuit of this kind is worth.
+    rectifiers. Raises InputError for more than MOST_STATES states, for which a digital circuit is better.
     """
     states, symbols = automaton.next.shape
     if states > MOST_STATES:
@@ -63,7 +62,7 @@ class Names:
 def names_by_strings(automaton: Automaton) -> Names:
     """Return the names of an automaton, with states in the order of the shortest strings that lead to them.
 
-    It is the order in which `automaton_in` finds them in a network whose cells are not states.
+    `automaton_in` finds states in this order in a network that has no cell for each state.
     """
     states = tuple(automaton.states[state] for state in reached(automaton))
     return Names(automaton.symbols, states, automaton.labels)
@@ -76,9 +75,10 @@ def symbol_network(
     task: str,
     ranges: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
 ) -> Network:
-    """Return a checked network that reads symbols, one bit each, and signals a frame late under NAME_1.
+    """Return a checked network whose inputs are symbols, one bit each.
 
-    ranges: the ranges of states that are not those of Schmitt triggers.
+    A source NAME_1 of a layer is the signal NAME delayed by one frame. named: names of symbols, states and labels;
+    ranges: layer -> smallest and largest states (2, units) of layers that are not Schmitt triggers.
     """
     late = {
         name: DelayedSignal(name.removesuffix("_1"))
@@ -104,10 +104,11 @@ def symbol_network(
 def one_hot_layers(
     follow: Whole, on: NDArray[np.bool_], names: tuple[str, str] = (PRODUCTS, STATE), kind: type[ReluLayer] = AndLayer
 ) -> tuple[ReluLayer, FirstQuadrantLayer]:
-    """Return a layer of products of states and symbols, and the layer of cells that they set, under these names.
+    """Return two layers: the products of each state and symbol, and a cell for each state, which the products set.
 
-    follow: (states, symbols), the state that each leads to, of no concern where it is negative; on: (states,), those
-    that are on at the start. Products read the states a frame late, as NAME_1.
+    follow: (states, symbols), the state that each symbol leads to, negative for a symbol that never comes; on:
+    (states,), cells that are on at the start; names: of both layers; kind: class of the products. Products read the
+    states a frame late, as NAME_1.
     """
     (states, symbols), (products, name) = follow.shape, names
     pairs = np.hstack([np.tile(np.eye(symbols), (states, 1)), np.repeat(np.eye(states), symbols, axis=0)])
@@ -119,7 +120,7 @@ def one_hot_layers(
 
 
 def one_hot(symbols: int, strings: Sequence[Sequence[int] | Whole]) -> tuple[NDArray[np.float64], Whole]:
-    """Return strings of an automaton's symbols as inputs (n, longest, symbols), and the strings' lengths (n,)."""
+    """Return strings of symbol indices as one-hot inputs (n, longest, symbols), 0 after their end; and lengths (n,)."""
     lengths = np.array([len(string) for string in strings])
     x = np.zeros((len(strings), lengths.max(), symbols))
     for row, string in zip(x, strings, strict=True):
@@ -132,9 +133,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coded:
-    """An automaton read back from a trained network, and how the network encodes its states.
+    """An automaton found in a network, and the network's encoding of its states.
 
-    codes: h of all recurrent layers, one behind the other, (states, cells).
+    codes: the recurrent states h of all layers, concatenated, in each state of the automaton, (states, cells).
     """
 
     automaton: Automaton
@@ -142,23 +143,24 @@ class Coded:
 
 
 def automaton_in(network: Network) -> Automaton | None:
-    """Evaluate a trained network in software to read back, as data, the automaton in it; None without one.
+    """Find the automaton that a network follows, by evaluating the network in software; None if it follows none.
 
-    See `coded_in`.
+    `coded_in` says how it is found.
     """
     found = coded_in(network)
     return None if found is None else found.automaton
 
 
 def coded_in(network: Network) -> Coded | None:
-    """Evaluate a trained network in software to read back, as data, the automaton that it follows, and its codes.
+    """Find the automaton that a network follows, and the codes of its states, by evaluating the network in software.
 
-    Symbols are its one-hot inputs, states its recurrent states.
+    The symbols are the network's one-hot inputs. If one layer's cells are a one-hot code, each cell is a state of the
+    automaton. Else, if the network's history says that it follows an automaton, the states are all recurrent states
+    that strings lead to, in the order of the shortest strings. The network's own equations give the next state for
+    each state and symbol. Names come from the history if it names as many states and symbols, else they are numbers.
 
-    Where one cell alone is on in every state these are its states; else, where its history says that it follows an
-    automaton, what strings lead to, in the order of the shortest of them. Each state by each symbol goes through the
-    network's own equations. None where a network keeps anything else from frame to frame, decides by anything else, or
-    has more than 128 states. Names are those that its history gives to as many states and symbols, else numbers.
+    Return None in any other case, if the network keeps or reads out any signal but its cells' states, and if strings
+    lead to more than MOST_STATES states.
     """
     if not _is_closed(network):
         return None
@@ -167,7 +169,7 @@ def coded_in(network: Network) -> Coded | None:
 
 
 def _is_closed(network: Network) -> bool:
-    """Tell whether a trained network's layers keep only cells' states, read symbols, and decide by the cells alone."""
+    """Tell whether a network reads one-hot symbols, keeps only its cells' states, and decides by these states alone."""
     cells = {layer.name for layer in network.recurrent_layers}
     keeps = all(late.frames == 1 and late.signal in cells for late in network.late.values())
     decides = set(network.readout.sources) <= cells and network.readout.pooling == "last"
@@ -196,7 +198,7 @@ def _one_hot_in(network: Network) -> Coded | None:
 
 
 def _reached_in(network: Network) -> Coded | None:
-    """Find the states that a trained network reaches when software evaluates it on strings; None beyond MOST_STATES.
+    """Find the automaton of all recurrent states that strings lead a network to; None beyond MOST_STATES states.
 
     Strings grow a symbol at a time; only those that lead to a new state are made longer.
     """
@@ -227,7 +229,7 @@ def _reached_in(network: Network) -> Coded | None:
 
 
 def _parts(network: Network, h: Array) -> list[Array]:
-    """Return the columns of each of the trained network's recurrent layers, layer by layer."""
+    """Split the concatenated states h of all recurrent layers, (n, cells), into the columns of each layer."""
     return np.split(h, np.cumsum([layer.width for layer in network.recurrent_layers])[:-1], axis=1)
 
 
@@ -244,9 +246,9 @@ def _automaton(network: Network, follow: Whole, start: int, said: Whole) -> Auto
 def _behind(
     network: Network, layer: FirstQuadrantLayer, cell: NDArray[np.float64], symbols: int
 ) -> NDArray[np.float64]:
-    """Evaluate a trained network in software: a layer's h after one frame of each symbol, (symbols, width).
+    """Compute a layer's state h after one frame of each symbol, (symbols, width), in software.
 
-    Its cells start at `cell`, (width,).
+    The layer's cells start at `cell`, (width,).
     """
     begun = replace(layer, initial=cell)
     layers = tuple(begun if one is layer else one for one in network.layers)
@@ -254,7 +256,10 @@ def _behind(
 
 
 def _cell_on(h: NDArray[np.float64], layer: FirstQuadrantLayer) -> Whole | None:
-    """Return which cell is on, of h (n, width); None where not exactly one is, or one is neither on nor off."""
+    """Return the index of the cell that is on in each state h, (n,); h is (n, width).
+
+    Return None if in any state not exactly one cell is on, or a cell is neither on nor off.
+    """
     if not ((h == layer.alpha) ^ (h == 0)).all():
         return None
     place = one_on(h / layer.alpha)

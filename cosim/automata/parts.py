@@ -1,23 +1,23 @@
-"""An automaton as a product of smaller ones that run side by side, each of the kind that needs least.
+"""An automaton as a product of smaller automata (parts) that run in parallel, each as the circuit that costs least.
 
-    latch      two states, every symbol keeps or sets one of them: a 9T cell without feedback
-    toggles    2^k states in a ring, every symbol keeps or moves on by one: k toggles
-    one-hot    any: a cell for every state, a product for every transition
+    latch      two states, every symbol keeps the state or sets one: a 9T cell without feedback
+    toggles    2^k states in a ring, every symbol keeps the state or moves on by one: k cells that invert their bit
+    one-hot    any automaton: a cell for every state, a product for every transition
 
-A part is what is left of the automaton where only the block of a partition counts in which the state lies; the
-partition must be closed: states of one block lead, by each symbol, into one block (J. Hartmanis and R. E. Stearns,
-Algebraic Structure Theory of Sequential Machines, 1966). Parts that together tell all states apart are the automaton.
-Latches are the identity-reset machines of K. Krohn and J. Rhodes (Trans. Amer. Math. Soc. 116, 1965, 450), toggles and
-rings the cyclic groups. Parts here do not read each other; cascades, in which they do: `cosim.automata.chains`.
+A part follows only the block of a partition that contains the automaton's state. The partition must be closed: each
+symbol leads all states of a block into one block (J. Hartmanis and R. E. Stearns, Algebraic Structure Theory of
+Sequential Machines, 1966). Parts that together tell all states apart are equivalent to the automaton. Latches are the
+identity-reset machines of K. Krohn and J. Rhodes (Trans. Amer. Math. Soc. 116, 1965, 450), toggles are cyclic groups.
+Parts here do not read each other; in the cascades of `cosim.automata.chains` they do.
 
-The network of a product of parts, with a readout that tells their labels apart.
+The network of a product has the cells of all parts and a readout of labels.
 
-    latch     u = sum of x_a over symbols that set it + 1/2 sum of x_a over those that keep it; 1/4 and 3/4
-    toggles   bit j turns over at a symbol that moves on while all bits below it are on (cosim.automata.lines)
+    latch     u = sum of x_a over symbols that turn it on + 1/2 sum of x_a over those that keep it; thresholds 1/4, 3/4
+    toggles   bit j toggles at a symbol that moves on while all lower bits are on (cosim.automata.lines)
     one-hot   products of states and symbols (cosim.automata.network)
 
 The readout is linear in the cells. Its weights are the smallest with which the right label leads by 1 in every state,
-found by a linear program and rounded to the grid; a product without such weights is none.
+found by a linear program and rounded to the grid; a product without such weights is not built.
 """
 
 from collections.abc import Iterator
@@ -46,11 +46,11 @@ Partition = tuple[int, ...]  # the block of each state, blocks numbered as they 
 
 @dataclass(frozen=True, eq=False)
 class AutomatonPart:
-    """A part of a composed automaton, which follows only the block of its state.
+    """A part of a product: an automaton whose states are the blocks of a closed partition of another one's states.
 
-    block: (states,), in which block each state of the automaton lies; next: (blocks, symbols); start: a block.
-
-    The blocks of toggles are numbered along the ring from the start.
+    kind: its circuit, see the module's docstring; block: (states,), the block of each state of the whole automaton;
+    next: (blocks, symbols), the block that each symbol leads to; start: the first block. The blocks of toggles are
+    numbered along the ring from the start.
     """
 
     kind: Kind
@@ -60,19 +60,19 @@ class AutomatonPart:
 
     @property
     def bits(self) -> int:
-        """Return the number of toggles or cells of the automaton's part."""
+        """Return the number of cells of the part: one for each block if it is one-hot, else log2 of the blocks."""
         return len(self.next) if self.kind == "one-hot" else len(self.next).bit_length() - 1
 
     @property
     def features(self) -> Array:
-        """Return which of the part's cells are on in each state of the automaton, (states, bits), 0 or 1."""
+        """Return which cells of the part are on in each state of the whole automaton, (states, bits), 0 or 1."""
         if self.kind == "one-hot":
             return np.eye(len(self.next))[self.block]
         return ((self.block[:, None] >> np.arange(self.bits)) & 1).astype(float)
 
     @property
     def estimate(self) -> int:
-        """Return the estimated number of transistors of the automaton's part."""
+        """Return the estimated number of transistors of the part."""
         states, symbols = self.next.shape
         match self.kind:
             case "latch":
@@ -87,7 +87,7 @@ Product = tuple[AutomatonPart, ...]
 
 
 def products(automaton: Automaton) -> list[Product]:
-    """Return ways to build an automaton: the one-hot form first, then smaller ones, the most promising first."""
+    """Return products of parts that build an automaton: the one-hot form, then others, fewest transistors first."""
     whole = tuple(range(len(automaton.states)))
     found: list[Product] = [(_one_hot(automaton, whole),)]
     if len(whole) < 2 or len(whole) > MOST_SEARCHED:
@@ -105,7 +105,7 @@ def products(automaton: Automaton) -> list[Product]:
 
 
 def describe(product: Product) -> str:
-    """Return the parts that an automaton is built from in words."""
+    """Return the parts of a product in words, such as "2 latches and 3 states, one-hot"."""
     latches = sum(part.kind == "latch" for part in product)
     words = [f"{latches} latch{'es' if latches > 1 else ''}"] if latches else []
     words += [f"{part.bits} toggle{'s' if part.bits > 1 else ''}" for part in product if part.kind == "toggles"]
@@ -122,7 +122,7 @@ def _tells_apart(product: Product) -> bool:
 
 
 def _greedy(parts: list[AutomatonPart]) -> Product:
-    """Return parts, chosen one after the other by how many pairs of states each newly tells apart for its cost."""
+    """Choose parts that tell all states apart, each time the part that newly tells most pairs apart per transistor."""
     together = np.ones((len(parts[0].block),) * 2, dtype=np.bool_)
     chosen: list[AutomatonPart] = []
     while (together & ~np.eye(len(together), dtype=np.bool_)).any():
@@ -134,7 +134,7 @@ def _greedy(parts: list[AutomatonPart]) -> Product:
 
 
 def _part(automaton: Automaton, partition: Partition) -> AutomatonPart:
-    """Return the part that follows a closed partition, of the kind that needs least."""
+    """Return the part whose states are the blocks of a closed partition, as the circuit that costs least."""
     plain = _one_hot(automaton, partition)
     follow, count = plain.next, len(plain.next)
     keeps = np.arange(count)
@@ -149,10 +149,10 @@ def _part(automaton: Automaton, partition: Partition) -> AutomatonPart:
 
 
 def _ring(follow: Whole, start: int) -> Whole | None:
-    """Return the blocks along the ring from the start, (blocks,), or None without a ring.
+    """Return the blocks in the order of a ring from the start, (blocks,), or None if `follow` is no ring.
 
-    A ring exists where every symbol either keeps all blocks or moves each block to its successor, and the successors
-    pass through all blocks.
+    follow: (blocks, symbols), the block that each symbol leads to. It is a ring if every symbol either keeps all blocks
+    or moves each block to its successor, and the successors pass through all blocks.
     """
     keeps = np.arange(len(follow))
     moves = [column for column in follow.T if (column != keeps).any()]
@@ -172,10 +172,10 @@ def _one_hot(automaton: Automaton, partition: Partition) -> AutomatonPart:
 
 
 def closed_partitions(automaton: Automaton) -> list[Partition]:
-    """Return the closed partitions of an automaton's states that have more than one block.
+    """Return closed partitions of an automaton's states with more than one block and fewer blocks than states.
 
-    They are those that pairs of states make, all states but one, bits of a code, states that lead to each other, and
-    their joins.
+    Not all are found, but those generated by a pair of states, all states but one, a bit of the state's number, or
+    states that lead to each other; and joins of two of these, up to _MOST_PARTITIONS.
     """
     count = len(automaton.states)
     found = dict.fromkeys(_join(automaton, [pair]) for pair in combinations(range(count), 2))
@@ -191,7 +191,7 @@ def closed_partitions(automaton: Automaton) -> list[Partition]:
 
 
 def _strong(automaton: Automaton) -> Partition:
-    """Return the partition of an automaton in which states that lead to each other share a block."""
+    """Return the partition of an automaton's states in which states that strings lead to each other share a block."""
     leads = np.eye(len(automaton.states), dtype=np.bool_)
     for state, after in enumerate(automaton.next):
         leads[state, after] = True
@@ -201,7 +201,7 @@ def _strong(automaton: Automaton) -> Partition:
 
 
 def _pairs(partition: Partition) -> Iterator[tuple[int, int]]:
-    """Yield (first state of its block, state) for every state."""
+    """Yield for every state the pair (first state of the block that contains it, the state)."""
     first: dict[int, int] = {}
     for state, block in enumerate(partition):
         yield first.setdefault(block, state), state
@@ -230,10 +230,11 @@ _LARGEST, _LEAST_LEAD = 2.0, 0.5  # of a readout; of the right label when weight
 
 
 def readout_of(automaton: Automaton, features: Array) -> tuple[Array, Array] | None:
-    """Return the weights that read an automaton's answer: (labels, cells), bias (labels,), on the grid, or None.
+    """Return the smallest weights (labels, cells) and bias (labels,) on the grid that read the label of each state.
 
-    The smallest sum of |w| + |b| with w_l phi_s + b_l - w_k phi_s - b_k >= 1 for every state s of label l and every
-    other label k.
+    features: phi, the outputs of the cells in each state, (states, cells). Return None if no weights were found. They
+    have the smallest sum of |w| + |b| with w_l phi_s + b_l - w_k phi_s - b_k >= 1 for every state s of label l and
+    every other label k.
     """
     labels, (states, cells) = len(automaton.labels), features.shape
     phi, count = np.concatenate([features, np.ones((states, 1))], axis=1), cells + 1
@@ -268,7 +269,7 @@ _KEEP, _LOW, _HIGH = 0.5, 0.25, 0.75
 
 
 def network_of_product(automaton: Automaton, product: Product, task: str) -> Network | None:
-    """Return the network that follows an automaton by a product's parts; None where no readout tells labels apart."""
+    """Return the network that follows an automaton with a product's parts; None where no readout tells labels apart."""
     latches = [part for part in product if part.kind == "latch"]
     others = [part for part in product if part.kind != "latch"]
     weights = readout_of(automaton, np.concatenate([part.features for part in (*latches, *others)], axis=1))
@@ -289,7 +290,7 @@ def network_of_product(automaton: Automaton, product: Product, task: str) -> Net
 
 
 def _latches(parts: list[AutomatonPart]) -> FirstQuadrantLayer:
-    """Return a layer with one latch for each part of two blocks."""
+    """Return a layer with a latch for each part; each part must have two blocks."""
     one = np.stack([part.next for part in parts])  # (parts, 2, symbols)
     weight = np.where(one[:, 0] == one[:, 1], one[:, 0], _KEEP)
     ones = np.ones(len(parts))
@@ -298,7 +299,7 @@ def _latches(parts: list[AutomatonPart]) -> FirstQuadrantLayer:
 
 
 def _toggles(part: AutomatonPart, k: int) -> list[Layer]:
-    """Return the toggles of a part, behind the carries of their chain where there are several."""
+    """Return the layers of the k-th part, a ring: its toggles, and in front their carries if there are several."""
     bits, name, carry = part.bits, f"count{k}", f"carry{k}"
     moves = np.flatnonzero(part.next[0] == 1)
     half, alpha = np.full(bits, 0.5), np.full(bits, ALPHA)

@@ -2,44 +2,45 @@
 
 Circuits of recall: registers of bits, as long as the history, with taps.
 
-    memory          ceil(log2 K) registers, one bit of a symbol each: the symbol of k frames ago
-    correlator      one cell behind a register: whether a pattern of bits has just passed
-    matched filter  one readout row for each pattern behind a register: how many of the last bits are as in it
+    memory          ceil(log2 K) registers, one for each bit of a symbol: recalls the symbol of k frames ago
+    correlator      one cell behind a register: tells whether a pattern of bits has just passed
+    matched filter  one readout row for each pattern behind a register: counts the last bits that equal the pattern's
 
 A number would lose its digits from cell to cell; a bit is restored by each cell, so recall is exact at any age, for one
-cell a bit. What goes round in a ring: cosim.automata.lines. Before the first frame all cells hold 0. The compiler
-refuses more than 256 cells (cosim.compiler.lower).
+cell a bit. Rings, in which bits circulate, are in cosim.automata.lines. Before the first frame all cells hold 0. The
+compiler refuses more than 256 cells (cosim.compiler.lower).
 
-A recurrent network that recalls all it was shown, untrained: its state is as long as the sequence.
+An untrained recurrent network recalls a whole sequence from a state that is as long as the sequence.
 
-Base network, symbol x_t of K as a one-hot vector, state of D numbers, h_0 = 0, b = bh + bx:
+Base network, with symbol x_t of K as a one-hot vector, a state h of D numbers, activation s, h_0 = 0, b = bh + bx:
 
     h_t = s(Wh h_{t-1} + Wx x_t + b)
 
-Extended state of L blocks of D; the matrix has Wh in its first block, identities on the block diagonal below, else 0;
-Wx and b reach the first block alone:
+Extended network (a delay line), with a state H of L blocks of D numbers. Its matrix Wh^ has Wh as first block,
+identities on the block diagonal below the main one, else 0; Wx^ and b^ have Wx and b in their first block, else 0:
 
     H_t = s(Wh^ H_{t-1} + Wx^ x_t + b^) = [h_t ; s(h_{t-1}) ; s^2(h_{t-2}) ; ...]
 
-Recall: the inverse of s, m times, of block m gives h_{t-m}; then e_t = s^-1(h_t) - Wh h_{t-1} - b, and the symbol is
-the column of Wx that is nearest to e_t. Columns must differ; Wh need not be invertible.
+Recall: the inverse of s, applied m times to block m, gives h_{t-m}; then e_t = s^-1(h_t) - Wh h_{t-1} - b, and symbol
+x_t is the column of Wx that is nearest to e_t. Columns must differ; Wh need not be invertible.
 
 Source: the Sheffield dissertation on storing and recalling sequences, eq. 3.24-3.27 (extended network), 3.35 (state),
-3.36-3.45 (recall). It is silent on the biases of other initialisations than the default, and on the deviation of the
-normal one: here biases are always uniform, and that deviation is 1 / sqrt(D).
+3.36-3.45 (recall). The source does not give the biases of initialisations other than the default, nor the standard
+deviation of the normal one: here biases are always uniform, and the deviation is 1 / sqrt(D).
 
-Activations of the recall network and their inverses, both in place: a shift is one, a peel is the other.
+Activations s of the recall network with their inverses, both in place. A shift of the line applies s to its blocks; a
+peel applies the inverse.
 
-    tanh        undone as atanh of what is clamped to +-(1 - 1e-6); small float32 by their series (below)
-    sigmoid     undone as ln(y / (1 - y)) of what is clamped to [1e-6, 1 - 1e-6]
-    elu         e^x - 1 below 0, x above; undone as ln(1 + y) of what is clamped to -(1 - 1e-6) at least
-    leaky       0.01 x below 0; its powers leave the range of a float behind some 20 shifts and are 0 from then on
-    relu        nothing to undo: what was below 0 is lost, and so is what it says about the symbol
-    identity    the linear line
+    tanh        inverse: atanh of y clamped to +-(1 - 1e-6); small float32 numbers by their series (below)
+    sigmoid     inverse: ln(y / (1 - y)) of y clamped to [1e-6, 1 - 1e-6]
+    elu         e^x - 1 below 0, x above; inverse: ln(1 + y) of y clamped to at least -(1 - 1e-6)
+    leaky       0.01 x below 0; after some 20 shifts a negative number is below the range of a float, and becomes 0
+    relu        no inverse: numbers below 0 are lost, and with them what they said about the symbol
+    identity    a linear delay line
 
-Series: a line of L shifts adds up what each of them rounds, and a bias of a fraction of an ulp, which the float32 tanh
-of a library may have, L times: with that of numpy 2.4 and AVX-512 the state is off by 6e-6 (mean square) behind 1e5
-shifts, with the series, whose sum is rounded once, by 2e-9.
+Series: over L shifts, the rounding errors of each shift add up. A float32 tanh of a library may be biased by a fraction
+of an ulp, L times: with numpy 2.4 and AVX-512 the state is off by 6e-6 (mean square) after 1e5 shifts. The series,
+whose sum is rounded once, is off by 2e-9.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,15 +62,19 @@ BIT, MATCH = "bit", "match"
 
 
 def to_bits(symbols: int, strings: NDArray[np.int64]) -> Array:
-    """Return strings of symbols 0 to K - 1 (n, time) as inputs (n, time, ceil(log2 K)), the last bit last."""
+    """Return strings (n, time) of K = `symbols` symbols 0 to K - 1 as binary inputs (n, time, ceil(log2 K)).
+
+    The most significant bit of each symbol comes first.
+    """
     return (strings[:, :, None] >> np.arange(_width(symbols))[::-1] & 1).astype(float)
 
 
 def memory(symbols: int, frames: int) -> Network:
-    """Return a network made by rule whose decision is the symbol of so many frames ago, 0 before there was one.
+    """Return an untrained network that decides which symbol came `frames` frames ago, or 0 in the first frames.
 
-    K = symbols, inputs as of `to_bits`. The score of a symbol is the number of bits in which the tap equals it. Costs
-    ceil(log2 K) (frames + 1) cells.
+    The network reads K = `symbols` symbols as bits from `to_bits`. Its score for a symbol is the number of bits in
+    which the delayed input equals that symbol. It has ceil(log2 K) (frames + 1) cells. Raises InputError for fewer than
+    2 symbols.
     """
     if symbols < 2:
         raise InputError(f"a memory must have 2 symbols at least, not {symbols}; one symbol needs no memory")
@@ -80,12 +85,11 @@ def memory(symbols: int, frames: int) -> Network:
 
 
 def correlator(pattern: Bits) -> Network:
-    """Return a recall circuit made by rule whose unit `match` is on where the last input bits equal this pattern.
+    """Return an untrained network whose unit `match` is on while the last input bits equal this pattern.
 
-    The pattern's first bit is the oldest. The row has 1 on the taps where the pattern has a 1, -1 elsewhere, and
-    reaches 1
-    for the pattern alone, 0 else. It tells one unit in as many as the pattern has ones, so mismatch limits it to some 8
-    bits a row.
+    The pattern's first bit is the oldest. The unit reads the last bits with weight 1 where the pattern has a 1, else
+    -1; its candidate is 1 for the pattern alone, else 0 or less. It must tell a sum of as many unit currents as the
+    pattern has ones from a sum of one less, so mismatch limits a pattern to some 8 bits.
     """
     row, ones = _patterns([pattern])
     sources, late = _register(INPUT, len(pattern))
@@ -95,8 +99,10 @@ def correlator(pattern: Bits) -> Network:
 
 
 def matched_filter(patterns: Patterns) -> Network:
-    """Return a recall circuit that scores how many of the last bits of the input are as in each pattern, (time,
-    patterns); all equally long."""
+    """Return an untrained network whose scores, (time, patterns), count the last input bits that equal each pattern's.
+
+    Raises InputError where patterns differ in length or are not bits.
+    """
     rows, _ = _patterns(patterns)
     sources, late = _register(BIT, rows.shape[1])
     readout = Readout(sources, *_agreement(rows), "last")
@@ -105,15 +111,15 @@ def matched_filter(patterns: Patterns) -> Network:
 
 
 def _register(signal: str, length: int) -> tuple[tuple[str, ...], dict[str, DelayedSignal]]:
-    """Return a signal of one bit and its taps, the oldest first, and the delayed signals that the taps are, by name."""
+    """Return the names of a register's taps, oldest first, `signal` last; and its delayed signals by name."""
     late = {f"{signal}_{k}": DelayedSignal(signal, k) for k in range(length - 1, 0, -1)}
     return (*late, signal), late
 
 
 def _patterns(patterns: Patterns) -> tuple[Array, Array]:
-    """Return bit patterns to recall as rows, and how many ones each has.
+    """Return bit patterns as rows, (patterns, bits), and the number of ones in each row, (patterns,).
 
-    Raises InputError where they are no bits or of several lengths.
+    Raises InputError where patterns are not bits, empty, or of several lengths.
     """
     if len({len(one) for one in patterns}) != 1 or not len(patterns[0]):
         raise InputError("patterns must be equally long, 1 bit at least; pad them, or use a correlator for each")
@@ -124,7 +130,7 @@ def _patterns(patterns: Patterns) -> tuple[Array, Array]:
 
 
 def _agreement(rows: Array) -> tuple[Array, Array]:
-    """Return the weight and bias by which a recalling circuit counts in how many places its bits are as in each row."""
+    """Return the weight and bias of units that count how many of their input bits equal the bits of each row."""
     return 2.0 * rows - 1.0, (1.0 - rows).sum(axis=1)
 
 
@@ -154,7 +160,7 @@ Series = tuple[tuple[float, tuple[float, ...]], ...]
 class Activation:
     """An activation function of a recall network with its inverse.
 
-    apply: x becomes s(x); undo: s(x) becomes x, as far as it can be found. Both change their argument.
+    apply: replaces x by s(x) in place; undo: replaces s(x) by x in place, as exactly as clamping allows (relu: not).
     """
 
     apply: Callable[[Values], None]
@@ -173,9 +179,9 @@ def _undo_tanh(x: Values) -> None:
 
 
 def _sum_series(x: Values, series: Series) -> bool:
-    """Replace x by the series x + c x^3 + ... of a recall network's activation, where all of x is small and in float32.
+    """Replace x in place by the sum x + c x^3 + ..., if x is float32 and all its numbers are small.
 
-    Return whether it did; else x is as it was.
+    series: (largest x^2, coefficients) for each number of terms. Return whether x was replaced.
     """
     if x.dtype != np.float32:
         return False
@@ -247,9 +253,10 @@ PIECE = 65536  # numbers that are shifted or peeled together: they stay in the c
 
 @dataclass(frozen=True)
 class RecallNetwork:
-    """A recurrent network that stores a sequence in its state and recalls it backwards.
+    """An untrained recurrent network whose delay line stores a sequence of symbols and recalls it backwards.
 
-    hidden: Wh, (D, D); inputs: Wx, (D, K); bias: bh + bx, (D,). All are of one type, float32 or float64.
+    hidden: Wh, (D, D); inputs: Wx, (D, K); bias: bh + bx, (D,); activation: s. All numbers are of one type, float32 or
+    float64. It computes h_t = s(Wh h_{t-1} + Wx x_t + b).
     """
 
     hidden: Values
@@ -259,11 +266,11 @@ class RecallNetwork:
 
     @property
     def width(self) -> int:
-        """Return the width D of the base network of which a delay line that recalls all symbols is made."""
+        """Return the number D of units."""
         return len(self.bias)
 
     def step(self, before: Values, symbol: int) -> Values:
-        """Compute h_t of the recall network from h_{t-1}, (D,)."""
+        """Compute the state h_t from the state before, h_{t-1}, and a symbol 0 to K - 1; both states are (D,)."""
         h = self.hidden @ before + self.inputs[:, symbol] + self.bias
         self.activation.apply(h)
         return h
@@ -284,9 +291,10 @@ def draw(
     activation: str = "tanh",
     initial: Initial = "uniform",
 ) -> RecallNetwork:
-    """Draw at random the untrained base network to make a delay line of that recalls all symbols, in float64.
+    """Draw the weights of an untrained recall network at random, in float64.
 
-    D = width, K = symbols. `cast` converts it to another type.
+    width: the number D of units; symbols: their number K; activation: a name in ACTIVATIONS; initial: distribution of
+    Wh and Wx, biases are always uniform. `cast` converts the network to float32.
     """
     fill, bound = INITIAL[initial], 1.0 / np.sqrt(width)
     return RecallNetwork(
@@ -298,16 +306,16 @@ def draw(
 
 
 def cast(network: RecallNetwork, dtype: type[np.floating[Any]]) -> RecallNetwork:
-    """Return the base network of a delay line that recalls all symbols, with numbers of the given type."""
+    """Return a recall network with its numbers converted to the given type."""
     hidden, inputs, bias = (array.astype(dtype) for array in (network.hidden, network.inputs, network.bias))
     return RecallNetwork(hidden, inputs, bias, network.activation)
 
 
 class DelayLineState:
-    """The state of a recall network's delay line of L blocks while a sequence is written, one step in O(L D).
+    """The state of a recall network's delay line of L blocks while a sequence is written into it.
 
-    Blocks lie in one array (L, D); instead of moving, the oldest gives its place to the newest. noise: deviation of a
-    Gaussian that each shift adds to every number, drawn from `rng`.
+    length: L; noise: standard deviation of the Gaussian noise that each shift adds to every number, drawn from `rng`.
+    A step costs O(L D): blocks do not move in their array (L, D), the newest replaces the oldest.
     """
 
     def __init__(
@@ -318,7 +326,7 @@ class DelayLineState:
         self._newest = 0
 
     def step(self, symbol: int) -> None:
-        """Compute for recall the delay line's H_t from H_{t-1}."""
+        """Write one symbol, 0 to K - 1: shift the delay line's blocks and compute the newest one."""
         h = self._network.step(self._rows[self._newest], symbol)
         self._network.activation.apply(self._rows)
         if self._noise:
@@ -332,8 +340,10 @@ class DelayLineState:
 
 
 def store(states: Values, activation: Activation) -> Values:
-    """Return what a line of T blocks holds after h_1 to h_T (T, D), without noise: block m is s^m(h_{T-m}), newest
-    first."""
+    """Compute the blocks (T, D) of a delay line after the states h_1 to h_T, (T, D), without noise, newest first.
+
+    Block m is s^m(h_{T-m}), where s is the activation.
+    """
     blocks = states[::-1].copy()
     _sweep(blocks, activation.apply)
     return blocks
@@ -341,9 +351,9 @@ def store(states: Values, activation: Activation) -> Values:
 
 @dataclass(frozen=True)
 class Recalled:
-    """A sequence that a network recalled from its state.
+    """A sequence that was recalled from the state of a delay line, oldest first.
 
-    states: h_1 to h_T, (T, D); inputs: e_1 to e_T, (T, D); symbols: (T,). All are oldest first, as they came.
+    states: h_1 to h_T, (T, D); inputs: e_1 to e_T, (T, D), recalled columns of Wx; symbols: (T,), the nearest columns.
     """
 
     states: Values
@@ -352,10 +362,10 @@ class Recalled:
 
 
 def recall(network: RecallNetwork, blocks: Values) -> Recalled:
-    """Recall all symbols of a state (T, D), newest block first, of which the oldest block is h_1.
+    """Recall a sequence of T symbols from a delay line's blocks (T, D), newest first.
 
-    Of a line that has been written more often than it has blocks the oldest symbol is not known: its e_t is computed
-    with 0 for the state in front of it.
+    The oldest block should come from h_1, whose state before is h_0 = 0. If the line has been written more than T
+    times, the oldest symbol is unreliable, because its state before is taken to be 0 as well.
     """
     states = blocks.copy()
     _sweep(states, network.activation.undo)
@@ -370,7 +380,7 @@ def recall(network: RecallNetwork, blocks: Values) -> Recalled:
 
 
 def _sweep(blocks: Values, change: Callable[[Values], None]) -> None:
-    """Change row m of the recalling delay line's blocks m times, in place."""
+    """Apply `change` m times to row m of a delay line's blocks, in place."""
     count = max(1, PIECE // blocks.shape[1])
     for start in range(0, len(blocks), count):
         piece = blocks[start : start + count]
@@ -384,9 +394,9 @@ Shape = tuple[int, int]  # (D, D) or (D, K)
 
 
 def _orthogonal(rng: np.random.Generator, shape: Shape) -> Values:
-    """Draw orthonormal columns for a network that recalls by a delay line, or rows where there are more columns.
+    """Draw a random matrix with orthonormal columns, or orthonormal rows where there are more columns than rows.
 
-    Signs are as in arXiv math-ph/0609050.
+    Signs are chosen as in arXiv math-ph/0609050, so that the distribution is uniform.
     """
     q, r = np.linalg.qr(rng.normal(0.0, 1.0, (max(shape), min(shape))))
     q = q * np.sign(np.diag(r))

@@ -1,12 +1,12 @@
-"""From a regular expression to its minimal automaton, by the positions of its symbols.
+"""Conversion of a regular expression to its minimal automaton, by the positions of its symbols.
 
     a b    a|b    a*  a+  a?    (a)    [abc]  [a-c]  [^ab]    .  any symbol    \\x  the symbol x
 
 Each place of the expression that stands for a symbol is a position; the positions that may come first, last and behind
 each other follow from its structure (V. M. Glushkov, Russ. Math. Surv. 16 (1961) 1). A state is the set of positions
-that may come next, and whether the string so far matches as a whole. Sets of positions are the bits of whole numbers,
-sets of symbols are intervals, and symbols that no part of the expression tells apart are one until the end. Time and
-memory are bounded: by the characters, the symbols, the ways in which positions follow each other, and the states.
+that may come next, and whether the string so far matches as a whole. Sets of positions are stored as bits of integers,
+sets of symbols as intervals; symbols that no part of the expression tells apart are treated as one until the end. Time
+and memory are bounded by limits on characters, symbols, ways in which positions follow each other, and states.
 """
 
 from bisect import bisect_left, bisect_right
@@ -30,10 +30,10 @@ Intervals = tuple[tuple[int, int], ...]  # of code points, first and last
 
 
 def automaton_of(pattern: str, alphabet: str | None = None) -> Automaton:
-    """Return the automaton whose output is `yes` behind each string that matches the pattern, `no` behind others.
+    """Return the minimal automaton whose output is `yes` after each string that matches a pattern, else `no`.
 
-    alphabet: its symbols, by default those that the pattern names. Raises InputError with the place of what is wrong,
-    or with the part that makes the automaton too large.
+    pattern: a regular expression; alphabet: the automaton's symbols, by default those that the pattern names. Raises
+    InputError that gives the place of a fault in the pattern, or the part that makes the automaton too large.
     """
     if len(pattern) > MOST_CHARACTERS:
         raise InputError(
@@ -53,7 +53,10 @@ def automaton_of(pattern: str, alphabet: str | None = None) -> Automaton:
 
 
 def _symbols(parser: "_Parser", alphabet: str | None) -> tuple[str, ...]:
-    """Return the symbols in order; raises InputError for none, too many, and named ones that the alphabet lacks."""
+    """Return the automaton's symbols in order: of the alphabet, else those that the pattern names, by code point.
+
+    Raises InputError for no symbol, too many symbols, and a symbol in the pattern that the alphabet lacks.
+    """
     pattern, named = shown(parser.pattern), _merged(parser.named)
     count = sum(last - first + 1 for first, last in named)
     symbols = tuple(dict.fromkeys(alphabet or ""))
@@ -77,7 +80,7 @@ def _symbols(parser: "_Parser", alphabet: str | None) -> tuple[str, ...]:
 
 
 def _merged(named: list[tuple[int, int]]) -> Intervals:
-    """Return the same symbols of a regular expression's sets as intervals that do not touch, in order."""
+    """Join overlapping and adjacent intervals of code points, first to last; return them in order."""
     found = list[tuple[int, int]]()
     for first, last in sorted(named):
         if found and first <= found[-1][1] + 1:
@@ -88,7 +91,7 @@ def _merged(named: list[tuple[int, int]]) -> Intervals:
 
 
 def _positions_of(leaves: "list[_Leaf]", symbols: tuple[str, ...]) -> list[int]:
-    """Return the set of positions that read each symbol."""
+    """Return for each symbol the set of positions that read it, as bits of an integer."""
     codes = sorted(map(ord, symbols))
     place = {code: k for k, code in enumerate(codes)}
     readers = dict[int, int]()  # set of symbols -> set of positions
@@ -108,7 +111,7 @@ def _positions_of(leaves: "list[_Leaf]", symbols: tuple[str, ...]) -> list[int]:
 
 
 def _bits(number: int) -> Iterator[int]:
-    """Yield the places of a number's ones, the lowest first."""
+    """Yield the places of the 1 bits of a number, lowest first."""
     while number:
         low = number & -number
         yield low.bit_length() - 1
@@ -117,7 +120,10 @@ def _bits(number: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A position: the symbols that it reads, or with `negative` those that it does not, and its place in the text."""
+    """A position of the expression, which reads one symbol.
+
+    intervals: the symbols that it may read, or with `negative` those that it may not; place: index in the pattern.
+    """
 
     intervals: Intervals
     negative: bool
@@ -126,7 +132,10 @@ class _Leaf:
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of the expression: whether the empty string matches; the positions that come first, and last."""
+    """A part of the expression.
+
+    empty: whether the empty string matches it; first, last: positions that may come first and last, as bits.
+    """
 
     empty: bool
     first: int
@@ -137,9 +146,10 @@ _EMPTY = _Part(empty=True, first=0, last=0)
 
 
 def _subsets(parser: "_Parser", whole: _Part, kinds: list[int]) -> tuple[Whole, Whole]:
-    """Find sets of positions as states, from the start on.
+    """Find all states of the automaton: sets of positions that may come next, from the start on.
 
-    Return where each kind of symbol leads from each state, and whether the string so far matches there.
+    kinds: sets of positions that read the same symbols. Return the state that each kind of symbol leads to, (states,
+    kinds), and whether a string that leads to a state matches, (states,). Raises InputError for too many states.
     """
     places: dict[tuple[int, bool], int] = {(whole.first, whole.empty): 0}
     after: dict[int, int] = {}  # positions that have just been read -> state
@@ -177,7 +187,10 @@ def _too_many(parser: "_Parser", largest: int, states: int) -> InputError:
 
 @dataclass
 class _Open:
-    """A group that is not closed: alternatives in front of the last |, the row behind it, and its last item."""
+    """A group whose ) has not been read yet.
+
+    either: alternatives before the last |; row: the items after it, without the last one; item: the last item.
+    """
 
     either: _Part | None = None
     row: _Part = _EMPTY
@@ -186,7 +199,7 @@ class _Open:
 
 @dataclass
 class _Parser:
-    """Reads the text once, from left to right, with a stack of the groups that are open."""
+    """A parser that reads a pattern once, from left to right, with a stack of open groups."""
 
     pattern: str
     at: int = 0
@@ -217,26 +230,26 @@ class _Parser:
         return self.close(stack[0])
 
     def add(self, group: _Open, item: _Part) -> None:
-        """Put an item behind the row of a group."""
+        """Append an item to the row of a group."""
         if group.item is not None:
             group.row = self.both(group.row, group.item)
         group.item = item
 
     def close(self, group: _Open) -> _Part:
-        """Return all alternatives of a group."""
+        """Return a group as one part that matches any of its alternatives."""
         row = group.row if group.item is None else self.both(group.row, group.item)
         if (other := group.either) is None:
             return row
         return _Part(other.empty or row.empty, other.first | row.first, other.last | row.last)
 
     def both(self, one: _Part, other: _Part) -> _Part:
-        """Return one part and another behind it."""
+        """Return the concatenation of two parts."""
         self.lead(one.last, other.first)
         first = one.first | (other.first if one.empty else 0)
         return _Part(one.empty and other.empty, first, other.last | (one.last if other.empty else 0))
 
     def repeat(self, group: _Open, sign: str) -> None:
-        """Repeat the last item of a group: as often as it may be, with + once at least, with ? once at most."""
+        """Repeat the last item of a group: any number of times for *, at least once for +, at most once for ?."""
         if (item := group.item) is None:
             raise self.fault(f"has a {sign} behind nothing", back=1)
         if sign != "?":
@@ -244,7 +257,7 @@ class _Parser:
         group.item = _Part(item.empty or sign != "+", item.first, item.last)
 
     def lead(self, last: int, first: int) -> None:
-        """Let every position of `first` follow every one of `last`."""
+        """Record that every position in `first` may follow every position in `last`; both are bits of an integer."""
         self.ways += last.bit_count()
         if self.ways > _MOST_WAYS:
             raise InputError(
@@ -255,7 +268,7 @@ class _Parser:
             self.follow[position] |= first
 
     def leaf(self, sign: str) -> _Part:
-        """Return a new position: a symbol, a set, or any symbol."""
+        """Return a new position as a part; sign: its first character: a symbol, a backslash, [ or a dot."""
         place, negative = self.at - 1, sign == "."
         intervals: Intervals = ()
         if sign == "[":
@@ -272,7 +285,7 @@ class _Parser:
         return _Part(empty=False, first=position, last=position)
 
     def bracket(self) -> tuple[bool, Intervals]:
-        """Return whether a set begins with ^, and the symbols between [ and ]."""
+        """Read a set up to its ]; return whether it begins with ^, and the symbols that it names."""
         negative = self.peek() == "^"
         self.at += negative
         found = list[tuple[int, int]]()

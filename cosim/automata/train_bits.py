@@ -1,7 +1,8 @@
-"""Trains the delayed memory unit of one bit (cosim.automata.lines): hard states and gates, straight through.
+"""Training of the content-steered shift register (cosim.automata.lines) with straight-through gradients.
 
-Forward it is that unit, bit for bit; backward the step is the seed's surrogate, the winner a softmax, and a slot that
-two bits enter the sum of both. Weights lie on the grid.
+The forward pass equals that register, bit for bit. The backward pass replaces the step function by the seed paper's
+surrogate, the choice of the gate by a softmax, and the OR of two bits that enter one cell by their sum. Weights lie on
+the grid of 1/2.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,7 @@ Draw = Callable[[np.random.Generator, int], Bits]  # so many sequences
 
 @dataclass(frozen=True)
 class BitShape:
-    """Size of a steered delay line that is trained on bits: inputs M, units N, delays n."""
+    """The size of a content-steered shift register that is trained: M inputs, N units, n delays to choose from."""
 
     inputs: int
     units: int
@@ -33,7 +34,7 @@ class BitShape:
 
 
 class SteeredBits(nn.Module):
-    """A trainable steered delay line: bits x (batch, time, M) to scores (batch, time, 2)."""
+    """A trainable content-steered shift register: bits x (batch, time, M) to scores of no and yes, (batch, time, 2)."""
 
     def __init__(self, shape: BitShape) -> None:
         super().__init__()
@@ -60,7 +61,7 @@ class SteeredBits(nn.Module):
 
     @torch.no_grad()
     def exported(self) -> SteeredLine:
-        """Return in numpy the steered delay line made from examples, with the equations of `cosim.automata.lines`."""
+        """Return the register with its rounded weights in numpy."""
         (weight, bias), (gate, gate_bias), (readout, readout_bias) = (
             [value.double().numpy() for value in part.rounded()] for part in (self.state, self.gate, self.readout)
         )
@@ -76,7 +77,10 @@ TEST_STRINGS, TEST_SEED = 200, 2**32
 
 @dataclass(frozen=True)
 class TrainedBits:
-    """The best steered line that a training has seen; accuracy: on strings of their own."""
+    """The best content-steered shift register of a training.
+
+    iterations: after which it was best; accuracy: share of right answers on test strings.
+    """
 
     unit: SteeredLine
     iterations: int
@@ -84,9 +88,10 @@ class TrainedBits:
 
 
 def train_bits(draw: Draw, shape: BitShape, seed: int, *, most: int = MOST) -> TrainedBits:
-    """Train a steered delay line on strings of bits by Adam and cross entropy at every step.
+    """Train a content-steered shift register on strings of bits, by Adam and the cross entropy at every frame.
 
-    Training ends when all answers on 200 strings are right, or after `most` iterations.
+    draw: function that draws training strings and answers. Training ends when all answers on 200 test strings are
+    right, or after `most` iterations.
     """
     problem = BitProblem(draw, shape, seed, most)
     loop = TrainingLoop(problem)
@@ -96,8 +101,7 @@ def train_bits(draw: Draw, shape: BitShape, seed: int, *, most: int = MOST) -> T
 
 
 class BitProblem(Problem[SteeredBits]):
-    """The training of a unit of bits; of two measured ones that of more right answers is the better one, then the
-    later one."""
+    """The training of a content-steered shift register; the best has most right answers; of equal ones the latest."""
 
     def __init__(self, draw: Draw, shape: BitShape, seed: int, most: int) -> None:
         self.draw, self.seed = draw, seed
@@ -124,13 +128,13 @@ class BitProblem(Problem[SteeredBits]):
 
 
 def accuracy_of(unit: SteeredLine, draw: Draw) -> float:
-    """Return a steered line's share of right answers on strings of bits of their own."""
+    """Return a register's share of right answers on 200 test strings, drawn by `draw` with a seed of their own."""
     x, y = draw(np.random.default_rng(TEST_SEED), TEST_STRINGS)
     return float((run_steered(unit, x.astype(float)).scores.argmax(axis=2) == y).mean())
 
 
 def chosen_lags(lags: tuple[int, ...]) -> Draw:
-    """Return a function that draws by `generate_chosen_lag`, with these lags, what a steered delay line learns from."""
+    """Return a function that draws strings of bits and answers by `generate_chosen_lag` with these lags."""
     return lambda rng, count: generate_chosen_lag(count, lags, seed=rng)
 
 
@@ -139,13 +143,12 @@ COMMANDS = 0.2  # share of steps with a new command
 
 
 def generate_chosen_lag(n: int, lags: tuple[int, ...], steps: int = STEPS, seed: int | np.random.Generator = 0) -> Bits:
-    """Generate strings of bits and their right answers, the examples by which a network is made a steered delay line.
+    """Generate n strings of bits and answers that say where a bit meets an earlier bit, delayed by a commanded lag.
 
-    x (n, steps, 1 + commands): a fair bit, and a bit for each of `lags`, one on if chosen.
-
-    A lag is chosen at step 0 in any case. A bit that is on arrives so many steps later as was chosen last when it came;
-    y (n, steps) is 1 where a bit that is on meets one that arrives, else 0. A generator as `seed` gives new sequences
-    at each call.
+    Return x (n, steps, 1 + lags): a fair bit, and a command bit for each of `lags`, at most one on; and y (n, steps). A
+    command is given at step 0, and later with probability COMMANDS. Each bit that is on is delayed by the lag commanded
+    last; y is 1 where a bit that is on coincides with a delayed one, else 0. A generator as `seed` gives new strings at
+    each call. Raises InputError for lags below 1, repeated lags, or none.
     """
     if not lags or min(lags) < 1 or len(set(lags)) < len(lags):
         raise InputError(f"lags must be one or more, each 1 at least and none twice, not {lags}; give others")

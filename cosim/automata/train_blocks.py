@@ -2,12 +2,14 @@
 
     x_k = A_k x_{k-1} + B u_k ;  A_k = diag(A_k^(1), ..., A_k^(h)), blocks (b, b) from a perceptron of u_k     (5), (6)
 
-    columns   every column v of a block: v / max(1, ||v||_p), p = 1.2                                          (6)
-    blocks    as in the authors' code: the mean of each column subtracted, the block over its largest column p-norm
-    hard      every column one-hot, of the largest of its softmax, which the gradient goes through; B = 0, x_{-1} = e_1
+The blocks of A_k have one of three forms:
 
-A hard block is a deterministic automaton of b states: x stays one-hot, nothing drifts. Symbols are one-hot, so there
-are as many A_k as symbols.
+    columns   every column v of a block: v / max(1, ||v||_p), p = 1.2                                          (6)
+    blocks    as in the authors' code: subtract each column's mean, divide a block by its largest column p-norm
+    hard      every column one-hot at its largest entry, with the gradient of softmax; B = 0, x_{-1} = e_1
+
+A hard block is a deterministic automaton of b states: x stays one-hot, so it cannot drift. Symbols are one-hot, so
+there are as many A_k as symbols.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,10 +36,11 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class BlockShape:
-    """The shape of trained blocks with their decoder.
+    """The shape of a block-diagonal recurrence with its decoder.
 
-    blocks: how many, of `states` states each; hidden: units of the decoder, 0 for a linear one; embedding: units of the
-    perceptron; bits: BMRU units beside hard blocks, which read the symbol and the blocks' states before it.
+    blocks: number of blocks; states: of each block; form: of the matrices, see the module's docstring; hidden: hidden
+    units of the decoder, 0 for a linear decoder; embedding: hidden units of the perceptron that maps a symbol to a
+    matrix; bits: BMRU units beside the blocks, which read the symbol and the blocks' states before it.
     """
 
     blocks: int = 8
@@ -49,28 +52,28 @@ class BlockShape:
 
 
 def unit_columns(a: Tensor) -> Tensor:
-    """Scale columns of the blocks (..., b, b) of automata made from examples to a p-norm of at most 1, equation (6)."""
+    """Scale every column of matrices (..., b, b) to a p-norm of at most 1, equation (6); p = 1.2."""
     return a / torch.linalg.vector_norm(a, P_NORM, dim=-2, keepdim=True).clamp(min=1.0)
 
 
 def unit_blocks(a: Tensor) -> Tensor:
-    """Scale blocks (..., b, b) of block automata to columns of mean 0 and largest p-norm 1, as in the authors' code."""
+    """Shift the columns of matrices (..., b, b) to mean 0, then scale each matrix to a largest column p-norm of 1."""
     centred = a - a.mean(dim=-2, keepdim=True)
     norms = torch.linalg.vector_norm(centred, P_NORM, dim=-2, keepdim=True)
     return centred / norms.amax(dim=-1, keepdim=True).clamp(min=_TINY)
 
 
 def one_hot_columns(logits: Tensor) -> Tensor:
-    """Return columns of (..., b, b) one-hot at their largest logit; the gradient is that of softmax."""
+    """Replace each column of logits (..., b, b) by the one-hot vector of its largest entry; backward it is softmax."""
     soft = logits.softmax(dim=-2)
     hard = torch.zeros_like(soft).scatter(-2, soft.argmax(dim=-2, keepdim=True), 1.0)
     return hard + (soft - soft.detach())
 
 
 def recur(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
-    """Compute the states of block automata, x_k = A_k x_{k-1} + c_k, step by step, (n, time, h, b).
+    """Compute x_k = A_k x_{k-1} + c_k step by step, (n, time, h, b), for h blocks of b states.
 
-    a: (n, time, h, b, b), c: (n, time, h, b), start: (h, b).
+    a: matrices A_k, (n, time, h, b, b); c: (n, time, h, b); start: x_{-1}, (h, b).
     """
     x, found = start.expand_as(c[:, 0]), list[Tensor]()
     for k in range(a.shape[1]):
@@ -80,13 +83,13 @@ def recur(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
 
 
 def scan_blocks(a: Tensor, c: Tensor, start: Tensor) -> Tensor:
-    """Compute `recur` of block automata by products of neighbours: log2(time) levels up and down, O(b^3 h time)."""
+    """Compute the states of `recur` from its arguments by a parallel scan: 2 log2(time) levels, O(b^3 h time)."""
     first = (a[:, :1] @ start[..., None])[..., 0] + c[:, :1]
     return _scan(a, torch.cat([first, c[:, 1:]], dim=1))
 
 
 def _scan(a: Tensor, c: Tensor) -> Tensor:
-    """Compute the states of block automata from x_0 = c_0, by products of neighbours."""
+    """Compute x_k = A_k x_{k-1} + c_k from x_0 = c_0 by a parallel scan: neighbours are joined, recursively."""
     steps = c.shape[1]
     if steps == 1:
         return c
@@ -100,7 +103,7 @@ def _scan(a: Tensor, c: Tensor) -> Tensor:
 
 
 class _Follow(torch.autograd.Function):
-    """`recur` of one-hot matrices from e_1: states are looked up, and so is the gradient."""
+    """The recurrence x_k = A_k x_{k-1} from e_1 with one-hot A_k: states and gradients are looked up."""
 
     @staticmethod
     def forward(ctx: torch.autograd.Function, table: Tensor, u: Tensor) -> Tensor:
@@ -128,9 +131,9 @@ class _Follow(torch.autograd.Function):
 
 
 def follow_hard(table: Tensor, u: Tensor) -> Tensor:
-    """Compute the states of automata whose one-hot matrices are table[u], without input, from e_1; (n, time, h, b).
+    """Compute the one-hot states x_k = A_k x_{k-1} of h automata of b states from e_1, (n, time, h, b).
 
-    table: (symbols, h, b, b), u: (n, time).
+    table: one-hot matrices A of each symbol, (symbols, h, b, b); u: strings of symbol indices, (n, time).
     """
     return _Follow.apply(table, u)  # type: ignore[no-any-return]
 
@@ -142,7 +145,7 @@ def _decoder(width: int, hidden: int, labels: int) -> nn.Module:
 
 
 class BlockRecurrence(nn.Module):
-    """Trainable block automata: symbols' places (n, time) to scores of labels behind each, (n, time, labels)."""
+    """A trainable block-diagonal recurrence: symbol indices (n, time) to scores of labels, (n, time, labels)."""
 
     def __init__(self, symbols: int, labels: int, shape: BlockShape) -> None:
         super().__init__()
@@ -162,7 +165,7 @@ class BlockRecurrence(nn.Module):
             self.bits = FirstQuadrantCell(symbols + width, Architecture(cells=shape.bits, grid=None))
 
     def matrices(self) -> Tensor:
-        """Return the matrix A by which each symbol moves the states of block automata, (symbols, h, b, b)."""
+        """Return the matrices A of h blocks by which each symbol changes their states, (symbols, h, b, b)."""
         a = self.perceptron(torch.eye(self.symbols)).view(self.symbols, *self.start.shape, self.shape.states)
         match self.shape.form:
             case "hard":
@@ -189,9 +192,9 @@ class BlockRecurrence(nn.Module):
 
     @torch.no_grad()
     def automata(self) -> BlockAutomata:
-        """Return hard blocks, learned from examples of a rule, as the automata that they are.
+        """Return the trained hard blocks as automata in tables, with the decoder as their decision.
 
-        Raises ValueError for blocks of another form.
+        Raises ValueError for blocks of another form than "hard".
         """
         if self.shape.form != "hard":
             raise ValueError(f"blocks must be hard to be automata, not {self.shape.form}")
@@ -216,14 +219,14 @@ class BlockRecurrence(nn.Module):
         )
 
     def _one_hot(self, states: Whole) -> Tensor:
-        """Return states (n, blocks) of automata made from examples, as their decoder reads them, (n, blocks states)."""
+        """Return state indices (n, blocks) as the one-hot vector that the decoder reads, (n, blocks * states)."""
         return torch.nn.functional.one_hot(torch.from_numpy(states), self.shape.states).float().flatten(1)
 
     @torch.no_grad()
     def weights(self) -> Array:
-        """Return weights (labels, blocks, states) of a linear decoder, its bias added to those of the first block.
+        """Return a linear decoder's weights (labels, blocks, states); its bias is added to the first block's weights.
 
-        Raises ValueError for another decoder.
+        Raises ValueError for a decoder with hidden units, or one that reads bits as well.
         """
         if not isinstance(self.decoder, nn.Linear) or self.bits is not None:
             raise ValueError("the decoder must be linear, which it is with hidden 0, and read blocks alone")
@@ -241,10 +244,11 @@ LEARNING_RATE = 3e-3
 
 @dataclass(frozen=True)
 class TrainedBlocks:
-    """Blocks after a training, and how well they answer.
+    """A trained block recurrence and how well it answers, as of the last check.
 
-    accuracy: the share of answers of concern that were right on long strings, when last checked; wrong: states of
-    hard blocks, of those that any string leads to, behind which the answer is wrong, None if that was not asked.
+    loss: of the iteration checked; accuracy: share of right answers, among those that count, on long strings; wrong:
+    number of reachable joint states of hard blocks whose answer is wrong, None if they were not checked, which needs
+    hard blocks and accuracy 1.
     """
 
     model: BlockRecurrence
@@ -255,7 +259,7 @@ class TrainedBlocks:
 
     @property
     def learned(self) -> bool:
-        """Tell whether automata made from examples follow their rule: all long strings right, no state found wrong."""
+        """Tell whether all answers on long strings are right, and no reachable state was found to answer wrongly."""
         return self.accuracy == 1.0 and not self.wrong
 
 
@@ -271,10 +275,11 @@ def train_blocks(
     length: int = LENGTH,
     most: int = MOST,
 ) -> TrainedBlocks:
-    """Train block automata on strings of `length` by Adam and cross entropy; `most` iterations, or until learned.
+    """Train a block recurrence on random strings of `length` symbols by Adam and cross entropy.
 
-    That is where all long strings are answered right, and with hard blocks the shortest string to each of their states,
-    for random ones leave seldom states out.
+    Training ends when the task is learned, or after `most` iterations. Learned means that all long strings are answered
+    right, and with hard blocks also a shortest string to each joint state, since random strings miss rare states.
+    progress: called at every check.
     """
     problem = StringProblem(task, shape, seed, length, most)
     problem.progress = progress
@@ -283,8 +288,10 @@ def train_blocks(
 
 
 class StringProblem(Problem[BlockRecurrence]):
-    """The training of blocks on strings, which ends when they have learned; `found`: what the last check says, which
-    `progress` hears."""
+    """The training of a block recurrence on strings of a task; it ends when the task is learned.
+
+    found: result of the last check; progress: called with it at every check, if not None.
+    """
 
     progress: Progress | None = None
 
@@ -324,7 +331,7 @@ def _wrong_states(model: BlockRecurrence, task: StringTask) -> int:
 
 
 def _padded(words: Sequence[Word]) -> np.ndarray:
-    """Return strings of an automaton's symbols (n, longest), with symbol 0 behind their ends."""
+    """Return words of different lengths as one array of symbol indices (n, longest), padded with symbol 0."""
     strings = np.zeros((len(words), max(map(len, words))), dtype=np.int64)
     for row, word in zip(strings, words, strict=True):
         row[: len(word)] = word
@@ -332,14 +339,14 @@ def _padded(words: Sequence[Word]) -> np.ndarray:
 
 
 def accuracy_of(model: BlockRecurrence, task: StringTask, steps: int, count: int) -> float:
-    """Return a block automaton's share of right answers, of those that count, on random strings (count, steps)."""
+    """Return a model's share of right answers, among those that count, on `count` random strings of `steps` symbols."""
     strings = task.draw(np.random.default_rng(TEST_SEED), count, steps)
     counts = task.concerned(steps)
     return float((say(model, strings) == task.answers(strings))[:, counts].mean())
 
 
 def say(model: BlockRecurrence, strings: np.ndarray) -> np.ndarray:
-    """Return what block automata made from examples decide behind each symbol of strings, both whole, (n, time)."""
+    """Return the label index that a model decides after each symbol of strings of symbol indices; both (n, time)."""
     if model.shape.form == "hard":
         return model.automata().run(strings)
     with torch.no_grad():
@@ -347,9 +354,9 @@ def say(model: BlockRecurrence, strings: np.ndarray) -> np.ndarray:
 
 
 def extract(trained: TrainedBlocks, task: StringTask) -> tuple[Automaton, int]:
-    """Return an automaton of few states that trained blocks follow, and a lower bound on such an automaton's states.
+    """Return an automaton of few states that answers as trained hard blocks do, and a lower bound on its states.
 
-    Raises InputError for blocks not learned.
+    Raises InputError if the blocks have not learned the task, ValueError for blocks that are not hard.
     """
     if not trained.learned:
         raise InputError(
@@ -361,9 +368,9 @@ def extract(trained: TrainedBlocks, task: StringTask) -> tuple[Automaton, int]:
 
 
 def blocks_oracle(model: BlockRecurrence) -> Oracle:
-    """Return an oracle that says what a model of blocks decides after each symbol.
+    """Return an oracle: a function that gives a model's decision after each symbol of words.
 
-    By its examples `cosim.automata.learn` makes an automaton.
+    `cosim.automata.learn` learns an automaton from its answers.
     """
 
     def answer(words: Sequence[Word]) -> list[Word]:

@@ -1,4 +1,4 @@
-"""The command line: one thin function a verb, imported when it is called, so that `cosim --help` answers at once."""
+"""The command line: each verb is one thin function, imported only when it is called, so that `cosim --help` is fast."""
 
 import re
 import sys
@@ -60,14 +60,14 @@ _PLAIN = {
 
 
 def load_verb(words: str) -> Verb:
-    """Import a verb of the command line and return its command; words: its name, and that of a subcommand behind it."""
+    """Import a verb and return its click command; words: the verb's name, and a subcommand's name after a space."""
     name, *sub = words.split()
     command = import_module(f"cosim.verbs.{name}.command").command
     return command.commands[sub[0]] if sub else command
 
 
 class _Verbs(click.Group):
-    """Lists the verbs without importing them."""
+    """The click group of all verbs, which lists them without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -106,7 +106,7 @@ def _cosim() -> None:
 
 
 def main() -> None:
-    """Run the command line: a user's mistake is one line and an exit code, never a traceback."""
+    """Run the command line and exit; a user's mistake prints one line and gives an exit code, never a traceback."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a path may have bytes that are no text; as stderr does
     try:
@@ -129,13 +129,13 @@ def main() -> None:
 
 
 def _where_files_go(command: click.Command) -> list[str]:
-    """Return what to do with a file that is no argument, where a verb takes data with an option."""
+    """Return a hint for a file given as an argument too many: the option --data, if the verb has it; else nothing."""
     takes_data = any("--data" in one.opts for one in command.params)
     return ["files of data go to --data FILE"] if takes_data else []
 
 
 def _format_usage(error: click.ClickException) -> str:
-    """Return click's words as one line in the style of the other errors, and where to read on."""
+    """Return click's message for a wrong command line as one line in cosim's style, ending with the help to see."""
     text = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "cosim"

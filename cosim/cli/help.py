@@ -1,4 +1,4 @@
-"""Help that fits a screen: options of a group are one entry in --help, and are shown in full in --help-all."""
+"""Help texts that fit a screen: --help shows only the names of options in a group, --help-all every option in full."""
 
 from collections.abc import Callable, Mapping, Sequence
 from textwrap import fill
@@ -15,14 +15,14 @@ CONTEXT: Mapping[str, Any] = {"help_option_names": ["-h", "--help"], "show_defau
 
 
 class OptionGroup(NamedTuple):
-    """A group of options that help shows together, under its title. shared: several verbs have it."""
+    """A group of options that the help text shows under one title; shared: whether several verbs have the group."""
 
     title: str
     shared: bool = False
 
 
 class GroupedOption(click.Option):
-    """An option of the command line that may belong to a group; without one it is shown first."""
+    """A command-line option that may belong to a group of the help text; options without a group are shown first."""
 
     def __init__(self, names: Sequence[str], group: OptionGroup | None = None, **more: Any) -> None:  # noqa: ANN401
         super().__init__(names, **more)
@@ -44,9 +44,10 @@ HELP_ALL = click.Option(
 
 
 class Verb(click.Command):
-    """A command that has --help-all where its options have groups.
+    """A command of cosim; it has --help-all if any of its options belongs to a group.
 
-    record: dataclass of its options; run: called with them, see `cosim.cli.verb`; words: what calls it, behind `cosim`.
+    record: dataclass of the command's options; run: function that gets these options, see `cosim.cli.verb`; words: the
+    words after `cosim` that call the command.
     """
 
     record: type[Any]
@@ -58,15 +59,17 @@ class Verb(click.Command):
         return [*params[:-1], HELP_ALL, params[-1]] if _sorted(params)[1] else params
 
     def get_help(self, ctx: click.Context) -> str:
-        """Return the help text with as many options in full as fit a screen."""
+        """Return the most complete help text that fits a screen: with no groups, shared groups, or all as names."""
         if _FULL in ctx.meta:
             return super().get_help(ctx)
         texts = [format_help(ctx, full) for full in ("all", "own", "none")]
         return next((text for text in texts if _fits(text)), texts[-1])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of no group and those that everyone needs, and the groups in full, or by their names
-        alone."""
+        """Write options without a group in full, then each group in full or as the names of its options.
+
+        If a group is written as names, EVERYDAY options are in full all the same, and RARE ones are names.
+        """
         full: Full = ctx.meta.get(_FULL, "all")
         alone, groups = _sorted(self.get_params(ctx))
         folded = [group for group in groups if full == "none" or (full == "own" and group.shared)]
@@ -90,12 +93,12 @@ class Verb(click.Command):
 
 
 def long_name(option: click.Parameter) -> str:
-    """Return an option's longest name, the one with two dashes."""
+    """Return an option's longest name, which begins with two dashes."""
     return max(option.opts, key=len)
 
 
 def format_help(ctx: click.Context, full: Full) -> str:
-    """Return the help of a context's command with these groups in full."""
+    """Return the help text of a context's command; full: groups shown in full: "none", "own" (not shared) or "all"."""
     ctx.meta[_FULL] = full
     try:
         return ctx.command.get_help(ctx)
@@ -104,21 +107,22 @@ def format_help(ctx: click.Context, full: Full) -> str:
 
 
 def format_manual(ctx: click.Context) -> str:
-    """Return a verb's help for the manual: all options of a short verb, else without the groups that verbs share.
+    """Return a verb's help text for the manual.
 
-    Shared groups have a section of their own in the manual.
+    If the text with all options exceeds a screen, groups shared by several verbs are shown by the names of their
+    options; the manual has a section for each of them.
     """
     text = format_help(ctx, "all")
     return text if _fits(text) else format_help(ctx, "own")
 
 
 def shared_groups(ctx: click.Context) -> Groups:
-    """Return the groups of a context's command that other verbs have, too."""
+    """Return group -> options, for the groups of a context's command that several verbs have."""
     return {group: found for group, found in _sorted(ctx.command.get_params(ctx))[1].items() if group.shared}
 
 
 def format_group(ctx: click.Context, group: OptionGroup, options: Sequence[click.Option]) -> str:
-    """Format the options of a group in full, under its title."""
+    """Return the help text of a group: its title, and its options in full."""
     formatter = ctx.make_formatter()
     with formatter.section(group.title):
         formatter.write_dl(_records(ctx, options))
@@ -130,7 +134,7 @@ def _fits(text: str) -> bool:
 
 
 def _sorted(params: Sequence[click.Parameter]) -> tuple[list[click.Option], Groups]:
-    """Sort options into those of no group, and those of each."""
+    """Return the options without a group, and group -> options for all others."""
     alone = list[click.Option]()
     groups = Groups()
     for param in params:
@@ -142,7 +146,7 @@ def _sorted(params: Sequence[click.Parameter]) -> tuple[list[click.Option], Grou
 
 
 def _fill(text: str, width: int) -> str:
-    """Wrap text into lines that break between words; an option's name is one word."""
+    """Wrap indented text into lines of at most `width`, never inside an option's name."""
     return f"{fill(text, width, initial_indent='  ', subsequent_indent='    ', break_on_hyphens=False)}\n"
 
 

@@ -1,4 +1,4 @@
-"""Names of options, for messages of compiler and units: they name settings, and know nothing of a command line.
+"""Names of command-line options for messages of the compiler and of units, which name settings in backquotes instead.
 
 `i_unit`                     --i-unit
 `cell=auto`                  --cell auto
@@ -23,7 +23,7 @@ _NAMED = re.compile(rf"`(?:(train)\((?:{_SETTING})?\)|{_SETTING})`")
 
 
 def spell_options(text: str) -> str:
-    """Return a message in which settings have the names of their options, as they are typed."""
+    """Return a message with each setting in backquotes replaced by its option as typed: `i_unit` becomes --i-unit."""
 
     def typed(found: re.Match[str]) -> str:
         verb, *settings = found.groups()

@@ -1,4 +1,4 @@
-"""Progress of a long run: a bar on a terminal, elsewhere now and then a line."""
+"""Progress of a long run on stderr: a bar on a terminal, else a line now and then."""
 
 import sys
 import threading
@@ -18,7 +18,7 @@ SILENCE = 30.0  # s without a line after which the next report is one; without a
 
 
 def say(text: str) -> None:
-    """Print a line of a verb's progress on stderr, so that stdout stays for results; above a bar where there is one."""
+    """Print a line on stderr, above the progress bar if there is one; stdout is for results."""
     from tqdm import tqdm
 
     tqdm.write(f"  {printable(text)}", file=sys.stderr)
@@ -26,7 +26,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def printing_warnings() -> Generator[None, None, None]:
-    """Print each `CosimWarning` as a line on stderr, however often it comes."""
+    """Print each `CosimWarning` in the context as a line on stderr, repeated ones as well."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", CosimWarning)
         others = warnings.showwarning
@@ -42,16 +42,19 @@ def printing_warnings() -> Generator[None, None, None]:
 
 
 class Progress(Protocol):
-    """Interface of a function that hears how far a verb's run is; `values` are its figures at this point."""
+    """A function that a long run calls to report progress: `done` of `total` parts, and figures by name so far."""
 
     def __call__(self, done: int, total: int, values: Mapping[str, float] = ..., /) -> None: ...
 
 
 @contextmanager
 def progress_bar(label: str) -> Generator[Progress, None, None]:
-    """Show progress on stderr: on a terminal a bar, elsewhere a line at the first report, at every tenth, after half a
-    minute without one, and at the last; where nothing is reported, the last line again with the minutes since the
-    beginning, so that no silence lasts a minute."""
+    """Yield a function for reports of progress, which are shown on stderr: on a terminal as a bar, else as lines.
+
+    A line is printed for the first report, at every tenth of the total, for a report after half a minute without a
+    line, and for the last report. While no report comes, the last line is repeated with the minutes since the
+    beginning, so that no silence lasts a minute.
+    """
     with _bar(label) if sys.stderr.isatty() else _lines(label) as progress:
         yield progress
 

@@ -1,4 +1,4 @@
-"""A verb that runs: its folder, the settings that it writes there, and who hears of it."""
+"""The run of a verb: its folder, the settings that it writes there, its output, and signals that stop it."""
 
 import signal
 from collections.abc import Callable, Generator
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class VerbSession:
-    """One run of a verb. Its folder is released when it ends.
+    """One run of a verb, as a context manager that holds the verb's folder until the run ends.
 
-    settings: written beside the results, None for a verb that writes no run.toml; fresh: nothing that was kept is used
-    again; echo: prints a line of results while the verb runs.
+    settings: written beside the results as run.toml, None for a verb that writes none; fresh: whether to remove the
+    results that an earlier run has kept; echo: function that prints a line of results while the verb runs.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class VerbSession:
         self._held.__exit__(kind, error, trace)
 
     def keep_settings(self, place: "Path") -> None:
-        """Write the settings into the verb's folder, or beside its file; says what differs from before.
+        """Write run.toml into the folder `place`, or beside a file `place`; print differences from earlier settings.
 
-        Raises InputError when they cannot be written.
+        Raises InputError when it cannot be written.
         """
         from cosim.cli.settings import keeping_settings  # what a help text need not wait for
 
@@ -51,8 +51,10 @@ class VerbSession:
             self._held.enter_context(keeping_settings(place, self.settings))
 
     def take_folder(self, verb: str, folder: "Path") -> None:
-        """Make a verb's folder and hold it until the verb ends, see `own_folder`; says what it kept and is damaged, and
-        removes it where the session is fresh."""
+        """Make a verb's folder, hold it until the verb ends (see `own_folder`), and write run.toml into it.
+
+        Results that an earlier run kept there are removed if the session is fresh; damaged ones are named on stderr.
+        """
         from cosim.base.claim import own_folder
         from cosim.base.store import clear_kept, describe_damaged_results
 
@@ -88,14 +90,14 @@ GO_ON = {
 
 
 class Stop(KeyboardInterrupt):
-    """A signal that asks a verb to stop; what cleans up after Ctrl-C cleans up after it."""
+    """A signal that asks a verb to stop; as a KeyboardInterrupt it triggers the cleaning up that Ctrl-C does."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 class StoppedError(CosimError):
-    """A verb that was stopped. exit_code: 128 + the signal, as shells have it."""
+    """An error that says that a signal stopped a verb; exit_code: 128 + the signal's number, as in shells."""
 
     def __init__(self, stop: KeyboardInterrupt, verb: str | None) -> None:
         number = stop.number if isinstance(stop, Stop) else signal.SIGINT
@@ -106,10 +108,10 @@ class StoppedError(CosimError):
 
 @contextmanager
 def stopping_on_signals() -> Generator[None, None, None]:
-    """Make SIGINT and SIGTERM raise Stop; a second one ends the process at once. What is ignored, as by nohup, stays
-    so.
+    """Make SIGINT and SIGTERM raise Stop in the context; a second signal ends the process at once.
 
-    A Stop that has to wait, and finds the work done by then, is dropped.
+    A signal that is ignored already, as under nohup, stays ignored. A Stop that had to wait is dropped if the work ends
+    first.
     """
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     heard = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
@@ -132,8 +134,10 @@ def stopping_on_signals() -> Generator[None, None, None]:
 
 
 def _raise_where_it_is_heard(number: int, frame: FrameType | None) -> None:
-    """Raise Stop, later by SIGALRM where foreign code would abort on it, or a lock would stay taken, or be given up
-    twice."""
+    """Raise Stop, or try again in 1 ms by SIGALRM where an exception would do harm.
+
+    It would do harm in torch, whose import would abort, and while a lock is being taken or released.
+    """
     frames = list[CodeType]()
     while frame is not None:
         frames.append(frame.f_code)

@@ -1,6 +1,6 @@
-"""run.toml of a verb: what is in effect when it runs, and the command that is the same again.
+"""Settings of a verb's run in run.toml: all values in effect, and the command that repeats the run.
 
---config takes the settings of another run in place of the defaults; what the command line says goes before them.
+--config takes the settings of another run in place of the defaults; options on the command line override them.
 """
 
 import os
@@ -73,7 +73,7 @@ CONFIG = click.Option(
 
 
 def verb_of(ctx: click.Context) -> str:
-    """Return the verb of a click context, with its subcommand."""
+    """Return the name of a click context's verb, followed by that of its subcommand, if any."""
     return " ".join(ctx.command_path.split()[1:]) or str(ctx.info_name)
 
 
@@ -90,13 +90,16 @@ def takes_several(param: click.Parameter) -> bool:
 
 
 def settings_of(params: list[click.Parameter], kind: type[click.Parameter]) -> dict[str, click.Parameter]:
-    """Return name -> command-line arguments, or options, that are part of a run's settings."""
+    """Return setting name -> parameter, for parameters of a kind (arguments or options) that run.toml keeps."""
     known = (param for param in params if isinstance(param, kind) and param.expose_value)
     return {setting_name(param): param for param in known if param.name not in NO_SETTING}
 
 
 def _default_map(ctx: click.Context, settings: RunSettings, where: str) -> dict[str, Value]:
-    """Return the settings of a file by click's names. Raises InputError that names file and field."""
+    """Return click's parameter name -> value for the settings of a file, checked against a command's parameters.
+
+    where: the file, for errors. Raises InputError, which names file and field, for an unknown name or a wrong value.
+    """
     found = dict[str, Value]()
     for table, kind in (("arguments", click.Argument), ("options", click.Option)):
         known = settings_of(ctx.command.params, kind)
@@ -145,12 +148,12 @@ FRESH = click.Option(["--fresh/--resume"], default=False, expose_value=False, ca
 
 
 def is_fresh(ctx: click.Context) -> bool:
-    """Return whether --fresh asks a verb to begin anew, in place of what an earlier run has kept."""
+    """Return whether --fresh was given: the verb must begin anew and not continue what an earlier run has kept."""
     return ctx.meta.get(_FRESH, False)
 
 
 class RunVerb(Verb):
-    """A verb that writes a run: its settings stand beside the results, and --config takes those of a run."""
+    """A verb that writes its settings beside its results, and has --config, which takes the settings of another run."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)
@@ -168,7 +171,7 @@ class RunVerb(Verb):
 
 
 class KeepingVerb(RunVerb):
-    """A verb whose same command goes on with what an earlier run has kept, and begins anew with --fresh."""
+    """A verb that continues what an earlier run of the same command has kept, or begins anew with --fresh."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)
@@ -178,9 +181,10 @@ class KeepingVerb(RunVerb):
 
 @contextmanager
 def keeping_settings(place: Path, settings: RunSettings) -> Generator[None, None, None]:
-    """Write settings into a verb's folder, or beside its file; takes them back where the verb ends without results.
+    """Write run.toml into a verb's folder, or beside its file, and print how settings differ from earlier ones.
 
-    Says what differs from before. Raises InputError when they cannot be written.
+    In a folder, run.toml is taken back if the context ends without results. Raises InputError when it cannot be
+    written.
     """
     with suppress(InputError):  # damaged: it is written again
         before = read_settings(place)
@@ -193,8 +197,11 @@ def keeping_settings(place: Path, settings: RunSettings) -> Generator[None, None
 
 @contextmanager
 def _beside_its_results(folder: Path) -> Generator[None, None, None]:
-    """Take the settings back where the verb ends without results: those of an earlier run are written again where its
-    results stay, and there are none where nothing else is in the folder."""
+    """Take run.toml back if the context ends without new results in the folder.
+
+    The run.toml of an earlier run is written again where that run's page has not changed, or nothing else is in the
+    folder. If there was none, the new one is removed where nothing else is in the folder.
+    """
     before, page = (_content(folder / name) for name in (SETTINGS_FILE, PAGE_FILE))
     try:
         yield
@@ -211,13 +218,16 @@ def _content(path: Path) -> bytes | None:
 
 
 def say_version(where: object, settings: RunSettings | None) -> None:
-    """Print a notice where another version of the package made a verb's run."""
+    """Print a notice if another version of cosim made the run with these settings; where: what the notice names."""
     if settings is not None and (text := describe_version(settings)):
         say(f"{where}: {text}")
 
 
 def describe_settings(ctx: click.Context, given: Mapping[str, object], typed: Mapping[str, object] = {}) -> RunSettings:
-    """Return the settings in effect; given: name -> value, typed: name -> text on the command line."""
+    """Return the settings of a run: all values in effect, the command that repeats it, and checksums of its files.
+
+    given: click's parameter name -> value; typed: the same names -> text on the command line.
+    """
     params = ctx.command.params
     arguments = _values(ctx, settings_of(params, click.Argument), given, typed)
     known = dict(sorted(settings_of(params, click.Option).items()))  # arguments stay in the order of the command line
@@ -239,7 +249,7 @@ def _values(
     given: Mapping[str, object],
     typed: Mapping[str, object],
 ) -> dict[str, Value]:
-    """Return the values of parameters, by name; one that is not set is left out."""
+    """Return setting name -> value in effect for parameters in `known`; parameters that are not set are left out."""
     found = {name: _value(ctx, param, given, typed) for name, param in known.items()}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -247,7 +257,7 @@ def _values(
 def _value(
     ctx: click.Context, param: click.Parameter, given: Mapping[str, object], typed: Mapping[str, object]
 ) -> Value | None:
-    """Return an option's value as the verb gets it; where that is None, the text given: a word or 0 may mean None."""
+    """Return a parameter's value in effect; where it is None, the text that was given, since a word may mean None."""
     name = str(param.name)
     if (value := _plain(given.get(name), param)) is not None:
         return value
@@ -266,7 +276,7 @@ def _default(ctx: click.Context, param: click.Parameter) -> Value | None:
 
 
 def _given(ctx: click.Context, param: click.Parameter, value: object) -> Value | None:
-    """Return a value before the callback of its option, or as it was typed where its type makes it None."""
+    """Return a given value as converted by the parameter's type, not its callback; or as typed, if that gives None."""
     if (plain := _plain(value, param)) is None:
         return None
     found = _plain(param.type_cast_value(ctx, value), param)
@@ -274,8 +284,10 @@ def _given(ctx: click.Context, param: click.Parameter, value: object) -> Value |
 
 
 def _plain(value: object, param: click.Parameter) -> Value | None:
-    """Return a value as TOML has it; None for what is not set, and for a flag that is off and that no option turns
-    off."""
+    """Return a value in a type of TOML, or None if it is not set.
+
+    A flag that is off counts as not set if no option exists to turn it off.
+    """
     if isinstance(value, tuple | list):
         parts = [_joined(one) for one in value]
         return parts or None
@@ -291,7 +303,7 @@ def _scalar(value: object) -> Scalar | None:
 
 
 def _joined(value: object) -> Scalar:
-    """Return one of several values as TOML has it; one that is a list itself was typed with commas."""
+    """Return one value of several in a type of TOML; a tuple becomes a text with commas, as it was typed."""
     if isinstance(value, tuple):
         return ",".join(map(repr, value))
     found = _scalar(value)
@@ -300,7 +312,7 @@ def _joined(value: object) -> Scalar:
 
 
 def _words(ctx: click.Context, option: click.Parameter, value: Value) -> list[str]:
-    """Return an option as words of the command line; none where it has its default."""
+    """Return an option and its value as words of a command line; no words if the value is the default."""
     if value == _default(ctx, option):
         return []
     if isinstance(value, bool):
@@ -309,8 +321,11 @@ def _words(ctx: click.Context, option: click.Parameter, value: Value) -> list[st
 
 
 def checksums_of(params: list[click.Parameter], values: Mapping[str, Value]) -> dict[str, str]:
-    """Return checksums of the files that the values name, and of what is read of a drawing's folder, by path; words of
-    another verb's command line may be files, too."""
+    """Return path -> checksum of each file that the values of these parameters name.
+
+    Values are by setting name. Files include those read from a folder of `cosim layout`, a technology's .toml file,
+    and words that are handed on to another verb's command line. A file that cannot be read is left out.
+    """
     names = [values.get(setting_name(param)) for param in params if isinstance(param.type, click.Path)]
     handed_on = [values.get(setting_name(param)) for param in params if param.type is click.UNPROCESSED]
     names += [word for words in handed_on if isinstance(words, list) for word in words]
@@ -326,7 +341,10 @@ def checksums_of(params: list[click.Parameter], values: Mapping[str, Value]) -> 
 
 
 def _say_changed(where: str, given: RunSettings, settings: RunSettings) -> None:
-    """Print how this run may differ from the one whose settings were given: by version, and inputs that changed."""
+    """Print how a run may differ from the run whose settings --config gave: another version, and files that changed.
+
+    where: the file of the given settings.
+    """
     say_version(where, given)
     for name, found in settings.inputs.items():
         if given.inputs.get(name, found) != found:

@@ -1,4 +1,4 @@
-"""Types of options that several verbs share."""
+"""Types of command-line values that several verbs share; each converts text and checks its bounds."""
 
 import math
 import re
@@ -36,7 +36,7 @@ class Integer(click.IntRange):
 
 
 class Number(click.FloatRange):
-    """Type of a command-line value: a number within bounds, which nan is never in."""
+    """Type of a command-line value: a number within bounds; nan is refused."""
 
     name = "float"
 
@@ -56,7 +56,7 @@ class Number(click.FloatRange):
 
 
 class Quantity(click.ParamType):
-    """Type of a command-line value: a number with a unit prefix, such as 1n or 10m, in SI, within bounds."""
+    """Type of a command-line value: a number with an SI prefix, such as 1n or 10m, converted to SI, within bounds."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds, self.unit = bounds, bounds.unit
@@ -69,7 +69,7 @@ class Quantity(click.ParamType):
 
 
 class QuantityList(click.ParamType):
-    """Type of a command-line value: numbers with a unit prefix, in SI, separated by commas, each within bounds."""
+    """Type of a command-line value: numbers with SI prefixes, separated by commas, converted to SI, within bounds."""
 
     name = "list"
 
@@ -108,7 +108,7 @@ class Celsius(Number):
         super().__init__(CELSIUS)
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number of degrees. Fails on another unit, of kelvin with the celsius that they are."""
+        """Return the number of degrees Celsius. Fails for another unit; for kelvin the message gives the value in C."""
         match = _TEMPERATURE.fullmatch(str(value))
         if match is None:
             try:
@@ -122,7 +122,7 @@ class Celsius(Number):
 
 
 class ShareType(click.ParamType):
-    """Type of a command-line value: one of n equal parts, such as 3/8, the third of eight."""
+    """Type of a command-line value: part i of n equal parts as i/n, such as 3/8, converted to (i, n)."""
 
     name = "i/n"
 
@@ -137,7 +137,7 @@ class ShareType(click.ParamType):
 
 
 class EngineName(click.ParamType):
-    """Type of a command-line value: the name of an engine, one of `names()`, which is asked whenever it is needed."""
+    """Type of a command-line value: the name of a simulation engine, one of `names()`, called at each use."""
 
     name = "engine"
 
@@ -159,7 +159,7 @@ Bounded = Integer | Number | Quantity | QuantityList
 
 
 def _described(bounds: Bounds) -> str:
-    """Return a range as help shows it; a guard against slips is no part of it."""
+    """Return bounds as help shows them, such as 0<x<=1; a bound of GUARD or more only catches slips and is left out."""
     low = f"{bounds.low:g}{'<' if bounds.open_low else '<='}" if abs(bounds.low) < GUARD else ""
     high = f"{'<' if bounds.open_high else '<='}{bounds.high:g}" if abs(bounds.high) < GUARD else ""
     if low and not high:
@@ -168,7 +168,7 @@ def _described(bounds: Bounds) -> str:
 
 
 def _bounded(kind: "Bounded", value: T, param: click.Parameter | None, ctx: click.Context | None) -> T:
-    """Return the value; fails where it lies outside the bounds of its type."""
+    """Return the value unchanged; fail with a usage error if it lies outside the bounds of its type."""
     if value not in kind.bounds:
         kind.fail(f"{kind.bounds.refuse(value)}.", param, ctx)
     return value

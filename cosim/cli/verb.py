@@ -1,4 +1,4 @@
-"""A verb: its options, each declared once as a field of a frozen dataclass, and the command line that runs it.
+"""Verbs of cosim: a verb's options, declared as fields of a frozen dataclass, and the command that runs the verb.
 
     @dataclass(frozen=True, kw_only=True)
     class CountOptions:
@@ -11,7 +11,8 @@
     command = verb(CountOptions, run, KeepingVerb)
 
 The docstring of `run` is the help text. `cosim.run`, `cosim sweep` and `cosim explore` run a verb by
-`call(command, options)`, as its command line does, but print nothing. docs/develop/add-a-verb.md has a whole one.
+`call(command, options)`, which works as the command line does, but prints nothing. docs/develop/add-a-verb.md shows a
+complete verb.
 """
 
 import re
@@ -42,11 +43,11 @@ Declared = Any  # a declaration stands where a field has its default, of the fie
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """Result of a verb, from which the command line makes output and exit status.
+    """The result of a verb, from which the command line makes its output and exit status.
 
-    figures: content of the file of --json; page: what is printed as text, and shown in a notebook; lines: text printed
-    below it; report: last line, where the pages are; fault: a complaint for stderr, with which the verb ends with exit
-    status 1, '' without words, None for none; error: raised at the end, when all else is written.
+    figures: content of the file that --json names; page: printed as text, shown as HTML in a notebook; lines: text
+    printed below the page; report: last line printed, which says where the pages are; fault: if not None, the verb
+    ends with exit status 1 and prints this text on stderr, nothing for ''; error: raised after all output.
     """
 
     figures: Declared = None
@@ -65,7 +66,10 @@ class Result:
 
 
 def argument(metavar: str | None, kind: Declared, **more: Declared) -> Declared:
-    """Declare an argument of the command line as a field: one that must be given, unless `required=False`."""
+    """Declare a command-line argument as a dataclass field; it must be given unless `required=False`.
+
+    metavar: its name in the help text; kind: click type; more: as for `click.Argument`.
+    """
     default = {} if more.get("required", True) else {"default": more.get("default", () if "nargs" in more else None)}
     return field(metadata={_CLASS: click.Argument, "metavar": metavar, "type": kind, **more}, **default)
 
@@ -77,11 +81,11 @@ def option(
     group: OptionGroup | None = None,
     **more: Declared,
 ) -> Declared:
-    """Declare an option of the command line as a field.
+    """Declare a command-line option as a dataclass field.
 
-    text: help; kind: type on the command line; default: as it is typed and shown, the field's own is read from it;
-    group: section of the help text; more: as `click.Option` has it, and `flags`, the names where they are not that of
-    the field with dashes.
+    text: help; kind: click type; default: as typed and shown, the field's default is converted from it; group: section
+    of the help text; more: as for `click.Option`, and `flags`, the option's names, by default -- and the field's name
+    with dashes.
     """
     value = default
     if isinstance(kind, Quantity | Epsilon) and default is not None:
@@ -95,28 +99,28 @@ def option(
 
 
 def switch(text: str, group: OptionGroup | None = None, **more: Declared) -> Declared:
-    """Declare a command-line option without a value as a field that is False without it."""
+    """Declare a command-line flag as a dataclass field: True if the flag is given, else False."""
     return option(text, default=False, group=group, is_flag=True, **more)
 
 
 def one_of(words: Sequence[str], text: str, group: OptionGroup | None = None, default: str | None = None) -> Declared:
-    """Declare a command-line option that takes one of some words, by default the first."""
+    """Declare a command-line option that takes one of some words, by default the first, as a dataclass field."""
     return option(text, click.Choice(words), default or words[0], group)
 
 
 def group_of(record: type[T]) -> T:
-    """Declare the command-line options that are the fields of another dataclass, in this place."""
+    """Declare a field that holds another dataclass of options; they are the verb's options, too, at this place."""
     return field(default_factory=record)
 
 
 def _inner(record: Declared) -> "dict[str, type[Declared]]":
-    """Return field name -> dataclass of the fields that hold options of their own."""
+    """Return field name -> dataclass for the fields of a record that `group_of` declared."""
     return {one.name: one.default_factory for one in fields(record)
             if one.default_factory is not MISSING and isinstance(one.default_factory, type)}  # fmt: skip
 
 
 def _own(record: Declared) -> list[str]:
-    """Return the names of the fields that declare an option themselves."""
+    """Return the names of a record's fields that declare one option or argument."""
     return [one.name for one in fields(record) if _CLASS in one.metadata]
 
 
@@ -140,14 +144,14 @@ def _parameter(
 
 
 def build(record: type[T], values: Mapping[str, object]) -> T:
-    """Return the dataclass of a verb's options with the values of its fields, by name, inner ones as well."""
+    """Build a verb's options, with all inner dataclasses, from field name -> value; other fields have their default."""
     kind: Declared = record
     inner = {name: build(one, values) for name, one in _inner(kind).items()}
     return kind(**{name: values[name] for name in _own(kind) if name in values}, **inner)
 
 
 def values_of(options: Declared) -> dict[str, object]:
-    """Return field name -> value of all of a verb's options, those of inner dataclasses as well."""
+    """Return field name -> value for all of a verb's options, including those of inner dataclasses."""
     found = {name: getattr(options, name) for name in _own(type(options))}
     for name in _inner(type(options)):
         found |= values_of(getattr(options, name))
@@ -155,11 +159,11 @@ def values_of(options: Declared) -> dict[str, object]:
 
 
 def verb(record: type[T], run: Callable[[T, VerbSession], Result], kind: type[Verb] = Verb, **more: Declared) -> Verb:
-    """Return the command of a verb: it builds the options, runs it, prints what is to be said, and ends as the result
-    says.
+    """Return the command of a verb, which builds the options, calls `run`, prints the result and sets the exit status.
 
-    more: as `click.Command` has it, such as `help`, by default the docstring of `run`; `words`: call it behind `cosim`,
-    by default the name of the module's folder.
+    record: dataclass of the options; kind: class of the command; more: as for `click.Command`, such as `help`, by
+    default the docstring of `run`; and `words`, the words after `cosim` that call the verb, by default the name of the
+    folder of the module of `run`.
     """
 
     def called(**values: object) -> None:
@@ -197,9 +201,9 @@ def _write_json(result: Result, json_file: object) -> None:
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write the figures that a command line's --json asks for, a `json_object`, to its file.
+    """Write figures, such as a verb's --json asks for, to a file as indented JSON.
 
-    Raises InputError when it cannot be written.
+    content: converted by `json_object`. Raises InputError when the file cannot be written.
     """
     import json
 
@@ -212,10 +216,10 @@ def write_json(path: Path, content: object) -> None:
 def call(
     command: Verb, options: object, *, fresh: bool = False, echo: Callable[[str], None] = lambda _: None
 ) -> Result:
-    """Run a verb with options, as its command line does, and return its result; prints nothing on stdout.
+    """Run a verb as its command line does, but return its result and print nothing on stdout.
 
-    With `fresh` a verb that goes on with what it has kept begins anew; echo: hears a line of results that the verb says
-    while it runs.
+    options: an instance of the verb's dataclass; fresh: whether a `KeepingVerb` begins anew and does not continue an
+    earlier run; echo: called with each line of results while the verb runs.
     """
     context, values = click.Context(command, info_name=f"cosim {command.words}"), values_of(options)
     settings = describe_settings(context, values) if isinstance(command, RunVerb) else None
@@ -226,7 +230,10 @@ def call(
 
 
 def parse(command: Verb, words: Sequence[str]) -> tuple[Declared, dict[str, object]]:
-    """Return the options that a command line gives a verb, and those that are typed in it, long name -> value."""
+    """Parse a verb's command line: return all options, and name -> value for options given there or by --config.
+
+    words: the command line after the verb. The names are those of `setting_name`.
+    """
     above = click.Context(click.Command("cosim"), info_name="cosim", **CONTEXT)
     with command.make_context(command.name, list(words), parent=above) as context:
         given: dict[str, object] = {
@@ -239,8 +246,11 @@ def parse(command: Verb, words: Sequence[str]) -> tuple[Declared, dict[str, obje
 
 
 def with_values(command: Verb, options: T, values: Mapping[str, object]) -> T:
-    """Return the options with other values, by the long names of those that are known; text is read as on the command
-    line. Raises click.BadParameter, or InputError, for a value that an option does not take."""
+    """Return a copy of a verb's options with some values changed; values: long name of an option -> value.
+
+    Text is converted as on the command line; unknown names are ignored. Raises click.BadParameter or InputError for a
+    value that the option does not accept.
+    """
     changed = dict[str, object]()
     for one in command.params:
         if isinstance(one, click.Option) and (name := setting_name(one)) in values:
@@ -249,8 +259,10 @@ def with_values(command: Verb, options: T, values: Mapping[str, object]) -> T:
 
 
 def python_name(param: click.Parameter) -> str:
-    """Return the name of an option or argument in Python: that of its help text, with underscores; `with_` for a
-    keyword."""
+    """Return the name of an option or argument as a Python keyword argument.
+
+    It is the name in the help text, with underscores for dashes; a Python keyword gets one at its end, such as `with_`.
+    """
     if isinstance(param, click.Option):
         name = long_name(param).lstrip("-").replace("-", "_")
     else:
@@ -260,11 +272,11 @@ def python_name(param: click.Parameter) -> str:
 
 
 def options_named(command: Verb, values: Mapping[str, object], arguments: Sequence[object] = ()) -> Declared:
-    """Return a verb's options with its arguments in their order and values by their names in Python, or those of their
-    fields; text is read as on the command line.
+    """Build a verb's options from Python values; text is converted as on the command line.
 
-    What is none of them goes to the verb that `cosim sweep` and `cosim explore` run. Raises InputError for a name that
-    is none of them, a value that it does not take, and an argument that is missing.
+    values: name -> value, by the names of `python_name` or of the dataclass's fields; arguments: positional, in order.
+    For `cosim sweep` and `cosim explore`, other names are options of the verb that they run. Raises InputError for an
+    unknown name, a value that an option does not accept, and an argument that is missing or too many.
     """
     params = {python_name(one): one for one in command.params}
     fields_of = {str(one.name): python_name(one) for one in command.params}
@@ -294,7 +306,7 @@ def options_named(command: Verb, values: Mapping[str, object], arguments: Sequen
 
 
 def _words(name: str, value: object) -> list[str]:
-    """Return an option of Python as words of a command line."""
+    """Return an option, given by its Python name and value, as words of a command line."""
     option = f"--{name.rstrip('_').replace('_', '-')}"
     if isinstance(value, bool):
         return [option] if value else []
@@ -306,7 +318,7 @@ def _several(value: object) -> Sequence[object]:
 
 
 def describe_call(command: click.Command) -> tuple[str, Signature]:
-    """Return docstring and signature of a verb as a Python function: its arguments, and each option with its help."""
+    """Return the docstring and signature that a verb has as a Python function, with arguments and options."""
     context = click.Context(command, info_name=f"cosim {command.name}")
     shown = [Parameter("arguments", Parameter.VAR_POSITIONAL)] if isinstance(command, click.Group) else []
     lines = [dedent(command.help or "").strip()]
@@ -324,7 +336,7 @@ def describe_call(command: click.Command) -> tuple[str, Signature]:
 
 
 def _read(context: click.Context, param: click.Parameter, value: object) -> object:
-    """Return a value as a verb gets it, by the type of its argument or option; one of several may stand alone."""
+    """Convert a value as click does for an argument or option; where that takes several, one value need be no list."""
     return param.process_value(context, _several(value) if takes_several(param) and value is not None else value)
 
 

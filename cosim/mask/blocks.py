@@ -32,10 +32,12 @@ _NARROW = 5e-7  # m, of a switch on top: it stands beside its gate's contact on 
 
 @dataclass(frozen=True)
 class TransistorBlock:
-    """A transistor of `m` units, and the one that stands on top of it and shares its gate line and its net between.
+    """A transistor of `m` unit devices that is drawn as one piece, with the transistors stacked on it.
 
-    over: switches on top of a cascode, from below: in series, whose nets between nobody else is on, or two side by side
-    in the circuit, which share what they lead to in their middle."""
+    upper: the cascode transistor on `lower`, with the same gate net, whose source is the drain of `lower`; over:
+    switches on top of the cascode, from bottom to top. These are in series, with nothing else on the nets between them,
+    or two in parallel, drawn one on the other with their common net in the middle.
+    """
 
     lower: Mos
     upper: Mos | None = None
@@ -43,12 +45,12 @@ class TransistorBlock:
 
     @property
     def polarity(self) -> Polarity:
-        """Return n or p, the polarity of the drawn transistor."""
+        """Return "n" or "p", the polarity of the block's transistors."""
         return self.lower.polarity
 
     @property
     def m(self) -> int:
-        """Return the number of unit devices that are drawn side by side."""
+        """Return the number of unit devices that the block's lower transistor has side by side."""
         return self.lower.m
 
     @property
@@ -63,7 +65,8 @@ class TransistorBlock:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Return the nets of a drawn block at its bottom, which is its rail where one of both is, and at its top."""
+        """Return the nets at the bottom and at the top of the drawn block; a single transistor with its drain on the
+        rail is drawn with the drain at the bottom."""
         if self.over:
             return self.lower.source, self.links[-1]
         drain = (self.upper or self.lower).drain
@@ -73,8 +76,7 @@ class TransistorBlock:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """Return the nets above a drawn block's cascode, from below: each between two of its switches, the last one
-        above all."""
+        """Return the nets above the block's cascode from bottom to top: below, between and above its switches."""
         nets = [(self.upper or self.lower).drain]
         for mos in self.over:
             nets.append(mos.source if mos.drain == nets[-1] else mos.drain)
@@ -82,33 +84,33 @@ class TransistorBlock:
 
     @property
     def forked(self) -> bool:
-        """Tell whether the block's current runs through one of two switches on top, or through both."""
+        """Tell whether the block has two switches in parallel on its cascode."""
         return len(self.over) == 2 and self.links[0] == self.links[2]
 
     @property
     def nets(self) -> tuple[str, ...]:
-        """Return the nets of the drawn block that wires of metal must join to others."""
+        """Return all nets of the block that metal wires must connect to other blocks or the rail."""
         middle = self.links[1:2] if self.forked else ()
         return (*self.ends, *middle, self.gate, *(mos.gate for mos in self.over))
 
     @property
     def diode(self) -> bool:
-        """Tell whether the block is a cascode with its gate line on its drain."""
+        """Tell whether the block is a cascode pair whose gate line is connected to its drain."""
         return self.upper is not None and not self.over and self.ends[1] == self.gate
 
     @property
     def own_well(self) -> bool:
-        """Tell whether the block's well is on no supply."""
+        """Tell whether the block's well is connected to a net other than the rail of its polarity."""
         return self.bulk != RAIL[self.polarity]
 
     @property
     def on_rail(self) -> bool:
-        """Tell whether the block's bottom and its well are on the rail of its row."""
+        """Tell whether both the bottom end and the well of the block are connected to the rail of its polarity."""
         return self.ends[0] == RAIL[self.polarity] == self.bulk
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return width and length of the drawn transistor, nm, to tell what fits under one poly."""
+        """Return width and length of the lower and, if there is one, of the upper transistor's units, nm."""
         return (*_size(self.lower), *(_size(self.upper) if self.upper else ()))
 
 
@@ -117,12 +119,16 @@ def _size(mos: Mos) -> tuple[int, int]:
 
 
 def nanometres(metres: float) -> int:
-    """Return a length in metre as the mask has it, nm, rounded to the grid of 5 nm."""
+    """Return a length given in metres in nm, rounded to the mask's grid of 5 nm."""
     return 5 * round(metres * 2e8)
 
 
 def stack(devices: Iterable[Mos], outside: Iterable[str] = ()) -> list[TransistorBlock]:
-    """Return the blocks of a circuit's transistors, in their order; outside: nets to which other elements connect."""
+    """Group a circuit's transistors into blocks, each a transistor with its cascode and switches, and return the
+    blocks.
+
+    outside: nets on which other elements are, one entry a terminal; blocks follow the order of `devices`.
+    """
     devices = list(devices)
     uses = Counter(outside)
     above: dict[str, Mos] = {}
@@ -142,7 +148,8 @@ def stack(devices: Iterable[Mos], outside: Iterable[str] = ()) -> list[Transisto
 
 
 def _with_switches(blocks: list[TransistorBlock], uses: Counter[str]) -> list[TransistorBlock]:
-    """Return the blocks, each cascode with the switches that only its current runs through."""
+    """Return the blocks, with each switch that carries the current of one cascode only moved onto that cascode's
+    block."""
     free = {block.lower.name: block.lower for block in blocks if block.upper is None and _stands_on_top(block.lower)}
     at: dict[str, list[str]] = defaultdict(list)
     for mos in free.values():
@@ -165,9 +172,10 @@ def _with_switches(blocks: list[TransistorBlock], uses: Counter[str]) -> list[Tr
 
 
 def _fork(block: TransistorBlock, near: list[Mos], uses: Counter[str]) -> tuple[Mos, ...]:
-    """Return the two switches that a mask draws together: they alone join the top of a cascode with one other net.
+    """Return the two parallel switches between the top of a cascode and one other net, or an empty tuple.
 
-    It is empty without such."""
+    near: free switches on the net at the cascode's top; uses: terminals on each net. Nothing else may be on the top.
+    """
     top = block.links[0]
     if block.upper is None or len(near) != 2 or uses[top] != 3:
         return ()
@@ -206,8 +214,10 @@ DOGBONE = 120  # nm from the gate, where a narrow diffusion widens to hold a con
 
 @dataclass(frozen=True)
 class NetMetal:
-    """Metal of a net in the layout, such as where a wire may end, or a pin: its box, and the layer of the metal, or of
-    the net's name on it."""
+    """A box of metal, or of a pin's label, that belongs to a net, for example where a wire may end.
+
+    box: x1, y1, x2, y2, nm; layer: of the metal, or of the label with the net's name.
+    """
 
     net: str
     box: Box
@@ -216,8 +226,11 @@ class NetMetal:
 
 @dataclass
 class LayoutTile:
-    """A block that is drawn, or the head of its gate line: shapes, terminals, metal of nets that no wire reaches, and
-    its right edge."""
+    """A drawn block, or the drawn head of its gate line (poly with a contact beside the block).
+
+    shapes: (layer, box in nm); terminals: metal where wires may end; inner: metal of nets that no wire reaches; right:
+    x of the right edge, nm.
+    """
 
     block: TransistorBlock
     is_head: bool = False
@@ -233,8 +246,12 @@ class LayoutTile:
 
 @dataclass(frozen=True)
 class Heights:
-    """Heights at which the parts of a block begin: the poly of its lower units, where that ends, its upper units, and
-    the gates of the switches on top of these with the last one's end."""
+    """The heights of a block's parts above the middle of its well tap, nm.
+
+    gate, gate_top: lower and upper edge of the lower units' poly; end: upper end of their diffusion; upper, drain:
+    lower and upper edge of the upper units' diffusion; over: lower edges of the switches' gates, then the end of the
+    last diffusion.
+    """
 
     gate: int
     gate_top: int
@@ -245,12 +262,13 @@ class Heights:
 
     @property
     def tie(self) -> int:
-        """Return the height of the lower edge of the poly that joins the fingers, nm."""
+        """Return the height of the lower edge of the poly that joins the fingers of the upper units, nm."""
         return self.drain + 120
 
     @property
     def top(self) -> int:
-        """Return the height of the upper edge of the drawn block with half the space to the next, nm."""
+        """Return the height at which the block's place ends, nm: its upper edge and half the space to the next
+        block."""
         if self.over:
             return self.over[-1] + _OPEN
         return self.tie + STRIP + 140 if self.drain > self.end else self.end + _OPEN
@@ -270,7 +288,10 @@ def heights(block: TransistorBlock, drawing: DrawingRules) -> Heights:
 
 
 def _gates_over(block: TransistorBlock, drain: int, drawing: DrawingRules) -> tuple[int, ...]:
-    """Return the lower edges of the gates of a block's switches on top, and the end of the last one's diffusion, nm."""
+    """Return the heights of the lower edges of the switches' gates, and of the upper end of the last diffusion, nm.
+
+    drain: height at which the diffusion of the upper units ends, nm. A block without switches has an empty tuple.
+    """
     at = drain + 120 + STRIP + drawing["poly_active"] + drawing["contact_in"]
     found: list[int] = []
     for mos in block.over:
@@ -280,13 +301,15 @@ def _gates_over(block: TransistorBlock, drain: int, drawing: DrawingRules) -> tu
 
 
 def _reach(w: int, drawing: DrawingRules) -> int:
-    """Return the length of a drawn diffusion between the gate and its end, with a contact, nm."""
+    """Return how far a lower unit's diffusion, which holds a contact, extends beyond the gate, nm; w: channel width,
+    nm."""
     contact, space = drawing["contact"] + drawing["contact_in"], drawing["contact_gate"]
     return contact + (space if w >= drawing["contact"] + 2 * drawing["contact_in"] else _AWAY)
 
 
 def width(block: TransistorBlock, drawing: DrawingRules) -> int:
-    """Return the width of a transistor block's diffusions in the mask, which its metal spans, nm."""
+    """Return the width of a block's place in its row, nm: that of its widest part; the block's metal spans this
+    width."""
     return max(_lower_width(block, drawing), _upper_width(block, drawing), 2500 if block.upper is None else 1280)
 
 
@@ -307,7 +330,7 @@ def _upper_width(block: TransistorBlock, drawing: DrawingRules) -> int:
 
 
 def _shared(drawing: DrawingRules) -> int:
-    """Return the length of a drawn diffusion that two gates share, nm."""
+    """Return the length of a diffusion between two neighbouring gates that share it, nm."""
     return drawing["contact"] + 2 * drawing["contact_gate"]
 
 
@@ -328,7 +351,8 @@ def contacts(box: Box, drawing: DrawingRules) -> Iterator[Shape]:
 
 
 def draw(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
-    """Draw the mask of a transistor block with its left edge at x, nm, without the head of its gate line."""
+    """Draw a transistor block with its left edge at x, nm, and return it as a tile; `head` draws the gate line's
+    head."""
     tile, at = LayoutTile(block), heights(block, drawing)
     wide = width(block, drawing)
     tile.right = x + wide
@@ -357,14 +381,13 @@ def draw(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
 
 
 def switch_offset(block: TransistorBlock, mos: Mos, drawing: DrawingRules) -> int:
-    """Return the distance from the left edge of a drawn block to the diffusion of a switch on top of it, nm."""
+    """Return the distance from a block's left edge to the diffusion of `mos`, a switch on top of the block, nm."""
     poly = _BESIDE + nanometres(mos.w) + drawing["poly_end"]
     return (width(block, drawing) - poly) // 10 * 5 + _BESIDE
 
 
 def _draw_over(tile: LayoutTile, block: TransistorBlock, x: int, drawing: DrawingRules) -> None:
-    """Draw a block's switches one on another, which share the diffusions between; their metal is as wide as the
-    block."""
+    """Draw a block's switches above each other, with shared diffusions; the metal between is as wide as the block."""
     at, wide = heights(block, drawing), width(block, drawing)
     contact, edge = drawing["contact"], drawing["contact_in"]
     bottom = at.drain + 100
@@ -432,14 +455,14 @@ def _draw_upper(tile: LayoutTile, block: TransistorBlock, x: int, drawing: Drawi
 
 
 def head_width(block: TransistorBlock, drawing: DrawingRules) -> int:
-    """Return the distance from the left edge of a gate line's drawn head to the block behind it, nm."""
+    """Return the width that the head of a gate line takes in front of its first block, nm."""
     return STRIP + (250 if block.upper is None else drawing["poly_active"] + 5)
 
 
 def head(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
-    """Draw the head of a gate line: poly that joins lower and upper units, contact, metal.
+    """Draw the head of a gate line: the poly that joins lower and upper units, with its contact and metal.
 
-    x: where its poly begins, nm; the block begins at the tile's `right`.
+    x: left edge of the head's poly, nm; the first block of the line starts at the returned tile's `right`.
     """
     tile, at = LayoutTile(block, is_head=True), heights(block, drawing)
     pad = STRIP
@@ -461,7 +484,7 @@ def head(block: TransistorBlock, x: int, drawing: DrawingRules) -> LayoutTile:
 
 
 def close_diode(line: LayoutTile, block: LayoutTile) -> None:
-    """Join the head of a gate line to the drain of the block behind it: both are one terminal then."""
+    """Connect a gate line's head to the drain of the block behind it by metal, and merge both into one terminal."""
     (gate,), drain = line.terminals, block.terminals.pop()
     box = (gate.box[0], drain.box[1], drain.box[2], drain.box[3])
     line.add("metal1", *box)

@@ -30,7 +30,7 @@ _MATCH, _MISMATCH = "Congratulations! Netlists match", "Netlists don't match"
 
 @dataclass(frozen=True)
 class Violation:
-    """Place in the layout where a design rule does not hold, micrometre."""
+    """A place in the layout that violates a design rule, um."""
 
     rule: str
     text: str
@@ -40,7 +40,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Checked:
-    """Result of one check: its name, its verdict, and the places of violations; how long it took is not kept."""
+    """The result of one check: its name, its verdict, and the places of violations."""
 
     check: str
     passed: bool
@@ -50,7 +50,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Checker:
-    """The klayout application, and the kit's decks."""
+    """The klayout application and the kit's rule decks, with which a layout is checked."""
 
     application: str
     decks: Path

@@ -59,13 +59,13 @@ class DrawnChip:
 
     @property
     def dummies(self) -> tuple[Mos, ...]:
-        """Return the number of dummy unit devices on the rails at the ends of rows."""
+        """Return the number of dummy units, which are on a rail at the ends of rows of mirrors."""
         rows = (row for band in self.bands for row in band.rows)
         return tuple(sorted((one.block.lower for row in rows for one in row.ends), key=lambda mos: mos.name))
 
     @property
     def area(self) -> float:
-        """Return the area of the whole macro, square metre."""
+        """Return the area of the whole macro, m2."""
         return (self.box[2] - self.box[0]) * (self.box[3] - self.box[1]) * 1e-18
 
 
@@ -80,7 +80,10 @@ def drawing_of(technology: Technology) -> DrawingRules:
 
 
 def draw_chip(circuit: Circuit, ports: Sequence[str], technology: Technology, name: str) -> DrawnChip:
-    """Draw a flat circuit as a mask. Raises InputError and MappingError for what cannot be drawn."""
+    """Draw the mask of a flat circuit.
+
+    ports: nets with a pin; name: of the chip. Raises InputError and MappingError for what cannot be drawn.
+    """
     drawing = drawing_of(technology)
     if (count := len(circuit.elements)) > MOST:
         raise MappingError(
@@ -174,7 +177,7 @@ def _rows(bands: Sequence[WellBand], right: int, drawing: DrawingRules) -> list[
 
 
 def _straps(right: int, drawing: DrawingRules) -> dict[str, tuple[int, int]]:
-    """Return rail -> from where to where its strap in the layout reaches, x in nm."""
+    """Return rail -> smallest and largest x of its vertical strap, nm."""
     strap = drawing["strap"]
     return {VDD: (-_APART - strap, -_APART), GROUND: (right + _APART, right + _APART + strap)}
 
@@ -255,7 +258,10 @@ def _labels(pins: Sequence[NetMetal], wires: Wires, bands: Sequence[WellBand]) -
 
 
 def draw_wells(band: WellBand, drawing: DrawingRules) -> list[Shape]:
-    """Return the wells of a row, each with its tap. Raises MappingError for a well whose net no source in it is on."""
+    """Draw the wells of a row whose transistors have own wells, each with its tap.
+
+    Raises MappingError if no source in a well is on the well's net.
+    """
     shapes: list[Shape] = []
     for _, members in groupby(band.rows[0].tiles, key=lambda tile: tile.block.bulk):
         shapes += _well(list(members), band.y, drawing)
@@ -284,7 +290,7 @@ def _well(members: list[LayoutTile], y: int, drawing: DrawingRules) -> list[Shap
 
 
 def _sources(tile: LayoutTile) -> list[tuple[int, int]]:
-    """Return from where to where a drawn block's lower metal is on its well's net, x in nm."""
+    """Return the x intervals, nm, in which a block's lower metal is on the net of its well."""
     if tile.block.ends[0] != tile.block.bulk:
         return []
     return [(one.box[0], one.box[2]) for one in tile.terminals if one.box[1] == BOTTOM]

@@ -65,18 +65,20 @@ Weights = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class _Plane:
-    """One layer of a strip: at each place the nearest wire's number and how far it is, nm."""
+    """A layer within a strip of the layout, as a raster: for each place the number of the nearest wire and its
+    distance, nm."""
 
     owner: NDArray[np.int32]
     away: Weights
 
     def weight(self, spread: float) -> Weights:
-        """Return the weight of each place for its nearest wire; spread: c_rim / c_area, m."""
+        """Return the weight with which each place belongs to its nearest wire, 0 to 1; spread: c_rim / c_area, m."""
         return np.where(self.away < SEEN, np.exp(-self.away / np.float32(spread * 1e9)), np.float32(0))
 
 
 def between_layers(drawn: ExtractedLayout, wires: WireTable) -> dict[Pair, float]:
-    """Return the plate capacitances between layers: upper net and lower net or substrate -> farad; none for a gate."""
+    """Return the capacitances between metal or poly layers, (upper net, lower net or substrate) -> F; gates are left
+    out."""
     nets = sorted(drawn.boxes)
     others = [*nets, _SUBSTRATE]
     farads: dict[Pair, float] = defaultdict(float)
@@ -130,7 +132,8 @@ def _counted(upper: NDArray[np.int32], lower: NDArray[np.int32], worth: Weights,
 
 
 def _strips(drawn: ExtractedLayout, nets: list[str]) -> Iterator[dict[str, _Plane]]:
-    """Yield the layers of a drawing strip by strip from below, each with everything within SEEN of the strip."""
+    """Yield the layout strip by strip, each as layer -> raster from the lowest layer up, with all wires within SEEN
+    of it."""
     boxes = {layer: sorted(_numbered(drawn, nets, layer), key=lambda one: one[1][1]) for layer in CONDUCTORS}
     every = [box for found in boxes.values() for _, box in found]
     if not every:
@@ -147,9 +150,9 @@ def _strips(drawn: ExtractedLayout, nets: list[str]) -> Iterator[dict[str, _Plan
 
 
 def _numbered(drawn: ExtractedLayout, nets: list[str], layer: str) -> Iterator[tuple[int, Box]]:
-    """Yield the number of the net and the box of each shape on a layer of a drawn layout.
+    """Yield (number of the net, box) for each shape on a layer of the layout.
 
-    Poly that is a gate has a number that is higher by that of all nets.
+    For poly that is a gate, the number of nets is added to the number.
     """
     for number, net in enumerate(nets):
         for box in drawn.boxes[net].get(layer, ()):
@@ -181,7 +184,7 @@ _CELL = 4000  # nm, of the search grid
 
 @dataclass(frozen=True)
 class Parasitic:
-    """A capacitance between two nets as the layout names them, farad: `kind` ground, over, beside or junction."""
+    """A wire capacitance between two nets of the layout, F; kind: ground, over, beside or junction."""
 
     a: str
     b: str
@@ -211,9 +214,9 @@ def _area(box: Box) -> int:
 
 
 def extract(drawn: ExtractedLayout, drawing: DrawingRules, drawn_before: float = 0.0) -> list[Parasitic]:
-    """Extract all capacitances of a drawn layout's wires, farad; those of one pair of nets and kind are added up.
+    """Extract the capacitances of a layout's wires, F, one sum for each pair of nets and kind.
 
-    drawn_before: length of a diffusion that the models already have, m.
+    drawn_before: length of diffusion that the transistor models already contain, m.
     """
     places = {layer: _by_place(_boxes(drawn, layer)) for layer in CONDUCTORS}
     total: dict[tuple[Pair, str], float] = defaultdict(float)
@@ -250,8 +253,8 @@ def _beside(layer: str, net: str, box: Box, places: _Places, wires: WireTable) -
 
 
 def _facing(net: str, box: Box, places: _Places, *, across: bool) -> Iterator[tuple[str, int, int]]:
-    """Yield net, length and spacing of what an edge of a drawn box sees: the right one where `across`, else the upper
-    one."""
+    """Yield (net, length, spacing) for each edge that an edge of a box faces, nm; across: the right edge, else the
+    upper one."""
     x, y = (0, 1) if across else (1, 0)
     seen = (box[2], box[1], box[2] + REACH, box[3]) if across else (box[0], box[3], box[2], box[3] + REACH)
     found: list[tuple[int, int, int, str]] = []
@@ -302,8 +305,11 @@ def by_net(parasitics: list[Parasitic]) -> dict[str, dict[str, float]]:
 
 @dataclass(frozen=True)
 class Resistance:
-    """A net: ohm of its wires from end to end, ohm from a contact to the farthest gate, farad, ampere, seconds of delay
-    over those of a frame, and volts of drop over U_T."""
+    """The wire resistance of a net and its effects.
+
+    It holds resistance of the wires from end to end and of poly from a contact to the farthest gate, ohm; capacitance,
+    F; current, A; delay as a share of a frame; and voltage drop over U_T.
+    """
 
     net: str
     ohm: float
@@ -315,14 +321,14 @@ class Resistance:
 
     @property
     def worst(self) -> float:
-        """Return the larger of the two shares that a net's wire resistance costs: of delay and of voltage drop."""
+        """Return the larger of two shares: the net's delay over the frame, and its voltage drop over U_T."""
         return max(self.delay, self.drop)
 
 
 def resistances(chip: DrawnChip, design: Design, wires: Iterable[Parasitic], supply: float) -> list[Resistance]:
-    """Return the wire resistance of every net of a layout that has a wire, the worst first.
+    """Return the wire resistance of each net that has a wire, those with the worst effect first.
 
-    supply: largest supply current of the circuit, ampere.
+    supply: largest supply current of the circuit, A.
     """
     drawing = drawing_of(design.technology)
     ohms, gates = signal_ohms(chip, drawing), gate_ohms(chip, drawing)
@@ -343,7 +349,7 @@ def resistances(chip: DrawnChip, design: Design, wires: Iterable[Parasitic], sup
 
 
 def signal_ohms(chip: DrawnChip, drawing: DrawingRules) -> dict[str, float]:
-    """Return the ohms that the metal of each net with a track has, at most, between two of its ends."""
+    """Return net -> largest resistance of its metal between two ends, ohm, for each net with a track."""
     wires, wide = chip.wires, drawing["metal_width"]
     tracks: dict[str, list[int]] = defaultdict(list)
     stubs: dict[str, int] = defaultdict(int)
@@ -371,7 +377,7 @@ def signal_ohms(chip: DrawnChip, drawing: DrawingRules) -> dict[str, float]:
 
 
 def _terminals(chip: DrawnChip) -> dict[str, float]:
-    """Return net of a drawn mask -> squares of its longest metal1."""
+    """Return net -> squares (length over width) of its longest metal1 terminal."""
     found: dict[str, float] = defaultdict(float)
     for terminal in (one for band in chip.bands for one in band.terminals()):
         x1, y1, x2, y2 = terminal.box
@@ -380,7 +386,7 @@ def _terminals(chip: DrawnChip) -> dict[str, float]:
 
 
 def gate_ohms(chip: DrawnChip, drawing: DrawingRules) -> dict[str, float]:
-    """Return the ohms of poly that each gate line has, at most, from its contact to its farthest gate."""
+    """Return gate line -> largest resistance of its poly from a contact to a gate, ohm."""
     found: dict[str, float] = defaultdict(float)
     for row in (row for band in chip.bands for row in band.rows):
         start = 0
@@ -399,14 +405,16 @@ def gate_ohms(chip: DrawnChip, drawing: DrawingRules) -> dict[str, float]:
 
 
 def _ends(shapes: Iterable[tuple[str, tuple[int, int, int, int]]]) -> tuple[int, int]:
-    """Return from where to where the poly of a tile reaches."""
+    """Return the smallest and largest x of the poly in a tile's shapes, nm."""
     boxes = [box for layer, box in shapes if layer == "poly"]
     return min((box[0] for box in boxes), default=0), max((box[2] for box in boxes), default=0)
 
 
 def supply_ohms(chip: DrawnChip, wires: Mapping[str, float], drawing: DrawingRules) -> dict[str, float]:
-    """Return the ohms, at most, of each supply: a strap from end to end with a row's rail from end to end and the vias
-    between, or with what `wires` has for its terminals off the rails."""
+    """Return supply -> largest resistance, ohm: its strap, and behind that either a row's rail with vias or a wire.
+
+    wires: resistance of the wires to terminals off the rails, ohm.
+    """
     sheet, via = drawing.resistance.sheet, drawing.resistance.via
     strap = sheet["metal2"] * (chip.box[3] - chip.box[1]) / drawing["strap"]
     rail = sheet["metal1"] * (chip.box[2] - chip.box[0]) / (2 * RAIL_TOP)
@@ -415,8 +423,8 @@ def supply_ohms(chip: DrawnChip, wires: Mapping[str, float], drawing: DrawingRul
 
 
 def _currents(design: Design, supply: float) -> Mapping[str, float]:
-    """Return net of a drawn mask -> the most that its transistors pass into its wires, A: each unit the unit current,
-    all of them that of the supply."""
+    """Return net -> largest current from transistors into its wires, A: units times the unit current, at most
+    `supply`."""
     units: dict[tuple[str, str], int] = defaultdict(int)
     for element in design.flat.elements:
         if isinstance(element, Mos):

@@ -26,7 +26,8 @@ def geometry() -> Any:  # noqa: ANN401 - klayout has no types of its own
 
 
 def label_of(net: str) -> str:
-    """Return the name of a net in layout and LVS netlist; ground, 0 in SPICE, is vss there."""
+    """Return the name of a net in the layout and in the LVS netlist: "vss" for ground (0 in SPICE), else the net's
+    own name."""
     return "vss" if net == "0" else net.replace(".", "_")
 
 
@@ -62,8 +63,11 @@ _PINS = ("metal2", "metal4")  # whose pins have a layer of labels; names of othe
 
 @dataclass(frozen=True)
 class ExtractedTransistor:
-    """A transistor as drawn: the deck's name, nets of drain, gate, source and bulk, width and length in nm, and the
-    areas (m2) and rims (m) of its diffusions, drain first; what units share is halved."""
+    """A transistor traced in the layout.
+
+    It holds the model name in the LVS deck, nets of drain, gate, source and bulk, width and length, nm, and area, m2,
+    and perimeter, m, of drain and source diffusion. Diffusions that two units share count half for each.
+    """
 
     model: str
     nets: tuple[str, str, str, str]
@@ -75,9 +79,9 @@ class ExtractedTransistor:
 
 @dataclass(frozen=True)
 class ExtractedLayout:
-    """Content of a layout: net -> layer -> boxes in nm, and its units. A net without a label has a number with $.
+    """The content traced in a layout: net -> layer -> boxes, nm, and its unit transistors.
 
-    Layers are those of CONDUCTORS, poly without what is a gate, `gate`, and nwell.
+    Layers are CONDUCTORS (poly without gates), `gate` and nwell. A net without a label is named by a number with $.
     """
 
     boxes: Mapping[str, Mapping[str, tuple[Box, ...]]]
@@ -85,7 +89,7 @@ class ExtractedLayout:
 
 
 def read_layout(layout: Any, drawing: DrawingRules) -> ExtractedLayout:  # noqa: ANN401 - klayout has no types of its own
-    """Trace the only cell of a klayout layout."""
+    """Trace nets and transistors in the only cell of a klayout layout."""
     db = geometry()
     netlist = db.LayoutToNetlist(db.RecursiveShapeIterator(layout, layout.top_cell(), []))
     netlist.threads = 1

@@ -109,9 +109,9 @@ def place(capacitors: Sequence[Capacitor], density: float, drawing: DrawingRules
 
 
 def _lane(capacitor: Capacitor, span: tuple[int, int], taken: Sequence[int]) -> int:
-    """Return the height of a plate's wire, nm: as far from others as counts, then as near to the middle as possible.
+    """Return the height of a capacitor's wire, nm: far enough from other wires, and near the middle of the plate.
 
-    Raises MappingError where there is no room for the wire.
+    Raises MappingError if there is no room for the wire.
     """
     lanes = range(span[0] + _ABOVE_BAR, span[1] - 700, _LANE)
 
@@ -126,7 +126,7 @@ def _lane(capacitor: Capacitor, span: tuple[int, int], taken: Sequence[int]) -> 
 
 
 def bottoms(plates: Sequence[Plate], drawing: DrawingRules) -> list[tuple[str, Box]]:
-    """Return the capacitors' bottom plates, each with its rail; they hold vias to metal5 at their outer edge."""
+    """Return the bottom plates of the capacitors, each with its rail; their outer edge holds the vias to metal5."""
     found: list[tuple[str, Box]] = []
     for rail, group in dict.fromkeys((plate.rail, plate.group) for plate in plates):
         boxes = [plate.box for plate in plates if (plate.rail, plate.group) == (rail, group)]

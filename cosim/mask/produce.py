@@ -51,9 +51,10 @@ _FURTHER = 2000  # nm from what turns states: edges do not see further
 def fill(
     chip: DrawnChip, circuit: Circuit, drawn: ExtractedLayout, drawing: DrawingRules
 ) -> tuple[list[Shape], dict[str, tuple[float, float]]]:
-    """Return fill squares for a drawn chip, and the share that each metal covers before and with them.
+    """Return squares of floating metal that fill a chip to the foundry's density, with each metal's share before and
+    after.
 
-    Metals that cover enough stay as they are.
+    A metal that covers enough gets no squares.
     """
     db = geometry()
     x1, y1, x2, y2 = chip.box
@@ -137,13 +138,11 @@ class Made:
 
 
 def make_layout(design: Design, folder: Path, *, supply: float, packed: bool = False, filled: bool = False) -> Made:
-    """Draw a design and write layout.gds, lvs.sp, the tables of wires, pins and areas, layout.json and pictures
-    of the chip and of each cell.
+    """Draw a design and write layout.gds, lvs.sp, tables of wires, pins and areas, layout.json and pictures to
+    `folder`.
 
-    supply: largest supply current, ampere. packed: gzipped as well. filled: with fill, which is not in the table of
-    wires.
-
-    Raises InputError, MappingError and MissingToolError.
+    supply: largest supply current, A; packed: write the GDS gzipped as well; filled: add fill squares, which the table
+    of wires leaves out. Raises InputError, MappingError, MissingToolError.
     """
     drawing = drawing_of(design.technology)
     name = "macro"
@@ -207,7 +206,8 @@ def _summary(made: Made) -> str:
 
 
 def check_layout(folder: Path, checker: Checker, finished: Callable[[Checked], None]) -> Sequence[Checked]:
-    """Run DRC and LVS on a drawn folder; writes checks.json and violations.csv. `finished` hears of each check."""
+    """Run DRC and LVS on a folder of `make_layout` and write checks.json and violations.csv; `finished` gets each
+    result."""
     found: list[Checked] = []
     place = folder / "checks"
     place.mkdir(exist_ok=True)
@@ -253,9 +253,9 @@ def format_svg(chip: DrawnChip, layers: tuple[str, ...] = tuple(COLOURS)) -> str
 
 
 def cell_pictures(design: Design) -> tuple[dict[str, str], dict[str, str]]:
-    """Draw the mask of each cell and row of a network alone; in the chip its units stand among others.
+    """Draw each cell and row of a network as a mask of its own; on the chip, its transistors are spread among others.
 
-    Returns the pictures as SVG by the cell's name, and of each cell that has no room for its wires alone why.
+    Returns cell -> SVG, and cell -> reason for each cell whose wires have no room alone.
     """
     blocks = design.assembly.circuit.subcircuits
     inside = {part.subcircuit for block in blocks for part in block.elements if isinstance(part, Instance)}
@@ -292,10 +292,9 @@ def draw_png(gds: bytes) -> bytes:
 def format_schematic(
     circuit: Circuit, plates: Sequence[Plate], ports: Sequence[str], name: str, drawing: DrawingRules
 ) -> str:
-    """Return the netlist for LVS, one line a unit device.
+    """Return the netlist for LVS, with one line for each unit device: a transistor of m units becomes m lines.
 
-    `m` units of a transistor are m lines of equal width and length. circuit: a flat one, with the units that are drawn
-    as well as its own.
+    circuit: flat, with the dummy units that are drawn.
     """
     lines = [f"* {name}, unit by unit", *fold(f".subckt {name} {' '.join(map(label_of, ports))}")]
     for element in circuit.elements:

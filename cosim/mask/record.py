@@ -34,8 +34,7 @@ def table(fields: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def area_rows(chip: DrawnChip, design: Design) -> list[tuple[str, float, float, float]]:
-    """Return for each block of a drawn mask its name, um2 of gates, of capacitors as estimated, of rows and plates
-    drawn."""
+    """Return (block, gate area, estimated capacitor area, drawn area of rows and plates), um2, for each block."""
     drawn: dict[str, float] = defaultdict(float)
     for band in chip.bands:
         for row in band.rows:
@@ -50,7 +49,7 @@ def area_rows(chip: DrawnChip, design: Design) -> list[tuple[str, float, float, 
 
 
 def pin_rows(chip: DrawnChip) -> list[tuple[int, str, str, float, float]]:
-    """Return place from the left, name, metal, and middle in um, of every pin of a drawn mask."""
+    """Return (number from the left, name, metal layer, x, y) of each pin's middle, um."""
     return [
         (k, label_of(pin.net), pin.layer, (x1 + x2) / 2000, (y1 + y2) / 2000)
         for k, pin in enumerate(chip.pins)
@@ -59,7 +58,7 @@ def pin_rows(chip: DrawnChip) -> list[tuple[int, str, str, float, float]]:
 
 
 def position_rows(chip: DrawnChip, drawing: DrawingRules) -> list[tuple[str, float, float]]:
-    """Return name, and middle of its units in um from the lower left corner of the drawn macro, of every transistor."""
+    """Return (name, x, y) of each transistor, um from the lower left corner of the macro: the middle of its units."""
     found: list[tuple[str, float, float]] = []
     for band in chip.bands:
         for k, row in enumerate(band.rows):
@@ -175,7 +174,7 @@ def coupling_rows(parasitics: Iterable[Parasitic]) -> list[tuple[str, str, float
 
 
 def check_units(drawn: ExtractedLayout, schematic: str) -> Checked:
-    """Compare every drawn unit device with a line of the LVS netlist: its nets, its model, its width and length."""
+    """Compare the unit devices traced in the layout with the LVS netlist: nets, model, width and length."""
     wanted: Counter[tuple[object, ...]] = Counter()
     for line in schematic.splitlines():
         if line.startswith("m"):
@@ -194,7 +193,7 @@ SMALLEST = 5e-17  # F; what is smaller between two nets is put to ground at both
 
 
 def nets_of(circuit: Circuit) -> dict[str, str]:
-    """Return the name of each net in the layout -> its net in the flat circuit."""
+    """Return name in the layout -> net in the flat circuit, for each net."""
     nets = dict.fromkeys((GROUND, "vdd"))
     for element in circuit.elements:
         match element:
@@ -229,9 +228,9 @@ def wire_capacitors(parasitics: Iterable[Parasitic], names: dict[str, str]) -> l
 
 
 def extracted(design: Design, folder: Path) -> Design:
-    """Return the design with the wires extracted from its drawn mask as capacitors in its circuit, which becomes flat.
+    """Return the design with a flat circuit that contains the capacitances of the wires of its layout.
 
-    folder: of `cosim layout`. Raises InputError for another design's wires.
+    folder: of `cosim layout`. Raises InputError if the wires there belong to another design.
     """
     found, names = read_wires(folder, design), nets_of(design.flat)
     unknown = sorted({net for one in found for net in (one.a, one.b)} - names.keys())

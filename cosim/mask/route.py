@@ -25,10 +25,13 @@ CLOCK, DECISION, LOAD, HELD, STEADY = 96, 16, 4, 3, 1  # of a micrometre on the 
 
 @dataclass(frozen=True)
 class Manners:
-    """Classes of nets that wires are kept apart for: clocks; decisions, which swing from rail to rail as well; what
-    capacitors hold; and nets that hardly move: ports and supplies. compared: what comparators decide on, which swings,
-    too, but not while what a capacitor holds is a sample; integrated: what a capacitor holds and a diode charges;
-    urgent: what comparators decide on without a clock, slow with a load."""
+    """The classes of nets that decide which wires the router keeps apart.
+
+    clocks: clock nets; decisions: other nets that turn switches, which swing from rail to rail; held: nets with a
+    capacitor; steady: ports and supplies, which hardly move; compared: swinging comparator inputs, which stand still
+    while a capacitor holds a sample; integrated: held nets that a diode charges; urgent: comparator nets that decide
+    without a clock and are slowed by load.
+    """
 
     clocks: frozenset[str] = frozenset()
     decisions: frozenset[str] = frozenset()
@@ -39,7 +42,7 @@ class Manners:
     urgent: frozenset[str] = frozenset()
 
     def harm(self, net: str, other: str) -> int:
-        """Return the cost of a micrometre of two wires side by side, over the cost of one of wire; 0 if harmless."""
+        """Return the cost of two nets' wires side by side, relative to wire of the same length; 0 if harmless."""
         if (net in self.clocks) != (other in self.clocks):
             return CLOCK
         if net == other:
@@ -57,15 +60,17 @@ class Manners:
         return HELD
 
     def rank(self, net: str) -> int:
-        """Return a net's place in the order of wiring: clocks, then what capacitors hold, then decisions, then all
-        others."""
+        """Return a net's rank in the order of routing: 0 clocks, 1 nets with capacitors, 2 decisions, 3 all others."""
         kinds = (self.clocks, self.held, self.decisions)
         return next((k for k, kind in enumerate(kinds) if net in kind), len(kinds))
 
 
 def manners(circuit: Circuit, ports: Iterable[str]) -> Manners:
-    """Return the classes of a flat circuit's nets that wires of the layout are kept apart for, by the roles of the
-    devices on them, not by names. Clocks are ports that turn switches and drive nothing else."""
+    """Sort the nets of a flat circuit into the classes by which the router keeps wires apart.
+
+    Classes follow from the roles of the devices on a net. A clock is a port that turns switches and drives nothing
+    else. ports: nets with a pin.
+    """
     devices = [one for one in circuit.elements if isinstance(one, Mos)]
     ends = {net for mos in devices for net in (mos.drain, mos.source)}
     switching = {mos.gate for mos in devices if mos.role == "switch"}
@@ -85,7 +90,7 @@ def manners(circuit: Circuit, ports: Iterable[str]) -> Manners:
 
 
 def sensitive(circuit: Circuit, ports: Iterable[str]) -> frozenset[str]:
-    """Return the nets whose wires the layout protects: of clocks and candidate diodes, and those with capacitors."""
+    """Return the nets whose wires the layout protects: clocks, diodes of candidates, and nets with capacitors."""
     known = manners(circuit, ports)
     diodes = {one.gate for one in circuit.elements if isinstance(one, Mos) and one.role == "candidate"}
     return known.clocks | known.held | diodes
@@ -104,7 +109,10 @@ _ROUNDS = 6  # how often, for each part, another may be taken out
 
 @dataclass(frozen=True)
 class Stub:
-    """A wire of metal2 at x, from the terminal at y1 to the track at y2; as long as it must be it is with `past`."""
+    """A vertical wire of metal2 at x from a terminal at height y1 to a track at height y2, nm.
+
+    past: height to which the wire is extended so that its metal has the least area of the design rules.
+    """
 
     net: str
     x: int
@@ -125,7 +133,8 @@ class Stub:
 
 @dataclass(frozen=True, eq=False)
 class TrackPart:
-    """Terminals that one track joins, and what else it must reach: x of the trunk or of the strap."""
+    """A set of terminals of one net that one horizontal track joins; also: x of a trunk or strap that it must reach,
+    nm."""
 
     net: str
     terminals: tuple[NetMetal, ...]
@@ -133,12 +142,13 @@ class TrackPart:
 
     @cached_property
     def ends(self) -> tuple[int, int]:
-        """Return the interval of x that the part's metal track may reach, nm."""
+        """Return the smallest and largest x that a track of this part can reach, nm."""
         xs = [x for terminal in self.terminals for x in (terminal.box[0], terminal.box[2])]
         return min((*xs, *self.also)) - 200, max((*xs, *self.also)) + 200
 
     def halves(self, y: int) -> tuple["TrackPart", "TrackPart"]:
-        """Cut the part into its upper and lower terminals, seen from y, or into its left and right ones."""
+        """Split the part in two: terminals above and below height y, or, if all are on one side, left and right
+        ones."""
         upper = [one for one in self.terminals if one.box[1] > y]
         ordered = sorted(self.terminals, key=lambda one: one.box)
         first = upper if 0 < len(upper) < len(ordered) else ordered[: len(ordered) // 2]
@@ -148,7 +158,7 @@ class TrackPart:
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """A horizontal wire of metal3 in a routing channel: what it joins, its height and its stubs, nm."""
+    """A horizontal wire of metal3 at height y, nm, with the part of the net that it joins and its vertical stubs."""
 
     part: TrackPart
     y: int
@@ -161,20 +171,22 @@ class Track:
 
     @cached_property
     def x1(self) -> int:
-        """Return the place of the track's first stub or trunk, nm."""
+        """Return the x of the track's leftmost stub, trunk or strap, nm."""
         return min((*(stub.x for stub in self.stubs), *self.part.also))
 
     @cached_property
     def x2(self) -> int:
-        """Return the place of the track's last stub or trunk, nm."""
+        """Return the x of the track's rightmost stub, trunk or strap, nm."""
         return max((*(stub.x for stub in self.stubs), *self.part.also))
 
 
 @dataclass(frozen=True)
 class RoutingPlan:
-    """Plan of the wiring: bands, pins on the lower edge at y = edge, a net's place (nm), and the capacitors beside.
+    """The input of the router; lengths in nm.
 
-    straps: rail -> x of its strap; manners: which nets are kept from which.
+    bands: rows of blocks, bottom to top; ports: nets with a pin at the lower edge, y = `edge`; place: net -> wanted x
+    of its trunk; plates: capacitors beside the rows; straps: supply -> x of its strap; right: largest x of a trunk;
+    manners: which nets are kept apart.
     """
 
     bands: tuple[WellBand, ...]
@@ -188,7 +200,8 @@ class RoutingPlan:
 
     @cached_property
     def reach(self) -> dict[str, list[int]]:
-        """Return net -> heights that its trunk reaches as well as its tracks, nm: its pin, wires of its plates."""
+        """Return net -> heights that its trunk must reach besides the net's tracks, nm: of its pin and its
+        capacitors' wires."""
         found = defaultdict[str, list[int]](list, {net: [self.edge] for net in self.ports})
         for plate in self.plates:
             found[plate.net].append(plate.y)
@@ -196,15 +209,15 @@ class RoutingPlan:
 
 
 class NoTrunkError(Exception):
-    """A net of the layout found no track in its channel and has no trunk that could join two of them."""
+    """An error for a net that no single track of a band can join and that has no trunk to join several tracks."""
 
 
 class FullError(Exception):
-    """A band has no room for its wires; its argument is the band's index."""
+    """An error for a band without room for its wires; its argument is the band's index."""
 
 
 class Channel:
-    """The routing channel of a band in the layout, while its tracks are chosen."""
+    """The router of one band, which chooses the horizontal tracks and vertical stubs of the band's nets."""
 
     def __init__(self, plan: RoutingPlan, index: int, below: Sequence[Track], drawing: DrawingRules) -> None:
         """Begin the routing channel of a band in the layout; below: the tracks of the band under this one."""
@@ -224,7 +237,10 @@ class Channel:
         self.quiet: list[NetMetal] = []  # what clocks keep from
 
     def fill(self, parts: list[TrackPart]) -> list[Track]:
-        """Route all tracks of the layout's band. Raises NoTrunkError, and FullError where there is no room."""
+        """Route all parts in the band and return the tracks, lowest first.
+
+        Raises NoTrunkError for a part that cannot be joined or divided, FullError if the band has no room.
+        """
         terminals = [one for part in parts for one in part.terminals]
         self.quiet = [one for one in terminals if one.net not in (*RAILS, *self.loud)]
         for terminal in terminals:
@@ -250,7 +266,8 @@ class Channel:
         return [found for height in sorted(self.tracks) for found in self.tracks[height]]
 
     def _add(self, part: TrackPart) -> list[TrackPart] | None:
-        """Put a part where it costs least; returns the parts that it takes the place of, None where it cannot stand."""
+        """Place a part's track where it costs least, and return the parts that it displaces; None if it fits
+        nowhere."""
         best: tuple[int, int, list[Stub], set[Track]] | None = None
         low, high = part.ends
         for y in self.heights:
@@ -283,8 +300,11 @@ class Channel:
         return 60_000 * (1 + self.ripped[found.part]) * (20 if found.part.net in self.loud else 1)
 
     def _distance(self, part: TrackPart, y: int, low: int, high: int) -> int:
-        """Return the cost of a layout's track at y: the length of its stubs, and half of that of the neighbours beside
-        it, nm."""
+        """Return the cost of a part's track at height y, nm: the length of its stubs plus half the cost of neighbouring
+        wires.
+
+        low, high: ends of the track, nm.
+        """
         away = sum(abs(y - (one.box[1] + one.box[3]) // 2) for one in part.terminals)
         sides = range(-_TRACKS_SEEN, _TRACKS_SEEN + 1)
         near = [(abs(k), found) for k in sides for found in self.tracks.get(y + k * self.pitch, ())]
@@ -302,14 +322,19 @@ class Channel:
         return away + beside // 2
 
     def _harm(self, net: str, other: str, tracks: int) -> int:
-        """Return the cost of a micrometre beside another net, so many tracks away, over the cost of one of wire."""
+        """Return the cost of wire of `net` in parallel to `other`, `tracks` tracks away, relative to wire of the
+        same length."""
         harm = self.manners.harm(net, other)
         if harm < CLOCK:
             harm >>= self.tired
         return harm // tracks if harm else int(tracks == 1 and net not in self.loud)
 
     def _stub(self, terminal: NetMetal, to: int, own: list[Stub]) -> tuple[int, Stub, set[Track]]:
-        """Return the cost of the cheapest stub from a terminal to a track, the stub, and the tracks it displaces."""
+        """Return the cheapest stub from a terminal to the track at height `to`: its cost, the stub, the tracks it
+        displaces.
+
+        own: stubs that the track has already.
+        """
         x1, y1, x2, y2 = terminal.box
         y, net = (y1 + y2) // 2, terminal.net
         past = y if abs(y - to) >= self.least else y + (self.least if y < self.band.y else -self.least)
@@ -340,7 +365,8 @@ class Channel:
         return best
 
     def _hides(self, x: int, net: str, low: int, high: int) -> int:
-        """Return the cost of a stub in front of terminals that have little choice."""
+        """Return the cost of a stub at x that blocks narrow terminals of other nets, nm; low, high: ends of the
+        stub, nm."""
         some = [one for k in range(x // 1000 - 1, x // 1000 + 2) for one in self.narrow.get(k, ())]
         return 3000 * sum(
             one.net != net
@@ -368,7 +394,7 @@ _SHARE = 96  # half of this: what a micrometre of distance costs over one beside
 
 
 class NoRoomError(MappingError):
-    """Rows are too short: beside the wires that run up across them there is no place for one more."""
+    """An error for rows that are too short: a vertical wire (trunk) across them finds no free place."""
 
 
 @dataclass(frozen=True)
@@ -383,13 +409,14 @@ class Trunk:
 
 @dataclass
 class RoutingLanes:
-    """Wires on parallel lanes: position -> the stretches there and the net of each."""
+    """Wires on parallel lanes; held: lane position -> occupied stretches (from, to, net), nm, in order."""
 
     clear: int  # nm between a stretch and the next one on its lane
     held: dict[int, list[tuple[int, int, str]]] = field(default_factory=lambda: defaultdict(list))
 
     def free(self, lane: int, low: int, high: int, net: str) -> bool:
-        """Tell whether no wire of another net lies on this stretch of a lane, or too near to it."""
+        """Tell whether a lane has room from `low` to `high`, nm, for a wire of `net`, with the space to wires of
+        other nets."""
         found = self.held.get(lane, [])
         at = bisect_left(found, (low, low, ""))
         near = found[max(at - 1, 0) : at + 1]
@@ -399,20 +426,21 @@ class RoutingLanes:
         return not any(a < high + self.clear and low < b + self.clear and other != net for a, b, other in near)
 
     def near(self, lane: int, reach: int, pitch: int) -> Iterator[tuple[int, list[tuple[int, int, str]]]]:
-        """Yield the other lanes nearer than `reach`, nearest first, with the stretches on each."""
+        """Yield each occupied lane nearer than `reach`, nm, nearest first, with its stretches; pitch: between lanes,
+        nm."""
         for away in range(pitch, reach, pitch):
             for other in (lane - away, lane + away):
                 if other in self.held:
                     yield other, self.held[other]
 
     def take(self, lane: int, low: int, high: int, net: str) -> None:
-        """Put a wire of a net on this stretch of a lane."""
+        """Occupy a lane from `low` to `high`, nm, with a wire of `net`."""
         insort(self.held[lane], (low, high, net))
 
 
 @dataclass(frozen=True)
 class Wires:
-    """All metal wires of a drawn chip."""
+    """The metal wires of a drawn chip: vertical trunks of metal4, and horizontal tracks of metal3 with their stubs."""
 
     trunks: tuple[Trunk, ...]
     tracks: tuple[Track, ...]
@@ -424,9 +452,9 @@ class Wires:
 
 
 def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
-    """Route all wires of a layout's plan.
+    """Route all wires of a layout.
 
-    Raises FullError with the index of a band that must be higher, NoRoomError for a trunk without a place.
+    Raises FullError with the index of a band that must be higher, NoRoomError for a trunk without a free place.
     """
     ends = [defaultdict[str, list[NetMetal]](list) for _ in plan.bands]
     for k, band in enumerate(plan.bands):
@@ -451,7 +479,7 @@ def route(plan: RoutingPlan, drawing: DrawingRules) -> Wires:
 
 
 def _cut(trunks: dict[str, Trunk], tracks: list[Track], plan: RoutingPlan) -> tuple[Trunk, ...]:
-    """Return the trunks of a layout's wires, each only as long as it must be."""
+    """Return the trunks, each shortened to the tracks, pins and capacitor wires of its net."""
     ys: dict[str, list[int]] = defaultdict(list)
     for track in tracks:
         ys[track.net].append(track.y)
@@ -484,9 +512,9 @@ def _trunks(
 
 
 def _place_trunk(plan: RoutingPlan, lanes: RoutingLanes, wanted: Trunk, tracks: int, pitch: int) -> Trunk:
-    """Return a trunk where it does the least harm and is nearest to the place where it is wanted.
+    """Return the trunk `wanted`, moved to the free x at which its distance and the harm to neighbours cost least.
 
-    tracks: how many tracks a micrometre aside makes longer, as far as counts.
+    tracks: how many tracks grow longer if the trunk moves aside. Raises NoRoomError if no lane is free.
     """
     net, low, high = wanted.net, wanted.y1, wanted.y2
     first, best = wanted.x // pitch, (_NOWHERE, 0)
@@ -504,7 +532,8 @@ def _place_trunk(plan: RoutingPlan, lanes: RoutingLanes, wanted: Trunk, tracks: 
 
 
 def _harm(plan: RoutingPlan, lanes: RoutingLanes, trunk: Trunk, pitch: int) -> int:
-    """Return the cost of a trunk for the nets beside it, nm of wire; prohibitive next to a clock."""
+    """Return the cost of a trunk beside wires of other nets, in nm of wire; prohibitive if only one of two is a
+    clock."""
     cost = 0
     for lane, stretches in lanes.near(trunk.x, _FROM_CLOCKS, pitch):
         for a, b, other in stretches:

@@ -58,8 +58,11 @@ _LIKE = 2000  # nm, by which the heights of two rows back to back may differ, bu
 
 @dataclass(frozen=True)
 class BlockRow:
-    """Blocks side by side, from x = 0 on; `top`: height above the middle of its tap; `under`: what it takes below that
-    where no row hangs there; nanometres. ends: units on the rail before the first and behind the last block."""
+    """Transistor blocks drawn side by side from x = 0 on, over one well tap; all lengths in nm.
+
+    tiles: the drawn blocks and heads of gate lines; right: x of the right end; top: height above the middle of the tap;
+    under: what the row takes below the tap if no other row hangs there; ends: dummy units on the rail at both ends.
+    """
 
     polarity: Polarity
     well: str
@@ -71,14 +74,17 @@ class BlockRow:
 
 
 def below(rows: tuple[BlockRow, ...]) -> int:
-    """Return how far one or two rows of the layout, back to back, reach below their tap, nm."""
+    """Return how far a band of one or two rows, back to back, reaches below its well tap, nm."""
     first, *rest = rows
     return rest[0].top if rest else first.under
 
 
 @dataclass(frozen=True)
 class WellBand:
-    """One or two rows of a well in the layout, back to back: the lower one hangs below their tap at height y."""
+    """A band of the layout: one row, or two rows of one well back to back over a common tap at height y, nm.
+
+    The first row rises above the tap, the second hangs below.
+    """
 
     y: int
     rows: tuple[BlockRow, ...]
@@ -94,7 +100,7 @@ class WellBand:
         return self.y + self.rows[0].top
 
     def terminals(self) -> Iterator[NetMetal]:
-        """Yield the terminals of the band's blocks at their places on the chip, nm."""
+        """Yield the terminals of the band's blocks with their boxes in coordinates of the chip, nm."""
         for k, row in enumerate(self.rows):
             for terminal in (one for tile in row.tiles for one in tile.terminals):
                 x1, y1, x2, y2 = terminal.box
@@ -103,12 +109,19 @@ class WellBand:
 
 
 def flipped(y1: int, y2: int, y: int, k: int) -> tuple[int, int]:
-    """Return the heights of a row's shape on the chip, nm: row 0 rises from its tap, row 1 hangs below it."""
+    """Return the lower and upper height on the chip of a shape from y1 to y2 above the tap of its row, nm.
+
+    y: height of the tap; k: 0 for the row above the tap, 1 for the row below, which is mirrored.
+    """
     return (y + y1, y + y2) if k == 0 else (y - y2, y - y1)
 
 
 def net_order(blocks: Sequence[TransistorBlock], drawing: DrawingRules) -> dict[str, float]:
-    """Return net -> its place in the layout, 0 left to 1 right, in order of appearance, as wide as what feeds it."""
+    """Return the wanted horizontal place of each net in the layout, net -> 0 (left) to 1 (right); supplies are left
+    out.
+
+    Nets follow each other as they appear in `blocks`; a net takes a share of the width like the blocks that end on it.
+    """
     weight: dict[str, float] = {}
     for block in blocks:
         for net in block.nets:
@@ -125,9 +138,9 @@ def net_order(blocks: Sequence[TransistorBlock], drawing: DrawingRules) -> dict[
 
 
 def stack_rows(rows: Sequence[BlockRow]) -> list[WellBand]:
-    """Return the layout's bands of rows from bottom to top, n and p in turn.
+    """Return the rows of a layout as bands from bottom to top, alternately of n and p transistors.
 
-    Rows of one well are paired, first those of like height.
+    Two rows of one well make a band, first those of like height; a row of transistors with own wells stays alone.
     """
     n, p = (_paired([row for row in rows if row.polarity == polarity]) for polarity in ("n", "p"))
     turns = [pair for k in range(max(len(n), len(p))) for pair in (*n[k : k + 1], *p[k : k + 1])]
@@ -156,7 +169,10 @@ def _paired(rows: Sequence[BlockRow]) -> list[tuple[BlockRow, ...]]:
 
 
 def spaced(turns: Sequence[tuple[BlockRow, ...]], space: int) -> list[tuple[BlockRow, ...]]:
-    """Return the layout's rows, those with wells of their own at least `space` nm from other wells below and above."""
+    """Return the rows of each band, with `space` nm added where a row of own wells is next to another well.
+
+    turns: the one or two rows of each band, bottom to top.
+    """
     found: list[tuple[BlockRow, ...]] = []
     for k, pair in enumerate(turns):
         row, *rest = pair
@@ -169,7 +185,7 @@ def spaced(turns: Sequence[tuple[BlockRow, ...]], space: int) -> list[tuple[Bloc
 
 
 def piled(turns: Sequence[tuple[BlockRow, ...]]) -> list[WellBand]:
-    """Return the layout's bands of these rows, piled from y = 0 upwards."""
+    """Return bands of these rows, piled from y = 0 upwards; turns: the one or two rows of each band, bottom to top."""
     bands: list[WellBand] = []
     y = 0
     for pair in turns:
@@ -179,7 +195,7 @@ def piled(turns: Sequence[tuple[BlockRow, ...]]) -> list[WellBand]:
 
 
 def higher(bands: Sequence[WellBand], index: int) -> list[WellBand]:
-    """Return the layout's bands, with more room for tracks above the rows of the one at `index`."""
+    """Return the bands of a layout, with room for four more tracks above the rows of the band at `index`."""
     turns: list[tuple[BlockRow, ...]] = [
         tuple(replace(row, top=row.top + _MORE) for row in band.rows) if k == index else band.rows
         for k, band in enumerate(bands)
@@ -196,13 +212,17 @@ _WORTH = 0.3  # of a row that switches must fill
 
 
 def wanted(block: TransistorBlock, order: Mapping[str, float]) -> float:
-    """Return the place of a transistor block along its row in the layout, 0 to 1: that of the nets at its ends."""
+    """Return the wanted place of a block along its row, 0 (left) to 1 (right): the mean place of the nets at its ends.
+
+    order: net -> place, of `net_order`. A block with supplies at both ends belongs at 0.5.
+    """
     at = [order[net] for net in block.ends if net not in RAILS]
     return sum(at) / len(at) if at else 0.5
 
 
 class _Item(NamedTuple):
-    """A block as it is sorted into rows, and the widths of its tile and of its head."""
+    """A block to be sorted into rows; at: its wanted place, 0 to 1; width, head: widths of the block and of its gate
+    line's head, nm."""
 
     at: float
     gate: str
@@ -239,7 +259,7 @@ def _items(blocks: Sequence[TransistorBlock], order: Mapping[str, float], drawin
 
 
 def _joined(before: _Item | None, item: _Item) -> bool:
-    """Tell whether a block continues the poly of the one before it."""
+    """Tell whether the poly of block `before` continues into block `item`: one gate line, one well, equal sizes."""
     if before is None or before.gate != item.gate or len(before.shape) != len(item.shape) or _parted(before, item):
         return False
     if len(item.shape) == 2:
@@ -248,13 +268,13 @@ def _joined(before: _Item | None, item: _Item) -> bool:
 
 
 def _parted(before: _Item, item: _Item) -> bool:
-    """Tell whether another well begins with this block."""
+    """Tell whether block `item` is in another well than block `before`."""
     return before.block.bulk != item.block.bulk
 
 
 def _spots(items: list[_Item], drawing: DrawingRules) -> tuple[list[tuple[TransistorBlock, int, bool]], int]:
-    """Return (block, x at which it begins, whether the head of its gate line comes first there) for a sorted row, and
-    the row's right end."""
+    """Return (block, x of its left edge in nm, whether a gate line's head comes first) for each block of a sorted
+    row, and the x of the row's right end, nm."""
     spots: list[tuple[TransistorBlock, int, bool]] = []
     x, before = 0, None
     for item in items:
@@ -271,9 +291,9 @@ def _spots(items: list[_Item], drawing: DrawingRules) -> tuple[list[tuple[Transi
 
 
 def _make_row(items: list[_Item], widest: int, drawing: DrawingRules, start: int = 0) -> BlockRow:
-    """Return a row from `start` to the width of the widest row, nm.
+    """Draw a row of blocks from x = `start` on, stretched to the width `widest`, nm.
 
-    Gate lines move apart evenly, so that the transistors of one cell line up from row to row.
+    The spare width is shared evenly between gate lines, so that the transistors of a cell line up from row to row.
     """
     tiles: list[LayoutTile] = []
     spots, right = _spots(items, drawing)
@@ -295,12 +315,13 @@ def _make_row(items: list[_Item], widest: int, drawing: DrawingRules, start: int
 
 
 def _end(items: list[_Item], drawing: DrawingRules) -> int:
-    """Return the width that a unit on the rail takes at either end of a row, with its space to the next block, nm."""
+    """Return the width of the dummy unit at either end of a row of mirrors, with the space to the next block, nm."""
     return dummy_width(items[0].block.lower, drawing) + _between_lines(drawing)
 
 
 def _make_mirrors(items: list[_Item], widest: int, drawing: DrawingRules, number: int) -> BlockRow:
-    """Return a row of mirrors between unit devices on the rail."""
+    """Draw a row of mirrors with a dummy unit, on the rail, at either end; number: of the row, for the dummies'
+    names."""
     end = _end(items, drawing)
     row = _make_row(items, widest - 2 * end, drawing, end)
     ends: list[LayoutTile] = []
@@ -311,7 +332,10 @@ def _make_mirrors(items: list[_Item], widest: int, drawing: DrawingRules, number
 
 
 def _fill(items: list[_Item], limit: int, drawing: DrawingRules) -> list[list[_Item]]:
-    """Fill rows of a layout up to `limit` with blocks, gate line by gate line; one is cut where a row is full."""
+    """Fill rows with blocks in the given order, each row up to the width `limit`, nm.
+
+    A gate line that does not fit into the rest of a row continues in the next row.
+    """
     rows: list[list[_Item]] = [[]]
     for item in items:
         tried = rows[-1].copy()
@@ -324,7 +348,7 @@ def _fill(items: list[_Item], limit: int, drawing: DrawingRules) -> list[list[_I
 
 
 def _even(items: list[_Item], limit: int, drawing: DrawingRules) -> list[list[_Item]]:
-    """Divide blocks into as few rows as `limit` allows, and as evenly."""
+    """Divide blocks into as few rows as the width `limit`, nm, allows, of widths as equal as possible."""
     best = _fill(items, limit, drawing)
     low, high = limit // 2, limit
     while high - low > 2000:
@@ -338,14 +362,17 @@ def _even(items: list[_Item], limit: int, drawing: DrawingRules) -> list[list[_I
 
 
 def _cut(line: list[_Item], limit: int) -> list[list[_Item]]:
-    """Cut the blocks on a gate line into parts that are short beside a row, each spread over the whole width."""
+    """Divide the blocks on a gate line into parts much shorter than a row; each part has blocks from the line's
+    whole width."""
     parts = -(-_LARGE * sum(item.width + GAP for item in line) // limit)
     return [part for k in range(parts) if (part := line[k::parts])]
 
 
 def _deal(items: list[_Item], limit: int, drawing: DrawingRules) -> list[list[_Item]]:
-    """Deal gate lines, or wells, of a layout to rows, to each from the whole width, so that related ones stand one
-    above the other."""
+    """Deal gate lines, or wells, to rows from left to right, each to the row that is the shortest so far.
+
+    Gate lines whose blocks belong at one place thus stand one above the other. limit: the width of a row, nm.
+    """
     lines: dict[str, list[_Item]] = defaultdict(list)
     for item in items:
         lines[item.block.bulk if item.block.own_well else item.gate].append(item)
@@ -362,7 +389,8 @@ def _deal(items: list[_Item], limit: int, drawing: DrawingRules) -> list[list[_I
 
 
 def _short(items: list[_Item], limit: int) -> list[_Item]:
-    """Return the blocks on gate lines that are short beside a row, if these fill most of one; else none."""
+    """Return the blocks on gate lines much shorter than a row, if these blocks fill over half of a row, else an
+    empty list."""
     lengths: Counter[str] = Counter()
     for item in items:
         lengths[item.gate] += item.width + item.head
@@ -399,9 +427,10 @@ def _near(block: TransistorBlock, shapes: set[tuple[int, ...]]) -> bool:
 
 
 def _merged(classes: dict[_Class, list[_Item]], limit: int, drawing: DrawingRules) -> dict[_Class, list[_Item]]:
-    """Return the classes of a layout's blocks that are worth a row.
+    """Return the classes of blocks with those too small for a row of their own merged into the class of single
+    transistors.
 
-    The others stand with single transistors, which fill rows of switched ones.
+    Single transistors, in turn, fill the room left in the last row of switched blocks.
     """
     found = {key: list(items) for key, items in classes.items()}
     for (polarity, well, kind), items in classes.items():
@@ -423,7 +452,10 @@ def _merged(classes: dict[_Class, list[_Item]], limit: int, drawing: DrawingRule
 def arrange(
     blocks: Sequence[TransistorBlock], order: Mapping[str, float], limit: int, drawing: DrawingRules
 ) -> list[BlockRow]:
-    """Place all blocks in rows, by polarity and height one behind another; limit: the width of a row, nm."""
+    """Draw all blocks in rows and return the rows; blocks of a row have one polarity, well and kind.
+
+    order: net -> wanted place from left to right, 0 to 1, of `net_order`; limit: the largest width of a row, nm.
+    """
     rows: list[tuple[bool, list[_Item]]] = []
     classes: dict[_Class, list[_Item]] = {}
     for key, members in _classes(blocks, drawing).items():
@@ -447,7 +479,8 @@ _BESIDE = 460  # nm from the left edge to the diffusion, the gate's contact betw
 
 
 def dummy_of(mos: Mos, name: str) -> Mos:
-    """Return a dummy unit device of the layout, as large as a transistor's, with all its terminals on the rail."""
+    """Return a dummy transistor of the given name with the size of `mos` and all terminals on the rail of its
+    polarity."""
     rail = RAIL[mos.polarity]
     return Mos(name, rail, rail, rail, rail, mos.polarity, mos.w, mos.l)
 
@@ -458,7 +491,7 @@ def dummy_width(mos: Mos, drawing: DrawingRules) -> int:
 
 
 def draw_dummy(mos: Mos, x: int, drawing: DrawingRules) -> LayoutTile:
-    """Draw a dummy unit device on the rail of a row with its left edge at x, nm."""
+    """Draw a dummy unit device of a row of mirrors, with its left edge at x, nm; all its terminals are on the rail."""
     tile = LayoutTile(TransistorBlock(mos))
     at = heights(tile.block, drawing)
     w, whole = nanometres(mos.w), drawing["contact"] + 2 * drawing["contact_in"]
@@ -479,9 +512,11 @@ _URGENT = 20.0  # what a micrometre counts for of a net that should be short
 
 
 def shortest(piles: Sequence[Pile], ports: Sequence[str], urgent: Collection[str] = ()) -> list[Pile]:
-    """Return the rows of the layout's bands from bottom to top, in the order with the shortest trunks of metal.
+    """Return the bands of a layout, as tuples of rows, in the order from bottom to top with the shortest trunks of
+    metal.
 
-    ports: nets that reach down to the lower edge; urgent: nets that should be short.
+    A trunk is the vertical wire of a net. The search moves one band at a time while that shortens the trunks. ports:
+    nets with a pin at the lower edge; urgent: nets whose length counts twenty times.
     """
     inside = [{one.net for row in pile for tile in row.tiles for one in tile.terminals} - {*RAILS} for pile in piles]
     nets = sorted(set().union(*inside))
@@ -509,9 +544,10 @@ def _trunk_length(
     highs: NDArray[np.float64],
     nets: tuple[NDArray[np.bool_], NDArray[np.float64]],
 ) -> float:
-    """Return the length of all trunks, from the middle of their lowest band, or the edge, to that of their highest one.
+    """Return the summed length of all trunks, each weighted, nm, if bands are piled in `order`.
 
-    Each counts by its worth.
+    A trunk runs from the middle of its net's lowest band, or the lower edge for a port, to the middle of the highest.
+    there: which net has a terminal in which band, (nets, bands); highs: height of each band; nets: ports and weights.
     """
     pins, worth = nets
     top = np.cumsum(highs[order])
@@ -529,8 +565,11 @@ _SLOW = 1e6  # nm of the longest net that should be short, that count as much as
 
 @dataclass(frozen=True)
 class RowGoals:
-    """Criteria for the choice of rows: where nets belong from left to right, ports, which nets should be short, and the
-    area of capacitors, nm2."""
+    """The criteria for choosing a layout's rows.
+
+    order: net -> wanted place from left to right, 0 to 1; ports: nets with a pin at the lower edge; urgent: nets that
+    should be short; beside: the area of the capacitors beside the rows, nm2.
+    """
 
     order: Mapping[str, float]
     ports: tuple[str, ...]
@@ -539,8 +578,8 @@ class RowGoals:
 
 
 def find_rows(blocks: Sequence[TransistorBlock], wanted: RowGoals, drawing: DrawingRules) -> int:
-    """Return how many rows make the macro the smallest; the squarer of two that are alike, and that with the shorter
-    nets."""
+    """Return the number of rows that makes the macro smallest, where nearly square macros and short urgent nets
+    count, too."""
     total = _length(blocks, drawing)
     best: tuple[float, int] | None = None
     for rows in range(max(round(math.sqrt(total / 16000)), 1), 2 + round(math.sqrt(total / 7000))):
@@ -557,12 +596,12 @@ def find_rows(blocks: Sequence[TransistorBlock], wanted: RowGoals, drawing: Draw
 
 
 def find_bands(blocks: Sequence[TransistorBlock], wanted: RowGoals, rows: int, drawing: DrawingRules) -> list[WellBand]:
-    """Return some `rows` rows of one length, piled in the order that makes trunks the shortest."""
+    """Return the bands of a layout with about `rows` rows of equal width, in the order that makes trunks shortest."""
     return _pile(_arrange(blocks, wanted, rows, drawing), wanted, drawing)
 
 
 def _length(blocks: Sequence[TransistorBlock], drawing: DrawingRules) -> int:
-    """Return how long a single row of all blocks would be, nm."""
+    """Return the width of a single row of all blocks, nm."""
     return sum(width(block, drawing) + 600 for block in blocks)
 
 
@@ -577,7 +616,8 @@ def _pile(bands: Sequence[WellBand], wanted: RowGoals, drawing: DrawingRules) ->
 
 
 def _longest(bands: Sequence[WellBand], urgent: frozenset[str]) -> int:
-    """Return the length of the longest of the urgent nets, nm: its trunk, and its tracks from there to terminals."""
+    """Return the length of the longest urgent net, nm: its vertical trunk and, in each band, the track to its
+    terminals."""
     ends: dict[str, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
     for k, band in enumerate(bands):
         for terminal in band.terminals():

@@ -104,7 +104,7 @@ def stays_software(path: Path) -> bool:
 
 
 def file_format(path: Path) -> object:
-    """Return the format that a network's file states in its meta data; None if it states none or cannot be read."""
+    """Return the format that a file of a network names in its `meta`, None without one or for an unreadable file."""
     if not is_file(path) or path.stat().st_size == 0:
         return None
     try:

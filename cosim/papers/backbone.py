@@ -55,10 +55,10 @@ class Mlp(nn.Module):
 
 
 class BackboneBlock(nn.Module):
-    """A block of a backbone: a recurrent cell between linear layers, with a path around it.
+    """A block of the backbone: a recurrent cell between linear layers, then an MLP, each with a skip around it.
 
-    It takes x (n, time, m) to the same shape; with `last` (n,) only that step leaves, (n, 1, m). Only the cell looks
-    at other steps, so everything before it is computed once where steps repeat.
+    It maps x (n, time, m) to (n, time, m), or, if `last` (n,) is given, to that step of each sample, (n, 1, m). Only
+    the cell sees other steps, so what comes before the cell is computed once for repeated steps.
     """
 
     def __init__(self, width: int, cell: SoftwareCell | Parallel, *, positions: bool, dropout: float = 0.0) -> None:
@@ -71,8 +71,10 @@ class BackboneBlock(nn.Module):
         self.mlp = Mlp(width, dropout)
 
     def run_cell(self, x: Steps) -> Tensor:
-        """Return the output of the backbone's cell for the normalised input, (n, time, outputs); never in half
-        precision, which would round candidates to three digits before they are compared."""
+        """Return the cell's output for the normalised input x, (n, time, outputs).
+
+        The cell never runs in half precision, which would round candidates to three digits before they are compared.
+        """
         given = x if isinstance(x, Tensor) else x.rows
         if self.position is not None:
             x = joined(self.position, x, _positions_like(x.shape[1], x.shape[2], given.dtype, given.device))
@@ -88,9 +90,10 @@ class BackboneBlock(nn.Module):
 
 
 class Backbone(nn.Module):
-    """The papers' backbone: x (n, time, inputs), or tokens (n, time), to (n, outputs), unpooled (n, time, outputs).
+    """The papers' backbone: maps x (n, time, inputs), or tokens (n, time), to (n, outputs), or without pooling to (n,
+    time, outputs).
 
-    What is no token is taken as (x - offset) / scale, `offset` and `scale` of each input, which are not learned.
+    Inputs other than tokens are normalised, (x - offset) / scale; `offset` and `scale`, (inputs,), are not learned.
     """
 
     offset: Tensor
@@ -113,16 +116,18 @@ class Backbone(nn.Module):
 
     @property
     def hysteresis(self) -> dict[str, HysteresisCell]:
-        """Return the backbone's cells with thresholds, by their names in the state dict."""
+        """Return the cells with thresholds (BMRU, CMRU, alphaCMRU), by their names in the state dict."""
         return {name: part for name, part in self.named_modules() if isinstance(part, HysteresisCell)}
 
     def set_epsilon(self, epsilon: float) -> None:
-        """Use this epsilon in every cell of the backbone that has one from now on; a BMRU has 0."""
+        """Set epsilon, the share of the old state that an update keeps, in all cells with thresholds; a BMRU keeps
+        0."""
         for cell in self.hysteresis.values():
             cell.epsilon = 0.0 if cell.settled else epsilon
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Compute the backbone's outputs; lengths: (n,) valid steps, all by default."""
+        """Compute the outputs, (n, outputs), or (n, time, outputs) without pooling; lengths: valid steps, (n,),
+        default all."""
         steps = torch.full((len(x),), x.shape[1], device=x.device) if lengths is None else lengths
         seen: Steps = self._encode(x)
         for block in self.blocks:
@@ -148,7 +153,7 @@ class Backbone(nn.Module):
 
 
 def make_cell(shape: BackboneShape, block: int) -> SoftwareCell | Parallel:
-    """Return the recurrent cell of a backbone's block 0, 1, ..."""
+    """Return a new recurrent cell for one block of the backbone; block: its number, from 0 on."""
     kinds = shape.cells_of(block)
     cells = [_cell(kind, shape, shape.state // len(kinds)) for kind in kinds]
     return cells[0] if len(cells) == 1 else Parallel(cells)
@@ -175,7 +180,8 @@ def _positions_like(steps: int, width: int, dtype: torch.dtype, device: torch.de
 
 
 def positions(steps: int, width: int) -> Tensor:
-    """Return the backbone's position code (steps, width): sine and cosine in turn, periods 2 pi 10000^(2 i / width)."""
+    """Return the sinusoidal position code (steps, width): columns 2 i and 2 i + 1 are sine and cosine of period 2 pi
+    10000^(2 i / width)."""
     pairs = torch.arange(0, width, 2, dtype=torch.float64)
     angle = torch.arange(steps, dtype=torch.float64)[:, None] * _LONGEST ** (-pairs / width)
     found = torch.empty(steps, width, dtype=torch.float64)
@@ -187,7 +193,10 @@ def positions(steps: int, width: int) -> Tensor:
 def listening(
     cells: Mapping[str, HysteresisCell], heard: Callable[[str, Drive], Tensor]
 ) -> Generator[None, None, None]:
-    """Put `heard`, of a cell's name and drive to its states, in place of the memory of a backbone's cells."""
+    """Replace the memory of some cells by `heard` within a `with` block, and restore it afterwards.
+
+    heard: called with a cell's name and its Drive, returns the cell's states (n, time, state).
+    """
     before = {name: cell.memory for name, cell in cells.items()}
     try:
         for name, cell in cells.items():
@@ -200,7 +209,7 @@ def listening(
 
 @torch.no_grad()
 def record(model: Backbone, x: Tensor, lengths: Tensor | None = None) -> dict[str, tuple[Drive, Tensor]]:
-    """Run a backbone on samples; return the drive of each cell with thresholds and its states, by the cell's name."""
+    """Run a backbone on samples and return name -> (drive, states) of each cell with thresholds."""
     found, cells, training = dict[str, tuple[Drive, Tensor]](), model.hysteresis, model.training
     memories = {name: cell.memory or cell.decide for name, cell in cells.items()}
 
@@ -222,7 +231,7 @@ CHUNK, CHUNK_STEPS = 256, 1 << 18  # samples at a time, and steps of all of them
 
 @dataclass(frozen=True)
 class TensorBatch:
-    """Samples of a backbone as tensors."""
+    """Samples as tensors on one device; fields as in `cosim.papers.sources.Samples`."""
 
     x: Tensor
     y: Tensor
@@ -230,12 +239,12 @@ class TensorBatch:
     mask: Tensor | None
 
     def rows(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """Return a backbone's scores and targets as rows; of scores at every step those of the steps that count."""
+        """Return scores and targets, one row a sample; with a mask, one row for each step that the mask selects."""
         return (scores, self.y) if self.mask is None else (scores[self.mask], self.y[self.mask])
 
 
 def to_tensors(samples: Samples, device: torch.device) -> TensorBatch:
-    """Return a backbone's samples on a device, cut after the longest of them; values are numbers, or tokens (int)."""
+    """Return samples as tensors on a device, cut to the length of the longest sample; tokens become int64."""
     longest = int(samples.lengths.max())
     steps = [samples.x[:, :longest], samples.y, samples.lengths]
     if samples.mask is not None:
@@ -245,14 +254,19 @@ def to_tensors(samples: Samples, device: torch.device) -> TensorBatch:
 
 
 def loss_of(scores: Tensor, y: Tensor, *, classes: bool) -> Tensor:
-    """Compute the backbone's loss over rows: cross entropy of classes, else the mean squared error."""
+    """Compute the loss of scores against targets y, averaged over rows: cross entropy of classes, else mean squared
+    error."""
     scores = scores.float() if scores.dtype in (torch.bfloat16, torch.float16) else scores
     return cross_entropy(scores, y) if classes else mse_loss(scores, y.to(scores.dtype))
 
 
 @torch.no_grad()
 def measure(model: Backbone, samples: Samples, *, classes: bool, mixed: bool = False) -> dict[str, float]:
-    """Measure a backbone's `loss`, and `accuracy` of classes or `mae`, mean absolute error: means over rows."""
+    """Return a backbone's `loss`, with `accuracy` for classes, else `mae`, the mean absolute error; means over all
+    rows.
+
+    A row is a sample, or a step that the mask selects. mixed: run in bfloat16 where autocast allows.
+    """
     device, training = model.output.weight.device, model.training
     model.eval()
     sums, rows = torch.zeros(2, dtype=torch.float64), 0
@@ -271,5 +285,5 @@ def measure(model: Backbone, samples: Samples, *, classes: bool, mixed: bool = F
 
 
 def rank_of(figures: dict[str, float]) -> tuple[float, float]:
-    """Return the key that orders backbones, smaller is better: by the task's own metric, among equals by the loss."""
+    """Return a sort key for a backbone's figures, smaller is better: accuracy or mean absolute error, then the loss."""
     return -figures["accuracy"] if "accuracy" in figures else figures["mae"], figures["loss"]

@@ -45,10 +45,10 @@ WORTH = 4  # times as many steps as different ones, at least: below, gathering c
 
 @dataclass(frozen=True)
 class Repeated:
-    """Inputs of a cell whose steps repeat, so that each different one is computed once.
+    """A sequence of inputs in which few different steps occur, stored so that each different step is computed once.
 
-    It stands for x (n, time, features). rows: (k, features), the different ones; index: (n, time), which row each step
-    has; places: (time, features), added to every sample, or None.
+    It represents x (n, time, features) = rows[index] + places. rows: the different steps, (k, features); index: the row
+    of each step, (n, time); places: added at each step to every sample, (time, features), or None.
     """
 
     rows: Tensor
@@ -57,11 +57,11 @@ class Repeated:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Return the shape of the whole sequence of a backbone."""
+        """Return the shape of the represented sequence, (n, time, features)."""
         return (*self.index.shape, self.rows.shape[1])  # type: ignore[return-value]
 
     def project(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        """Compute W x + b of each step of a backbone's sequence, (n, time, outputs)."""
+        """Compute W x + b at each step of the sequence, (n, time, outputs)."""
         found = embedding(self.index, linear(self.rows, weight, bias))
         return found if self.places is None else found + linear(self.places, weight)
 
@@ -71,7 +71,10 @@ Steps = Tensor | Repeated
 
 
 def repeated(x: Tensor) -> Repeated | None:
-    """Return a backbone's x (n, time, features), or tokens (n, time), as few rows; None where over a quarter differ."""
+    """Return a sequence as a `Repeated` of its different steps; None if over a quarter of the steps differ.
+
+    x: (n, time, features), or tokens (n, time).
+    """
     flat = x.reshape(-1, *x.shape[2:])
     keys = flat if flat.ndim == 1 else flat[:, 0] if flat.shape[1] == 1 else flat.double() @ _mixture(flat)
     found, index = torch.unique(keys, return_inverse=True)
@@ -83,15 +86,16 @@ def repeated(x: Tensor) -> Repeated | None:
 
 
 def _mixture(steps: Tensor) -> Tensor:
-    """Draw weights whose sums tell a backbone's steps apart; where two different ones have the same, `repeated` finds
-    out."""
+    """Draw weights (features,) whose weighted sum tells different steps apart; `repeated` checks for equal sums."""
     drawn = torch.randn(steps.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     return drawn.to(steps.device)
 
 
 def each(act: Callable[[Tensor], Tensor], x: Steps) -> Steps:
-    """Apply in a paper's model a function of single steps to a sequence without places: once for each step that
-    differs."""
+    """Apply `act`, a function of single steps, to each step of a sequence; a `Repeated` calls it for its rows only.
+
+    x: without places if it is a `Repeated`, because `act` need not be linear.
+    """
     return act(x) if isinstance(x, Tensor) else Repeated(act(x.rows), x.index)
 
 
@@ -101,13 +105,15 @@ def project(layer: nn.Linear, x: Steps) -> Tensor:
 
 
 def times(weight: Tensor, x: Steps) -> Tensor:
-    """Return each step of a backbone's sequence multiplied by a weight, (n, time, outputs)."""
+    """Return W x at each step of a sequence, (n, time, outputs); weight: W, (outputs, features)."""
     return x @ weight.T if isinstance(x, Tensor) else x.project(weight)
 
 
 def joined(layer: nn.Linear, x: Steps, places: Tensor) -> Steps:
-    """Compute in a paper's model layer([x ; places]) at each step, of a sequence without places; places (time,
-    features)."""
+    """Apply a linear layer to each step joined with its place, layer([x ; places]); places: (time, features).
+
+    x: without places if it is a `Repeated`; the result of a `Repeated` is one again, with places.
+    """
     if isinstance(x, Tensor):
         return layer(torch.cat([x, places.expand(len(x), -1, -1)], dim=2))
     of_step, of_place = layer.weight.split([x.shape[2], places.shape[1]], dim=1)
@@ -115,7 +121,7 @@ def joined(layer: nn.Linear, x: Steps, places: Tensor) -> Steps:
 
 
 def in_full(x: Steps) -> Steps:
-    """Return a backbone's sequence in single precision where it was in half."""
+    """Return a sequence in single precision if it is in half precision, else unchanged."""
     if isinstance(x, Repeated):
         return Repeated(_in_full(x.rows), x.index, x.places if x.places is None else _in_full(x.places))
     return _in_full(x)
@@ -126,12 +132,12 @@ def _in_full(x: Tensor) -> Tensor:
 
 
 def whole(x: Steps) -> Tensor:
-    """Return every step, (n, time, features), of a backbone's sequence without places."""
+    """Return a sequence as a tensor (n, time, features); a `Repeated` must have no places."""
     return x if isinstance(x, Tensor) else embedding(x.index, x.rows)
 
 
 def take_step(x: Steps, step: Tensor) -> Tensor:
-    """Return step (n,) of each sample, (n, 1, features), of a backbone's sequence without places."""
+    """Return one step of each sample, (n, 1, features); step: its index, (n,). A `Repeated` must have no places."""
     if isinstance(x, Repeated):
         return x.rows[take_step(x.index, step)]
     return x[torch.arange(len(x), device=x.device), step][:, None]
@@ -141,7 +147,10 @@ LEAST_DECAY = 1e-6  # -ln |lambda| at least: single precision then keeps |lambda
 
 
 class SoftwareCell(nn.Module, ABC):
-    """A backbone's cell: x (n, time, inputs) to (n, time, outputs), `state` numbers kept from step to step."""
+    """A recurrent cell of the backbone that runs in software: x (n, time, inputs) to (n, time, outputs).
+
+    state: how many numbers the cell keeps from step to step.
+    """
 
     def __init__(self, inputs: int, state: int, outputs: int | None = None) -> None:
         super().__init__()
@@ -150,10 +159,10 @@ class SoftwareCell(nn.Module, ABC):
 
     @abstractmethod
     def recurrence(self, x: Steps) -> tuple[Tensor, Tensor]:
-        """Compute the coefficients a and b of the backbone cell's recurrence for x, (n, time, state) each."""
+        """Compute a and b of the recurrence h_t = a_t h_{t-1} + b_t from the input x, (n, time, state) each."""
 
     def read(self, h: Tensor, x: Steps) -> Tensor:
-        """Compute the backbone cell's output, (n, time, outputs), from its states and its input: here the states."""
+        """Compute the cell's output, (n, time, outputs), from states h and input x; by default the output is h."""
         return h
 
     def forward(self, x: Steps) -> Tensor:
@@ -215,7 +224,7 @@ class Lru(SoftwareCell):
 
 
 class Parallel(nn.Module):
-    """Several cells of a backbone's block on the same input, their outputs side by side."""
+    """A group of cells that read the same input, with their outputs side by side on the last axis."""
 
     def __init__(self, cells: Sequence[SoftwareCell]) -> None:
         super().__init__()
@@ -231,7 +240,10 @@ Start = Literal["zero", "low"]
 
 @dataclass(frozen=True)
 class Drive:
-    """The input's drive of the memory: candidate h^, threshold beta >= 0 and level alpha, (n, time, state) each."""
+    """The values that a hysteresis cell computes from its input and that decide its next state.
+
+    candidate h^, threshold beta >= 0 and level alpha: (n, time, state) each.
+    """
 
     candidate: Tensor
     threshold: Tensor
@@ -239,10 +251,10 @@ class Drive:
 
 
 class HysteresisCell(SoftwareCell):
-    """A backbone's cell with thresholds, in two parts: `drive` has all the weights, `decide` all the memory.
+    """A cell with thresholds (BMRU, CMRU, alphaCMRU): `drive` has all the weights, `decide` all the memory.
 
-    `memory`, if not None, stands for `decide`: a Drive to states (n, time, state). A circuit, or what records both
-    sides, goes there.
+    memory: None, or a function from a Drive to states (n, time, state) that replaces `decide`, for example a circuit or
+    a recorder.
     """
 
     def __init__(
@@ -268,7 +280,7 @@ class HysteresisCell(SoftwareCell):
 
     @property
     def ends(self) -> tuple[int, int] | None:
-        """Return the lowest and highest count of the backbone cell's states, in steps of alpha; None for one without
+        """Return the lowest and highest count of the cell's states, in steps of alpha; None for a cell without
         levels, or whose states are no counts."""
         if self.levels is None or not self.counts:
             return None
@@ -276,11 +288,11 @@ class HysteresisCell(SoftwareCell):
 
     @property
     def counts(self) -> bool:
-        """Tell whether the backbone cell's states are counts of steps of alpha: that is constant, and epsilon 1."""
+        """Tell whether the cell's states are counts of steps of alpha, because alpha is constant and epsilon is 1."""
         return self.scale is None and self.epsilon == 1
 
     def drive(self, x: Steps) -> Drive:
-        """Compute the backbone cell's candidate, threshold and level at each step, from x (n, time, inputs)."""
+        """Compute the cell's candidate, threshold and level at each step from x (n, time, inputs)."""
         candidate = project(self.candidate, x)
         free = self.bias if self.threshold is None else project(self.threshold, x)
         level = self.alpha if self.scale is None else project(self.scale, x)
@@ -289,14 +301,15 @@ class HysteresisCell(SoftwareCell):
         return Drive(candidate, free.abs().expand_as(candidate), level.expand_as(candidate))
 
     def updates(self, drive: Drive) -> tuple[Tensor, Tensor]:
-        """Return eq. (7) of the paper, the backbone cell's update, as the a and b of a linear recurrence."""
+        """Return the cell's update, eq. (7) of the paper, as a and b of h_t = a_t h_{t-1} + b_t, (n, time, state)
+        each."""
         z, value = heaviside(drive.candidate.abs() - drive.threshold), sign(drive.candidate) * drive.level
         if self.scale is not None and self.levels is not None:
             value = nearest_level(value, self.levels)
         return 1.0 - (1.0 - self.epsilon) * z, z * value
 
     def decide(self, drive: Drive) -> Tensor:
-        """Compute the backbone cell's states, (n, time, state)."""
+        """Compute the cell's states over all steps from their drive, (n, time, state)."""
         if self.ends is not None:
             steps = heaviside(drive.candidate.abs() - drive.threshold) * sign(drive.candidate)
             return drive.level * clamped_count(steps, -1.0 if self.start == "low" else 0.0, *self.ends)

@@ -43,9 +43,13 @@ DECIDED = 2.0 * _BELOW  # the range of a converter of 2 bits, and what an alphaC
 
 @dataclass(frozen=True)
 class Partition:
-    """A cell of a backbone that is a circuit. cell: its name there; network: what is compiled, whose encoding holds the
-    converters and reads g, and behind that the values of an alphaCMRU; its h is 0 for low and `LEVEL` for high, a count
-    of half of that, or a level; clipped: the share of the candidates seen in training that is out of range."""
+    """A backbone's cell that runs as a circuit.
+
+    cell: the cell's name in the backbone; network: the cell as a network to compile. The network's inputs are g = h^ /
+    beta, through converters, then, for an alphaCMRU, the values to store. Its output h is 0 for low and `LEVEL` for
+    high, or a count in steps of LEVEL / 2, or a level. bits: of the candidates' converters; clipped: share of the
+    candidates seen in training that is out of the converters' range.
+    """
 
     cell: str
     network: Network
@@ -54,7 +58,7 @@ class Partition:
 
     @property
     def name(self) -> str:
-        """Return the name in files of a backbone's cell: block1, or block1_cell2 where cells are side by side."""
+        """Return the cell's name for files: block1, or block1_cell2 if a block has cells in parallel."""
         numbers = [int(word) + 1 for word in self.cell.split(".") if word.isdigit()]
         return "_cell".join([f"block{numbers[0]}", *map(str, numbers[1:])])
 
@@ -72,21 +76,22 @@ class Partition:
 
     @property
     def has_comparators(self) -> bool:
-        """Tell whether comparators decide in the circuit of a backbone's cell: it counts or stores levels."""
+        """Tell whether comparators decide in the cell's circuit, which is so if the cell counts or stores levels."""
         return self.counts or self.layer.levels is not None
 
     @property
     def circuits(self) -> str:
-        """Return what keeps the states of a backbone's cell, in words."""
+        """Return the name of the circuit that keeps the cell's states: registers, ladders or counters, or 9T cells."""
         return "registers" if self.layer.levels else "ladders or counters" if self.counts else "9T cells"
 
     @property
     def first(self) -> int:
-        """Return the count of a backbone's cell before the first step."""
+        """Return the count that the cell's units have before the first step."""
         return int(np.rint(self.layer.start / self.layer.alpha)[0])
 
     def read_software(self, h: Array) -> States:
-        """Return the states of a backbone's cell from h of its network, (n, time, units)."""
+        """Return the integer states (n, time, units), as levels, counts or bits, for the outputs h of the cell's
+        network."""
         if self.layer.levels:
             return level_numbers(h, self.layer.levels)
         return (np.rint(h / self.layer.alpha) if self.counts else h > 0).astype(np.int16)
@@ -98,37 +103,42 @@ class Partition:
 
     @property
     def codes(self) -> int:
-        """Return how many codes the converters have that give a backbone's cell its candidates."""
+        """Return the number of codes of a converter for candidates."""
         return steps_of(self.bits) + 1
 
     @property
     def value_bits(self) -> int:
-        """Return how many bits the converters of the values that an alphaCMRU stores have, 0 for another cell."""
+        """Return the number of bits of a converter for the values that an alphaCMRU stores; 0 for another cell."""
         return self.layer.levels.bit_length() if self.layer.levels else 0
 
     @property
     def converters(self) -> int:
-        """Return how many converters are between a backbone and its cell: one for each unit, or two with levels."""
+        """Return the number of converters into the cell's circuit: one for each unit, two for each unit of an
+        alphaCMRU."""
         return self.network.encoding.features
 
     @property
     def ranges(self) -> Array:
-        """Return the converter's range R of each unit of a backbone's cell, over its threshold."""
+        """Return the range R of each unit's converter, which takes g = h^ / beta from -R to R, (units,)."""
         return self.network.encoding.scale[: self.units] / 2.0
 
     @property
     def thresholds(self) -> Array:
-        """Return j + 1/2 of each unit of a backbone's cell: its threshold in steps of its converter."""
+        """Return each unit's threshold in steps of its converter, j + 1/2 with an integer j, (units,)."""
         return self.layer.bias_beta / step_of(self.bits)
 
 
 def level_numbers(h: Array, levels: int) -> States:
-    """Return the number of each level, 0 to `levels`, that a backbone's alphaCMRU stores; h: -1 to 1, any shape."""
+    """Return the numbers, 0 to `levels`, of the levels that an alphaCMRU stores; h: stored values, -1 to 1, any
+    shape."""
     return np.rint((np.asarray(h) + FULL_SCALE) * levels / (2 * FULL_SCALE)).astype(np.int16)
 
 
 def steps_of(bits: int) -> int:
-    """Return the steps L of the converter between backbone and cell. Raises InputError for one that cannot be built."""
+    """Return L = 2^bits - 2, the steps of a converter from its lowest to its highest code.
+
+    Raises InputError for a number of bits that cannot be built.
+    """
     if bits not in CONVERTER_BITS:
         raise InputError(
             f"--bits {CONVERTER_BITS.refuse(bits)}: three codes tell set, hold and reset apart, "
@@ -138,15 +148,15 @@ def steps_of(bits: int) -> int:
 
 
 def step_of(bits: int) -> float:
-    """Return the size of one step of the converter between a backbone and its cell, in software units."""
+    """Return the size of one converter step in the circuit's network, in units of full scale (1.0)."""
     return CODES_SCALE / 2**bits
 
 
 def compared(candidate: np.ndarray, threshold: np.ndarray) -> Array:
-    """Return g = h^ / beta of a backbone's cell, with which a threshold of 1 decides as beta does with h^.
+    """Return g = candidate / threshold, which decides at 1 and -1 as the candidate does at +-threshold.
 
-    In double precision a quotient of single ones is at least 1 exactly where h^ >= beta. Where beta is 0, g has the
-    sign that decides.
+    In double precision the quotient of two single-precision numbers is at least 1 exactly if candidate >= threshold.
+    For a threshold of 0, g is large, with the sign of the candidate.
     """
     h, beta = np.asarray(candidate, np.float64), np.asarray(threshold, np.float64)
     ratio = np.where(h >= 0, _LARGEST, -_LARGEST)
@@ -156,9 +166,12 @@ def compared(candidate: np.ndarray, threshold: np.ndarray) -> Array:
 
 @dataclass(frozen=True)
 class KeptStates:
-    """States that a backbone's cell keeps. counts: they are counts, at epsilon 1, of which the `first` is before the
-    first step, `seen` (2, units) are the smallest and the largest, and `ends` those at which they stay; levels: of an
-    alphaCMRU; without either they are bits."""
+    """The kind of states that a backbone's cell keeps: counts, levels of an alphaCMRU, or else bits.
+
+    counts: whether states are counts (epsilon 1); first: count before the first step; seen: smallest and largest count
+    in training, (2, units); ends: counts at which the states saturate; levels: of an alphaCMRU, number of levels less
+    one.
+    """
 
     counts: bool = False
     first: int = 0
@@ -168,9 +181,10 @@ class KeptStates:
 
 
 def calibrate(cell: str, g: Array, bits: int | None = None, kept: KeptStates = KeptStates()) -> Partition:
-    """Return a backbone's cell as a circuit, with converters for the drives g (frames, units) that it has seen.
+    """Return a backbone's cell as a circuit whose converters fit the candidates seen in training.
 
-    bits: of the candidates' converters, None for BITS. Raises InputError for converters that cannot be.
+    g: candidates over their thresholds, (frames, units); bits: of the candidates' converters, None for BITS. Raises
+    InputError for bits that cannot be built.
     """
     bits = BITS if bits is None else bits
     if kept.levels is not None and bits != BITS:
@@ -195,7 +209,10 @@ def calibrate(cell: str, g: Array, bits: int | None = None, kept: KeptStates = K
 
 
 def _layer(half: int, step: float, j: Array, kept: KeptStates) -> SignedLayer:
-    """Return a backbone's cell as a layer; step: of a code in units, j + 1/2: its thresholds in steps."""
+    """Return a backbone's cell as a layer of the circuit's network.
+
+    half: half the converter's steps; step: of the converter, in units of full scale; j: threshold less 1/2, in steps.
+    """
     ones, unit = np.ones(len(j)), np.eye(len(j))
     layer = SignedLayer(
         "cell", ("input",), 2 * half * step * unit, -half * step * ones, (j + 0.5) * step, LEVEL / 2 * ones

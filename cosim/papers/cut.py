@@ -41,7 +41,7 @@ Memory = Callable[
 
 @dataclass(frozen=True)
 class BackbonePart:
-    """A part of a backbone: where it runs, its learned numbers, and why there."""
+    """A part of a backbone: its name, whether it is software or circuit, its learned parameters, and the reason."""
 
     part: str
     where: str
@@ -51,8 +51,11 @@ class BackbonePart:
 
 @dataclass(frozen=True)
 class CutTrace:
-    """A cut backbone's run: scores (n, outputs); by cell what crosses the cut, (n, time, converters), and its states,
-    (n, time, units)."""
+    """The result of running a backbone with some cells as circuits.
+
+    scores: (n, outputs); drives: cell -> values that software hands to the circuit, (n, time, converters); states: cell
+    -> (n, time, units).
+    """
 
     scores: Array
     drives: dict[str, Array]
@@ -60,21 +63,23 @@ class CutTrace:
 
     @property
     def decisions(self) -> NDArray[np.int64]:
-        """Return what a backbone cut into partitions decides of each sample, (n,): the class with the largest score."""
+        """Return the class with the largest score of each sample, (n,)."""
         return self.scores.argmax(axis=1)
 
 
 @dataclass(frozen=True)
 class PartitionedBackbone:
-    """A backbone and its partitions, in the order in which they run."""
+    """A backbone in software with its partitions, the cells whose states a circuit keeps, in the order in which they
+    run."""
 
     model: Model
     partitions: tuple[Partition, ...]
 
     def run(self, samples: Samples, memory: Memory | None = None) -> CutTrace:
-        """Run the backbone on samples, with `memory` in place of the cut cells' own; without one as it was trained.
+        """Run the backbone on samples, with the states of the partitions from `memory`, or from software if it is None.
 
-        `memory` is called with CHUNK samples at a time, for one partition after the other.
+        memory: called for each partition with the partition, the values that it receives, (CHUNK or fewer samples,
+        time, converters), and the samples' lengths; returns the states.
         """
         n, longest = len(samples.lengths), int(samples.lengths.max())
         samples = Samples(samples.x[:, :longest], samples.y, samples.lengths)
@@ -113,7 +118,7 @@ class PartitionedBackbone:
         return CutTrace(scores.double().cpu().numpy(), drives, states)
 
     def parts(self) -> list[BackbonePart]:
-        """Return the parts of the seed paper's backbone from input to output: which stay software, and why."""
+        """Return the parts of the backbone from input to output, each with the reason why it is software or circuit."""
         backbone, cut = self.model.backbone, {partition.cell for partition in self.partitions}
         found = [
             BackbonePart(
@@ -141,9 +146,11 @@ class PartitionedBackbone:
 
 
 def cut_backbone(model: Model, seen: Samples, bits: int | None = None, origin: str = "backbone") -> PartitionedBackbone:
-    """Cut a backbone at every cell that has a circuit, with converters of `bits` for the samples `seen`.
+    """Divide a backbone into software and partitions, the cells that have a circuit, with calibrated converters
+    between.
 
-    bits: as in `calibrate`. Raises InputError for converters that cannot be, MappingError where no cell has a circuit.
+    seen: samples to calibrate with; bits: as in `calibrate`; origin: name in errors. Raises InputError for bits that
+    cannot be built, MappingError if no cell has a circuit.
     """
     if bits is not None:
         steps_of(bits)
@@ -166,10 +173,10 @@ def cut_backbone(model: Model, seen: Samples, bits: int | None = None, origin: s
 
 
 def crossing_values(cell: HysteresisCell, drive: Drive) -> Array:
-    """Return the values that a backbone, in software, hands to one of its cells on the chip, (n, time, converters).
+    """Return the values that software hands to a cell's circuit at each step, (n, time, converters).
 
-    They are the cell's candidates over their thresholds. Those of an alphaCMRU are rounded: to DECIDED above the upper
-    threshold, 0 between both, -DECIDED below the lower one; the values that it may store follow on the last axis.
+    These are the candidates over their thresholds. For an alphaCMRU they are rounded: DECIDED above the upper
+    threshold, 0 between both, -DECIDED below the lower one; the values to store follow on the last axis.
     """
     g = compared(drive.candidate.detach().cpu().numpy(), drive.threshold.detach().cpu().numpy())
     if cell.scale is None:
@@ -179,7 +186,7 @@ def crossing_values(cell: HysteresisCell, drive: Drive) -> Array:
 
 
 def values_of(cell: HysteresisCell, states: Tensor, drive: Drive) -> Tensor:
-    """Return the values that a backbone's cell has in these states, (n, time, units), the inverse of `states_of`."""
+    """Return the software values of a cell for its integer states, (n, time, units); the inverse of `states_of`."""
     if cell.scale is not None:
         assert cell.levels is not None
         return states * (2.0 / cell.levels) - 1.0
@@ -187,9 +194,9 @@ def values_of(cell: HysteresisCell, states: Tensor, drive: Drive) -> Tensor:
 
 
 def states_of(cell: HysteresisCell, values: Tensor, drive: Drive) -> States:
-    """Return the states of a backbone's cell, (n, time, units), that its values stand for.
+    """Return a cell's integer states for its software values, (n, time, units).
 
-    They are the numbers of an alphaCMRU's levels, counts of steps of its level at epsilon 1, else bits.
+    States are level numbers for an alphaCMRU, counts of steps of alpha at epsilon 1, else bits.
     """
     if cell.scale is not None:
         assert cell.levels is not None
@@ -202,9 +209,9 @@ def states_of(cell: HysteresisCell, values: Tensor, drive: Drive) -> States:
 
 
 def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
-    """Return the cells of the seed paper's backbone that need not stay software, in order.
+    """Return the names of the backbone's cells that have a circuit, in order.
 
-    Raises MappingError where there is none, saying why.
+    Raises MappingError, with the reasons, if there is none; origin: name of the backbone in the error.
     """
     backbone = model.backbone
     kinds = _why_kinds(backbone.shape.cells)
@@ -217,7 +224,7 @@ def cells_to_cut(model: Model, origin: str = "backbone") -> list[str]:
 
 
 def training_samples(source: BackboneData, count: int = SEEN) -> Samples:
-    """Return samples of a backbone's training to calibrate converters with; they are always the same."""
+    """Return a fixed batch of `count` training samples, with which converters are calibrated."""
     return source.batch(np.random.default_rng([3, 0]), count)
 
 

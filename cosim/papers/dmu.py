@@ -27,8 +27,10 @@ _ROWS: dict[Inner, int] = {"rnn": 1, "gru": 3, "lstm": 4, "indrnn": 1}  # rows o
 
 @dataclass(frozen=True)
 class GatePruning:
-    """Choice of the gates that stay at inference: those of at least `threshold`, and of them the `kept` largest, None
-    for all."""
+    """A choice of the delay gates that stay at inference; the others are set to 0.
+
+    Gates stay if they are at least `threshold` and among the `kept` largest; kept: None for no such limit.
+    """
 
     threshold: float = 0.0
     kept: int | None = None
@@ -107,9 +109,9 @@ class DelayGate(nn.Module):
 
 
 class DelayedMemoryUnit(nn.Module):
-    """The delayed memory unit (DMU), from x (batch, time, M) to h (batch, time, N).
+    """The delayed memory unit (DMU): maps x (batch, time, M) to h (batch, time, N).
 
-    `delays`: its n slots of `dilation` = tau steps, 0 for the cell alone.
+    delays: number n of gated delays, `dilation` = tau steps apart; 0 for the inner cell alone.
     """
 
     def __init__(self, inputs: int, width: int, delays: int, cell: Inner = "rnn", dilation: int = 1) -> None:
@@ -170,16 +172,17 @@ class ProductUnit(nn.Module):
         self.unit, self.readout = DelayedMemoryUnit(1, width, delays, cell), nn.Linear(width, 1)
 
     def forward(self, x: Tensor, cut: GatePruning = ALL) -> Tensor:
-        """Compute the DMU's score (batch, time) of x (batch, time, 1), with these gates."""
+        """Compute the score (batch, time) of x (batch, time, 1); cut: which delay gates stay."""
         return self.readout(self.unit(x, cut))[..., 0]
 
     def count_parameters(self) -> int:
-        """Return the number of parameters of the DMU and its readout."""
+        """Return the number of parameters of the DMU, without its readout."""
         return sum(p.numel() for p in self.unit.parameters())
 
     @torch.no_grad()
     def accuracy(self, cut: GatePruning = ALL) -> float:
-        """Return the DMU's share of right answers on fresh sequences of the delayed product, with these gates."""
+        """Return the share of right answers on fixed test sequences of the delayed product; cut: which delay gates
+        stay."""
         x, y, counts = _batch(np.random.default_rng(_TEST_SEED), TESTED)
         said = self(x, cut) > 0
         return float((said == (y == 1))[counts].double().mean())
@@ -205,8 +208,10 @@ class ProductProblem(Problem[ProductUnit]):
 def train_delayed_product(
     problem: ProductProblem, path: Path | None = None, progress: LoopProgress | None = None
 ) -> ProductUnit:
-    """Train a DMU by Adam and cross entropy from the first step that has an answer on; path, progress: see
-    `TrainingLoop.run`."""
+    """Train a DMU by Adam with the cross entropy of all steps that have an answer, and return it.
+
+    path, progress: see `TrainingLoop.run`.
+    """
     TrainingLoop(problem).run(path, progress)
     return problem.model
 

@@ -1,4 +1,4 @@
-"""mGRADE: delay convolutions in front of a minimal gated recurrence, and what it is compared with.
+"""mGRADE: delay convolutions in front of a minimal gated recurrence, with the networks it is compared with.
 
     encoder   u = W x + b                                        H_in -> H
     layer     x = conv(u) ;  y = x + cell(x) ;  y = y + MLP(y) ;  u = LayerNorm(y)
@@ -22,9 +22,9 @@ Memory footprint of a network: parameters, and the past that its convolutions re
                  minGRU 2 H^2 + 2 H (14), MLP 4 H^2 + 3 H (15), norm 2 H (16)
     buffer       H S numbers, S = sum over layers of the largest delay in use (19, which has a factor L too many)
 
-On the chip a delay of one bit by one frame is a shift cell, and a channel takes as many as its largest delay; so what
-is counted is the deployed network, with delays that no tap reads left out. The encoder is linear and without memory, so
-what its channels delay the inputs may delay in their place: bits where the channels are not.
+On the chip a shift cell delays one bit by one frame, and a channel takes as many shift cells as its largest delay. The
+network is therefore counted as deployed, without delays that no tap reads. The encoder is linear and without memory, so
+the circuit may delay the inputs, which are bits, in place of the encoder's channels, which are not.
 
 Depthwise causal delay convolutions: a few taps of each channel's past (mGRADE, eq. 1 and 5 to 10).
 
@@ -72,21 +72,24 @@ ANNEALED = 0.5  # share of the training over which sigma falls
 
 
 def whole_taps(weight: Tensor, positions: Tensor, reach: int) -> Tensor:
-    """Return mGRADE's kernel (H, reach + 1) of weights (H, K) at whole positions (H, K); taps at one place add up."""
+    """Return mGRADE's kernel (H, reach + 1), with weight[h, i] added at the delay positions[h, i].
+
+    weight: (H, K); positions: whole delays, (H, K) int64, steps of time; reach: the largest delay, steps of time.
+    """
     return torch.zeros(len(weight), reach + 1, dtype=weight.dtype).scatter_add(1, positions, weight)
 
 
 def sigma_at(iteration: int, total: int, reach: float) -> float:
-    """Return the width of mGRADE's learned taps in iteration 0 .. total - 1, steps.
+    """Return sigma, the width of mGRADE's learned taps in a training iteration, in steps of time.
 
-    It falls geometrically from reach / 2 to 1/2 over the first half.
+    It falls geometrically from reach / 2 to 1/2 over the first half of the training. iteration: 0 .. total - 1.
     """
     first = max(reach / 2, SIGMA_LAST)
     return first * (SIGMA_LAST / first) ** min(iteration / (ANNEALED * total), 1.0)
 
 
 class FixedDelays(nn.Module):
-    """The convolution of mGRADE with K taps a channel at fixed delays 0, d, 2 d, ..."""
+    """A convolution of mGRADE with K taps a channel at the delays 0, d, ..., (K - 1) d; d: `dilation`, time steps."""
 
     def __init__(self, width: int, taps: int, dilation: int) -> None:
         super().__init__()
@@ -97,11 +100,11 @@ class FixedDelays(nn.Module):
 
     @property
     def reach(self) -> int:
-        """Return the largest delay of mGRADE's convolution, steps."""
+        """Return the largest delay of mGRADE's convolution, steps of time."""
         return self.dilation * (self.taps - 1)
 
     def used(self) -> Tensor:
-        """Return the largest delay of each channel of mGRADE's convolution, (H,), steps."""
+        """Return the largest delay of each channel of mGRADE's convolution, (H,), steps of time."""
         return torch.full((len(self.weight),), self.reach)
 
     def kernel(self) -> Tensor:
@@ -110,14 +113,15 @@ class FixedDelays(nn.Module):
         return whole_taps(self.weight, positions, self.reach)
 
     def forward(self, u: Tensor) -> Tensor:
-        """Convolve in mGRADE u (n, time, H) to x (n, time, H); only the taps are computed."""
+        """Convolve u (n, time, H) with mGRADE's fixed taps and return x (n, time, H); delays without tap cost
+        nothing."""
         padded = nn.functional.pad(u.transpose(1, 2), (self.reach, 0))
         weight = self.weight.flip(1)[:, None]
         return nn.functional.conv1d(padded, weight, dilation=self.dilation, groups=len(weight)).transpose(1, 2)
 
 
 class LearnedDelays(nn.Module):
-    """The convolution of mGRADE with K taps a channel at learned positions in [0, reach]."""
+    """A convolution of mGRADE with K taps a channel at learned positions in [0, reach], steps of time."""
 
     def __init__(self, width: int, taps: int, reach: int, start: Start = "dilated") -> None:
         super().__init__()
@@ -131,15 +135,19 @@ class LearnedDelays(nn.Module):
         self.positions = nn.Parameter(dilated.clone() if start == "dilated" else reach * torch.rand(width, taps))
 
     def whole_positions(self) -> Tensor:
-        """Return the positions of mGRADE's taps as deployed, (H, K) int64, steps."""
+        """Return the positions of mGRADE's taps rounded to whole delays, as deployed, (H, K) int64, steps of time."""
         return self.positions.detach().clamp(0, self.reach).round().long()
 
     def used(self) -> Tensor:
-        """Return the largest delay of each channel of mGRADE's convolution as deployed, (H,), steps."""
+        """Return the largest deployed delay of each channel of mGRADE's convolution, (H,), steps of time."""
         return self.whole_positions().amax(dim=1)
 
     def kernel(self) -> Tensor:
-        """Return mGRADE's kernel k, (H, reach + 1), smooth in the positions in training and not when deployed."""
+        """Return mGRADE's kernel k, (H, reach + 1).
+
+        In training each tap is a Gaussian around its position; in `eval` mode, or once `rounded` is set, it is one
+        whole delay.
+        """
         if self.rounded or not self.training:
             return whole_taps(self.weight, self.whole_positions(), self.reach)
         distance = torch.arange(self.reach + 1) - self.positions[..., None]
@@ -160,7 +168,10 @@ SHORTEST = 0.5  # frames; of a position
 
 
 def gamma_kernel(positions: Tensor, order: int, reach: int) -> Tensor:
-    """Return mGRADE's gamma kernels (..., reach + 1) of positions (...), frames; cut at `reach`, then normalised."""
+    """Return the kernels (..., reach + 1) of gamma delay lines with the mean delays `positions` (...), frames.
+
+    order: filters in a line. Each kernel is cut after the delay `reach`, frames, and then scaled to the sum 1.
+    """
     edges = torch.arange(reach + 2, dtype=positions.dtype) * (order / positions[..., None])
     below = torch.special.gammainc(torch.full_like(edges, order), edges)
     kernel = below.diff(dim=-1)
@@ -168,7 +179,10 @@ def gamma_kernel(positions: Tensor, order: int, reach: int) -> Tensor:
 
 
 class GammaDelays(nn.Module):
-    """K lines of `order` filters a channel, weighted; the mean delay of each is learned, in [1/2, reach / 2] frames."""
+    """A convolution of mGRADE with K gamma delay lines a channel, each a chain of `order` first-order filters.
+
+    The weight of each line and its mean delay, in [1/2, reach / 2] frames, are learned.
+    """
 
     def __init__(self, width: int, taps: int, order: int, reach: int) -> None:
         super().__init__()
@@ -200,11 +214,11 @@ Convolution = FixedDelays | LearnedDelays | GammaDelays | None
 
 @dataclass(frozen=True)
 class Convolving:
-    """Settings of the convolutions in all layers of mGRADE: `taps` a channel and what places them.
+    """Settings of the convolutions in all layers of mGRADE: the number of `taps` a channel, and what sets their delays.
 
-    learned: positions in [0, reach] from `start` on. constant: `dilation` apart. exponential: dilation 2^l apart in
-    layer l, which stops doubling where the largest delay would exceed `reach` (0: never). gamma: dispersive delays of
-    `order` filters, kernels cut at `reach`.
+    delays: "learned": positions in [0, reach], which begin as `start` says; "constant": taps `dilation` steps apart;
+    "exponential": taps dilation 2^l apart in layer l, without further doubling where the largest delay would exceed
+    `reach` (0: no limit); "gamma": dispersive lines of `order` filters, kernels cut at `reach`; "none": no convolution.
     """
 
     delays: Delays = "none"
@@ -217,7 +231,7 @@ class Convolving:
 
 @dataclass(frozen=True)
 class MgradeShape:
-    """A network; grid: that of the weights of a BMRU, None for free ones."""
+    """The sizes and parts of an mGRADE network; grid: step of the weights of BMRU cells, None for no grid."""
 
     inputs: int
     outputs: int
@@ -230,7 +244,8 @@ class MgradeShape:
 
 
 def dilation_of(convolving: Convolving, layer: int) -> int:
-    """Return the steps between the taps of mGRADE's layer 0, 1, ..., for constant and exponential delays."""
+    """Return the distance between taps in layer 0, 1, ... of an mGRADE with constant or exponential delays, time
+    steps."""
     doublings = layer if convolving.delays == "exponential" else 0
     span = convolving.dilation * max(convolving.taps - 1, 1)
     while doublings and convolving.reach and span * 2**doublings > convolving.reach:
@@ -251,7 +266,7 @@ def _convolution(convolving: Convolving, width: int, layer: int) -> Convolution:
 
 
 class MgradeLayer(nn.Module):
-    """A layer of mGRADE: convolution, recurrence, MLP, LayerNorm; u (n, time, H) to an output of that shape."""
+    """A layer of mGRADE: convolution, recurrence, MLP, LayerNorm; maps u (n, time, H) to output and cell states."""
 
     def __init__(self, shape: MgradeShape, place: int) -> None:
         super().__init__()
@@ -268,7 +283,7 @@ class MgradeLayer(nn.Module):
             self.norm = nn.LayerNorm(width)
 
     def recur(self, x: Tensor) -> Tensor:
-        """Compute the states of the mGRADE layer's cell, (n, time, H); without a cell they are what it would read."""
+        """Compute the states of the layer's cell, (n, time, H), from x (n, time, H); without a cell, return x."""
         if self.cell is None:
             return x
         return self.cell(x).h if isinstance(self.cell, SignedCell) else self.cell(x)
@@ -284,7 +299,7 @@ class MgradeLayer(nn.Module):
 
 
 class Mgrade(nn.Module):
-    """The mGRADE network: x (n, time, H_in) to outputs (n, time, H_out)."""
+    """The mGRADE network: maps x (n, time, H_in) to outputs (n, time, H_out)."""
 
     def __init__(self, shape: MgradeShape) -> None:
         super().__init__()
@@ -297,12 +312,12 @@ class Mgrade(nn.Module):
 
     @property
     def convolutions(self) -> list[Convolution]:
-        """Return the convolution of each layer of mGRADE, None where there is none."""
+        """Return the convolution of each mGRADE layer, None for a layer without a convolution."""
         return [layer.convolution for layer in self.layers if isinstance(layer, MgradeLayer)]
 
     @property
     def cells(self) -> list[SignedCell]:
-        """Return the bistable cells of mGRADE."""
+        """Return the bistable cells (BMRU) of all mGRADE layers, an empty list for other cells."""
         return [
             layer.cell for layer in self.layers if isinstance(layer, MgradeLayer) and isinstance(layer.cell, SignedCell)
         ]
@@ -315,12 +330,15 @@ class Mgrade(nn.Module):
         return y, h
 
     def forward(self, x: Tensor) -> Tensor:
-        """Compute the outputs of mGRADE at every step, (n, time, outputs)."""
+        """Compute mGRADE's outputs, (n, time, H_out), from x (n, time, H_in)."""
         y, _ = self.states(x)
         return self.decoder(nn.functional.gelu(y) if self.shape.deep else y)
 
     def set_progress(self, sigma: float | None, epsilon: float) -> None:
-        """Set the width of mGRADE's learned taps, None for whole delays, and the epsilon of its bistable cells."""
+        """Set what mGRADE's training anneals: the width of learned taps and the epsilon of bistable cells.
+
+        sigma: width, time steps, None for taps at whole delays; epsilon: share of the old state that an update keeps.
+        """
         for one in self.convolutions:
             if isinstance(one, LearnedDelays):
                 one.rounded = sigma is None
@@ -342,7 +360,7 @@ DECAY = 1e-2
 
 @dataclass(frozen=True)
 class Fit:
-    """Settings of mGRADE's training. sigma: of the learned taps at first; None for half their reach."""
+    """Settings of mGRADE's training; sigma: first width of learned taps, steps of time, None for half their reach."""
 
     iterations: int = 600
     learning_rate: float = 5e-3
@@ -357,10 +375,11 @@ def train_mgrade(
     path: Path | None = None,
     progress: LoopProgress | None = None,
 ) -> Mgrade:
-    """Train an mGRADE on a new batch in each iteration and return it in eval mode; a seed determines the result.
+    """Train an mGRADE and return it in `eval` mode; `fit.seed` makes the result repeatable.
 
-    The loss is the cross entropy of classes, or the mean absolute error of targets. path, progress: see
-    `TrainingLoop.run`.
+    draw: returns a new batch for each iteration. The loss is the cross entropy if targets are classes, else the mean
+    absolute error. path, progress: see `TrainingLoop.run`. Raises InputError if iterations are below 1 or the learning
+    rate is not positive.
     """
     if fit.iterations < 1 or not fit.learning_rate > 0:
         raise InputError(f"iterations must be at least 1 and the learning rate positive: {fit}")
@@ -370,7 +389,7 @@ def train_mgrade(
 
 
 class MgradeProblem(Problem[Mgrade]):
-    """The training of an mGRADE whose taps narrow; weights decay, biases and positions do not."""
+    """The training problem of an mGRADE: learned taps narrow; weights decay, biases and tap positions do not."""
 
     def __init__(self, shape: MgradeShape, draw: Callable[[np.random.Generator], StepTargets], fit: Fit) -> None:
         self.draw, self.fit, self.seed, self.epsilon = draw, fit, fit.seed, None
@@ -403,7 +422,7 @@ class MgradeProblem(Problem[Mgrade]):
 
 
 def loss_of(outputs: Tensor, batch: StepTargets) -> Tensor:
-    """Compute mGRADE's loss over the steps that count: cross entropy of classes, else mean absolute error."""
+    """Compute mGRADE's loss over the steps in `batch.mask`: cross entropy for classes, else mean absolute error."""
     mask = torch.from_numpy(batch.mask)
     wanted = torch.from_numpy(batch.y)[mask]
     if batch.y.ndim == 2:
@@ -413,18 +432,19 @@ def loss_of(outputs: Tensor, batch: StepTargets) -> Tensor:
 
 @torch.no_grad()
 def accuracy_of(model: Mgrade, steps: StepTargets) -> float:
-    """Return the share of the steps that count whose class mGRADE gets right."""
+    """Return mGRADE's share of right classes, over the time steps in `steps.mask`."""
     found = model(torch.from_numpy(steps.x)).argmax(dim=2).numpy()
     return float((found == steps.y)[steps.mask].mean())
 
 
 @torch.no_grad()
 def reconstruct(model: Mgrade, train: Lorenz, test: Lorenz, skip: int, points: int = 4000) -> dict[str, float]:
-    """Measure how well an mGRADE network follows the system, with a readout of its states that is fitted on `train`.
+    """Measure how well an mGRADE, trained on x alone, follows the Lorenz system; y and z are read from its states.
 
-    Returns the MASE of `x`, `y` and `z` one step ahead, y and z by the readout, and as `overlap` the share of
-    neighbours that stay neighbours, of `points` points of the test trajectories, evenly taken. The first `skip` steps
-    of each trajectory do not count.
+    A linear readout of the states of the last layer is fitted on `train`. Returns `x`, `y` and `z`, the MASE one step
+    ahead on `test` (x from the network's own output), and `overlap`, the share of neighbours in the system's space that
+    are neighbours among the states, too, over `points` evenly spaced test points. skip: first steps left out of each
+    trajectory.
     """
     hidden = [model.states(torch.from_numpy(one.steps.x))[1][:, skip:].double().numpy() for one in (train, test)]
     after = [one.states[:, skip + 1 :].reshape(-1, 3).astype(float) for one in (train, test)]
@@ -447,7 +467,7 @@ CELL_POWER = 3.3  # W per ampere of unit current, at 1.8 V and random bits: 3.3 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Numbers that an mGRADE keeps, and their bits: of parameters, and of past signals."""
+    """The memory that an mGRADE needs: how many parameters and buffered past signals, and the bits of each kind."""
 
     parameters: int
     buffer: int
@@ -456,13 +476,17 @@ class Footprint:
 
     @property
     def total(self) -> int:
-        """Return how many numbers an mGRADE keeps."""
+        """Return how many numbers an mGRADE keeps, parameters and buffered signals together."""
         return self.parameters + self.buffer
 
 
 @dataclass(frozen=True)
 class Silicon:
-    """The delays as circuits. cells: that shift a bit; filters: of dispersive lines; capacitance in fF, power in W."""
+    """The size of mGRADE's delays as circuits.
+
+    cells: shift cells, each delays a bit by one frame; filters: first-order filters of dispersive lines; transistors:
+    of the shift cells; capacitance: of cells and filters, fF; power: of the shift cells, W.
+    """
 
     cells: int
     filters: int
@@ -472,11 +496,11 @@ class Silicon:
 
 
 def memory_footprint(model: Mgrade, signal_bits: int = WORD, *, widths: bool = False) -> Footprint:
-    """Count numbers and bits that a deployed mGRADE keeps.
+    """Count the numbers and the bits that a deployed mGRADE keeps.
 
-    signal_bits: of a number in the buffer, 1 for symbols and states of one bit. A learned position is kept as a whole
-    number of ceil(log2(reach + 1)) bits, everything else in 32. widths: count a third number for each learned tap, its
-    width, of 32 bits; the paper's tables are met with it. A dispersive delay keeps the states of its filters.
+    signal_bits: bits of each buffered number, 1 for symbols and states of one bit; InputError below 1. widths: count
+    the width of each learned tap as a parameter of 32 bits, as the paper's tables do. A learned position takes
+    ceil(log2(reach + 1)) bits, every other parameter 32. A dispersive delay buffers the states of its filters.
     """
     if signal_bits < 1:
         raise InputError(f"signal_bits must be at least 1, not {signal_bits}")
@@ -501,12 +525,12 @@ def memory_footprint(model: Mgrade, signal_bits: int = WORD, *, widths: bool = F
 def silicon_footprint(
     model: Mgrade, unit_current: float, hold_capacitance: float, filter_capacitance: float = 1e-12
 ) -> Silicon:
-    """Count the taps of a model on signals of one bit as shift cells: 20 transistors and 3.3 nW each at 1 nA.
+    """Count mGRADE's delays as circuits: one shift cell delays a bit by a frame, 20 transistors and 3.3 nW at 1 nA.
 
-    Of the first layer's taps each input takes the largest delay. Channels of later layers take their own, and must be
-    bits to be built so: the states of a bistable cell without what skips it.
-    hold_capacitance: of each cell, F, as a technology has it; filter_capacitance: of each filter of a dispersive line,
-    whose transistors and power are those of the line and not counted. Rows, recurrence and readout are not counted.
+    In the first layer the inputs are delayed, each by the layer's largest delay. In later layers each channel is
+    delayed by its own largest delay, which needs channels of bits: bistable states without the skip around their cell.
+    unit_current: A; hold_capacitance: of a shift cell, F; filter_capacitance: of a filter, F. Left out are transistors
+    and power of dispersive lines, rows, recurrence and readout. Raises InputError if an argument is not positive.
     """
     if not (unit_current > 0 and hold_capacitance > 0 and filter_capacitance > 0):
         raise InputError(
@@ -524,7 +548,7 @@ def silicon_footprint(
 
 
 def parameters_by_part(model: Mgrade) -> dict[str, int]:
-    """Return mGRADE's number of parameters by part: encoder, convolutions, recurrence, MLP, norm and decoder."""
+    """Return the number of mGRADE's parameters in each part: encoder, convolution, cell, mlp, norm and decoder."""
     found: dict[str, int] = dict.fromkeys(PARTS, 0)
     for name, value in model.named_parameters():
         part = next(part for part in found if part in name.split("."))

@@ -27,14 +27,15 @@ SHAPE_BOUNDS = {
 
 @dataclass(frozen=True)
 class BackboneShape:
-    """A backbone: `inputs` features, or that many `tokens`, to `outputs`; m = width, d = state, r = blocks.
+    """The shape of a backbone: `inputs` features, or that many `tokens`, to `outputs`; m = width, d = state, r =
+    blocks.
 
-    cell: one of CELLS, or two joined by "+", which alternate from block to block or, with wiring parallel, share every
-    block with state / 2 each. threshold: beta by the input as in eq. (3), or fixed, one for each unit. positions:
-    sinusoidal ones, eq. (26). pooling: the readout of the last valid step, the mean over those, or none: one for every
-    step. start: states before the first update, 0 as published, or low, -alpha, as those of a circuit. levels: the
-    states of a circuit less one. Those of a CMRU (epsilon 1) are that many steps of alpha apart at most, -levels / 2 to
-    levels / 2, and stay at these ends; what an alphaCMRU stores is one of -1, -1 + 2 / levels ... 1. None: any.
+    cell: one of CELLS, or two joined by "+", which alternate from block to block, or, with parallel wiring, are both in
+    every block with state / 2 each. threshold: beta from the input as in eq. (3), or one fixed value for each unit.
+    positions: sinusoidal, eq. (26). pooling: readout of the last valid step, of the mean of valid steps, or (none) of
+    each step. start: states before the first update: zero, as published, or low, -alpha, as in a circuit. levels:
+    number of levels of a state less one, None for no limit. A CMRU (epsilon 1) then stays from -levels / 2 to levels /
+    2 steps of alpha; an alphaCMRU stores one of -1, -1 + 2 / levels ... 1.
     """
 
     inputs: int
@@ -54,7 +55,7 @@ class BackboneShape:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Return the kinds of a backbone's cells that the name joins."""
+        """Return the kinds of cells that `cell` names, without the "+"."""
         return tuple(self.cell.split("+"))
 
     @property
@@ -68,9 +69,9 @@ class BackboneShape:
 
 
 def check_shape(shape: BackboneShape, origin: str = "") -> BackboneShape:
-    """Return the backbone's shape itself.
+    """Return the backbone's shape unchanged if all its values are usable.
 
-    Raises InputError that names the option, or the field of `origin`, without a usable value.
+    Raises InputError that names the option with a bad value, or its field in the file `origin`.
     """
 
     def fail(name: str, rest: str) -> InputError:
@@ -109,7 +110,7 @@ def check_shape(shape: BackboneShape, origin: str = "") -> BackboneShape:
 
 
 def count_parameters(shape: BackboneShape) -> int:
-    """Return how many numbers a backbone learns, by formula."""
+    """Return the number of learned parameters of a backbone, by formula."""
     m, d = shape.width, shape.state
     mlp = 12 * m * m + 9 * m
     encoder = (shape.inputs if shape.tokens else shape.inputs + 1) * m + mlp
@@ -124,7 +125,7 @@ def count_parameters(shape: BackboneShape) -> int:
 
 
 def count_cell(cell: str, m: int, d: int, threshold: str = "input") -> int:
-    """Return how many numbers a backbone's cell on m features with a state of d learns."""
+    """Return the number of learned parameters of a backbone's cell; m: features that it reads; d: size of its state."""
     linear = (m + 1) * d
     match cell:
         case "lru":
@@ -162,9 +163,9 @@ TRAINING_BOUNDS = {
 class Training:
     """The settings by which a backbone is trained.
 
-    epsilon: None anneals it from 1 to 0, a number is constant. Every `validate_every` iterations `validations` batches
-    of held-out samples are looked at; `patience` looks at 100 % in a row end the training. shift: samples are moved by
-    up to so many steps, either way. mixed: bfloat16 where autocast takes it, never in a cell.
+    epsilon: a constant, or None to anneal it from 1 to 0. Every `validate_every` iterations the model is validated on
+    `validations` batches of held-out samples; training ends after `patience` validations in a row at 100 %. shift:
+    largest move of a sample in time, steps, either way. mixed: bfloat16 where autocast allows, never in a cell.
     """
 
     iterations: int = MOST_ITERATIONS

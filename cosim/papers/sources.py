@@ -32,15 +32,15 @@ class Samples:
     mask: np.ndarray | None = None
 
     def take(self, chosen: np.ndarray) -> "Samples":
-        """Return a backbone's samples at these places."""
+        """Return the samples with these indices."""
         mask = None if self.mask is None else self.mask[chosen]
         return Samples(self.x[chosen], self.y[chosen], self.lengths[chosen], mask)
 
 
 def shifted(samples: Samples, most: int, rng: Generator) -> Samples:
-    """Return a backbone's samples, each moved in time by -most to most steps; an end repeats its last step.
+    """Return the samples, each moved in time by a random number of steps from -most to most; gaps repeat the end step.
 
-    Steps behind a sample's length stay. Raises InputError for tokens, and for targets of single steps.
+    Steps beyond a sample's length do not move. Raises InputError for tokens, and for targets at each step.
     """
     if samples.x.ndim == 2 or samples.mask is not None:
         raise InputError("--shift is for sequences of numbers with one target each; leave it out")
@@ -51,8 +51,11 @@ def shifted(samples: Samples, most: int, rng: Generator) -> Samples:
 
 
 class BackboneData(Protocol):
-    """A source of the samples that train, validate and test a backbone. offset, scale: (inputs,), its inputs are (x -
-    offset) / scale. labels: of the outputs, empty for a regression. stepwise: with a target at each step."""
+    """A source of the samples that train, validate and test a backbone.
+
+    offset, scale: (inputs,), inputs become (x - offset) / scale; labels: names of the outputs, empty for a regression;
+    stepwise: whether each step has a target.
+    """
 
     name: str
     inputs: int
@@ -64,19 +67,19 @@ class BackboneData(Protocol):
     scale: np.ndarray
 
     def batch(self, rng: Generator, count: int) -> Samples:
-        """Draw samples to train one of the papers' backbones with."""
+        """Draw `count` training samples."""
         ...
 
     def validation(self, count: int, seed: int) -> Samples:
-        """Return at most `count` samples to validate a backbone with, by a seed; training has them only by chance."""
+        """Return at most `count` validation samples, the same for the same seed."""
         ...
 
     def test(self) -> Samples:
-        """Return the samples that one of the papers' backbones is tested with, which are always the same."""
+        """Return the test samples, which are always the same."""
         ...
 
     def fingerprint(self) -> str:
-        """Return a text that differs where another source of a backbone's data draws other batches."""
+        """Return a text that identifies the source: sources that draw other batches have another text."""
         ...
 
 

@@ -45,7 +45,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class History:
-    """The figures and the curve of a backbone's training; seeds: the figures of all, where there were several."""
+    """The figures and the validation curve of a backbone's training; seeds: the figures of all seeds, if several."""
 
     figures: Figures
     curve: Columns
@@ -111,13 +111,13 @@ class Setup:
         return replace(self, shape=check_shape(shape))
 
     def described(self, seed: int) -> Plain:
-        """Return what decides the training of a backbone's seed besides its data, as plain values."""
+        """Return the settings that decide the training with this seed, without the data, as plain values."""
         begun: Plain = {} if self.start is None else {"from": hashlib.sha256(model_bytes(self.start)).hexdigest()}
         epsilon = self.training.epsilon if self.shape.anneals else 0.0  # which without a CMRU changes nothing
         return asdict(self.shape) | asdict(self.training) | {"epsilon": epsilon, "seed": seed} | begun
 
     def identity(self, seed: int) -> Plain:
-        """Return what decides the training of a backbone's seed, its data included, as its history has it."""
+        """Return all that decides the training with this seed, data included, as the training's history records it."""
         return self.described(seed) | {"data": self.source.fingerprint()}
 
 
@@ -168,7 +168,7 @@ def _train_seeds(setup: Setup, path: Path, progress: SeedsProgress | None) -> Se
 
 
 def _of(figures: Figures, prefix: str) -> Figures:
-    """Return a backbone's figures on one set of samples, without the set's name."""
+    """Return the figures on one set of samples, with the set's name, `prefix`, removed from their keys."""
     return {name.removeprefix(prefix): value for name, value in figures.items() if name.startswith(prefix)}
 
 
@@ -279,7 +279,7 @@ _FREE = ("outputs", "pooling", "dropout", "start", "levels")  # of the shape, wh
 
 
 def check_start(start: Model, shape: BackboneShape) -> None:
-    """Check that the backbone to start from has this shape; raises InputError naming the first part that differs."""
+    """Check that the model to start from has this shape; raises InputError that names the first part that differs."""
     mine, its = asdict(shape), asdict(start.backbone.shape)
     for name, value in its.items():
         if name not in _FREE and value != mine[name]:
@@ -288,15 +288,15 @@ def check_start(start: Model, shape: BackboneShape) -> None:
 
 
 def begin(model: Backbone, start: Model) -> None:
-    """Copy all parameters of `start` into a backbone but those of its last Linear, which stays as it is."""
+    """Copy all parameters of `start` into a backbone, except those of the last Linear, which stays as it is."""
     taken = {name: value for name, value in start.backbone.state_dict().items() if not name.startswith(_READOUT)}
     model.load_state_dict(model.state_dict() | taken)
 
 
 def history_of(model: Model) -> History:
-    """Return the losses and accuracies that training kept in a backbone's checkpoint.
+    """Return the training history, figures and curve, that a backbone's checkpoint contains.
 
-    Raises InputError where the checkpoint has no such history.
+    Raises InputError if the checkpoint has no such history.
     """
     return typed(model.history, History, "history", "train it again")
 

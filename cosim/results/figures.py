@@ -1,4 +1,4 @@
-"""Style of every figure: colours, fonts and widths of print, legends beside the axes, the same bytes.
+"""The style of all figures: colours, fonts, widths for print, legends beside the axes, reproducible bytes.
 
 Colours are those of M. Okabe and K. Ito, Color Universal Design (2008), which people of any colour vision tell apart.
 One thing has one colour in all figures: see ENGINES, UPPER and LOWER, MEETS and FAILS, and COLORS of the blocks.
@@ -53,32 +53,34 @@ styled = matplotlib.style.context(["default", _STYLE])  # decorates what draws: 
 
 
 def engine_colors(engines: Sequence[str]) -> Mapping[str, str]:
-    """Return engine -> colour; every simulator has the same one, that of the transistors."""
+    """Return engine -> colour: software and behavioral have their own; all transistor simulators share one."""
     known = {"software": SOFTWARE, "behavioral": BEHAVIORAL}
     return {engine: known.get(engine, SIMULATOR) for engine in engines}
 
 
 def line_of(k: int) -> tuple[str, str]:
-    """Return colour and dashes of the k-th of many traces in a picture: all colours solid, then dashed, then dotted."""
+    """Return colour and line style of the k-th trace, from 0: all colours solid, then dashed, dotted, dash-dotted."""
     return CYCLE[k % len(CYCLE)], ("-", "--", ":", "-.")[k // len(CYCLE) % 4]
 
 
 def plain(*axes: Axes, size: float = FONT) -> None:
-    """Remove the spines at top and right of a picture's axes, and make numbers as large as they are read in print."""
+    """Remove the top and right spines of axes, and set the size of their tick labels, in points."""
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(labelsize=size)
 
 
 def few_ticks(axis: Axes, which: Literal["x", "y", "both"], most: int = 5, *, integer: bool = False) -> None:
-    """Limit the axis of a picture to so many numbers at most."""
+    """Limit the x axis, the y axis or both to at most `most` intervals between ticks; integer: whole numbers only."""
     for name in "xy" if which == "both" else which:
         getattr(axis, f"{name}axis").set_major_locator(MaxNLocator(most, integer=integer, steps=[1, 2, 2.5, 5, 10]))
 
 
 def log_axis(axis: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
-    """Make an axis logarithmic from low to high, with plain numbers at 1, 2 and 5, because no text is a formula
-    here."""
+    """Make an axis logarithmic, with plain numbers as tick labels, because formulas are turned off in this style.
+
+    low, high: range of the data; below three decades ticks are at 1, 2 and 5, else at 1 of each decade.
+    """
     getattr(axis, f"set_{which}scale")("log")
     ticks = getattr(axis, f"{which}axis")
     ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _MANY_DECADES * low else (1.0,)))
@@ -93,8 +95,10 @@ def legend_beside(axis: Axes, title: str | None = None, columns: int = 1) -> Non
 
 
 def legend_above(figure: Figure, columns: int = 3, *, axis: Axes | None = None, below: bool = False) -> None:
-    """Put a legend above all axes of a figure, or below, where a title is above; with the lines of one of the axes, by
-    default of the first that has names."""
+    """Put one legend above all axes of a figure, or below them, for instance where a title is above.
+
+    It names the lines of `axis`, by default of the first axes that have labelled lines.
+    """
     found = (one.get_legend_handles_labels() for one in ([axis] if axis else figure.axes))
     handles, labels = next((pair for pair in found if pair[1]), ([], []))
     if labels:
@@ -102,16 +106,16 @@ def legend_above(figure: Figure, columns: int = 3, *, axis: Axes | None = None, 
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a picture's file without time stamps, so that the same data give the same bytes.
+    """Write a figure as SVG, or as PNG for any other suffix, without time stamps: equal data give equal bytes.
 
-    Raises InputError when it cannot be written.
+    Raises InputError when the file cannot be written.
     """
     write_atomically(path, figure_bytes(figure, "svg" if path.suffix == ".svg" else "png"))
 
 
 @styled
 def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
-    """Return a picture as a file's content: the same data give the same bytes."""
+    """Return a figure as the content of an SVG or PNG file; equal data give equal bytes."""
     buffer = io.BytesIO()
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
     figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
@@ -119,5 +123,8 @@ def figure_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
 
 
 def picture_of(figure: Figure, alt: str, caption: str, least: int = 0, kind: Literal["svg", "png"] = "svg") -> Picture:
-    """Return a figure as a picture of a page. least: pixels under which it is not narrowed but scrolled."""
+    """Return a figure as a picture of an HTML page.
+
+    alt: description for readers who cannot see it; least: smallest width on a screen, pixels, below which it scrolls.
+    """
     return Picture("svg+xml" if kind == "svg" else "png", figure_bytes(figure, kind), alt, caption, least)

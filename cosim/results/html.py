@@ -1,6 +1,6 @@
-"""HTML that reports share: one self-contained page, readable on a phone and on paper, whole without its script.
+"""HTML of reports: self-contained pages, readable on a phone and on paper, complete without their script.
 
-Everything that comes from files or people goes through `escape`.
+All text that comes from files or users goes through `escape`.
 """
 
 import base64
@@ -21,8 +21,11 @@ _COLUMN = 608  # pixels that a picture takes at most where it need not be wider:
 
 @dataclass(frozen=True)
 class Picture:
-    """An image with what it shows in words. least: pixels under which it is not narrowed but scrolled; zoom: it has
-    buttons for its size, `least` is that of 1:1."""
+    """An image of a page, with its description.
+
+    content: bytes of an SVG or PNG file; alt: description for readers who cannot see it; least: smallest width on a
+    screen, pixels, below which it scrolls; zoom: it has buttons for its size, and `least` is its width at 1:1.
+    """
 
     kind: Literal["svg+xml", "png"]
     content: bytes
@@ -33,7 +36,7 @@ class Picture:
 
 
 def format_page(title: str, body: str) -> str:
-    """Return a whole page around `body`, which is HTML already; the title is text."""
+    """Return a complete HTML page; title: text, which is escaped; body: HTML, which is not."""
     script = f"<script>{SCRIPT}</script>" if _SEARCHED in body else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -44,7 +47,7 @@ def format_page(title: str, body: str) -> str:
 
 
 def format_figure(picture: Picture) -> str:
-    """Return HTML of a picture inside a page, its caption under it."""
+    """Return the HTML of a picture with its caption below."""
     if picture.zoom:
         return _zoomed(picture)
     source = f"data:image/{picture.kind};base64,{base64.b64encode(picture.content).decode()}"
@@ -57,7 +60,7 @@ def format_figure(picture: Picture) -> str:
 
 
 def _zoomed(picture: Picture) -> str:
-    """Return HTML of a picture in a box that scrolls, in the size of the button that is on."""
+    """Return the HTML of a picture in a box that scrolls, with buttons that choose the picture's size."""
     source = f"data:image/{picture.kind};base64,{base64.b64encode(picture.content).decode()}"
     group = f"size-{hashlib.sha256(picture.content).hexdigest()[:8]}"
     buttons = "".join(
@@ -72,7 +75,7 @@ def _zoomed(picture: Picture) -> str:
 
 
 def format_cards(cards: Sequence[tuple[str, str]]) -> str:
-    """Return HTML of the large numbers at the top of a page, each with what it is."""
+    """Return the HTML of the large figures at the top of a page; cards: (figure, label)."""
     found = (f'<div class="card"><b>{hold(value)}</b><span>{hold(label)}</span></div>' for value, label in cards)
     return f'<div class="cards">{"".join(found)}</div>'
 
@@ -85,8 +88,11 @@ def format_table(
     tall: bool = False,
     search: bool = False,
 ) -> str:
-    """Return HTML of a table that scrolls inside the page. numbers: columns aligned to the right; tall: of limited
-    height, too; search: the page's script filters and sorts it."""
+    """Return the HTML of a table that scrolls sideways if it is wider than the page.
+
+    head: names of columns; numbers: indices of columns aligned to the right; tall: limit the height, too; search: let
+    the page's script filter and sort the rows.
+    """
     marks = [' class="n"' if column in numbers else "" for column in range(len(head))]
     cells = "".join(f"<th{mark}>{escape(name)}</th>" for mark, name in zip(marks, head, strict=True))
     body = "".join(
@@ -103,24 +109,27 @@ def _cell(value: object) -> str:
 
 
 def format_facts(rows: Sequence[tuple[str, str]]) -> str:
-    """Return HTML of names and what they are, one under the other; long ones wrap."""
+    """Return the HTML of a table of (name, value), one row for each; long values wrap."""
     body = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
     return f'<table class="facts"><tbody>{body}</tbody></table>'
 
 
 def format_fold(summary: str, content: str, *, unfolded: bool = False) -> str:
-    """Return HTML of content, HTML already, that is shown when its summary is clicked, and on paper."""
+    """Return the HTML of content that is shown on paper, and on a screen when its summary is clicked.
+
+    summary: text; content: HTML; unfolded: show the content on a screen from the beginning.
+    """
     return f"<details{' open' * unfolded}><summary>{escape(summary)}</summary>{content}</details>"
 
 
 def format_links(rows: Sequence[tuple[str, str]]) -> str:
-    """Return HTML of a list of other pages: what each is called, and its address relative to this one."""
+    """Return the HTML of a list of links; rows: (text, address relative to this page)."""
     found = (f'<li><a href="{escape(quote(address))}">{escape(text)}</a></li>' for text, address in rows)
     return f"<ul>{''.join(found)}</ul>"
 
 
 def show(value: object) -> str:
-    """Return a JSON value as text for a reader of a page."""
+    """Return a JSON value as text for readers: None and [] as "none", booleans as yes or no, floats with 6 digits."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {show(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
@@ -133,17 +142,17 @@ def show(value: object) -> str:
 
 
 def escape(value: object) -> str:
-    """Return text as the HTML of a page, or as the value of an attribute."""
+    """Return a value as text escaped for HTML, also inside an attribute."""
     return html.escape(str(value))
 
 
 def color_verdicts(escaped: str) -> str:
-    """Return text that is escaped already with each word PASS and FAIL in its colour, on light and dark pages."""
+    """Return escaped text with each word PASS or FAIL marked up in its colour."""
     return re.sub(r"\b(PASS|FAIL)\b", lambda found: f'<b class="{found[0].lower()}">{found[0]}</b>', escaped)
 
 
 def hold(text: str) -> str:
-    """Return text escaped for a page, with a no-break space between each percent sign and its number."""
+    """Return text escaped for HTML, with a no-break space between each number and its percent sign."""
     return escape(text.replace(" %", f"{NO_BREAK}%"))
 
 

@@ -12,7 +12,7 @@ MOST = 1000  # samples that one would simulate to know a sign
 
 
 class IntervalEnds(NamedTuple):
-    """The ends of an interval, in the unit of what it is of; in JSON a list of two."""
+    """The two ends of an interval, in the unit of the quantity; in JSON a list of two numbers."""
 
     low: float
     high: float
@@ -20,7 +20,7 @@ class IntervalEnds(NamedTuple):
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with the ends of its interval, in its unit; a single sample's mean has none."""
+    """A mean with the ends of its 95 % interval, all in one unit; low and high are None for a single sample."""
 
     mean: float
     low: float | None
@@ -28,7 +28,7 @@ class Interval:
 
 
 def interval(right: int, total: int, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
-    """Compute the share of `right` among `total` independent cases with its interval: (fraction, low, high)."""
+    """Compute (fraction, low, high): right / total of independent cases, and its Clopper-Pearson interval."""
     from scipy.stats import binomtest  # a second to load, and workers have no use for it
 
     found = binomtest(right, total).proportion_ci(confidence, "exact")
@@ -36,7 +36,7 @@ def interval(right: int, total: int, confidence: float = CONFIDENCE) -> tuple[fl
 
 
 def running_intervals(passes: Sequence[bool], confidence: float = CONFIDENCE) -> NDArray[np.float64]:
-    """Compute fraction, low and high of the first 1, 2, ... n cases, (n, 3), each as `interval` gives them."""
+    """Compute (fraction, low, high) of true cases among the first 1, 2, ... n cases, (n, 3), each as by `interval`."""
     from scipy.stats import beta
 
     right = np.cumsum(np.asarray(passes, dtype=np.int64))
@@ -48,14 +48,17 @@ def running_intervals(passes: Sequence[bool], confidence: float = CONFIDENCE) ->
 
 
 def quantile_t(values: Sized, confidence: float = CONFIDENCE) -> float:
-    """Return Student's t of a two-sided interval of the mean of these values."""
+    """Return the factor by which a mean's standard error gives half its two-sided interval, from Student's t.
+
+    values: the sample, of which only the length is used.
+    """
     from scipy.stats import t
 
     return float(t.ppf((1 + confidence) / 2, len(values) - 1))
 
 
 def mean_interval(values: NDArray[np.float64]) -> Interval:
-    """Compute the mean of a sample with its interval."""
+    """Compute the mean of a sample, (n,), with its 95 % interval by Student's t, None for n < 2."""
     mean, count = float(values.mean()), len(values)
     if count < 2:
         return Interval(mean, None, None)
@@ -64,7 +67,10 @@ def mean_interval(values: NDArray[np.float64]) -> Interval:
 
 
 def share_interval(values: NDArray[np.float64] | NDArray[np.bool_]) -> Interval:
-    """Compute the mean of shares (n,) with its interval within 0 and 1."""
+    """Compute the mean of shares, (n,) numbers from 0 to 1, with its 95 % interval clipped to 0 and 1.
+
+    The interval is Student's, or Clopper and Pearson's if all shares are 0 or all are 1.
+    """
     shares = values.astype(np.float64)
     if len(shares) and np.ptp(shares) == 0 and shares[0] in (0.0, 1.0):
         return Interval(*interval(int(shares.sum()), len(shares)))
@@ -75,15 +81,17 @@ def share_interval(values: NDArray[np.float64] | NDArray[np.bool_]) -> Interval:
 
 
 def shows_sign(found: Interval) -> bool:
-    """Tell whether the interval of a mean excludes 0, so that its sign is known; a single sample's does not."""
+    """Tell whether a mean's interval excludes 0, so that the mean's sign is known; False for a single sample."""
     if found.low is None or found.high is None:
         return False
     return found.low > 0 or found.high < 0 or found.low == found.mean == found.high
 
 
 def samples_to_sign(found: Interval, samples: int) -> int | None:
-    """Compute from a mean's interval how many samples of that spread would show its sign; None beyond MOST, or without
-    spread."""
+    """Estimate how many samples of the same spread would give a mean's interval that excludes 0.
+
+    found: the mean of `samples` samples with its interval. Return None beyond MOST samples, or without an interval.
+    """
     from scipy.stats import t
 
     if found.high is None:

@@ -1,4 +1,4 @@
-"""A verb's page in its folder: report.html for people, page.json for a page of several verbs."""
+"""The result page in a verb's folder: report.html for readers, page.json to join pages of several verbs later."""
 
 import base64
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class _Picture:
 
 @dataclass(frozen=True)
 class _Block:
-    """A part of a section: the one field that is not None."""
+    """A block of a section as JSON holds it: exactly one field is not None."""
 
     text: str | None = None
     picture: _Picture | None = None
@@ -53,7 +53,7 @@ class _Section:
 
 @dataclass(frozen=True)
 class _Page:
-    """A page as JSON holds it."""
+    """A result page as page.json holds it."""
 
     verb: str
     subject: PageSubject
@@ -67,9 +67,9 @@ class _Page:
 
 
 def write_page(folder: Path, page: Page, others: Sequence[Page] = ()) -> None:
-    """Write report.html, with `others` below the page, and page.json, how to repeat the run from its run.toml.
+    """Write a page into its folder: as report.html, with the pages in `others` below it, and alone as page.json.
 
-    Raises InputError where it cannot.
+    report.html says how to repeat the run, from the folder's run.toml. Raises InputError if a file cannot be written.
     """
     write_results(folder, {PAGE_FILE: _keep(page)})
     write_texts(
@@ -83,17 +83,20 @@ def write_page(folder: Path, page: Page, others: Sequence[Page] = ()) -> None:
 
 
 def repeatable(folder: Path, page: Page) -> Page:
-    """Return any verb's page with the settings that its folder keeps, to be shown on it as how to repeat the run."""
+    """Return a copy of a page with the settings of its folder's run.toml, so that it shows how to repeat the run."""
     return replace(page, repeat=read_settings(folder))
 
 
 def has_page(folder: Path) -> bool:
-    """Tell whether a verb has left its page in the folder for `read_page`."""
+    """Tell whether a folder contains page.json, which `read_page` reads."""
     return is_file(folder / PAGE_FILE)
 
 
 def read_page(folder: Path) -> Page:
-    """Read the page that a verb left in its folder. Raises InputError where there is none, or where it is damaged."""
+    """Read the page in a verb's folder, page.json, and its settings.
+
+    Raises InputError if there is no page, or if it is damaged.
+    """
     path = folder / PAGE_FILE
     where = shown_path(path)
     kept = typed(read_sealed(path, _AGAIN), _Page, where, _AGAIN)
@@ -108,9 +111,9 @@ def read_page(folder: Path) -> Page:
 
 
 def check_same(pages: Sequence[tuple[Path, Page]]) -> None:
-    """Check that pages are about one network or cell, so that one page in the common style can show them all.
+    """Check that all pages have one subject, a network or a cell, so that they can be joined; pages: (folder, page).
 
-    Raises InputError that names two folders whose pages are about different ones.
+    Raises InputError, which names two folders, if their pages have different subjects.
     """
     (first, wanted), *others = pages
     for folder, page in others:
@@ -154,7 +157,10 @@ def _kept(block: Block) -> _Block:
 
 
 def _block(kept: _Block, where: str) -> Block:
-    """Return the block of a page that was kept. Raises InputError for a part of no kind that there is."""
+    """Return a block from its form in JSON; where: the file, for errors.
+
+    Raises InputError if no field is set, or a row of a table has not as many cells as the table has columns.
+    """
     if kept.picture is not None:
         one = kept.picture
         return Picture(one.kind, _content(one.content, where), one.alt, one.caption, one.least, one.zoom)

@@ -1,7 +1,8 @@
-"""The figures that a circuit is judged by: what each is called, its unit, its direction and its bounds, declared once.
+"""The figures by which circuits are judged: the name, unit, direction and bounds of each, declared once.
 
-Specs, sweeps, searches, sign-off, comparisons of runs, tables and pages read them here. A new figure is an entry of
-METRICS, and a value in what measures it (`cosim.verbs.compare.agreement.Comparison.measured` for `cosim compare`).
+Specs, sweeps, searches, sign-off, comparisons of runs, tables and pages read them here. A new figure needs an entry in
+METRICS, and a value from the code that measures it (for `cosim compare`:
+`cosim.verbs.compare.agreement.Comparison.measured`).
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ PERCENT, AREA_UNIT = "%", "um2"
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """Format a fraction in per cent, as all tables and pages of results have it: 0.9512 -> '95.1 %'."""
+    """Format a fraction in per cent, as in all tables and pages of results: 0.9512 -> '95.1 %'."""
     return f"{100 * value:.{digits}f} %"
 
 
@@ -24,7 +25,7 @@ def within(bounds: tuple[float, float]) -> str:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A measured value with the ends of its 95 % interval, where it has one, in the unit of its metric."""
+    """A measured value with the ends of its 95 % interval, all in the metric's unit; None without an interval."""
 
     value: float
     low: float | None = None
@@ -35,10 +36,10 @@ class Estimate:
 class Metric:
     """A figure of a circuit.
 
-    words: its name in a sentence; unit: SI, um2, % for a fraction of 1 that people read in percent, '' for what is in
-    the unit of the targets; most: the largest limit that a spec may have; better: 1 where more is better, else -1;
-    meaning: its definition on a page of chips, '' where no such page shows it; digits: of a percentage; hint: how a
-    limit is typed.
+    name: identifier in specs and files; words: name in a sentence; unit: an SI unit, um2, % for a fraction of 1 shown
+    in percent, or '' for the unit of the targets; most: the largest limit that a spec may set; better: 1 if more is
+    better, -1 if less is; meaning: definition on a page about chips, '' if no such page shows it; digits: decimals of a
+    percentage; hint: example of how to type a limit.
     """
 
     name: str
@@ -52,16 +53,16 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """Return the figure's name as the column of a table has it."""
+        """Return the figure's name as the head of a table's column: the name with spaces for underscores."""
         return self.name.replace("_", " ")
 
     @property
     def is_share(self) -> bool:
-        """Tell whether the figure's values are fractions of 1, which people read in percent."""
+        """Tell whether the figure's values are fractions of 1, which are shown in percent."""
         return self.unit == PERCENT
 
     def format(self, value: float, digits: int | None = None) -> str:
-        """Return a figure's value as text with its unit; digits: of a percentage, in place of the metric's own."""
+        """Return a value of the figure as text with its unit; digits: decimals in percent, by default the metric's."""
         if self.is_share:
             return percent(value, digits or self.digits)
         if self.unit in ("", AREA_UNIT):

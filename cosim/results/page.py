@@ -1,9 +1,9 @@
-"""Pages as data, and their one form: the verdict in the title, figures, sections, where it comes from, how to repeat.
+"""Result pages as data, and their common form: verdict in the title, figures, sections, provenance, how to repeat.
 
-A verb gives a `Page`; `format_pages` makes one HTML file of it, or of several verbs' pages about one network, and
-`format_text` lines for the terminal: the verdict, its figures, then sections with tables whose columns are aligned.
-Pictures, links, tables to search and sections of details are for the file alone; of a long table the terminal has the
-first rows. All of it is text that `format_pages` escapes.
+A verb returns a `Page`. `format_pages` formats one page, or several verbs' pages about one network, as an HTML file.
+`format_text` formats a page for the terminal: the verdict, its figures, then sections with tables whose columns are
+aligned. Pictures, links, searchable tables and sections of details are in the file only; the terminal shows the first
+rows of a long table. All texts of a page are plain; `format_pages` escapes them.
 """
 
 import shlex
@@ -35,7 +35,7 @@ _ASCII = str.maketrans({"±": "+-", "≥": ">=", "≤": "<=", "×": "x", "°": "
 
 
 def format_repeat(settings: RunSettings | None) -> str:
-    """Return HTML of a folded section that says how to repeat the run; empty where no settings are kept."""
+    """Return the HTML of a folded section that says how to repeat a run; empty if `settings` is None."""
     if settings is None:
         return ""
     other = f"<p>This run was {escape(text)}.</p>" if (text := describe_version(settings)) else ""
@@ -50,8 +50,11 @@ def format_repeat(settings: RunSettings | None) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns under their names. numbers: columns aligned to the right; tall: scrolls in a box of limited height;
-    search: rows are filtered by words and sorted by a column, where scripts run."""
+    """A table of a page.
+
+    head: names of columns; numbers: indices of columns aligned to the right; tall: scrolls in a box of limited height;
+    search: readers can filter rows by words and sort them by a column, where scripts run.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -62,21 +65,24 @@ class Table:
 
 @dataclass(frozen=True)
 class Facts:
-    """A block of a page: names in words, and what each is, with its unit."""
+    """A block of a page: rows of (name in words, value with its unit)."""
 
     rows: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A block of a page: pictures and tables beside each other where the screen is wide enough."""
+    """A block of a page: pictures and tables, side by side where the screen is wide enough."""
 
     blocks: "tuple[Picture | Table, ...]"
 
 
 @dataclass(frozen=True)
 class Fold:
-    """A table behind a line that is clicked; paper shows it. unfolded: the screen, too, until it is clicked."""
+    """A block of a page: a table that a click on its summary shows or hides; paper always shows it.
+
+    unfolded: whether the table is shown on a screen at first.
+    """
 
     summary: str
     table: Table
@@ -98,7 +104,7 @@ Blocks = tuple[Block, ...]
 class Section:
     """A section of a page: a heading with paragraphs (str), pictures and tables.
 
-    sheet: begins a new sheet of paper; detail: for the file alone, the terminal leaves it out.
+    sheet: begins a new sheet of paper; detail: shown in the HTML file only, not on the terminal.
     """
 
     name: str
@@ -109,7 +115,7 @@ class Section:
 
 @dataclass(frozen=True)
 class PageSubject:
-    """The subject of a page: a network by its hash, or a cell, which has none."""
+    """The subject of a page: a network with its hash, or a cell, whose hash is ''."""
 
     name: str
     hash: str = ""
@@ -117,11 +123,11 @@ class PageSubject:
 
 @dataclass(frozen=True)
 class Page:
-    """One verb's page, which prints as lines of text and shows itself in a notebook.
+    """The result page of a verb; it prints as lines of text, and a notebook shows it as HTML.
 
-    title: with the verdict; lead: what was done, in words; answer: the verdict as a sentence; cards: (figure with
-    its unit, what it is); notes: what limits the figures; provenance: words -> hash or version; repeat: the settings of
-    the run.
+    title: contains the verdict; lead: says what was done; answer: the verdict as a sentence; cards: (figure with its
+    unit, label); notes: limits of the figures; provenance: name -> hash or version; repeat: settings of the run, None
+    if not kept.
     """
 
     verb: str
@@ -139,16 +145,16 @@ class Page:
         return "\n".join(format_text(self))
 
     def _repr_html_(self) -> str:
-        """Return HTML to go into another page, such as a notebook, with that page's style."""
+        """Return the page as HTML for a notebook, in the notebook's style, without sections of details."""
         shown = (_section("", section, 4) for section in self.sections if section.blocks and not section.detail)
         return f"{_head(self, 'h3')}{''.join(shown)}"
 
 
 def format_pages(pages: Sequence[Page], title: str = "") -> str:
-    """Return one HTML file of pages about the same subject; what they have in common, such as its hash, is there once.
+    """Return one HTML file that joins pages about one subject; provenance that they share is given once.
 
-    Of every page but the first, the heading and the answer are shown, and its sections when a reader opens them.
-    title: of all of them, by default the subject with their verbs.
+    Of every page but the first, sections are folded until a reader opens them. title: of the file, by default the title
+    of a single page, or the subject with the verbs of several.
     """
     first, *others = pages
     title = title or (f"{first.subject.name}: {', '.join(page.verb for page in pages)}" if others else first.title)
@@ -187,7 +193,7 @@ def _section(anchor: str, section: Section, level: int) -> str:
 
 
 def format_block(block: Block) -> str:
-    """Return one block of a page's section as HTML."""
+    """Return the HTML of one block of a section."""
     match block:
         case str():
             return f"<p>{hold(block)}</p>"
@@ -206,7 +212,7 @@ def format_block(block: Block) -> str:
 
 
 def _provenance(pages: Sequence[Page]) -> str:
-    """Return the HTML of the provenance that joined pages end with, each value once; with verbs where pages differ."""
+    """Return the HTML of the provenance of several pages: each value once, with its verbs if other pages differ."""
     found: dict[str, dict[str, list[str]]] = {}
     for page in pages:
         for name, value in page.provenance.items():
@@ -220,7 +226,7 @@ def _provenance(pages: Sequence[Page]) -> str:
 
 
 def format_text(page: Page) -> list[str]:
-    """Return the lines of a page for the terminal, at most WIDTH columns wherever words can be wrapped."""
+    """Return the lines of a page for the terminal, at most WIDTH characters long wherever words can be wrapped."""
     answer = "" if page.answer.rstrip(".").casefold() in page.title.casefold() else page.answer
     lines = [*_wrapped(page.title), "", *_wrapped(" ".join(filter(None, (page.lead, answer))))]
     if page.cards:
@@ -236,7 +242,7 @@ def format_text(page: Page) -> list[str]:
 
 
 def _section_lines(section: Section) -> Iterator[str]:
-    """Yield a heading and what is below it; nothing of a section that has only pictures, or is a detail."""
+    """Yield a section's lines for the terminal; none if the section is a detail, or has only pictures."""
     shown = [] if section.detail else [lines for block in section.blocks if (lines := list(_block_lines(block)))]
     if shown:
         yield from ("", section.name)
@@ -266,7 +272,7 @@ def _block_lines(block: Block) -> Iterator[str]:
 
 
 def _fact_lines(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield pairs of texts side by side, the second wrapped; a command has a line of its own, to be copied from."""
+    """Yield lines of names and values side by side; long values wrap, a cosim command has an unbroken line."""
     widest = max(len(name) for name, _ in rows)
     for name, value in rows:
         if value.startswith("cosim "):
@@ -278,9 +284,10 @@ def _fact_lines(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def format_columns(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> list[str]:
-    """Return the lines of a page's table for the terminal. numbers: columns aligned to the right.
+    """Return the lines of a table for the terminal; numbers: indices of columns aligned to the right.
 
-    A table that would be wider than WIDTH has the text of its last column broken at spaces, and then its head.
+    If the table would be wider than WIDTH, text of its last column is broken at spaces; if that is not enough, names of
+    columns are as well.
     """
     widest = [max((len(row[k]) for row in rows), default=0) for k in range(len(head))]
     widths = [max(width, len(name)) for width, name in zip(widest, head, strict=True)]

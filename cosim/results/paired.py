@@ -1,14 +1,16 @@
-"""Two runs' figures compared: the difference B - A with its 95 % interval and a test.
+"""Comparison of a figure in two runs A and B: the difference B - A with its 95 % interval and a test.
+
+Results are paired if both runs measured the same things, such as samples or chips; else they are unpaired (apart).
 
     yes or no, paired    Tango's score interval; McNemar's exact test
     shares, paired       bias-corrected and accelerated bootstrap of the mean difference; test by flipping signs
-    means, paired        Student's t of the differences; of shares, too, where fewer than ten pairs move
-    yes or no, apart     Newcombe's interval (method 10, of Wilson's); Fisher's exact test
+    means, paired        Student's t of the differences; also for shares if fewer than ten pairs differ
+    yes or no, apart     Newcombe's interval (method 10, from Wilson's intervals); Fisher's exact test
     means, apart         Welch's t
 
 Sources: T. Tango, Stat. Med. 17 (1998) 891; Q. McNemar, Psychometrika 12 (1947) 153; B. Efron, J. Am. Stat. Assoc. 82
 (1987) 171; R. G. Newcombe, Stat. Med. 17 (1998) 873; B. L. Welch, Biometrika 34 (1947) 28.
-Each interval is one of 95 % by itself: of twenty figures without a difference one is expected to leave 0 out.
+Each single interval has 95 %: of twenty figures that do not differ, one interval is expected to exclude 0.
 """
 
 from dataclasses import dataclass
@@ -37,9 +39,11 @@ _LEAST = 10  # pairs that must move for a bootstrap: of fewer, its intervals are
 
 @dataclass(frozen=True)
 class Contrast:
-    """One figure in two runs, and B - A; `interval` and `p` are None where there are too few to tell.
+    """The difference B - A of a figure in two runs, with a 95 % interval and a test.
 
-    pairs: how many were paired, 0 where the runs share none; up, down: pairs in which B is larger, or A.
+    a, b: the figure in each run; difference: b - a; interval: of the difference; p: of the test that it is 0. Interval
+    and p are None if there are too few results. pairs: number of pairs, 0 for unpaired results; up, down: number of
+    pairs in which B is larger, in which A is.
     """
 
     a: float
@@ -54,20 +58,22 @@ class Contrast:
 
     @property
     def same(self) -> bool:
-        """Tell whether tested results are equal: no pair of them differs, or, unpaired, the figures do not."""
+        """Tell whether no pair of results differs, or, for unpaired results, whether the two figures are equal."""
         return not self.up and not self.down and self.difference == 0
 
 
 def contrast_fractions(a: Bools, b: Bools) -> Contrast:
-    """Test the difference of a yes or no figure in paired results of n things, (n,) each; with interval and p."""
+    """Compare the shares of true in paired results a and b, (n,) each, by Tango's interval and McNemar's test."""
     up, down, n = int((b & ~a).sum()), int((a & ~b).sum()), len(a)
     shares = float(a.mean()), float(b.mean())
     return Contrast(*shares, (up - down) / n, tango_interval(up, down, n), mcnemar(up, down), "tango", n, up, down)
 
 
 def contrast_shares(a: Array, b: Array) -> Contrast:
-    """Test the difference of mean shares in paired results of n things, (n,) each, whose differences are skewed; by
-    Student's t where few move."""
+    """Compare the means of shares in paired results a and b, (n,) each, by a bootstrap, since differences are skewed.
+
+    If fewer than ten pairs differ, or all differ equally, Student's t is used.
+    """
     change = b - a
     if np.count_nonzero(change) < _LEAST or np.ptp(change) == 0:
         return contrast_means(a, b)
@@ -75,7 +81,7 @@ def contrast_shares(a: Array, b: Array) -> Contrast:
 
 
 def contrast_means(a: Array, b: Array) -> Contrast:
-    """Test the difference of a figure's mean in paired results of n things, (n,) each; with interval and p."""
+    """Compare the means of paired results a and b, (n,) each, by Student's t; no interval and p for n < 2."""
     change, interval, p = b - a, None, None
     if len(change) >= 2:
         from scipy.stats import t
@@ -88,7 +94,7 @@ def contrast_means(a: Array, b: Array) -> Contrast:
 
 
 def contrast_fractions_apart(a: Bools, b: Bools) -> Contrast:
-    """Test the difference of a yes or no figure in unpaired results of n and m things; with interval and p."""
+    """Compare the shares of true in unpaired results a, (n,), and b, (m,), by Newcombe's interval and Fisher's test."""
     from scipy.stats import fisher_exact
 
     (k, n), (j, m) = (int(a.sum()), len(a)), (int(b.sum()), len(b))
@@ -97,7 +103,10 @@ def contrast_fractions_apart(a: Bools, b: Bools) -> Contrast:
 
 
 def contrast_means_apart(a: Array, b: Array) -> Contrast:
-    """Test the difference of a figure's mean in unpaired results of n and m things; with interval and p."""
+    """Compare the means of unpaired results a, (n,), and b, (m,), by Welch's t.
+
+    There is no interval and no p for fewer than 2 results, or if neither varies.
+    """
     interval, p = None, None
     if min(len(a), len(b)) >= 2 and max(np.ptp(a), np.ptp(b)) > 0:
         from scipy.stats import ttest_ind
@@ -109,17 +118,18 @@ def contrast_means_apart(a: Array, b: Array) -> Contrast:
 
 
 def mcnemar(up: int, down: int) -> float:
-    """Compute p of McNemar's exact test of paired results: whether as many pairs turned one way as the other."""
+    """Compute p of McNemar's exact test that pairs change from no to yes (`up`) as often as from yes to no (`down`)."""
     from scipy.stats import binomtest
 
     return float(binomtest(up, up + down).pvalue) if up + down else 1.0
 
 
 def tango_interval(up: int, down: int, n: int) -> IntervalEnds:
-    """Find the interval of a test of paired results: the differences d of two fractions that a score test at 5 % does
-    not refuse, where `up` of n pairs turned from no to yes and `down` from yes to no.
+    """Find Tango's 95 % interval of the difference d of two paired fractions: all d that a score test does not reject.
 
-        (up - down - n d)^2 = z^2 n (2 q + d (1 - d)),  q the likeliest fraction of `down` where the difference is d
+    Of n pairs, `up` changed from no to yes and `down` from yes to no. The ends of the interval solve
+
+        (up - down - n d)^2 = z^2 n (2 q + d (1 - d)),  q the most likely fraction of `down` if the difference is d
     """
     from scipy.optimize import brentq
     from scipy.stats import norm
@@ -143,8 +153,7 @@ def tango_interval(up: int, down: int, n: int) -> IntervalEnds:
 
 
 def newcombe_interval(k: int, n: int, j: int, m: int) -> IntervalEnds:
-    """Compute the interval of the difference j/m - k/n of unpaired results from Wilson's intervals of both
-    fractions."""
+    """Compute Newcombe's 95 % interval of the difference j/m - k/n of two unpaired fractions."""
     from scipy.stats import binomtest
 
     a, b = (binomtest(count, total).proportion_ci(CONFIDENCE, "wilson") for count, total in ((k, n), (j, m)))

@@ -235,7 +235,7 @@ class Clipping:
 def find_clipping(encoding: InputEncoding, test_set: TestSet) -> Clipping | None:
     """Count the valid values of a test set that the encoding clips; return None where it clips none.
 
-    A value that rounds to an end of the range is not counted: half a level beyond it, or single precision.
+    A value beyond the range is not counted if it is so by rounding alone: by half a level, or in single precision.
     """
     x = test_set.x
     slack = _ROUNDING if encoding.levels is None else 0.5 / encoding.levels

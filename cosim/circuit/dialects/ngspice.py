@@ -101,7 +101,7 @@ def format_point(voltages: tuple[tuple[str, float], ...]) -> list[str]:
 def vector(probe: Probe, *, nested: bool) -> str:
     """Return the name of a probe among ngspice's results.
 
-    nested: whether the circuit has subcircuits; without, a transistor has its plain name.
+    nested: whether the circuit has subcircuits; without them a transistor has its plain name.
     """
     match probe:
         case DrainCurrent(device):

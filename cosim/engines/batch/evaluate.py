@@ -354,7 +354,7 @@ def _add_on_tangent(s: Any, v: Any, device: int, delta: Any) -> None:
 
 @jit
 def four_terminal_current(s: Any, v: Any, device: int) -> Any:
-    """Return a device's simulated drain current, A, as an n device's, where it was evaluated, all in parallel."""
+    """Return the drain current of a four-terminal device at its last evaluation, of all in parallel, A, as if n."""
     return load(v.four_terminal_tangent, device * FOUR_TERMINAL_ROWS + 3) * s.four_terminal_size[device]
 
 

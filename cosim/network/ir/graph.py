@@ -114,7 +114,7 @@ class Lowered:
 
     @property
     def memories(self) -> Iterator[Memory]:
-        """Yield the graph's memories, the nodes of recurrent units, in order."""
+        """Yield the nodes of the recurrent units in a network's graph of currents, in order."""
         return self.of(Memory)
 
 

@@ -13,10 +13,10 @@ OFF_LEVEL = -999
 
 
 def software_states(graph: Lowered, reference: Trace) -> States:
-    """Return the states that the graph's memories should have after a software run, (n, time, cells).
+    """Return the states of a trained network's recurrent units in software, as the nodes of its graph count them.
 
-    A state is (h - zero) / step, and may exceed what the memory's circuit can hold. If a whole state has an h between
-    two levels, as an update of the other sign leaves a toggle, its state is OFF_LEVEL, which no circuit has.
+    reference: the network's software run. Returns (n, time, cells): (h - zero) / step, which may exceed what the unit's
+    circuit can hold. A whole state whose h lies between two levels becomes OFF_LEVEL, which no circuit has.
     """
     columns: list[States] = []
     for node in graph.memories:
@@ -42,5 +42,7 @@ def tolerances(graph: Lowered) -> NDArray[np.float64]:
 
 
 def differ(first: States, second: States, allowed: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which states (..., cells) of a network's memories differ, as booleans; allowed: see `tolerances`."""
+    """Tell where two records of the states of a network's recurrent units differ, (..., cells).
+
+    allowed: (cells,) differences that are none, as `tolerances` returns."""
     return np.abs(first - second) > allowed if allowed.any() else first != second

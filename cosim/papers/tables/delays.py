@@ -212,7 +212,7 @@ def _train_unit(cell: Inner, delays: int, seed: int, path: Path, progress: Progr
 
 @contextmanager
 def keeping_state(path: Path) -> Generator[Path, None, None]:
-    """Yield where a network of a paper's table keeps its training's state, and remove it when the training is done."""
+    """Yield the path at which a training keeps its state, and remove that file when the training is done."""
     with own_file(path):
         yield state_path(path)
         clear_work(path)

@@ -78,7 +78,7 @@ def make_table(name: str, size: Size) -> PaperTable:
 
 
 def seeds_of(row: Experiment, seeds: int) -> range:
-    """Return the seeds of a row in a paper's table, one alone where the seed changes nothing."""
+    """Return the seeds with which a row of a table is trained; a single one if the seed changes nothing."""
     return range(seeds if row.seeded else 1)
 
 
@@ -89,7 +89,7 @@ def kept_path(folder: Path, table: PaperTable, row: Experiment, seed: int) -> Pa
 
 
 def count_left(table: PaperTable, folder: Path, seeds: int) -> tuple[int, int]:
-    """Return how many networks a table asks for, and how many of them are kept."""
+    """Return how many networks a table needs, and how many of these are already trained and kept in `folder`."""
     paths = [kept_path(folder, table, row, seed) for row in table.rows for seed in seeds_of(row, seeds)]
     return len(paths), sum(path.is_file() for path in paths)
 

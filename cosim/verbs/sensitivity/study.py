@@ -142,7 +142,7 @@ class Sensitivities:
 def sensitivities(
     design: Design, samples: Sequence[Array], run: Run = Run(), asked: SensitivityTarget = SensitivityTarget()
 ) -> list[Sensitivities]:
-    """Compute the sensitivities of raw samples, each (time, features), in the batch engine.
+    """Compute for `cosim sensitivity` how each transistor moves the decision of raw samples, each (time, features).
 
     run: has condition, chip and time-out; as many samples run at once as the engine has lanes. Raises InputError for a
     frame or an output that does not exist, a pooling without derivative, and a technology without mismatch

@@ -149,7 +149,7 @@ def shade_decisions(axes: Sequence[Axes], labels: WaveLabels, timing: Timing, fr
 
 
 def mark_frames(axes: Sequence[Axes], timing: Timing, frames: int) -> None:
-    """Mark frames in a waveform figure: numbers above the first panel, lines, and time (ms) below the last panel."""
+    """Mark frames in a figure of `cosim simulate`: numbers above the first panel, lines, time (ms) below the last."""
     step = _MILLI * timing.t_step
     edges = step * np.arange(0, frames + 1, max(1, round(frames / 10)))
     for axis in axes:
