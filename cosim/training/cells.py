@@ -67,9 +67,9 @@ BETA_MIN = 0.1  # lowest reset threshold of a first-quadrant unit: at zero input
 class CellOutput:
     """The states of a recurrent cell for a batch of samples, and their distance from a decision for another state.
 
-    h: states, (n, time, width); distance: of each candidate to the nearest threshold that decides, or of a stored value
-    to the nearest turn between two levels, (n, time, width), units; sigmas: the candidates' distance in standard
-    deviations of each candidate, None where they are not counted.
+    h: states, (n, time, width); distance: of each candidate to the nearest threshold that decides, or if smaller
+    of a value that is written to the nearest turn between two levels, (n, time, width), units; sigmas: the candidates'
+    distance in standard deviations of each candidate, None where they are not counted.
     """
 
     h: Tensor
@@ -291,7 +291,7 @@ class SignedCell(RecurrentCell):
     def _turn_distance(self, value: Tensor, z: Tensor) -> Tensor:
         """Return the distance of values that are written (z = 1) from a turn between two levels, (n, time, width).
 
-        It is infinite for a value nearer to a level than to a turn: with many levels no value could keep a margin.
+        It is infinite for a value nearer to a level than to a turn, because a margin may exceed half a level's step.
         """
         assert self.levels is not None
         away = turn_distance(value, self.levels)
