@@ -100,9 +100,9 @@ def offer(monkeypatch):
 
 @pytest.fixture
 def network(make_network, tmp_path):
-    save_checkpoint(tmp_path / "net.npz", make_network(3, widths=(3,), outputs=2))
+    save_checkpoint(tmp_path / "net.npz", make_network(3, widths=(1,), features=1, outputs=2))
     rng = np.random.default_rng(3)
-    np.savez(tmp_path / "data.npz", x_test=rng.uniform(size=(SAMPLES, 2, 3)), y_test=np.arange(SAMPLES) % 2)
+    np.savez(tmp_path / "data.npz", x_test=rng.uniform(size=(SAMPLES, 2, 1)), y_test=np.arange(SAMPLES) % 2)
     return tmp_path / "net.npz"
 
 
@@ -130,7 +130,7 @@ def test_compare_runs_all_samples_in_tiles_and_audits_them(offer, verb, tmp_path
     assert "passed: 4 in ngspice" in out
     found = json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert found["elsewhere"] == {"ngspice: a floating thing": 2} and found["samples"] == SAMPLES
-    assert found["audit"]["passed"] and found["audit"]["bits"] == 4 * 2 * 3
+    assert found["audit"]["passed"] and found["audit"]["bits"] == 4 * 2
     page = (tmp_path / "out" / "report.html").read_text()
     assert "a floating thing" in page and "passed: 4 in ngspice" in page
     assert (tmp_path / "out" / "waveforms.png").exists()

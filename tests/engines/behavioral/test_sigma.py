@@ -43,10 +43,14 @@ def decided(design, fit, trace):
     return decided_by(design, trace, NoiseSimulation(fit))
 
 
-def distance_on(design, trace, chip, node):
-    """A cell's distance from the threshold that counts, on a chip whose states are held on the nominal ones, A."""
+def distances_on(design, trace, chip):
+    """Each memory's distance from the threshold that counts, on a chip whose states are held on the nominal ones, A."""
     fixed = deviations_of(design, design.nominal, chip)
     held = evaluate_held(design.graph, design.calibration, trace, trace.states, fixed)
+    return {node.name: _distance(design, trace, held, fixed, node) for node in design.graph.memories}
+
+
+def _distance(design, trace, held, fixed, node):
     cell, own = (cell_of(design.graph, node, design.calibration, *few) for few in ((fixed.cells.get(node.name),), ()))
     turns, nominal = unit_of(node).switching_thresholds(cell, ()), unit_of(node).switching_thresholds(own, ())
     was_on = later(trace.states[node.name], 1, node.start) > 0
@@ -79,12 +83,12 @@ def native(name, technology, calibration, samples):
 
 
 def test_comparators_of_ladders_have_thresholds_of_their_own(technology, calibration, fit):
-    """As above, with half as many chips and more decisions; with the lower threshold as the upper one less a width,
-    as a 9T cell has it, the ratio is under 0.8."""
+    """As above, with a quarter of the chips: half of a standard error of 7 %, 12 % are more than three; with the lower
+    threshold as the upper one less a width, as a 9T cell has it, the ratio is under 0.8."""
     design, trace = native("digits_native_d8", technology, calibration, 2)
-    ratios = mismatch_ratios(design, trace, decided_by(design, trace, NoiseSimulation(fit)), CHIPS // 2)
+    ratios = mismatch_ratios(design, trace, decided_by(design, trace, NoiseSimulation(fit)), CHIPS // 4)
     assert len(ratios) == len(list(design.graph.memories))
-    assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.12)
 
 
 def test_the_threshold_of_a_toggle_is_that_of_chips_that_are_drawn(technology, calibration, fit):
@@ -114,8 +118,8 @@ def mismatch_ratios(design, trace, decided, count=CHIPS):
     nodes = list(design.graph.memories)
     found = {node.name: [] for node in nodes}
     for chip in drawn_chips(design, count):
-        for node in nodes:
-            found[node.name].append(distance_on(design, trace, chip, node))
+        for name, distance in distances_on(design, trace, chip).items():
+            found[name].append(distance)
     ratios = []
     for node in nodes:
         far = trace.candidates[node.name] > 0.3 * design.i_unit  # not cut at 0
