@@ -4,6 +4,7 @@
 """
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -229,24 +230,26 @@ def _runs(folder: Path, design: Design) -> list[File]:
     samples = TestSet(x, np.arange(6) % 3, np.full(6, 4), np.arange(6))
     places = {verb: (folder / f"{verb} a", folder / f"{verb} b") for verb in ("simulate", "power", "montecarlo")}
     trial = Trial(design, samples, VariationPlan("local", 2, 3))
-    for a in places["simulate"]:
-        with own_folder(a, "simulate"):
-            run_samples(design, samples, Run(a, 0, engine="behavioral"), lambda *_: None)
-    for a in places["power"]:
-        with own_folder(a, "power"):
-            run_power(design, samples, Run(a, 0), lambda *_: None, simulate=False)
+    a, _ = places["simulate"]
+    with own_folder(a, "simulate"):
+        run_samples(design, samples, Run(a, 0, engine="behavioral"), lambda *_: None)
+    a, _ = places["power"]
+    with own_folder(a, "power"):
+        run_power(design, samples, Run(a, 0), lambda *_: None, simulate=False)
     options = {"technology": "generic180", "pdk_root": None, "saturate": False, "cell": "auto", "headroom": 1}
-    for a in places["montecarlo"]:
-        with open_store(a, run_settings(trial)) as store:
-            keep_trial(a, trial, {**options, "tau": None, "comparator_devices": 1})
-            run_montecarlo(
-                trial,
-                store,
-                lambda numbers: run_chips(trial, tuple(numbers)),
-                [parse_spec("power<=1uW")],
-                None,
-                lambda *_: None,
-            )
+    a, _ = places["montecarlo"]
+    with open_store(a, run_settings(trial)) as store:
+        keep_trial(a, trial, {**options, "tau": None, "comparator_devices": 1})
+        run_montecarlo(
+            trial,
+            store,
+            lambda numbers: run_chips(trial, tuple(numbers)),
+            [parse_spec("power<=1uW")],
+            None,
+            lambda *_: None,
+        )
+    for a, b in places.values():
+        shutil.copytree(a, b)
     key, kept = settings_key(run_settings(trial)), places["montecarlo"][0]
     kinds = {
         "simulate": (("simulation.npz", archive()), ("design.json", OBJECT)),
