@@ -10,7 +10,6 @@ filters here are continuous in time.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import expm
 
 from cosim.base.errors import NetworkError
 from cosim.network.layers import Array, LayerTrace, RecurrentLayer, format_range
@@ -24,6 +23,8 @@ def line_step(rates: Array) -> tuple[Array, Array]:
 
     rates: time constants of each filter in a frame, (n,). dy_k/dt = r_k (y_{k-1} - y_k), y_0 = u.
     """
+    from scipy.linalg import expm  # as in cosim.units.beta
+
     n = len(rates)
     flow = np.zeros((n + 1, n + 1))
     flow[np.arange(n), np.arange(n)] = -rates

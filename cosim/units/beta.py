@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
 
 from cosim.base.errors import MappingError
 from cosim.cells.blocks import BETAS
@@ -88,6 +87,9 @@ def _largest(
 
     constraints: A and b of A x <= b; ends: smallest and largest value of each x, None for no limit.
     """
+    # half of a worker's time to load, and workers have no use for it
+    from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
+
     found: Any = linprog(-gain, A_ub=constraints[0], b_ub=constraints[1], bounds=ends)
     return float(gain @ found.x) if found.status == 0 else None
 

@@ -32,7 +32,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from cosim.base.errors import InputError
 from cosim.base.seal import checksum
@@ -149,6 +148,8 @@ def check_supply(technology: Technology, plan: VariationPlan) -> None:
 def draw_chip(devices: Sequence[VaryingDevice], technology: Technology, plan: VariationPlan, number: int) -> Chip:
     """Draw the chip with the given number, from 0 to plan.chips - 1.
     technology: has the supply and temperature from which chips deviate, and the spread of the process."""
+    from scipy.special import ndtri  # half of a worker's time to load, and a nominal circuit has no use for it
+
     names = tuple(device.name for device in devices)
     vt, beta = np.zeros(len(names)), np.zeros(len(names))
     supply, celsius = technology.supply, technology.celsius
@@ -234,6 +235,8 @@ class Gradient:
 
 def graded(chip: Chip, gradient: Gradient, plan: VariationPlan) -> Chip:
     """Add gradients across the die to the draws of a chip. Every transistor of the chip must have a place."""
+    from scipy.special import ndtri
+
     places = np.array([gradient.places[device.name] for device in chip.devices])
     away = places - (places.min(axis=0) + places.max(axis=0)) / 2
     normal = ndtri(uniforms(plan, chip.number, SLOPES)).reshape(2, 2, 2)  # side, what, axis

@@ -10,7 +10,6 @@ from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from cosim.circuit.waveforms import Timing
 from cosim.technology.noise import NoiseFit
@@ -54,6 +53,8 @@ class NoiseSimulation:
 
         shape: n samples, time frames; first: number of the first frame.
         """
+        from scipy.special import ndtri  # as in cosim.variation.draws
+
         n, time = shape
         samples = self.samples if len(self.samples) else np.arange(n)
         digest = blake2b(f"{self.seed} {self.chip} {self.draw} {cell} noise".encode(), digest_size=8).digest()
