@@ -24,7 +24,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline  # pyright: ignore[reportMissingTypeStubs]
 
 from cosim.technology.types import Polarity
 
@@ -178,12 +177,17 @@ def _quadratic(axis: GridAxis, v: Array) -> tuple[NDArrayInt, tuple[Array, Array
 
 def cubics(axis: GridAxis, rows: Array) -> Array:
     """Return the cubic spline through rows of a device table at an axis' points: (cells, rows, 4), power 0 first."""
+    # a third of a worker's time to load, and kept tables have no use for it
+    from scipy.interpolate import CubicSpline  # pyright: ignore[reportMissingTypeStubs]
+
     powers = np.asarray(CubicSpline(axis.points, rows, axis=1).c, dtype=np.float64)  # (4, cells, rows)
     return np.ascontiguousarray(np.moveaxis(powers[::-1], 0, -1))
 
 
 def resample(points: Array, values: Array, wanted: Array) -> Array:
     """Interpolate a device table's values along the first axis from some points to others, by a cubic spline."""
+    from scipy.interpolate import CubicSpline  # pyright: ignore[reportMissingTypeStubs]
+
     return np.asarray(CubicSpline(points, values)(wanted), dtype=np.float64)
 
 
