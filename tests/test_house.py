@@ -66,7 +66,7 @@ def test_few_functions_have_many_parameters():
 def test_a_public_class_name_has_one_meaning():
     places = defaultdict[str, list[str]](list)
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(str(path.relative_to(PACKAGE)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
@@ -131,6 +131,11 @@ def test_what_is_public_has_a_docstring():
     assert bare == []
 
 
+def defined(path):
+    """The names of all functions, found in the text: hundreds of files would be parsed for no other test."""
+    return re.findall(r"^ *(?:async )?def (\w+)\(", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def test_a_fixture_of_the_session_has_a_name_of_its_own():
     """pytest makes such a fixture once, also from one that a folder has put in place of another: tests of other folders
     would then get what was made of that."""
@@ -138,5 +143,5 @@ def test_a_fixture_of_the_session_has_a_name_of_its_own():
     decorated = [(one.name, "".join(map(ast.unparse, one.decorator_list))) for one in functions(tests / "conftest.py")]
     shared = {name for name, text in decorated if "fixture" in text and "session" in text}
     assert {"technology", "calibration"} <= shared
-    again = {str(path): shared & {one.name for one in functions(path)} for path in tests.glob("*/**/*.py")}
+    again = {str(path): shared & set(defined(path)) for path in tests.glob("*/**/*.py")}
     assert not {name: found for name, found in again.items() if found}

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ NUMBA = {  # kernels take it from there
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.name != "py.typed")
 
 
+@cache
 def imports(module, top_level=False):
     """Dotted names that a module imports; with `top_level` only what importing it imports."""
     tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
@@ -59,7 +60,14 @@ def undisturbed(tmp_path_factory):
 @pytest.mark.ngspice
 @pytest.mark.parametrize(
     ("place", "content"),
-    [*((place, content) for place in ("folder", "home") for content in START_FILES), ("SPICE_SCRIPTS", "shell")],
+    [
+        ("folder", "alias"),
+        ("home", "quit"),
+        ("SPICE_SCRIPTS", "shell"),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in product(("folder", "home"), ("shell", "option"))),
+        pytest.param("folder", "quit", marks=pytest.mark.slow),
+        pytest.param("home", "alias", marks=pytest.mark.slow),
+    ],
 )
 def test_no_start_file_is_read(tmp_path, undisturbed, content, place):
     for name in (".spiceinit", "spinit"):
