@@ -64,9 +64,13 @@ def test_scan_over_complex_numbers(steps: int) -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
 
 
+def of_two_units(a, b, start):
+    """One sequence, because finite differences take a run for every number."""
+    return tuple(part.detach().requires_grad_() for part in (a[:1, :, :2], b[:1, :, :2], start[:2]))
+
+
 def test_complex_gradient_by_finite_differences() -> None:
-    a, b, start, _ = complex_inputs(LOOP_STEPS + 2)
-    assert torch.autograd.gradcheck(linear_scan, (a, b, start))
+    assert torch.autograd.gradcheck(linear_scan, of_two_units(*complex_inputs(LOOP_STEPS + 2)[:3]))
 
 
 @pytest.mark.parametrize("steps", LENGTHS)
@@ -83,8 +87,7 @@ def test_single_precision_stays_within_1e_5_over_a_long_sequence() -> None:
 
 
 def test_gradient_by_finite_differences() -> None:
-    a, b, start, _ = inputs(LOOP_STEPS + 2, 0.5)
-    assert torch.autograd.gradcheck(linear_scan, (a, b, start))
+    assert torch.autograd.gradcheck(linear_scan, of_two_units(*inputs(LOOP_STEPS + 2, 0.5)[:3]))
 
 
 def test_long_sequences_take_logarithmically_many_dependent_operations() -> None:
