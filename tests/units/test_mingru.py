@@ -258,7 +258,7 @@ def test_bits_beside_it_stay_exact(technology, calibration):
     network = network_of(fading_layer(4), held)
     design = compile_network(network, technology, calibration)
     assert {node.stage for node in design.graph.memories} == {0}
-    x = np.round(16 * sequences(2, 12)) / 16
+    x = np.round(16 * sequences(1, 12)) / 16
     comparison = compare(design, x)
     software, found = (comparison.engines[name].states for name in ("software", "ngspice"))
     assert 0.1 < software[:, :, 4:].mean() < 0.9

@@ -342,8 +342,15 @@ def test_however_close_a_decision_is_all_levels_are_written_or_none(batch, side,
 
 
 @pytest.mark.ngspice
-@pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize(("devices", "steady"), [(1, 0.0), (4, 2.5)])
+@pytest.mark.parametrize(
+    ("devices", "steady", "side"),
+    [
+        (1, 0.0, -1),
+        (4, 2.5, 1),
+        pytest.param(1, 0.0, 1, marks=pytest.mark.slow),
+        pytest.param(4, 2.5, -1, marks=pytest.mark.slow),
+    ],
+)
 def test_both_comparators_decide_where_they_are_calibrated(batch, side, devices, steady, technology, calibration):
     """Candidates 4 pA inside and outside of either threshold of the window, 0.75 and 0.25 nA. The fits are read to 1 pA
     (`comparator_steps` of the calibration). A pMOS on the lower comparator turned at 3 % more, 8 pA.
