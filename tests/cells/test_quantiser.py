@@ -92,7 +92,7 @@ def test_three_levels_within_the_pulse_and_retain_outside(drive, calibration):
 
 
 @pytest.mark.ngspice
-@pytest.mark.parametrize(("upper", "lower"), [(0.9e-9, 0.4e-9), (3e-9, 1.1e-9)])
+@pytest.mark.parametrize(("upper", "lower"), [(0.9e-9, 0.4e-9), pytest.param(3e-9, 1.1e-9, marks=pytest.mark.slow)])
 def test_thresholds_within_one_percent(drive, upper, lower):
     """Both comparators, from either side. The bar of 1 %: fit error 0.2 %, and 0.5 % of memory at 0.4 nA.
 

@@ -75,7 +75,10 @@ def currents_of(waves):
 
 
 @pytest.mark.ngspice
-@pytest.mark.parametrize("corner", CORNERS)
+@pytest.mark.parametrize(
+    "corner",
+    [one if one in ("tt", "sf") else pytest.param(one, marks=pytest.mark.slow) for one in CORNERS],
+)
 def test_cards_carry_the_current_of_the_library(kit, corner, transfer_decks, tmp_path):
     """Every corner, both polarities, three sizes, from 0.1 pA to 1 uA."""
     technology = at(kit, corner)
