@@ -58,7 +58,8 @@ def switching(node, cell):
     ("device", "factor", "expected"),
     [
         ("rung3.2", 1.0, [1, 2, 3, 4, 4, 3, 2]),
-        pytest.param("rung3.2", 1.2, [1, 1, 1, 1, 1, 0, -1], marks=pytest.mark.slow),  # its threshold, 1.02 nA, is beyond the set current
+        # its threshold, 1.02 nA, is beyond the set current
+        pytest.param("rung3.2", 1.2, [1, 1, 1, 1, 1, 0, -1], marks=pytest.mark.slow),
         ("rung3.2", 0.8, [1, 3, 4, 5, 5, 4, 3]),  # turns on with rung 2 before the next pulse
         # has as much at retain as the others of a set current
         pytest.param("rung2.in", 1.5, [2, 3, 4, 5, 5, 4, 3], marks=pytest.mark.slow),
