@@ -339,19 +339,27 @@ def test_nominal_settings_do_not_mention_mismatch(tmp_path: Path) -> None:
     assert "chips" not in result.figures
 
 
-@pytest.mark.parametrize("stopped", [20, 51, 59])
-def test_a_resumed_run_ends_in_the_same_bytes(tmp_path: Path, stopped: int) -> None:
-    whole, broken = tmp_path / "whole.pt", tmp_path / "broken.pt"
-    train(CONFIG, make_task(), whole)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a training on chips leaves that nobody stopped."""
+    path = tmp_path_factory.mktemp("whole") / "model.pt"
+    train(CONFIG, make_task(), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "stopped", [pytest.param(20, marks=pytest.mark.slow), 51, pytest.param(59, marks=pytest.mark.slow)]
+)
+def test_a_resumed_run_ends_in_the_same_bytes(tmp_path: Path, whole: Path, stopped: int) -> None:
+    broken = tmp_path / "broken.pt"
     with pytest.raises(Stop):
         train(CONFIG, make_task(), broken, stop_at(stopped))
     train(CONFIG, make_task(), broken, resume=True)
     assert whole.read_bytes() == broken.read_bytes()
 
 
-def test_history_holds_the_settings_and_what_chips_score(tmp_path: Path) -> None:
-    result = train(CONFIG, make_task(), tmp_path / "model.pt")
-    history = load_network(result.path).history
+def test_history_holds_the_settings_and_what_chips_score(whole: Path) -> None:
+    history = load_network(whole).history
     assert CONFIG.mismatch is not None
     assert history["settings"]["mismatch"] == dataclasses.asdict(CONFIG.mismatch)
     chips = history["figures"]["chips"]
@@ -398,7 +406,7 @@ def test_training_on_chips_makes_chips_better(tmp_path: Path, unit) -> None:
     accuracy = {}
     for mismatch in (None, model):
         architecture = Architecture(cells=5, layers=1, unit=unit)
-        config = TrainingConfig(architecture, iterations=400, batch=64, noise=0.0, mismatch=mismatch)
+        config = TrainingConfig(architecture, iterations=200, batch=64, noise=0.0, mismatch=mismatch)
         task = make_task(n=811)
         network = train(config, task, tmp_path / "model.pt").network
         accuracy[mismatch is None] = chip_accuracy(network, model, task.x_test, task.y_test)
