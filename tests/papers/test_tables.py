@@ -33,7 +33,7 @@ def quiet(done, total, values):
     pass
 
 
-def small_plan(iterations=40):
+def small_plan(iterations=20):
     shape = BackboneShape(1, 1, cell="cmru", width=8, state=2)
     return BackbonePlan("copy-item-5", lambda: load_source("copy-item-5"), shape, Training(iterations, 8, epsilon=1.0))
 
@@ -143,7 +143,7 @@ def test_an_interrupted_training_goes_on_to_the_same_figures(tmp_path):
     (whole,) = run_table(SMALL, tmp_path / "whole", 2, quiet)
 
     def stop(done, total, values):
-        if done == 55:  # within the second seed
+        if done == 30:  # within the second seed
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
@@ -154,7 +154,7 @@ def test_an_interrupted_training_goes_on_to_the_same_figures(tmp_path):
     assert left == [f".{name}.cosim/seed1.state.pt", f"{name}.seed0.json"]
     heard = []
     (found,) = run_table(SMALL, tmp_path / "broken", 2, lambda done, total, values: heard.append(done))
-    assert heard[:2] == [40, 56]  # the first is kept, the second goes on
+    assert heard[:2] == [20, 31]  # the first is kept, the second goes on
     assert figures_of([found]) == figures_of([whole]) and found.parameters == whole.parameters
     assert found.seconds[1] > 0 and all(path.suffix == ".json" for path in kept.iterdir())
 
