@@ -2,18 +2,16 @@
 
 import json
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cosim.circuit.bench import Voltage
 from cosim.cli import main
 from cosim.compiler.design import Condition
 from cosim.compiler.passes import compile_network
 from cosim.engines import table
-from cosim.engines.engine import Description, Failure, FailureKind, Run, Waveforms
-from cosim.engines.ngspice.simulator import Ngspice
+from cosim.engines.engine import Run
 from cosim.engines.simulation.audit import (
     Audit,
     AuditableRun,
@@ -35,6 +33,7 @@ from cosim.verbs.montecarlo.page import write_report
 from cosim.verbs.montecarlo.store import pack_certainty, unpack_certainty
 from cosim.verbs.montecarlo.trial import Trial, run_chip
 from cosim.verbs.trim.run import trim_chip
+from tests.toys.fourway import Fourway
 
 SAMPLES = 6
 ELSEWHERE = "by ngspice 2 samples (a floating thing)"
@@ -47,44 +46,6 @@ def words_of(said):
 
 def say_nothing(done, total):
     pass
-
-
-@dataclass(frozen=True)
-class Fourway:
-    """ngspice on four benches. strange: places in a tile that it has no model for; false: whose states are inverted."""
-
-    name: str = "fourway"
-    grace: float = 1.0
-    lanes: int = 4
-    fallback: str = "ngspice"
-    strange: tuple[int, ...] = ()
-    false: tuple[int, ...] = ()
-    ngspice: Ngspice = field(default_factory=Ngspice)
-
-    def write(self, bench):
-        return f"* four at once\n{self.ngspice.write(bench)}"
-
-    def run(self, bench, timeout):
-        return self.run_all([bench], timeout)[0]
-
-    def run_all(self, benches, timeout):
-        assert 1 <= len(benches) <= self.lanes
-        return [self._run(k, bench) for k, bench in enumerate(benches)]
-
-    def _run(self, k, bench):
-        if k in self.strange:
-            return Failure(FailureKind.UNSUPPORTED, "a floating thing", self.write(bench))
-        waves = self.ngspice.run(bench, 60.0)
-        if k not in self.false or isinstance(waves, Failure):
-            return waves
-        inverted = {probe: 1.8 - wave if isinstance(probe, Voltage) else wave for probe, wave in waves.probes.items()}
-        return Waveforms(waves.time, inverted)
-
-    def check(self):
-        self.ngspice.check()
-
-    def describe(self, technology):
-        return Description("4.0", {})
 
 
 @pytest.fixture
