@@ -125,7 +125,7 @@ def test_a_deviating_device(technology, measured, kind, vt_shift):
     assert ratio[inside] == pytest.approx((truth / nominal)[1:][inside], rel=2e-3, abs=0)
 
 
-@pytest.mark.parametrize("polarity", "np")
+@pytest.mark.parametrize("polarity", ["n", pytest.param("p", marks=pytest.mark.slow)])
 def test_a_four_terminal_current_is_the_simulators(technology, measured, polarity):
     kind = SWITCH[polarity]
     table, sign, bulk = measured(kind), 1 if polarity == "n" else -1, 0.0 if polarity == "n" else SUPPLY
@@ -229,7 +229,7 @@ def kept(technology, measured, monkeypatch, tmp_path):
     """The tables of a three-terminal and of a four-terminal device, and the files where they are kept."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(device_cache, "fit_table", lambda _, kind: measured(kind))
-    kinds = (THREE_TERMINAL["n"], SWITCH["p"])
+    kinds = (THREE_TERMINAL["n"], SWITCH["n"])
     found = device_tables(technology, kinds)
     return found, sorted((tmp_path / "cosim" / "tables").iterdir())
 

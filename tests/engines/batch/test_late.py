@@ -135,11 +135,11 @@ def decisions(design):
 
 
 def test_a_ring_replays_on_transistors(batch, technology, calibration):
-    """16 bits for twenty-five turns; and a line that moves every fourth frame, its clock divided by toggles."""
+    """16 bits for five turns; and a line that moves every fourth frame, its clock divided by toggles."""
     bits = np.random.default_rng(0).integers(0, 2, 16)
-    x = np.eye(3)[np.concatenate([bits, np.full(400, AGAIN)])][None]
+    x = np.eye(3)[np.concatenate([bits, np.full(80, AGAIN)])][None]
     design = compile_network(ring(16), technology, calibration)
-    assert wrong_states(design, x, Run(jobs=0, engine="batch")) == (0, 416 * 16)
+    assert wrong_states(design, x, Run(jobs=0, engine="batch")) == (0, 96 * 16)
     design = compile_network(dilated_line(4, 2), technology, calibration)
     x = np.random.default_rng(1).integers(0, 2, (4, 40, 2)).astype(float)
     x[:, :, 0] = 1.0

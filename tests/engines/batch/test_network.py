@@ -48,7 +48,7 @@ def infer(name, digits, run):
 
 def test_states_readout_and_power_are_those_of_ngspice(digits):
     design, test_set = digits
-    few = test_set.select(np.arange(4))
+    few = test_set.select(np.arange(2))
     mine, theirs = (infer(name, (design, few), Run(engine=name, jobs=0)) for name in ("batch", "ngspice"))
     scale = max(float(np.abs(one.readout).max()) for one in theirs)
     for a, b in zip(mine, theirs, strict=True):
@@ -62,7 +62,7 @@ def test_states_readout_and_power_are_those_of_ngspice(digits):
 def test_toggles_count_as_in_ngspice(bits):
     """Their latches float, are lifted above the supply, and hang on switches whose ends change roles."""
     design, test_set = bits
-    short = replace(test_set, x=test_set.x[:, :50], lengths=np.minimum(test_set.lengths, 50))
+    short = replace(test_set, x=test_set.x[:, :30], lengths=np.minimum(test_set.lengths, 30))
     (theirs,) = infer("ngspice", (design, short.select(np.arange(1))), Run(jobs=0))
     mine = infer("batch", (design, short), Run(engine="batch", jobs=0))
     assert [one.elsewhere for one in mine] == [""] * len(mine)
@@ -77,11 +77,11 @@ def test_the_same_bytes_for_any_number_of_processes_and_after_an_interruption(di
         found = infer("batch", digits, Run(folder=tmp_path / folder, engine="batch", jobs=jobs))
         return [(np.asarray(one.states).tobytes(), one.readout.tobytes(), one.power_w) for one in found]
 
-    first = run("one", 1)
+    first = run("one", 0)
     assert run("two", 2) == first
     for kept in sorted((tmp_path / "two").rglob("*.npz"))[::3]:
         kept.unlink()  # as if it had been stopped before these
-    assert run("two", 2) == first
+    assert run("two", 1) == first
 
 
 @pytest.mark.parametrize("which", ["digits", "bits", "moving"])
