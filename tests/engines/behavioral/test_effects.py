@@ -292,9 +292,9 @@ def test_behavioral_and_transistors_see_the_same_chip(design, chip):
 @pytest.mark.ngspice
 def test_a_flat_circuit_computes_what_the_hierarchy_does(design):
     """The same transistors in another order: the solver's own differences, under 1e-3 of a unit (reltol 1e-4)."""
-    inputs = np.random.default_rng(2).integers(0, 3, size=(3, len(design.assembly.input_pins))) / 2
+    inputs = np.random.default_rng(2).integers(0, 3, size=(2, len(design.assembly.input_pins))) / 2
     flat = replace(design, assembly=replace(design.assembly, circuit=design.assembly.circuit.flat()))
-    nested, other = (run_inference(inference_bench(one, inputs), read_plan(design, 3)) for one in (design, flat))
+    nested, other = (run_inference(inference_bench(one, inputs), read_plan(design, 2)) for one in (design, flat))
     assert isinstance(nested, Inference) and isinstance(other, Inference)
     np.testing.assert_array_equal(nested.states, other.states)
     np.testing.assert_allclose(nested.readout, other.readout, rtol=0, atol=1e-3 * design.i_unit)

@@ -31,6 +31,7 @@ from cosim.verbs.power.study import study_power, summarize_power
 from cosim.verbs.trim.trim import check_trimmable
 
 FRAMES = 3
+FEW = 5  # frames of a register of three stages, or of a toggle
 DRIVEN = "inputs", "decision", "bias"  # phases from outside
 
 
@@ -132,6 +133,8 @@ def test_one_clock_drives_it_all(batch, network, technology, x, pooling):
     assert chip.chosen == software.decisions[0]
     driven = {one.name for one in control_elements(whole, whole.nominal, FRAMES, Timing()) if one.kind == "v"}
     assert driven == {"dd", "ground", "run", "ck", "take", *whole.assembly.outputs}
+    if pooling == "last":
+        return  # the same blocks
     run = Run(engine="batch")
     summary = summarize_power(whole, study_power(whole, test_set, meter_samples(whole, test_set, run), run), run)
     blocks = {name: row.power_w["batch"].mean for name, row in summary.blocks.items()}
@@ -145,10 +148,10 @@ def test_one_clock_drives_it_all(batch, network, technology, x, pooling):
 def test_pulses_and_decisions_from_the_clock(batch, technology, late, kind):
     """Toggles need pulses; what reads its own stage a frame late has decision clocks of its own."""
     net = load_network(trained_network_path("parity_d2")) if kind == "toggles" else late.register(3)
-    x = np.random.default_rng(1).integers(0, 2, (1, 8, net.encoding.width)).astype(float)
+    x = np.random.default_rng(1).integers(0, 2, (1, FEW, net.encoding.width)).astype(float)
     whole = compile_for(net, kind, technology, CompilerSettings(around=("clock",)))
     assert bool(whole.assembly.pulses) is (kind == "toggles") and bool(whole.assembly.decides) is (kind == "register")
-    test_set = TestSet(x, np.zeros(1, dtype=np.int64), np.array([8]), np.arange(1))
+    test_set = TestSet(x, np.zeros(1, dtype=np.int64), np.array([FEW]), np.arange(1))
     (found,) = simulate_samples(whole, test_set, Run(engine="batch"))
     assert isinstance(found, Inference) and not found.elsewhere
     np.testing.assert_array_equal(found.states, software_states(whole.graph, run_reference(net, x))[0])

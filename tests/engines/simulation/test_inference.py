@@ -107,9 +107,9 @@ def test_shapes_and_signs(outcomes):
     assert len(set(content(outcomes))) == 3
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_workers_do_not_change_a_bit(benches, plan, outcomes, jobs):
-    assert content(run_inferences(benches, [plan] * 3, Run(jobs=jobs))) == content(outcomes)
+def test_a_worker_does_not_change_a_bit(benches, plan, outcomes):
+    """Nor do two, see below."""
+    assert content(run_inferences(benches, [plan] * 3, Run(jobs=1))) == content(outcomes)
 
 
 def test_stored_results_are_read_back(benches, plan, outcomes, tmp_path, monkeypatch):
