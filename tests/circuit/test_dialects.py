@@ -455,7 +455,7 @@ def swept():
 @pytest.mark.ngspice
 @pytest.mark.parametrize(("dialect", "behaviour"), [("hspice", "hs"), ("xyce", "")])
 def test_operating_points_over_an_input(dialect, behaviour, mode, design, technology, swept):
-    """6 operating points, the clocks at their last value: the dialect's netlist and cards against ngspice's own."""
+    """3 operating points, the clocks at their last value: the dialect's netlist and cards against ngspice's own."""
     assembly, timing = design.assembly, Timing()
     elements = control_elements(design, design.nominal, 1, timing)
     elements += input_elements(design, design.nominal, np.full((1, 3), 0.5), timing)
@@ -465,7 +465,7 @@ def test_operating_points_over_an_input(dialect, behaviour, mode, design, techno
         *format_elements((*assembly.circuit.elements, *still), technology),
         format_options(PRECISE, technology).rstrip(),
         f".save {' '.join(map(NGSPICE.printed, probes))}",
-        ".dc iin_0_p 5e-11 1.05e-9 2e-10", ".end\n",
+        ".dc iin_0_p 5e-11 1.05e-9 5e-10", ".end\n",
     ]  # fmt: skip
     circuit, sizes = Circuit("sweep", assembly.circuit.subcircuits), device_sizes(assembly.circuit)
 
@@ -484,7 +484,7 @@ def test_operating_points_over_an_input(dialect, behaviour, mode, design, techno
     ours, theirs = sweep("ngspice", ""), sweep(dialect, behaviour)
     assert set(ours) == set(theirs)
     for name, wave in ours.items():
-        assert len(wave) == 6
+        assert len(wave) == 3
         # the same equations and tolerances: nothing but the order of operations may differ
         np.testing.assert_allclose(theirs[name], wave, rtol=1e-9, atol=1e-15, err_msg=name)
     moved = max(np.ptp(ours[net]) for net in assembly.candidates.values())
