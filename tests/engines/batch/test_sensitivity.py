@@ -109,12 +109,11 @@ def test_bias_pins(design, x):
 def test_against_ngspice(design, x):
     """1 mV is 3 % of a current, which ngspice knows to its reltol of 1e-4, and tables to 1 %: 2 % together."""
     bench, (found,), plan = inference_bench(design, x), sensitivities(design, [x]), read_plan(design, len(x))
-    first, second = found.outputs
-    for device in found.devices[:2]:
-        up, down = (run_inference(moved(bench, device.device, volt), plan) for volt in (1e-3, -1e-3))
-        assert np.array_equal(up.states, down.states)
-        difference = (up.readout - down.readout).mean(axis=0)
-        assert device.vt_shift == pytest.approx((difference[first] - difference[second]) / 2e-3, rel=0.02)
+    (first, second), device = found.outputs, found.devices[0]
+    up, down = (run_inference(moved(bench, device.device, volt), plan) for volt in (1e-3, -1e-3))
+    assert np.array_equal(up.states, down.states)
+    difference = (up.readout - down.readout).mean(axis=0)
+    assert device.vt_shift == pytest.approx((difference[first] - difference[second]) / 2e-3, rel=0.02)
 
 
 def test_samples_side_by_side_are_those_alone(design, x):
