@@ -23,7 +23,7 @@ def line_step(rates: Array) -> tuple[Array, Array]:
 
     rates: time constants of each filter in a frame, (n,). dy_k/dt = r_k (y_{k-1} - y_k), y_0 = u.
     """
-    from scipy.linalg import expm  # as in cosim.units.beta
+    from scipy.linalg import expm  # loaded where there is a delay line, so that other processes start sooner
 
     n = len(rates)
     flow = np.zeros((n + 1, n + 1))

@@ -87,7 +87,7 @@ def _largest(
 
     constraints: A and b of A x <= b; ends: smallest and largest value of each x, None for no limit.
     """
-    # half of a worker's time to load, and workers have no use for it
+    # loaded where a beta has limits to meet, so that other processes start sooner
     from scipy.optimize import linprog  # pyright: ignore[reportUnknownVariableType, reportMissingTypeStubs]
 
     found: Any = linprog(-gain, A_ub=constraints[0], b_ub=constraints[1], bounds=ends)
