@@ -333,6 +333,34 @@ def browse(tmp_path):
     return run
 
 
+EMPTY_PICTURES = {
+    "svg": b"<?xml version='1.0'?>\n<svg xmlns='http://www.w3.org/2000/svg'/>\n",
+    "png": b"\x89PNG\r\n\x1a\n",
+}
+
+
+@contextmanager
+def empty_pictures():
+    """Pictures of pages, and files of `save_figure`, are drawn up but not rendered, which is half of a small run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cosim.results.figures.figure_bytes", lambda figure, kind: EMPTY_PICTURES[kind])
+        yield
+
+
+@pytest.fixture
+def unrendered():
+    """`empty_pictures` in a test that looks at none; tests/results renders those of every verb."""
+    with empty_pictures():
+        yield
+
+
+@pytest.fixture(scope="module")
+def unrendered_module():
+    """`empty_pictures` in a whole file, the fixtures of its module among it."""
+    with empty_pictures():
+        yield
+
+
 @pytest.fixture
 def file_size_limit():
     """(bytes) -> context in which no file of this process can grow beyond that: a disk that fills."""

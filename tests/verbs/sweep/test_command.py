@@ -20,12 +20,13 @@ from cosim.verbs.montecarlo.store import unpack_draws
 from cosim.verbs.sweep.command import read_axes
 from cosim.verbs.sweep.study import find_figures, format_one, pick_figure, spaced, unit_of
 
+pytestmark = pytest.mark.usefixtures("unrendered_module")
 FILES = ("run.toml", "sweep.json", "sweep.csv", "sweep.png", "sweep.svg", "report.html")
 
 
 @pytest.fixture(scope="module")
 def chips(tiny):
-    return ["montecarlo", tiny / "net.npz", "--data", tiny / "data.npz", "--chips", 16, "--spec", "accuracy>=0.4"]
+    return ["montecarlo", tiny / "net.npz", "--data", tiny / "data.npz", "--chips", 6, "--spec", "accuracy>=0.4"]
 
 
 def contents(folder):
@@ -45,7 +46,7 @@ def test_montecarlo_over_area(cosim_main, chips, tmp_path):
     assert code == 0, err
     found = json.loads((out / "sweep.json").read_text())
     assert found["axes"] == [{"option": "area", "unit": "", "values": [0.1, 1]}]
-    assert found["options"] == {"chips": 16, "spec": ["accuracy>=0.4"], "data": "data.npz"}
+    assert found["options"] == {"chips": 6, "spec": ["accuracy>=0.4"], "data": "data.npz"}
     assert found["paired"] == "chip k is the same draw at every point" and found["paired"] in text
     assert [point["folder"] for point in found["points"]] == ["area-0.1", "area-1"]
     assert json.loads(file.read_text())["points"] == found["points"]
@@ -78,7 +79,7 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, chips, tmp_path, monke
     def stopping(self, record):
         append(self, record)
         kept.append(record.chip)
-        if len(kept) == 20:
+        if len(kept) == 8:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
