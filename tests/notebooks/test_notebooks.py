@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 nbformat = pytest.importorskip("nbformat", reason="the extra 'notebook' is not installed")
-pytest.importorskip("nbclient", reason="the extra 'notebook' is not installed")
+exceptions = pytest.importorskip("nbclient.exceptions", reason="the extra 'notebook' is not installed")
 pytest.importorskip("torch", reason="the shipped networks are .pt files")
 pytest.importorskip("librosa", reason="the extra 'audio' is not installed")
 
@@ -26,8 +26,6 @@ EXPECTED = {
     "native_cmru_figure_4": (1, ("nW",)),
     "ten_minutes_to_yield": (2, ("382 transistors", "of 200 chips work", "some that do not reset", "as fabricated")),
 }
-# Half a minute and more.
-LONG = tuple(name for name in EXPECTED if name != "native_cmru_figure_4")
 
 
 def _load_runner():
@@ -56,13 +54,22 @@ def test_a_committed_notebook_shows_its_outputs(path):
     assert len(text) < MOST_BYTES and not re.search(r"(?<![\w.~])/(home|root|tmp|work|Users)/", text)
 
 
+def test_the_runner_takes_a_clean_kernel_and_keeps_a_failure(tmp_path):
+    """A name of this process is unknown there, progress on stderr is left out, and a copy shows what has failed."""
+    source, target = tmp_path / "source.ipynb", tmp_path / "target.ipynb"
+    texts = ("import sys; print(6 * 7); print('progress', file=sys.stderr)", "EXPECTED")
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in texts]), source)
+    with pytest.raises(exceptions.CellExecutionError, match="name 'EXPECTED' is not defined"):
+        _load_runner().run_notebook(source, target)
+    first, second = (cell.outputs for cell in nbformat.read(target, as_version=4).cells)
+    assert [output.text for output in first] == ["42\n"] and second[0].ename == "NameError"
+
+
+@pytest.mark.slow  # half a minute each and more
 @pytest.mark.ngspice
 @pytest.mark.timeout(900)  # a minute of work each, on machines that do other work, too
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # jupyter_client and zmq, on the newest Python
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in LONG)) for path in NOTEBOOKS],
-)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path, tmp_path):
     executed = tmp_path / path.name
     _load_runner().run_notebook(path, executed)
