@@ -2,6 +2,7 @@
 
 import pkgutil
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -11,8 +12,11 @@ from textwrap import dedent
 import click
 import pytest
 
+import cosim
+from cosim.base.resources import trained_network_path
 from cosim.cli import VERBS, _cosim
 
+pytestmark = pytest.mark.usefixtures("unrendered_module")
 ROOT = Path(__file__).resolve().parents[2]
 OWN, DATA, PYTHON = (f"docs/how-to/{name}.md" for name in ("bring-my-network", "train-on-my-data", "python"))
 MANUAL = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
@@ -55,8 +59,22 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def python(here):
-    """(text) -> what a script of this text prints."""
+def python(here, capfd):
+    """(text) -> what a script of this text prints, in this process."""
+
+    def run(text):
+        (here / "script.py").write_text(text)
+        runpy.run_path("script.py", run_name="__main__")
+        found = capfd.readouterr()
+        assert found.err == ""
+        return found.out
+
+    return run
+
+
+@pytest.fixture
+def python_process(here):
+    """(text) -> what a script of this text prints, in a process of its own."""
 
     def run(text):
         (here / "script.py").write_text(text)
@@ -113,15 +131,22 @@ def example(page, place=0):
 
 
 @pytest.mark.ngspice
-def test_readme_example(python):
+def test_readme_example(python_process):
+    """With one digit instead of two, 8 chips instead of 100, and the smaller network."""
     pytest.importorskip("torch")
     text = example("README.md")
     assert "all 360 test digits" in text and len(text.splitlines()) <= 10
-    printed = python(text)
-    assert "2 test samples, each by software" in printed and "0 simulations failed" in " ".join(printed.split())
+    shown = re.fullmatch(r"(?s).*/(\w+)\.pt.*# (\d+) transistors\n.*samples=2.*chips=100.*", text)
+    compiled = cosim.load(trained_network_path(shown[1])).compile("generic180")
+    assert f" {shown[2]} transistors" in " ".join(str(compiled).split())
+    shorter = {shown[1]: "digits_d4", "samples=2": "samples=1", "chips=100": "chips=8"}
+    for long, short in shorter.items():
+        text = text.replace(long, short)
+    printed = python_process(text)
     plain = " ".join(printed.split())
-    assert len(re.findall(r"100 chips with [\w ]+, each on 360 test samples\..* none failed", plain)) == 1
-    assert "digits_robust_d8 on generic180" in plain and "on 712 transistors of generic180" in plain
+    assert "1 test samples, each by software" in plain and "0 simulations failed" in plain
+    assert len(re.findall(r"8 chips with [\w ]+, each on 360 test samples\..* none failed", plain)) == 1
+    assert "digits_d4 on generic180" in plain and "transistors of generic180" in plain
 
 
 @pytest.mark.slow

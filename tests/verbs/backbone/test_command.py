@@ -2,24 +2,20 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-SMALL = ("--width", "16", "--iterations", "40", "--batch", "8", "--epsilon", "1")
+SMALL = ("--width", "16", "--iterations", "10", "--batch", "8", "--epsilon", "1")
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
+def model(tmp_path_factory, cosim_in):
     """A model file, and what the verb printed."""
     path = tmp_path_factory.mktemp("backbone") / "b.pt"
-    typed = ["backbone", "copy-item-6", *SMALL, "--seeds", "2", "--seed", "3", "-o", str(path)]
-    code = "from cosim.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, *typed], capture_output=True, text=True, check=True)
-    assert "training: 80 of 80" in done.stderr
+    done = cosim_in(path.parent, "backbone", "copy-item-6", *SMALL, "--seeds", "2", "--seed", "3", "-o", path)
+    assert done.returncode == 0 and "training: 20 of 20" in done.stderr
     return path, done.stdout
 
 
@@ -28,7 +24,7 @@ def test_it_shows_every_seed_and_their_spread(model):
     lines = out.splitlines()
     assert re.fullmatch(r"copy-item-6: cmru, \d+ parameters, 1024 test samples", lines[0])
     rows = [line.split() for line in lines[2:4]]
-    assert [row[0] for row in rows] == ["3", "4"] and {row[1] for row in rows} == {"40"}
+    assert [row[0] for row in rows] == ["3", "4"] and {row[1] for row in rows} == {"10"}
     values = [float(row[4]) for row in rows]
     mean, low, high = map(float, re.findall(r"[\d.]+", lines[4])[:3])
     assert (low, high) == (min(values), max(values)) and mean == pytest.approx(sum(values) / 2, abs=0.1)

@@ -149,7 +149,7 @@ def test_a_bias_diode_of_another_length_gives_the_gain(technology, calibration, 
 
 
 @pytest.mark.ngspice
-@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("upper", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_comparator_at_a_new_point_agrees_with_the_shipped_fit(technology, calibration, upper):
     """Between two points, whose ratios differ by 3e-4: a straight line over log current is off by less than that."""
     fit = calibration.upper if upper else calibration.lower
@@ -159,7 +159,10 @@ def test_comparator_at_a_new_point_agrees_with_the_shipped_fit(technology, calib
 
 
 @pytest.mark.ngspice
-def test_comparator_without_a_decision_says_so(technology):
+def test_comparator_without_a_decision_says_so(technology, monkeypatch):
+    """In the last of its spans, at both ends."""
+    last = replace(POINTS, comparator_spans=POINTS.comparator_spans[-1:], comparator_steps=2)
+    monkeypatch.setattr(native, "POINTS", last)
     text = r"comparator at I_thresh 1e-14 A did not change its decision within 50 % of that"
     with pytest.raises(SimulationError, match=text):
         measure_comparator(technology, 1e-14)
@@ -178,7 +181,7 @@ def test_a_registers_level_at_a_new_point_agrees_with_the_shipped_fit(technology
 
 @pytest.mark.ngspice
 def test_a_registers_level_that_does_not_turn_says_so(technology, monkeypatch):
-    monkeypatch.setattr(native, "POINTS", replace(POINTS, level_reach=(1e-12, 0.0)))
+    monkeypatch.setattr(native, "POINTS", replace(POINTS, level_reach=(1e-12, 0.0), level_steps=3))
     with pytest.raises(SimulationError, match="level at a turn of 1e-09 A does not turn within 1e-12 A of it"):
         measure_turn(technology, 8, 1e-9, 0.0, "ngspice")
 
