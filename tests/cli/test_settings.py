@@ -12,6 +12,7 @@ from cosim.base.settings import RunSettings, file_checksum, read_settings, write
 from cosim.base.version import __version__
 from cosim.cli.settings import checksums_of
 
+pytestmark = pytest.mark.usefixtures("unrendered_module")
 SMALL = ("--cells", 3, "--layers", 1, "--iterations", 2, "--batch", 8, "--grid", 0, "--no-skip", "--epsilon", "anneal")
 
 

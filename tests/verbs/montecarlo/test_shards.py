@@ -15,6 +15,7 @@ from cosim.cli.types import ShareType
 from cosim.verbs.montecarlo.keep import merge_stores
 from cosim.verbs.montecarlo.run import shard_of
 
+pytestmark = pytest.mark.usefixtures("unrendered_module")
 DOCS = Path(__file__).parents[3] / "docs" / "how-to" / "cluster.md"
 NETWORK = Path(__file__).parents[3] / "models" / "trained" / "digits_d4.pt"
 ASKED = ("--chips", "5", "--samples", "8")
