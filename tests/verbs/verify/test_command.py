@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from cosim.base.claim import MARKER, own_folder
 from cosim.base.seal import seal_json, seal_text, unseal_json
 
+pytestmark = pytest.mark.usefixtures("unrendered_module")
 LOADS = {"montecarlo": "load_trial", "trim": "load_trial", "compile": "load_design"}  # how a verb's work begins
 
 COSIM = [sys.executable, "-m", "cosim"]
@@ -20,7 +22,17 @@ COSIM = [sys.executable, "-m", "cosim"]
 
 @pytest.fixture
 def chips(tiny):
+    """The words of a run of four chips."""
     return ["montecarlo", tiny / "net.npz", "--data", tiny / "data.npz", "--jobs", 1, "--chips", 4]
+
+
+@pytest.fixture(scope="module")
+def finished(tiny, cosim_in, tmp_path_factory):
+    """The folder of that run."""
+    folder = tmp_path_factory.mktemp("finished")
+    typed = ["montecarlo", tiny / "net.npz", "--data", tiny / "data.npz", "--jobs", 1, "--chips", 4, "-o", "run"]
+    assert cosim_in(folder, *typed).returncode == 0
+    return folder / "run"
 
 
 @pytest.fixture
@@ -34,10 +46,10 @@ def flip(path, byte):
     path.write_bytes(content)
 
 
-def test_a_whole_store_and_a_damaged_one(cosim_main, chips, tmp_path):
+def test_a_whole_store_and_a_damaged_one(cosim_main, finished, chips, tmp_path):
     """What is damaged is listed, and the same command makes it whole, to the byte."""
     run = tmp_path / "run"
-    assert cosim_main(*chips, "-o", run)[0] == 0
+    shutil.copytree(finished, run)
     code, out, err = cosim_main("verify", run)
     names = ["run.json", "chips.jsonl", "trial.json", "network.npz", "samples.npz", "calibration.json", "summary.json"]
     assert (code, err) == (0, "")
@@ -115,15 +127,14 @@ def test_a_folder_without_kept_files(cosim_main, tmp_path):
     assert code == 2 and "holds nothing with a checksum; give a folder that a verb has written" in err
 
 
-def test_verify_needs_neither_torch_nor_ngspice(cosim_main, chips, tmp_path):
-    assert cosim_main(*chips, "-o", tmp_path)[0] == 0
+def test_verify_needs_neither_torch_nor_ngspice(finished):
     code = (
         "import sys\nclass Absent:\n    def find_spec(self, name, path=None, target=None):\n"
         "        if name in ('torch', 'PySpice'):\n            raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Absent())\nfrom cosim.cli import main\nmain()\n"
     )
     environment = {**os.environ, "NGSPICE_LIBRARY_PATH": "/nowhere"}
-    done = subprocess.run([sys.executable, "-c", code, "verify", tmp_path], capture_output=True, env=environment)
+    done = subprocess.run([sys.executable, "-c", code, "verify", finished], capture_output=True, env=environment)
     assert done.returncode == 0, done.stderr
 
 
@@ -215,8 +226,8 @@ def test_calibrate_says_where_it_cannot_write_before_it_measures(cosim_main, tmp
     assert code == 2 and "cosim: cannot write " in err and "calibration.json: Not a directory; choose another" in err
 
 
-def test_a_store_of_before_checksums_is_refused(cosim_main, chips, tmp_path):
-    assert cosim_main(*chips, "-o", tmp_path)[0] == 0
+def test_a_store_of_before_checksums_is_refused(cosim_main, finished, chips, tmp_path):
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     for name in ("run.json", "chips.jsonl"):
         text = (tmp_path / name).read_text()
         records = [json.loads(line) for line in text.splitlines()] if name == "chips.jsonl" else [json.loads(text)]
@@ -239,10 +250,10 @@ def test_arrays_of_simulation_are_as_before(tmp_path):
         assert arrays.files == ["a"]
 
 
-def test_a_trial_without_sums_is_damaged(cosim_main, chips, tmp_path):
+def test_a_trial_without_sums_is_damaged(cosim_main, finished, tmp_path):
     """Under a checksum that fits."""
     run = tmp_path / "run"
-    assert cosim_main(*chips, "-o", run)[0] == 0
+    shutil.copytree(finished, run)
     plain = json.loads(unseal_json((run / "trial.json").read_bytes()))
     del plain["sums"]
     (run / "trial.json").write_bytes(seal_json(plain))
