@@ -50,7 +50,7 @@ def options(verb, tiny, folder):
     return {
         "simulate": data,
         "montecarlo": [*data, "--chips", 1000],
-        "train": ["digits", "-o", folder / "model.pt"],
+        "train": ["digits", "--cells", 2, "--layers", 1, "--batch", 4, "-o", folder / "model.pt"],
     }[verb]
 
 

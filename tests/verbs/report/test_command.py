@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -19,17 +20,25 @@ from cosim.verbs.montecarlo.page import read_run
 from cosim.verbs.montecarlo.trial import Trial
 
 
-@pytest.fixture
-def store(tiny, make_store, tmp_path):
+@pytest.fixture(scope="module")
+def finished(tiny, make_store, tmp_path_factory):
     """A run of 8 small chips of the tiny network, behavioral."""
     design, _ = load_design(tiny / "net.npz", Compiling())
     with np.load(tiny / "data.npz") as arrays:
         x, y = arrays["x_test"], arrays["y_test"]
     test_set = TestSet(x, y, np.full(5, 3), np.arange(5))
-    make_store(tmp_path / "run", Trial(design, test_set, VariationPlan("local", 0, 8, area=0.2)), "accuracy>=0.2")
-    return tmp_path / "run"
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    make_store(folder, Trial(design, test_set, VariationPlan("local", 0, 8, area=0.2)), "accuracy>=0.2")
+    return folder
 
 
+@pytest.fixture
+def store(finished, tmp_path):
+    """A copy of the finished run, for one test."""
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+@pytest.mark.usefixtures("unrendered")
 def test_page_beside_the_run(cosim_main, store):
     code, out, err = cosim_main("report", store, "--no-waveforms")
     assert (code, err) == (0, "")
@@ -41,6 +50,7 @@ def test_page_beside_the_run(cosim_main, store):
     assert not [path.name for path in store.iterdir() if path.name.startswith(".partial")]
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_page_of_a_run_as_a_user_makes_it(cosim_main, tiny, tmp_path):
     run = tmp_path / "mc"
     options = (tiny / "net.npz", "--data", tiny / "data.npz", "--jobs", 1, "--chips", 9, "--seed", 3)
@@ -50,6 +60,7 @@ def test_page_of_a_run_as_a_user_makes_it(cosim_main, tiny, tmp_path):
     assert "of 9 chips work [" in page and "compiled: too large weights are cut</th><td>yes</td>" in page
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_network_is_called_what_its_file_is_called(cosim_main, tiny, tmp_path):
     """By the verb, and by a page that is made later from the run's own copy of the network."""
     own, run = tmp_path / "my\n<b>gestures.npz", tmp_path / "run"
@@ -62,6 +73,7 @@ def test_a_network_is_called_what_its_file_is_called(cosim_main, tiny, tmp_path)
     assert r"my\n&lt;b&gt;gestures on generic180" in (run / "report.html").read_text()
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_page_elsewhere(cosim_main, store, tmp_path):
     (tmp_path / "new").mkdir()
     code, _, _ = cosim_main("report", store, "--no-waveforms", "-o", tmp_path / "new" / "page.html")
@@ -127,6 +139,7 @@ def test_pictures_as_files(cosim_main, store, tmp_path):
     assert sorted(re.findall(r"^picture: .*/(.+)$", out, re.MULTILINE)) == names
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_page_and_pictures_replace_their_own_kind_alone(cosim_main, store, tmp_path):
     page, pictures = tmp_path / "page.html", tmp_path / "pictures"
     arguments = ["report", store, "--no-waveforms", "-o", page, "--pictures", pictures]
@@ -156,6 +169,7 @@ def beside(store, tmp_path):
     return write
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_several_verbs_on_one_page(cosim_main, store, beside, tmp_path):
     power, page = beside("power"), tmp_path / "page.html"
     code, out, err = cosim_main("report", store, power, "--no-waveforms", "-o", page)
@@ -167,6 +181,7 @@ def test_several_verbs_on_one_page(cosim_main, store, beside, tmp_path):
     assert (power / "report.html").read_text().count("<h1>made up: 12 nW</h1>") == 1
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_several_folders_that_make_no_page(cosim_main, store, beside, tmp_path):
     power = beside("power")
     code, _, err = cosim_main("report", store, power)

@@ -27,6 +27,7 @@ from cosim.verbs.train.command import command as train_command
 from cosim.verbs.train.command import complete_config
 
 SMALL = ["--cells", "3", "--iterations", "20", "--batch", "8"]
+SHORT = [*SMALL, "--iterations", "4", "--layers", "1"]
 
 
 def run(command, *arguments: object):
@@ -124,7 +125,7 @@ def test_variation_takes_the_technologys_mismatch() -> None:
 
 def test_training_on_chips_says_how_they_score(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    result = run(train_command, "digits", "-o", tmp_path / "model.pt", *SMALL, "--variation", "local")
+    result = run(train_command, "digits", "-o", tmp_path / "model.pt", *SHORT, "--variation", "local")
     assert result.exit_code == 0, result.output
     assert re.search(r"64 chips that vary: accuracy [\d.]+% on average, [\d.]+% on the worst", result.output)
     shown = run(inspect_command, tmp_path / "model.pt").output
@@ -290,8 +291,7 @@ def test_a_curve_stands_beside_the_checkpoint_and_is_its_history(tmp_path: Path)
 
 def test_several_seeds_are_those_alone_and_the_best_is_kept(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    small = [*SMALL, "--layers", 1]
-    result = run(train_command, "digits", "-o", tmp_path / "all.pt", *small, "--seeds", 3, "--seed", 4)
+    result = run(train_command, "digits", "-o", tmp_path / "all.pt", *SHORT, "--seeds", 3, "--seed", 4)
     assert result.exit_code == 0, result.output
     assert re.search(r"^test: accuracy [\d.]+% \[[\d.]+%, [\d.]+%\] over 3 seeds", result.output, re.MULTILINE)
     history = load_network(tmp_path / "all.pt").history
@@ -299,7 +299,7 @@ def test_several_seeds_are_those_alone_and_the_best_is_kept(tmp_path: Path) -> N
     assert list(losses) == ["4", "5", "6"]
     assert str(history["settings"]["seed"]) == min(losses, key=losses.__getitem__)
     assert history["figures"] == history["seeds"][str(history["settings"]["seed"])]
-    run(train_command, "digits", "-o", tmp_path / "alone.pt", *small, "--seed", 5)
+    run(train_command, "digits", "-o", tmp_path / "alone.pt", *SHORT, "--seed", 5)
     assert load_network(tmp_path / "alone.pt").history["figures"] == history["seeds"]["5"]
     assert sorted(path.name for path in tmp_path.glob("all*")) == [
         "all.pt", "all.run.toml", "all_curve.csv", "all_curve.svg",
@@ -309,7 +309,7 @@ def test_several_seeds_are_those_alone_and_the_best_is_kept(tmp_path: Path) -> N
 def test_a_whole_training_says_so_and_changes_no_byte(tmp_path: Path) -> None:
     """What a kill kept from being written beside it comes back; --fresh trains it again, to the same bytes."""
     pytest.importorskip("torch")
-    asked = ["digits", "-o", tmp_path / "model.pt", *SMALL, "--layers", 1]
+    asked = ["digits", "-o", tmp_path / "model.pt", *SHORT]
     assert run(train_command, *asked).exit_code == 0
     content = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
     result = run(train_command, *asked)
@@ -334,16 +334,16 @@ def test_no_file_of_a_user_is_replaced(tmp_path: Path, name: str) -> None:
         (tmp_path / other).write_text("mine")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(InputError, match=f"{name}: cosim has not written it and would replace it; move it away, or"):
-        run(train_command, "digits", "-o", tmp_path / "model.pt", *SMALL, "--seeds", 2)
+        run(train_command, "digits", "-o", tmp_path / "model.pt", *SHORT, "--seeds", 2)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     (tmp_path / name).unlink()
-    assert run(train_command, "digits", "-o", tmp_path / "model.pt", *SMALL, "--seeds", 2).exit_code == 0
+    assert run(train_command, "digits", "-o", tmp_path / "model.pt", *SHORT, "--seeds", 2).exit_code == 0
     assert {path.name for path in tmp_path.iterdir() if path.read_bytes() == b"mine"} == {*before} - {name}
 
 
 def test_seeds_go_on_where_they_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trainer = pytest.importorskip("cosim.training.trainer")
-    asked = ["digits", "-o", tmp_path / "all.pt", *SMALL, "--layers", 1, "--seeds", 2]
+    asked = ["digits", "-o", tmp_path / "all.pt", *SHORT, "--seeds", 2]
     real = trainer.run_job
 
     def stop(job: object, path: Path, *rest: object, **how: object) -> object:
@@ -368,7 +368,7 @@ def test_tensorboard_gets_the_points_or_is_named_where_it_is_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     pytest.importorskip("torch")
-    asked = ["digits", "-o", tmp_path / "model.pt", *SMALL, "--layers", 1, "--tensorboard", tmp_path / "board"]
+    asked = ["digits", "-o", tmp_path / "model.pt", *SHORT, "--tensorboard", tmp_path / "board"]
     with monkeypatch.context() as there:
         there.setitem(sys.modules, "tensorboard", None)
         for name in [name for name in sys.modules if name.startswith("torch.utils.tensorboard")]:
@@ -394,7 +394,7 @@ def test_a_file_of_samples_is_a_task_and_the_end_says_how_many_chips_work(tmp_pa
     rng = np.random.default_rng(3)
     x, y = rng.uniform(size=(40, 5, 2)), rng.integers(0, 2, 40)
     np.savez(tmp_path / "gestures.npz", x_train=x, y_train=y, x_test=x, y_test=y)
-    given = (*SMALL, "-o", tmp_path / "model.npz")
+    given = (*SHORT, "-o", tmp_path / "model.npz")
     kept = []
     for task in (("npz", "--data", tmp_path / "gestures.npz"), (tmp_path / "gestures.npz",)):
         result = run(train_command, *task, *given, "--fresh")
