@@ -17,6 +17,8 @@ from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo.trial import Trial, run_chip
 
+pytestmark = pytest.mark.usefixtures("unrendered_module")
+
 
 @pytest.fixture
 def files(make_network, tmp_path):

@@ -12,6 +12,7 @@ import pytest
 from cosim.base.errors import SimulationError
 from cosim.cli.progress import progress_bar, say
 
+pytestmark = pytest.mark.usefixtures("unrendered_module")
 RUN = """
 from cosim.cli.progress import progress_bar, say
 with progress_bar("chips") as progress:

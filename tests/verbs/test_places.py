@@ -13,6 +13,7 @@ from cosim.mask.chip import drawing_of
 from cosim.technology.catalog import load_technology
 from cosim.verbs.demo import command as demo
 
+pytestmark = pytest.mark.usefixtures("unrendered_module")
 ODD = 'it\'s "odd", ünï 漢 & $(1)'
 NET, DATA, RUN = "../net.npz", "../data.npz", "../run"
 CHIPS = ("--data", DATA, "--spec", "accuracy>=0.1", "-j", "1")

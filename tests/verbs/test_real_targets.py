@@ -9,6 +9,8 @@ import pytest
 from cosim.exchange.checkpoint import save_checkpoint
 from cosim.network.reference import pool_readout, run_reference
 
+pytestmark = pytest.mark.usefixtures("unrendered_module")
+
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory, make_network):

@@ -16,6 +16,7 @@ from cosim.exchange.checkpoint import load_network
 from cosim.results.page import WIDTH
 from cosim.tasks.testset import load_test_set
 
+pytestmark = pytest.mark.usefixtures("unrendered_module")
 ENGINES = {"software", "behavioral", "ngspice"}
 
 

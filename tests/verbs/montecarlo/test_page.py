@@ -113,6 +113,7 @@ def format_chip_report(study):
     return format_pages([chip_page(study)])
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_cells_that_do_not_reset_are_named(study, page):
     assert "stays on through the reset" not in page.text  # no chip here has one
     found = Unreset(3, meet_spec=1, cells={"layer0.2": 2, HOSTILE: 1})
@@ -197,6 +198,7 @@ def test_every_hash_is_named_once(store, page):
         assert page.text.count(found) == 1
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_nothing_is_taken_for_markup(study, text, page):
     assert page.open == []
     assert not {"iframe", "object", "link", "base", "form"} & set(page.tags)
@@ -245,6 +247,7 @@ def fail(record):
     return replace(record, status="failed", reason=HOSTILE, detail="why")
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_failed_chips_are_said_and_left_out(trial, make_store, tmp_path):
     make_store(tmp_path / "run", trial, "accuracy>=0.5", change=lambda r: fail(r) if r.chip in (1, 5) else r)
     study = study_chips(tmp_path / "run", waveforms=False)
@@ -257,6 +260,7 @@ def test_failed_chips_are_said_and_left_out(trial, make_store, tmp_path):
     assert yield_curve(trial, study.records, study.specs).values[0] == pytest.approx(10 / 12)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_run_of_failures_alone_still_has_its_page(trial, make_store, tmp_path):
     make_store(tmp_path / "run", trial, "accuracy>=0.5", change=fail)
     write_report(tmp_path / "run", tmp_path / "page.html")
@@ -265,6 +269,7 @@ def test_a_run_of_failures_alone_still_has_its_page(trial, make_store, tmp_path)
     assert "No chip was simulated to its end." in page.text
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_chips_without_deviations(trial, make_store, tmp_path):
     """All alike and all right: histograms of one bar, and no chip to look into."""
     make_store(tmp_path / "run", replace(trial, plan=VariationPlan("none", 0, 3)), "accuracy>=0.5")
@@ -273,6 +278,7 @@ def test_chips_without_deviations(trial, make_store, tmp_path):
     assert "3 of 3 chips" in Page(format_chip_report(study)).text
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_what_the_equations_do_not_know_is_said(trial, make_store, text, tmp_path):
     """They know mismatch and power of another condition; in the nominal one there is no more to know."""
     make_store(tmp_path / "run", replace(trial, plan=VariationPlan("global", 0, 3)), "accuracy>=0.5")
@@ -299,6 +305,7 @@ def test_a_chip_is_that_of_its_record(trial, study):
     assert run_behavioral_chip(trial, stored_chip(trial, record)) == record.behavioral
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(
     ("error", "words"),
     [
@@ -349,6 +356,7 @@ def simulated(make_network, technology, calibration, make_store, tmp_path_factor
 
 
 @pytest.mark.ngspice
+@pytest.mark.usefixtures("unrendered")
 def test_both_engines_and_the_worst_chip(simulated, tmp_path):
     write_report(simulated, tmp_path / "page.html")
     page = Page((tmp_path / "page.html").read_text())

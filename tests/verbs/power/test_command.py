@@ -8,6 +8,8 @@ import pytest
 
 from cosim.cells.blocks import BLOCKS
 
+pytestmark = pytest.mark.usefixtures("unrendered_module")
+
 
 @pytest.fixture(scope="module")
 def options(tiny):
