@@ -349,7 +349,7 @@ def empty_pictures():
 
 @pytest.fixture
 def unrendered():
-    """`empty_pictures` in a test that looks at none; tests/results renders those of every verb."""
+    """`empty_pictures` in a test that looks at none; tests/results renders pages, sweep and explore their files."""
     with empty_pictures():
         yield
 
