@@ -61,7 +61,7 @@ class Decided:
         return self.distance / self.sigma
 
 
-def decided_by(
+def decision_spread(
     design: Design, trace: BehavioralTrace, noise: NoiseSimulation, condition: Condition | None = None
 ) -> dict[str, Decided]:
     """Return the decisions of each memory in a behavioral trace without noise: memory -> distance and deviations.

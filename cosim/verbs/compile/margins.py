@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.engines.behavioral.sigma import Decided, decided_by
+from cosim.engines.behavioral.sigma import Decided, decision_spread
 from cosim.network.reference import valid_steps
 from cosim.results.intervals import Interval, share_interval
 from cosim.results.page import Blocks, Table
@@ -79,7 +79,7 @@ def study_margins(
     noise: the noise of the circuit's devices. Raises InputError for a unit whose noise is not modelled, or a technology
     without mismatch.
     """
-    found = decided_by(design, run_behavioral(design, test_set.x, condition), noise, condition)
+    found = decision_spread(design, run_behavioral(design, test_set.x, condition), noise, condition)
     valid = valid_steps(test_set.lengths, test_set.x.shape[1])
     layers: dict[str, list[Decided]] = {}
     for node in design.graph.memories:

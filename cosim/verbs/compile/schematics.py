@@ -269,7 +269,7 @@ def draw_clocked(sheet: Sheet) -> None:
 
     They are the sample gate, the reset with the hold capacitor, and the decision gate.
     """
-    _draw_gate(sheet, (0, 0), "sn", "sp", "clk", "clkb", "cand", "hold")
+    _draw_gate(sheet, (0, 0), "sn", "sp", "clk", "clkb", "cand")
     reset = sheet.mos("p", (5.0, 2.3), "reset")
     sheet.supply(reset.first, (7.0, 2.3))
     sheet.port(reset.gate, "resetb")
@@ -277,11 +277,11 @@ def draw_clocked(sheet: Sheet) -> None:
     sheet.capacitor((7.0, 2.3), (7.0, 0), "hold")
     sheet.dot((5.0, 0), (7.0, 0))
     sheet.lead((2.7, 0), (8.0, 0), "hold: gate of M1", "right")
-    _draw_gate(sheet, (0, -4.6), "dn", "dp", "clkb", "clk", "v0", "latch")
+    _draw_gate(sheet, (0, -4.6), "dn", "dp", "clkb", "clk", "v0")
     sheet.lead((2.7, -4.6), (8.0, -4.6), "latch: gates of M3, M6", "right")
 
 
-def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str, source: str, target: str) -> None:
+def _draw_gate(sheet: Sheet, at: Point, n: str, p: str, n_gate: str, p_gate: str, source: str) -> None:
     """Draw a transmission gate at (x, y), with a wire from a port at x - 1.0 to x + 2.7."""
     x, y = at
     upper = sheet.mos("n", (x, y + 0.6), n, "top")

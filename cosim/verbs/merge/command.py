@@ -32,6 +32,9 @@ def run(options: MergeOptions, session: VerbSession) -> Result:
 
     folders, output = options.folders, options.output
     check_outputs(VERB, output)
+    for folder in folders:
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder; give the folders that `cosim montecarlo --shard` wrote")
     settings = folders[0] / SETTINGS_FILE
     if not settings.is_file():
         raise InputError(f"{folders[0]}: {SETTINGS_FILE} is missing, which says what was run; run its --shard again")

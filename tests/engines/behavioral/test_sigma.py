@@ -9,7 +9,7 @@ from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.evaluate import cell_of, evaluate_held
 from cosim.engines.behavioral.model import run_behavioral, run_noisy
-from cosim.engines.behavioral.sigma import decided_by, devices_of, training_noise
+from cosim.engines.behavioral.sigma import decision_spread, devices_of, training_noise
 from cosim.engines.chip import deviations_of
 from cosim.exchange.checkpoint import load_network
 from cosim.network.reference import later
@@ -40,7 +40,7 @@ def trace(design, inputs):
 
 @pytest.fixture(scope="module")
 def decided(design, fit, trace):
-    return decided_by(design, trace, NoiseSimulation(fit))
+    return decision_spread(design, trace, NoiseSimulation(fit))
 
 
 def distances_on(design, trace, chip):
@@ -86,7 +86,7 @@ def test_comparators_of_ladders_have_thresholds_of_their_own(technology, calibra
     """As above, with a quarter of the chips: half of a standard error of 7 %, 12 % are more than three; with the lower
     threshold as the upper one less a width, as a 9T cell has it, the ratio is under 0.8."""
     design, trace = native("digits_native_d8", technology, calibration, 2)
-    ratios = mismatch_ratios(design, trace, decided_by(design, trace, NoiseSimulation(fit)), CHIPS // 4)
+    ratios = mismatch_ratios(design, trace, decision_spread(design, trace, NoiseSimulation(fit)), CHIPS // 4)
     assert len(ratios) == len(list(design.graph.memories))
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.12)
 

@@ -66,6 +66,9 @@ def test_a_folder_that_is_no_part_is_refused(runs, cosim_in, tmp_path):
     done = cosim_in(runs, "merge", "part.1", tmp_path, "-o", "never")
     assert done.returncode == 2
     assert "no Monte Carlo run there" in done.stderr
+    done = cosim_in(runs, "merge", "part.1", "nowhere", "-o", "never")
+    assert done.returncode == 2
+    assert "nowhere: no such folder; give the folders that `cosim montecarlo --shard` wrote" in done.stderr
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1/0", "3", "a/b", "-1/3", "1/3/5", ""])
