@@ -28,7 +28,7 @@ PRODUCTS, STATE = "products", "state"
 
 
 def bit_inputs(width: int) -> InputEncoding:
-    """Return the encoding of `width` inputs that are bits, 0 or 1, and are used without scaling."""
+    """Return the input encoding of an automaton's network: `width` symbol bits, 0 or 1, used without scaling."""
     return InputEncoding(np.zeros(width), np.ones(width), levels=1)
 
 

@@ -47,7 +47,9 @@ def device_model_path(name: str) -> Path:
 
 
 def trained_network_path(name: str) -> Path:
-    """Return the path of a file or folder in the package's folder `trained/`, by name, with or without its suffix.
+    """Return the path of a resource that comes with the package, in its folder `trained/`, by name.
+
+    name: with or without the suffix.
 
     Raises InputError that lists the existing names.
     """

@@ -69,7 +69,7 @@ def dpi_rise_time(i_from: float, i_to: float, i_final: float, i_g: float) -> flo
 
 
 def dpi_fall_time(i_from: float, i_to: float) -> float:
-    """Return the time over tau in which a DPI's output falls from i_from to i_to without input, both ampere.
+    """Return the time over tau in which the output of the DPI cell falls from i_from to i_to without input, ampere.
 
     Without input tau (1 + I_g / I) dI/dt = -(I + I_g), that is, dI/dt = -I / tau, at every I.
     """

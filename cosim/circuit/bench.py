@@ -157,7 +157,7 @@ def held(bench: Bench, seconds: float) -> Bench:
 
 
 def resting(bench: Bench) -> Bench:
-    """Return a copy of a circuit's bench that finds all voltages at time 0, by a transient of one step.
+    """Return a bench as data for the voltages at time 0 alone: the same circuit and a transient of one step.
 
     Its sources are constant, and the voltages are the same for all samples of a network. It is a transient because
     `preset` acts in a transient's operating point alone.

@@ -112,7 +112,7 @@ def stages_of(network: Network) -> dict[str, int]:
 
 
 def read_until(network: Network) -> dict[str, int | None]:
-    """Return layer -> the last stage whose decision needs the layer's inputs; None if a readout reads the layer."""
+    """Return for the lowering layer -> the last stage whose decision needs its inputs, None if a readout reads it."""
     stages, found = stages_of(network), dict[str, int | None]()
     for layer in reversed(network.layers):
         if isinstance(layer, RecurrentLayer):

@@ -82,7 +82,7 @@ def why_software(cell: str) -> str | None:
 
 
 def refusal(meta: Mapping[str, object], origin: str) -> MappingError:
-    """Return the error for a network that cannot be compiled because parts of it have no circuit.
+    """Return the error for a network that is evaluated in software alone, because parts of it have no circuit.
 
     meta: the JSON of its file. Raises InputError if that lacks a field.
     """
@@ -104,7 +104,7 @@ def stays_software(path: Path) -> bool:
 
 
 def file_format(path: Path) -> object:
-    """Return the format that a file of a network names in its `meta`, None without one or for an unreadable file."""
+    """Return the format by which a software-only network's file is told, None without one or if it is unreadable."""
     if not is_file(path) or path.stat().st_size == 0:
         return None
     try:

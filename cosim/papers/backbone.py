@@ -254,8 +254,10 @@ def to_tensors(samples: Samples, device: torch.device) -> TensorBatch:
 
 
 def loss_of(scores: Tensor, y: Tensor, *, classes: bool) -> Tensor:
-    """Compute the loss of scores against targets y, averaged over rows: cross entropy of classes, else mean squared
-    error."""
+    """Compute a backbone's loss of its scores against targets y, averaged over rows.
+
+    It is the cross entropy of classes, else the mean squared error.
+    """
     scores = scores.float() if scores.dtype in (torch.bfloat16, torch.float16) else scores
     return cross_entropy(scores, y) if classes else mse_loss(scores, y.to(scores.dtype))
 

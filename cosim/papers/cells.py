@@ -132,7 +132,7 @@ def _in_full(x: Tensor) -> Tensor:
 
 
 def whole(x: Steps) -> Tensor:
-    """Return a sequence as a tensor (n, time, features); a `Repeated` must have no places."""
+    """Return a backbone cell's input sequence as a tensor (n, time, features); a `Repeated` must have no places."""
     return x if isinstance(x, Tensor) else embedding(x.index, x.rows)
 
 

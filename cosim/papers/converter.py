@@ -129,8 +129,10 @@ class Partition:
 
 
 def level_numbers(h: Array, levels: int) -> States:
-    """Return the numbers, 0 to `levels`, of the levels that an alphaCMRU stores; h: stored values, -1 to 1, any
-    shape."""
+    """Return the numbers, 0 to `levels`, of the levels that a backbone's alphaCMRU stores.
+
+    h: stored values, -1 to 1, any shape.
+    """
     return np.rint((np.asarray(h) + FULL_SCALE) * levels / (2 * FULL_SCALE)).astype(np.int16)
 
 

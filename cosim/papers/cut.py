@@ -194,7 +194,7 @@ def values_of(cell: HysteresisCell, states: Tensor, drive: Drive) -> Tensor:
 
 
 def states_of(cell: HysteresisCell, values: Tensor, drive: Drive) -> States:
-    """Return a cell's integer states for its software values, (n, time, units).
+    """Return the integer states of a backbone's cell for its software values, (n, time, units).
 
     States are level numbers for an alphaCMRU, counts of steps of alpha at epsilon 1, else bits.
     """

@@ -33,7 +33,7 @@ def instance(name: str) -> str:
 
 
 def weight_device(row: str, index: int) -> str:
-    """Return the name of the transistor that is weight number `index` of a row in the network's subcircuit."""
+    """Return the name that a unit's subcircuit gives to the transistor that is weight number `index` of a row."""
     return f"{instance(row)}.w{index}"
 
 

@@ -86,7 +86,7 @@ class TauFit:
     leak: float
 
     def gain(self, candidate: Array) -> Array:
-        """Return a minGRU unit's measured settled state over its candidate, for candidates in ampere."""
+        """Return the calibrated ratio of a minGRU unit's settled state to its candidate, for candidates in ampere."""
         return interpolate_log(candidate, self.candidates, self.gains)
 
     def rate(self, gate: Array) -> Array:

@@ -119,7 +119,10 @@ class SizingInput:
 
 
 def candidate_gain(calibration: Calibration) -> float:
-    """Return the gain of a weighted current at a candidate node, the same for both signs: that of line p at 1 nA."""
+    """Return the calibrated gain by which units are sized: of a weighted current at a unit's candidate, of either sign.
+
+    It is that of line p at 1 nA.
+    """
     mirror = calibration.mirror
     return float(mirror.interpolate(mirror.gain_p, np.float64(1e-9)))
 

@@ -206,7 +206,7 @@ def _generator(text: str) -> np.random.Generator:
 
 
 def single(values: Array | float) -> Array:
-    """Round values to single precision, in which the folder of a run keeps them; return double precision."""
+    """Round drawn deviations to single precision, in which a chip is kept in a file; return double precision."""
     return np.asarray(values, dtype=np.float32).astype(np.float64)
 
 

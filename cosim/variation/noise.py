@@ -40,7 +40,7 @@ class NoiseSimulation:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Return the slope factors I / (g_m U_T) of the n and the p devices of a cell in weak inversion."""
+        """Return the slope factors I / (g_m U_T), for device noise, of a cell's n and p devices in weak inversion."""
         return self.fit.devices["cell_n"].slopes[0], self.fit.devices["cell_p"].slopes[0]
 
     def key(self, sample: int) -> int:

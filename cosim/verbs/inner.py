@@ -84,9 +84,10 @@ def split_values(text: str, option: str, form: str) -> tuple[str, str]:
 
 
 def read_value(word: str, param: click.Option, where: str) -> Value:
-    """Return one value of a swept or searched option: "yes" or "no" for a flag, a number, or else the word as typed.
+    """Return a value that `cosim sweep` or `explore` gives to an option of the verb that it runs.
 
-    The option's own type reads the word. Raises InputError, beginning with `where`, or the error of the option's type.
+    It is "yes" or "no" for a flag, a number, or else the word as typed, which the option's own type reads.
+    Raises InputError, beginning with `where`, or the error of the option's type.
     """
     try:
         value = param.type(word, param)

@@ -589,7 +589,7 @@ class Candidates:
         return self.model.scale * self.assembly.bias_pins[pin]
 
     def _strength(self, name: str) -> int:
-        """Return how many times stronger than usual the diodes of a signal are built."""
+        """Return how many times stronger than usual the diodes of a signal are, for the noise of its candidate."""
         return PEDESTAL_STRENGTH if isinstance(self.graph.nodes[name], Pedestal) else 1
 
 

@@ -212,7 +212,7 @@ def _train_unit(cell: Inner, delays: int, seed: int, path: Path, progress: Progr
 
 @contextmanager
 def keeping_state(path: Path) -> Generator[Path, None, None]:
-    """Yield the path at which a training keeps its state, and remove that file when the training is done."""
+    """Yield the path at which a training for the table of delays keeps its state; remove that file at the end."""
     with own_file(path):
         yield state_path(path)
         clear_work(path)

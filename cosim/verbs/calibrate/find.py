@@ -18,7 +18,10 @@ def shipped_path(technology: str, units: int) -> Path:
 
 
 def cached_name(technology: str, units: int) -> str:
-    """Return the file name of a calibration in the cache; units: unit devices of a weight of 1."""
+    """Return the name of the cache's file in which `cosim calibrate` keeps a calibration.
+
+    units: unit devices of a weight of 1.
+    """
     return f"{technology}.u{units}.calibration.json"
 
 

@@ -45,7 +45,10 @@ def latency(lengths: NDArray[np.int64], t_step: float) -> float:
 
 
 def gate_area(design: Design) -> float:
-    """Return the area of a design's transistors and capacitors as drawn, without wells and wires, um2."""
+    """Return the area that `cosim compare` prints of a design: its transistors and capacitors as drawn, um2.
+
+    It is without wells and wires.
+    """
     return 1e12 * sum(gates + capacitors for gates, capacitors in block_areas(design).values())
 
 

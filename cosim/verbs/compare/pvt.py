@@ -179,7 +179,7 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
 
 
 def pvt_grid(technology: Technology, grid: Conditions = Conditions()) -> tuple[Technology, ...]:
-    """Return the technology in every condition of a grid: all combinations of its corners, temperatures and supplies.
+    """Return the technology in each condition of `cosim compare --pvt`: all its corners, temperatures and supplies.
 
     Raises InputError when the devices are not made for one of the supplies, or a section is missing in the library.
     """

@@ -149,7 +149,7 @@ def made_up_stimulus(encoding: InputEncoding) -> NDArray[np.float64]:
 def format_exercise(
     design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE, *, started: bool = False
 ) -> str:
-    """Return a testbench that runs with the netlist of a design, as text in a simulator's dialect.
+    """Return the testbench that `cosim compile` writes beside the netlist, as text in a simulator's dialect.
 
     started: whether the run begins at the operating point in START_FILE.
     """
@@ -161,11 +161,11 @@ def format_exercise(
 
 
 def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Dialect = NGSPICE) -> str:
-    """Return a CSV (columns EXPECTED_FIELDS) of what a simulation of the testbench should show, frame by frame.
+    """Return expected.csv of `cosim compile`: what a simulation of the written testbench should show in each frame.
 
-    It has every memory's state and every output's current. A state (unit 1), read at `time_s`, is the number of
-    `vectors` above `threshold_v`; for an analog state s, `threshold_v` has the current "a + b s". The software's state
-    is empty where it is none that the circuit could have (`software_states`).
+    It has the columns EXPECTED_FIELDS, with every memory's state and every output's current. A state (unit 1), read at
+    `time_s`, is the number of `vectors` above `threshold_v`; for an analog state s, `threshold_v` has the current
+    "a + b s". The software's state is empty where it is none that the circuit could have (`software_states`).
     """
     x = exercise.inputs(design)
     reference = run_reference(design.network, x[None])
@@ -219,5 +219,5 @@ def summarize(design: Design, condition: Condition | None = None) -> dict[str, o
 
 
 def format_mapping(rows: Sequence[MappingRow]) -> str:
-    """Return mapping.csv as text: for each parameter its circuit element, its target and its realised value."""
+    """Return mapping.csv of `cosim compile` as text: each parameter's circuit element, target and realised value."""
     return format_csv(MAPPING_FIELDS, (vars(row).values() for row in rows), 9)

@@ -1,4 +1,4 @@
-"""Specs: limits that the figures of a chip must keep for the chip to count as working.
+"""Specs of `cosim montecarlo`: limits that the figures of a chip must keep for the chip to count as working.
 
 All cells of a working chip must reset as well. A TOML file gives specs for all conditions and for some of them:
 
@@ -230,7 +230,7 @@ def _share(limit: str) -> str:
 
 
 def judge(specs: Sequence[Spec], measured: Mapping[str, Estimate]) -> tuple[SpecVerdict, ...]:
-    """Judge every spec by the measured value of its metric. Raises InputError where a metric was not measured."""
+    """Judge every spec of chips by the measured value of its metric. Raises InputError for a metric without one."""
     verdicts: list[SpecVerdict] = []
     for spec in specs:
         found = measured.get(spec.metric)
@@ -264,7 +264,7 @@ def format_verdicts(verdicts: Sequence[SpecVerdict]) -> list[str]:
 
 
 def without_yield(specs: Specs) -> tuple[Specs, tuple[Spec, ...]]:
-    """Split specs into the specs on one chip and the specs on the yield of all chips."""
+    """Split the specs of `cosim montecarlo` into those on one chip and those on the yield of all chips."""
     own = replace(
         specs,
         common=tuple(spec for spec in specs.common if spec.metric != "yield"),

@@ -119,7 +119,7 @@ class SweepSummary:
 
 
 def find_figures(content: object, path: str = "") -> Iterator[tuple[str, Estimate | None]]:
-    """Yield (name, figure) of all numbers in the JSON object of a verb's results.
+    """Yield (name, figure) of all numbers that a sweep finds in the JSON object of the verb that it ran.
 
     The name joins the keys with dots. A mean or value with an interval beside it is one figure, named after both. A
     list of texts counts as its length; the last of a list of objects also has the index -1. A figure is None where the
