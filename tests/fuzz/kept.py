@@ -33,7 +33,6 @@ from cosim.base.text import json_object
 from cosim.circuit.elements import Mos
 from cosim.compiler.design import Design, network_hash
 from cosim.compiler.passes import compile_network
-from cosim.engines.batch.device_cache import load_table, table_bytes
 from cosim.engines.batch.device_tables import (
     DRAIN_COLUMNS,
     FOUR_TERMINAL_COLUMNS,
@@ -42,6 +41,8 @@ from cosim.engines.batch.device_tables import (
     FourTerminalTable,
     GridAxis,
     ThreeTerminalTable,
+    load_table,
+    table_bytes,
 )
 from cosim.engines.engine import Run
 from cosim.mask.extract import Parasitic

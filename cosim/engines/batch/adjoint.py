@@ -61,24 +61,14 @@ class RecordedSteps(NamedTuple):
     last: int
 
 
-class AdjointGradient(NamedTuple):
-    """Derivatives dJ/dp of a batched transient, (objectives, n, LANES), in the rows of `arrays.TileValues`.
-
-    three_terminal, four_terminal: by the deviations of devices, A/V and A, by a factor as by its ln; source: by current
-    sources, A/A.
-    """
-
-    three_terminal: Array
-    four_terminal: Array
-    source: Array
-
-
 class AdjointWorkspace(NamedTuple):
-    """Arrays for the way back through a transient of the batched engine.
+    """Arrays for the way back through a transient of the batched engine, and the derivatives dJ/dp that it leaves.
 
     now, next, after (objectives, nets, LANES): m of a step and of the two behind it; charge (nets, LANES): weights of
     charges; device (devices, LANES): weights of three-terminal devices' currents; side (rows + 1, LANES): right-hand
-    side, whose last row is ground's; gradient: what is added to.
+    side, whose last row is ground's.
+    three_terminal, four_terminal (objectives, n, LANES): derivatives by the deviations of devices, A/V and A, by a
+    factor as by its ln, in the rows of `arrays.TileValues`; source: by current sources, A/A.
     """
 
     now: Array
@@ -87,7 +77,9 @@ class AdjointWorkspace(NamedTuple):
     charge: Array
     device: Array
     side: Array
-    gradient: AdjointGradient
+    three_terminal: Array
+    four_terminal: Array
+    source: Array
 
 
 @cached_jit
@@ -111,9 +103,9 @@ def adjoint_transient(s: Any, p: Any, v: Any, d: Any, w: Any) -> None:
             _right_hand_side(s, v, now, w.charge, w.device, w.side)
             substitute_transposed(p, v.matrix, w.side)
             _add_solution(s.row, w.side, alpha_0, now, w.charge)
-            _add_three_terminal(s, v, now, w.device, w.gradient.three_terminal[k])
-            _add_four_terminal(s, v, now, w.charge, w.gradient.four_terminal[k])
-            _add_current_sources(s, now, w.gradient.source[k])
+            _add_three_terminal(s, v, now, w.device, w.three_terminal[k])
+            _add_four_terminal(s, v, now, w.charge, w.four_terminal[k])
+            _add_current_sources(s, now, w.source[k])
             for net in range(now.shape[0]):
                 store(w.after[k], net, load(w.next[k], net))
                 store(w.next[k], net, load(now, net))

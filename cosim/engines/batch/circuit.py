@@ -9,7 +9,6 @@ Source: W. F. Tinney and J. W. Walker, Proceedings of the IEEE 55 (1967) 1801, s
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import is_
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -60,38 +59,23 @@ class RecentValues(Generic[Key, Value]):
         return value
 
 
-@dataclass(frozen=True, eq=False)
-class CircuitWithoutSources:
-    """A circuit that the batched engine simulates, without the sources of its top level.
+_flats: RecentValues[Circuit, tuple[Element, ...]] = RecentValues(2)
 
-    Two of these are equal if they consist of the same objects, which is fast to compare.
+
+def split_sources(circuit: Circuit) -> tuple[Circuit, tuple[Source, ...]]:
+    """Return a circuit to simulate without the sources of its top level, and these sources.
+
+    Two such circuits of the same objects are equal at once, because tuples look first whether objects are the same.
     """
-
-    circuit: Circuit
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CircuitWithoutSources) or self.circuit.subcircuits is not other.circuit.subcircuits:
-            return False
-        mine, theirs = self.circuit.elements, other.circuit.elements
-        return len(mine) == len(theirs) and all(map(is_, mine, theirs))
-
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
-
-
-_flats: RecentValues[CircuitWithoutSources, tuple[Element, ...]] = RecentValues(2)
-
-
-def split_sources(circuit: Circuit) -> tuple[CircuitWithoutSources, tuple[Source, ...]]:
-    """Return a circuit to simulate without the sources of its top level, and these sources."""
     sources = tuple([element for element in circuit.elements if isinstance(element, Source)])
     rest = tuple([element for element in circuit.elements if not isinstance(element, Source)])
-    return CircuitWithoutSources(replace(circuit, elements=rest)), sources
+    return replace(circuit, elements=rest), sources
 
 
 def flatten(circuit: Circuit) -> FlatCircuit:
     """Return a circuit without subcircuits, as the batched engine simulates it."""
     undriven, sources = split_sources(circuit)
-    return FlatCircuit(_flats.of(undriven, lambda one: one.circuit.flat().elements), sources)
+    return FlatCircuit(_flats.of(undriven, lambda one: one.flat().elements), sources)
 
 
 Whole = NDArray[np.int64]

@@ -1,16 +1,23 @@
 """Measure devices in a simulator and fit their tables: sweeps, low-rank currents, charges, responses to deviations.
 
+A device is measured once: the cache has a file for each kind, condition, card and version of the simulator. A table
+that is absent, damaged or of other content is measured anew. It is not kept where the cache cannot be written, or at a
+temperature that is not a whole degree, because that is a single chip's own.
+
 A deck holds many copies of a device, each at voltages of its own. Voltages, currents and charges are those of an n
 device here, too; a p device is measured at the opposite ones. For the tables see `device_tables`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import SimulationError
+from cosim.base.store import cached_files, find_kept, keep_in_cache
 from cosim.circuit.bench import Analysis, Bench, Current, Dc, Probe, Tolerances, Tran, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Element, Mos, Source
 from cosim.engines.batch.device_tables import (
@@ -24,12 +31,17 @@ from cosim.engines.batch.device_tables import (
     ThreeTerminalTable,
     cubics,
     four_terminal_values,
+    load_table,
     quadratics,
     resample,
     sample_points,
+    table_bytes,
+    table_name,
     three_terminal_current,
 )
 from cosim.engines.engine import DEFAULT_TIMEOUT, Failure, Simulator, Waveforms
+from cosim.engines.table import NGSPICE, simulator_named
+from cosim.technology.foundry import Size, device_cards
 from cosim.technology.types import Technology
 
 # gmin is that of the networks' runs, so that a table leaks as they do.
@@ -38,6 +50,7 @@ STATIC = Tolerances(abstol=1e-18, vntol=1e-9, reltol=1e-6)
 FAST = replace(STATIC, xmu=0.0, trtol=1e9, chgtol=1e-3)
 _RAMP = 1e-18  # s from point to point: no transistor conducts so fast
 _COPIES = 600  # in one deck
+FORMAT = 2  # raised whenever a table of the same device comes out differently
 Bias = tuple[float, float]  # voltages of the source and of the drain of a device's copy, V to the bulk
 
 
@@ -93,6 +106,61 @@ class MeasurementSetup:
         if isinstance(found, Failure):
             raise SimulationError(f"{title} of {self.technology.name}: {found}")
         return found
+
+
+def device_tables(
+    technology: Technology, kinds: Iterable[DeviceKind], progress: Callable[[str], None] = lambda text: None
+) -> dict[DeviceKind, DeviceTable]:
+    """Return the batched engine's table of each kind of device, from the cache or newly measured.
+
+    Tables are for the technology's corner, temperature and supply. progress: is told what is measured, and of a cache
+    that cannot be written. Raises InputError when the technology's library lacks a device or a size, SimulationError
+    when the simulator fails on one, MissingToolError when a table must be measured and the simulator is missing.
+    """
+    setup = MeasurementSetup(technology, simulator_named(NGSPICE))
+    version = f"{NGSPICE}-{setup.simulator.describe(technology).version}"
+    found: dict[DeviceKind, DeviceTable] = {}
+    for kind in dict.fromkeys(kinds):
+        provenance = _provenance(technology, kind, version)
+        name = table_name(provenance)
+        table = find_kept(cached_files(name), partial(load_table, provenance=provenance), progress)
+        if table is None:
+            progress(f"device table: {technology.name}, {_format_kind(kind)}")
+            table = found[kind] = fit_table(setup, kind)
+            if not float(technology.celsius).is_integer():
+                continue  # a chip's own temperature, which no other chip has
+            keep_in_cache(name, table_bytes(table, provenance), "device table", progress)
+        found[kind] = table
+    return found
+
+
+def _provenance(technology: Technology, kind: DeviceKind, version: str) -> str:
+    """Return everything that a device table depends on, as JSON: process, condition, simulator, sizes and cards."""
+    sizes: list[Size] = [(kind.polarity, kind.w, kind.l)]
+    if kind.cascode is not None:
+        sizes.append((kind.polarity, *kind.cascode))
+    content = {
+        "format": FORMAT,
+        "technology": technology.name,
+        "corner": technology.corner,
+        "celsius": technology.celsius,
+        "top": top_voltage(technology),
+        "simulator": version,
+        "tolerances": [asdict(one) for one in (STATIC, FAST)],
+        "kind": kind,
+        "diffusion": technology.library.diffusion,
+        "cards": [
+            {"name": card.name, "polarity": card.polarity, "version": card.version, **card.parameters}
+            for card in device_cards(technology, sizes)
+        ],
+    }
+    return json.dumps(content, sort_keys=True)
+
+
+def _format_kind(kind: DeviceKind) -> str:
+    sizes = [(kind.w, kind.l), *([kind.cascode] if kind.cascode else [])]
+    drawn = " under ".join(f"{w * 1e6:.6g}u/{l * 1e6:.6g}u" for w, l in sizes)  # noqa: E741
+    return f"{kind.polarity} {drawn}{', four-terminal' if kind.four_terminal else ''}"
 
 
 def measure_currents(

@@ -17,14 +17,24 @@ more: dV_upper - dV_lower, beta_upper / beta_lower; what moves both then costs o
 A deviating four-terminal device is that at V_G - shift dV, and carries beta times as much.
 Tests compare the kernels with the functions below, and tables are measured against the simulator with them.
 The separated form: docs/explanation/engine.md; BSIM4's `delvto` is not exactly a shift of the gate.
+
+A file holds a table with its provenance: `table_bytes` and `load_table`.
 """
 
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.base.arrays import check_forms
+from cosim.base.errors import InputError
+from cosim.base.seal import seal_npz
+from cosim.base.store import kept_arrays
 from cosim.technology.types import Polarity
 
 Array = NDArray[np.float64]
@@ -33,6 +43,16 @@ GATE_COLUMNS = RANK + 2  # a, c_k, q
 DRAIN_COLUMNS = RANK + 1  # b_k, j
 RESPONSES = 6  # r, s, e of a device or of both of a cascode, then those of the upper one's difference
 FOUR_TERMINAL_COLUMNS = 4  # l, Q_G, Q of the lower end, Q of the higher end
+_Arrays = Mapping[str, NDArray[Any]]  # of a file
+_REPAIR = "it is measured anew"
+_THREE_TERMINAL = {
+    "provenance": "text", "x": "real 3", "y": "real 3", "gate": f"real x {GATE_COLUMNS} 4",
+    "drain": f"real y {DRAIN_COLUMNS} 4", "responses": f"real x {RESPONSES} 4", "c_gd": "real", "error": "real",
+}  # fmt: skip
+_FOUR_TERMINAL = {
+    "provenance": "text", "gate": "real 3", "source": "real 3", "drain": "real 3",
+    "values": f"real gate source drain {FOUR_TERMINAL_COLUMNS}", "thermal": "real", "shift": "real", "error": "real",
+}  # fmt: skip
 
 
 class DeviceKind(NamedTuple):
@@ -133,17 +153,15 @@ def three_terminal_charges(table: ThreeTerminalTable, x: Array, y: Array) -> tup
 
 
 def four_terminal_values(
-    table: FourTerminalTable, gate: Array, source: Array, drain: Array, vt_shift: float = 0.0
+    table: FourTerminalTable, gate: Array, source: Array, drain: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Compute from a device table a current, A, and the charges of gate, lower and higher end, C.
 
     The current flows from the higher to the lower end. gate, source: V_G and V_S of the lower end, both to the bulk, V;
-    drain: V_DS >= 0, V; all broadcast. vt_shift: V.
+    drain: V_DS >= 0, V; all broadcast.
     """
     axes = (table.gate, table.source, table.drain)
-    weights = [
-        _quadratic(axis, v) for axis, v in zip(axes, (gate - table.shift * vt_shift, source, drain), strict=True)
-    ]
+    weights = [_quadratic(axis, v) for axis, v in zip(axes, (gate, source, drain), strict=True)]
     total: Array = np.zeros(1)
     for i in range(3):
         for j in range(3):
@@ -206,3 +224,72 @@ def quadratics(axis: GridAxis, samples: Array) -> Array:
         weights[cell + 1, cell : cell + 3] = 0.125, 0.75, 0.125
     found = np.linalg.solve(weights, samples.reshape(count + 1, -1))
     return found.reshape(samples.shape).astype(np.float64)
+
+
+def table_name(provenance: str) -> str:
+    """Return the name of a device table's file in the cache; provenance: the JSON of all that the table depends on."""
+    name = json.loads(provenance)["technology"]
+    return f"tables/{name}.{hashlib.sha256(provenance.encode()).hexdigest()[:16]}.npz"
+
+
+def table_bytes(table: DeviceTable, provenance: str) -> bytes:
+    """Return the content of a device table's file, with a checksum; equal tables give equal bytes."""
+    arrays: dict[str, NDArray[Any]] = {"provenance": np.array(provenance)}
+    for name, value in vars(table).items():
+        match value:
+            case GridAxis(start, step, count):
+                arrays[name] = np.array([start, step, count])
+            case _:
+                arrays[name] = np.asarray(value)
+    if isinstance(table, FourTerminalTable):
+        arrays["values"] = table.values.astype(np.float32)
+    return seal_npz(arrays, provenance)
+
+
+def load_table(path: Path, provenance: str) -> DeviceTable:
+    """Load the batched engine's device table in a file.
+
+    Raises InputError where the file is damaged or has another provenance.
+    """
+    if (stored := kept_arrays(path, provenance)) is None:
+        raise InputError(f"{path}: holds no device table of this provenance; {_REPAIR}")
+    check_forms(stored, _FOUR_TERMINAL if "values" in stored else _THREE_TERMINAL, str(path), _REPAIR)
+    try:
+        return _four_terminal(stored) if "values" in stored else _three_terminal(stored)
+    except ValueError:
+        raise InputError(f"{path}: must hold axes that rise, and finite numbers; {_REPAIR}") from None
+
+
+def _three_terminal(stored: _Arrays) -> ThreeTerminalTable:
+    x, y = _stored_axis(stored["x"], len(stored["gate"]) + 1), _stored_axis(stored["y"], len(stored["drain"]) + 1)
+    gate, drain, responses = (_finite(stored[name]) for name in ("gate", "drain", "responses"))
+    c_gd, error = (float(_finite(stored[name])) for name in ("c_gd", "error"))
+    return ThreeTerminalTable(x, y, gate, drain, responses, c_gd, error)
+
+
+def _four_terminal(stored: _Arrays) -> FourTerminalTable:
+    values, names = _finite(stored["values"]), ("gate", "source", "drain")
+    gate, source, drain = (_stored_axis(stored[name], values.shape[k] - 1) for k, name in enumerate(names))
+    thermal, shift, error = (float(_finite(stored[name])) for name in ("thermal", "shift", "error"))
+    return FourTerminalTable(gate, source, drain, values, thermal, shift, error)
+
+
+def _stored_axis(stored: NDArray[Any], count: int) -> GridAxis:
+    """Return an axis of a device table as the batched engine keeps it.
+
+    Raises ValueError where it is not of `count` points that rise.
+    """
+    start, step, stored_count = _finite(stored).tolist()
+    if stored_count != count or count < 1 or step <= 0:
+        raise ValueError
+    return GridAxis(start, step, count)
+
+
+def _finite(stored: NDArray[Any]) -> NDArray[np.float64]:
+    """Return an array of a device table that the batched engine kept, in double precision.
+
+    Raises ValueError where it is not finite.
+    """
+    if not np.isfinite(stored).all():
+        raise ValueError
+    return stored.astype(np.float64)

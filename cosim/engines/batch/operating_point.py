@@ -131,22 +131,14 @@ def _empty_tile(
     rows, nets, sources = circuit.nets.unknowns, len(circuit.nets.names), len(circuit.source)
     step, highest = bench.transient.step, bench.technology.supply + OVERRANGE
     reltol = bench.tolerances.reltol
+    solutions = ("x0", "x1", "x2", "predicted", "error_weight", "inverse_diagonal", "residual")
     state = TransientState(
         clock=aligned_zeros(CLOCK_ROWS, lanes),
         step=aligned_zeros(STEP_ROWS, lanes),
         breakpoint=aligned_zeros(breakpoints, lanes),
         source_values=aligned_zeros(breakpoints * sources, lanes).reshape(breakpoints, sources, lanes),
-        x0=aligned_zeros(rows + 1, lanes),
-        x1=aligned_zeros(rows + 1, lanes),
-        x2=aligned_zeros(rows + 1, lanes),
-        predicted=aligned_zeros(rows + 1, lanes),
-        q0=aligned_zeros(nets, lanes),
-        q1=aligned_zeros(nets, lanes),
-        low=aligned_zeros(nets, lanes),
-        high=aligned_zeros(nets, lanes),
-        error_weight=aligned_zeros(rows + 1, lanes),
-        inverse_diagonal=aligned_zeros(rows + 1, lanes),
-        residual=aligned_zeros(rows + 1, lanes),
+        **{name: aligned_zeros(rows + 1, lanes) for name in solutions},
+        **{name: aligned_zeros(nets, lanes) for name in ("q0", "q1", "low", "high")},
         clamps=np.zeros((0, 2)),
         clamp_voltage=np.zeros((0, lanes)),
         limits=np.array([_NEWTON * reltol, _ERROR * reltol, _LONGEST * step, _FIRST * step, _SHARE, highest]),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe
-from cosim.engines.batch.adjoint import AdjointGradient, AdjointWorkspace, RecordedSteps, adjoint_transient
+from cosim.engines.batch.adjoint import AdjointWorkspace, RecordedSteps, adjoint_transient
 from cosim.engines.batch.assemble import AssembledCircuit
 from cosim.engines.batch.lanes import LANES, aligned_zeros
 from cosim.engines.batch.operating_point import BenchTile, clamped_rows, net_voltages, new_tile, operating_points
@@ -122,15 +122,15 @@ def gradients(recorded: RecordedTile, objectives: Sequence[Objective]) -> Gradie
         charge=aligned_zeros(nets),
         device=aligned_zeros(len(s.three_terminal)),
         side=aligned_zeros(circuit.nets.unknowns + 1),
-        gradient=AdjointGradient(
-            rows(4 * len(s.three_terminal)), rows(2 * len(s.four_terminal)), rows(len(s.current_sources))
-        ),
+        three_terminal=rows(4 * len(s.three_terminal)),
+        four_terminal=rows(2 * len(s.four_terminal)),
+        source=rows(len(s.current_sources)),
     )
     adjoint_transient(s, circuit.matrix.lu, tile.values, _recorded_steps(recorded, objectives), workspace)
-    return _by_transistor(recorded, workspace.gradient)
+    return _by_transistor(recorded, workspace)
 
 
-def _by_transistor(recorded: RecordedTile, found: AdjointGradient) -> Gradients:
+def _by_transistor(recorded: RecordedTile, found: AdjointWorkspace) -> Gradients:
     """Return the gradient by transistor: the lower one of a cascode moves the upper one's difference the other way."""
     circuit, count = recorded.circuit, len(recorded.times)
     names: list[str] = []

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Voltage
 from cosim.circuit.deck import format_circuit, format_elements
 from cosim.circuit.dialects.ngspice import format_bench
+from cosim.circuit.elements import Circuit
 from cosim.engines.batch.arrays import FAILED, OVERRANGE, RUNNING, SAVED_ROWS, STATUS, ProbeBuffer, TransientState
 from cosim.engines.batch.assemble import AssembledCircuit, assemble
 from cosim.engines.batch.circuit import (
     CircuitKey,
-    CircuitWithoutSources,
     FlatCircuit,
     RecentValues,
     Unsupported,
@@ -27,7 +27,7 @@ from cosim.engines.batch.circuit import (
     flatten,
     split_sources,
 )
-from cosim.engines.batch.device_cache import FORMAT, device_tables
+from cosim.engines.batch.device_fit import FORMAT, device_tables
 from cosim.engines.batch.lanes import LANES, aligned_zeros
 from cosim.engines.batch.operating_point import ACCURACY, BenchTile, OperatingPoint, new_tile, operating_points
 from cosim.engines.batch.transient import advance_transient
@@ -230,7 +230,7 @@ class BatchSimulator:
         there = bench.technology
         driven = "\n".join(format_elements(sources, there))
         noise = f"* {bench.noise}\n" if bench.noise else ""
-        text = _texts.of((undriven, there), _format_undriven)
+        text = _texts.of((undriven, there), lambda key: format_circuit(*key))
         return (
             f"* {self.name} revision {REVISION}, tables {FORMAT}\n{text}{driven}\n"
             f"* {there.name} {there.corner} {there.celsius!r} C {there.supply!r} V\n"
@@ -291,12 +291,8 @@ def assemble_benches(benches: Sequence[Bench]) -> tuple[AssembledCircuit, list[F
     return _assembled(benches[0], flat), flat
 
 
-_texts: RecentValues[tuple[CircuitWithoutSources, Technology], str] = RecentValues(2)
+_texts: RecentValues[tuple[Circuit, Technology], str] = RecentValues(2)
 _circuits: RecentValues[tuple[Technology, CircuitKey], AssembledCircuit] = RecentValues(4)
-
-
-def _format_undriven(key: tuple[CircuitWithoutSources, Technology]) -> str:
-    return format_circuit(key[0].circuit, key[1])
 
 
 def _assembled(bench: Bench, flat: Sequence[FlatCircuit]) -> AssembledCircuit:

@@ -82,9 +82,7 @@ def _source_name(pair: NetPair) -> str:
     return f"noise {pair[0]} {pair[1]}"
 
 
-def noise_state(
-    circuit: AssembledCircuit, noise: TransientNoise, thermal_voltage: float, lanes: int = LANES
-) -> NoiseState:
+def noise_state(circuit: AssembledCircuit, noise: TransientNoise, thermal_voltage: float) -> NoiseState:
     """Return the state of a tile's simulated device noise before its first bench.
 
     circuit: with the sources of `add_noise_sources`; thermal_voltage: V.
@@ -105,11 +103,11 @@ def noise_state(
         device_start=np.cumsum([0, *map(len, lists)], dtype=np.int64),
         device=np.array(devices, dtype=np.int64),
         i_over_gm=np.array([slopes[polarity] * thermal_voltage for polarity in polarities], dtype=np.float64),
-        key=np.zeros(lanes, dtype=np.uint64),
-        interval=np.zeros(lanes, dtype=np.int64),
-        start_current=aligned_zeros(len(pairs), lanes),
-        end_current=aligned_zeros(len(pairs), lanes),
-        density=aligned_zeros(len(pairs), lanes),
+        key=np.zeros(LANES, dtype=np.uint64),
+        interval=np.zeros(LANES, dtype=np.int64),
+        start_current=aligned_zeros(len(pairs)),
+        end_current=aligned_zeros(len(pairs)),
+        density=aligned_zeros(len(pairs)),
     )
 
 

@@ -8,15 +8,16 @@ from cosim.base.seal import seal_npz
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import Circuit, Mos, Source
-from cosim.engines.batch import device_cache
-from cosim.engines.batch.device_cache import device_tables
-from cosim.engines.batch.device_fit import MeasurementSetup, fit_table, top_voltage
+from cosim.engines.batch import device_fit
+from cosim.engines.batch.device_fit import MeasurementSetup, device_tables, fit_table, top_voltage
 from cosim.engines.batch.device_tables import (
     DeviceKind,
     FourTerminalTable,
     GridAxis,
     ThreeTerminalTable,
     four_terminal_values,
+    load_table,
+    table_bytes,
     three_terminal_charges,
     three_terminal_current,
 )
@@ -228,7 +229,7 @@ def test_supplies_of_five_percent_share_a_table(technology):
 def kept(technology, measured, monkeypatch, tmp_path):
     """The tables of a three-terminal and of a four-terminal device, and the files where they are kept."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(device_cache, "fit_table", lambda _, kind: measured(kind))
+    monkeypatch.setattr(device_fit, "fit_table", lambda _, kind: measured(kind))
     kinds = (THREE_TERMINAL["n"], SWITCH["n"])
     found = device_tables(technology, kinds)
     return found, sorted((tmp_path / "cosim" / "tables").iterdir())
@@ -251,7 +252,7 @@ def test_a_kept_table_is_the_measured_one(technology, kept, monkeypatch):
     assert [type(table) for table in found.values()] == [ThreeTerminalTable, FourTerminalTable]
     assert len(files) == 2
     before = [file.read_bytes() for file in files]
-    monkeypatch.setattr(device_cache, "fit_table", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(device_fit, "fit_table", lambda *_: pytest.fail("measured again"))
     again = device_tables(technology, found)
     assert all(same(found[kind], again[kind]) for kind in found)
     assert [file.read_bytes() for file in files] == before
@@ -261,7 +262,7 @@ def test_a_file_is_the_same_bytes_for_the_same_table(kept):
     found, files = kept
     texts = {str(np.load(file)["provenance"]): file.read_bytes() for file in files}
     for table in found.values():
-        assert any(device_cache.table_bytes(table, text) == content for text, content in texts.items())
+        assert any(table_bytes(table, text) == content for text, content in texts.items())
 
 
 def cut(content: bytes) -> bytes:
@@ -282,7 +283,7 @@ def test_a_damaged_table_is_measured_anew(technology, kept, monkeypatch, damage)
     for file, content in zip(files, before, strict=True):
         file.write_bytes(damage(content))
     asked = []
-    monkeypatch.setattr(device_cache, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
+    monkeypatch.setattr(device_fit, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
     again = device_tables(technology, found)
     assert asked == list(found)
     assert all(same(found[kind], again[kind]) for kind in found)
@@ -292,7 +293,7 @@ def test_a_damaged_table_is_measured_anew(technology, kept, monkeypatch, damage)
 def test_another_corner_and_temperature_are_other_tables(technology, kept, monkeypatch):
     found, _ = kept
     asked = []
-    monkeypatch.setattr(device_cache, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
+    monkeypatch.setattr(device_fit, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
     for other in (at(technology, "ff"), at(technology, celsius=85.0), at(technology, supply=3.3)):
         device_tables(other, found)
     assert asked == 3 * list(found)
@@ -304,7 +305,7 @@ def test_a_cache_that_cannot_be_written_is_told(technology, monkeypatch, tmp_pat
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     table = measured(THREE_TERMINAL["n"])
-    monkeypatch.setattr(device_cache, "fit_table", lambda *_: table)
+    monkeypatch.setattr(device_fit, "fit_table", lambda *_: table)
     said = []
     assert device_tables(technology, [THREE_TERMINAL["n"]], said.append) == {THREE_TERMINAL["n"]: table}
     assert said[0] == "device table: generic180, n 1u/5u"
@@ -333,7 +334,7 @@ def test_a_table_of_another_form_is_measured_anew(technology, kept, monkeypatch,
     change(arrays)
     file.write_bytes(seal_npz(arrays, text))
     asked = []
-    monkeypatch.setattr(device_cache, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
+    monkeypatch.setattr(device_fit, "fit_table", lambda _, kind: asked.append(kind) or found[kind])
     device_tables(technology, found)
     assert asked == [THREE_TERMINAL["n"]]
 
@@ -342,10 +343,10 @@ def test_every_bit_of_a_table_counts(kept):
     _, files = kept
     file = min(files, key=lambda path: path.stat().st_size)
     content, text = file.read_bytes(), str(np.load(file)["provenance"])
-    assert device_cache.load_table(file, text) is not None
+    assert load_table(file, text) is not None
     for bit in np.random.default_rng(1).integers(8 * len(content), size=200).tolist():
         changed = bytearray(content)
         changed[bit // 8] ^= 1 << bit % 8
         file.write_bytes(changed)
         with pytest.raises(InputError, match="holds no device table of this provenance; it is measured anew"):
-            device_cache.load_table(file, text)
+            load_table(file, text)
