@@ -192,7 +192,7 @@ class _ArrayBuilder:
             table = kinds.index(device.kind)
             places: list[int] = []
             for lines, end in zip(found, (device.gate, device.drain), strict=True):
-                line = lines.setdefault((end, device.source, table), [float(len(lines)), device.sign, 0.0])
+                line = lines.setdefault((end, device.source, table), [float(len(lines)), device.kind.sign, 0.0])
                 line[2] += device.size
                 places.append(int(line[0]))
             of[device] = places[0], places[1]
@@ -220,7 +220,7 @@ class _ArrayBuilder:
         grounded = sum(not self.fixed(one.drain) and self.net[one.source] == GROUND for one in devices)
         return {
             "three_terminal": np.array(rows, dtype=np.int64).reshape(-1, 10),
-            "three_terminal_sign": np.array([device.sign for device in devices], dtype=np.float64),
+            "three_terminal_sign": np.array([device.kind.sign for device in devices], dtype=np.float64),
             "three_terminal_size": np.array([device.size for device in devices], dtype=np.float64),
             "is_cascode": np.array([len(device.parts) > 1 for device in devices], dtype=np.bool_),
             "three_terminal_groups": np.array([alone, alone + inner, len(devices), grounded], dtype=np.int64),
@@ -239,7 +239,7 @@ class _ArrayBuilder:
             rows.append((*nets, kinds.index(device.kind), *(at(i, j) for i in ends for j in ends)))
         return {
             "four_terminal": np.array(rows, dtype=np.int64).reshape(-1, 14),
-            "four_terminal_sign": np.array([device.sign for device in devices], dtype=np.float64),
+            "four_terminal_sign": np.array([device.kind.sign for device in devices], dtype=np.float64),
             "four_terminal_size": np.array([device.size for device in devices], dtype=np.float64),
         }
 

@@ -99,11 +99,6 @@ class TabulatedDevice:
     parts: tuple[str, ...]
     flipped: bool = False
 
-    @property
-    def sign(self) -> float:
-        """Return 1 for an n device of the batched engine, -1 for a p device."""
-        return 1.0 if self.kind.polarity == "n" else -1.0
-
 
 def devices_of(elements: Iterable[Element]) -> tuple[TabulatedDevice, ...]:
     """Return the batched engine's devices of a flat circuit, where each self-cascode is one device.

@@ -65,11 +65,6 @@ class MeasuredDevice:
     vt_shifts: tuple[float, float] = (0.0, 0.0)
     betas: tuple[float, float] = (1.0, 1.0)
 
-    @property
-    def sign(self) -> int:
-        """Return 1 for an n device that is measured for the batched engine, -1 for a p device."""
-        return 1 if self.kind.polarity == "n" else -1
-
     def devices(self, copy: int) -> Iterator[Mos]:
         """Yield the transistors of one copy of the device that is measured for a table.
 
@@ -182,7 +177,7 @@ def _currents(
     setup: MeasurementSetup, device: MeasuredDevice, gate: GridAxis, biases: Sequence[Bias]
 ) -> tuple[Array, Array, Array]:
     """Measure direct currents as `measure_currents` does, in one deck."""
-    sign, copies = device.sign, range(len(biases))
+    sign, copies = device.kind.sign, range(len(biases))
     elements: list[Element] = [Source("gate", "v", "g", GROUND, sign * gate.start)]
     for copy, (source_volt, drain_volt) in enumerate(biases):
         elements += [replace(mos, gate="g") for mos in device.devices(copy)]
@@ -215,7 +210,7 @@ def _charges(setup: MeasurementSetup, kind: DeviceKind, paths: Array) -> Array:
     elements: list[Element] = []
     for copy, path in enumerate(paths):
         elements += device.devices(copy)
-        for end, voltages in zip("gsd", device.sign * path.T, strict=True):
+        for end, voltages in zip("gsd", kind.sign * path.T, strict=True):
             ramp = tuple((float(time), float(v)) for time, v in zip(times, [0.0, *voltages], strict=True))
             elements.append(Source(f"{end}{copy}", "v", f"{end}{copy}", GROUND, ramp))
     names = [f"{end}{copy}" for copy in range(len(paths)) for end in "gsd"]
@@ -224,7 +219,7 @@ def _charges(setup: MeasurementSetup, kind: DeviceKind, paths: Array) -> Array:
     total = np.zeros_like(flow)
     np.cumsum(flow[:, 1:] * np.diff(waves.time), axis=1, out=total[:, 1:])
     reached = np.searchsorted(waves.time, times[1:] - 0.01 * _RAMP)
-    found = device.sign * total[:, np.minimum(reached, len(waves.time) - 1)]
+    found = kind.sign * total[:, np.minimum(reached, len(waves.time) - 1)]
     return found.reshape(len(paths), 3, -1).transpose(0, 2, 1)
 
 

@@ -68,6 +68,11 @@ class DeviceKind(NamedTuple):
     four_terminal: bool = False
     cascode: tuple[float, float] | None = None
 
+    @property
+    def sign(self) -> float:
+        """Return 1 for an n device of the batched engine, -1 for a p device."""
+        return 1.0 if self.polarity == "n" else -1.0
+
 
 @dataclass(frozen=True, eq=False)
 class GridAxis:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe
 from cosim.engines.batch.adjoint import AdjointWorkspace, RecordedSteps, adjoint_transient
-from cosim.engines.batch.assemble import AssembledCircuit
 from cosim.engines.batch.lanes import LANES, aligned_zeros
 from cosim.engines.batch.operating_point import BenchTile, clamped_rows, net_voltages, new_tile, operating_points
 from cosim.engines.batch.simulator import (
@@ -49,7 +48,6 @@ class RecordedTile:
     pulled them at the operating point, (n, 2).
     """
 
-    circuit: AssembledCircuit
     tile: BenchTile
     probes: tuple[Probe, ...]
     times: tuple[Array, ...]
@@ -59,7 +57,7 @@ class RecordedTile:
 
     def waveforms(self, lane: int) -> Waveforms:
         """Return the simulated waveforms of the bench in a lane."""
-        first = len(self.circuit.net)
+        first = len(self.tile.circuit.net)
         time = self.times[lane]
         rows = self.rows[1 : len(time) + 1, first:, lane]
         return Waveforms(time, {probe: rows[:, k] for k, probe in enumerate(self.probes)})
@@ -101,7 +99,7 @@ def record(benches: Sequence[Bench], timeout: float) -> RecordedTile:
         rows[len(one.time) + 1 :, :, lane] = one.probes[:, -1]
     clamps = clamped_rows(circuit, benches[0], flat[0])[:, :2].copy()
     times, breakpoints = tuple(one.time for one in results), tuple(one.time for one in points)
-    return RecordedTile(circuit, tile, benches[0].probes, times, breakpoints, rows, clamps)
+    return RecordedTile(tile, benches[0].probes, times, breakpoints, rows, clamps)
 
 
 def gradients(recorded: RecordedTile, objectives: Sequence[Objective]) -> Gradients:
@@ -109,8 +107,9 @@ def gradients(recorded: RecordedTile, objectives: Sequence[Objective]) -> Gradie
 
     One pass back through the transients computes all of them.
     """
-    circuit, tile, count = recorded.circuit, recorded.tile, len(objectives)
-    s, nets = circuit.arrays, len(circuit.net)
+    tile, count = recorded.tile, len(objectives)
+    circuit, s = tile.circuit, tile.circuit.arrays
+    nets = len(circuit.net)
 
     def rows(n: int) -> Array:
         return aligned_zeros(count * n).reshape(count, n, LANES)
@@ -132,7 +131,7 @@ def gradients(recorded: RecordedTile, objectives: Sequence[Objective]) -> Gradie
 
 def _by_transistor(recorded: RecordedTile, found: AdjointWorkspace) -> Gradients:
     """Return the gradient by transistor: the lower one of a cascode moves the upper one's difference the other way."""
-    circuit, count = recorded.circuit, len(recorded.times)
+    circuit, count = recorded.tile.circuit, len(recorded.times)
     names: list[str] = []
     parts: list[tuple[Array, Array]] = []
     for k, device in enumerate(circuit.three_terminal):
@@ -176,7 +175,7 @@ def _recorded_steps(recorded: RecordedTile, objectives: Sequence[Objective]) -> 
     weighted = np.unique(step)
     net_weight_index = np.full(count, -1, dtype=np.int64)
     net_weight_index[weighted] = np.arange(len(weighted))
-    net_weights = np.zeros((len(weighted), len(objectives), len(recorded.circuit.net), LANES))
+    net_weights = np.zeros((len(weighted), len(objectives), len(recorded.tile.circuit.net), LANES))
     np.add.at(net_weights, (net_weight_index[step], *places), nets[:, 4])
     devices = devices[np.lexsort(devices.T[::-1])]
     step, objective, place, lane = devices[:, :4].astype(np.int64).T
@@ -200,7 +199,7 @@ def _weights(recorded: RecordedTile, objectives: Sequence[Objective]) -> tuple[A
 
     Each is (n, 5): step, objective, net or device, lane, weight.
     """
-    circuit = recorded.circuit
+    circuit = recorded.tile.circuit
     place = {name: k for k, device in enumerate(circuit.three_terminal) for name in device.parts}
     nets: list[tuple[float, ...]] = []
     devices: list[tuple[float, ...]] = []
