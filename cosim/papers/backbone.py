@@ -13,7 +13,6 @@ the gate of (25) reads the normalised input of the block; (28) keeps m features 
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
@@ -229,28 +228,25 @@ def record(model: Backbone, x: Tensor, lengths: Tensor | None = None) -> dict[st
 CHUNK, CHUNK_STEPS = 256, 1 << 18  # samples at a time, and steps of all of them, for the sake of memory
 
 
-@dataclass(frozen=True)
-class TensorBatch:
-    """Samples as tensors on one device; fields as in `cosim.papers.sources.Samples`."""
-
-    x: Tensor
-    y: Tensor
-    lengths: Tensor
-    mask: Tensor | None
-
-    def rows(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """Return scores and targets, one row a sample; with a mask, one row for each step that the mask selects."""
-        return (scores, self.y) if self.mask is None else (scores[self.mask], self.y[self.mask])
+def to_tensors(samples: Samples, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the inputs of samples, cut to the longest of them, and their lengths (n,), on a device; tokens become
+    int64."""
+    x, lengths = _moved(samples.x[:, : int(samples.lengths.max())], device), _moved(samples.lengths, device)
+    return x.long() if x.ndim == 2 else x, lengths
 
 
-def to_tensors(samples: Samples, device: torch.device) -> TensorBatch:
-    """Return samples as tensors on a device, cut to the length of the longest sample; tokens become int64."""
+def judged_rows(samples: Samples, scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a backbone's scores and the targets, one row a sample; with a mask, one row for each step that it
+    selects."""
+    if samples.mask is None:
+        return scores, _moved(samples.y, scores.device)
     longest = int(samples.lengths.max())
-    steps = [samples.x[:, :longest], samples.y, samples.lengths]
-    if samples.mask is not None:
-        steps = [steps[0], samples.y[:, :longest], samples.lengths, samples.mask[:, :longest]]
-    x, y, lengths, *mask = (torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in steps)
-    return TensorBatch(x.long() if x.ndim == 2 else x, y, lengths, mask[0] if mask else None)
+    mask = _moved(samples.mask[:, :longest], scores.device)
+    return scores[mask], _moved(samples.y[:, :longest], scores.device)[mask]
+
+
+def _moved(array: np.ndarray, device: torch.device) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
 
 def loss_of(scores: Tensor, y: Tensor, *, classes: bool) -> Tensor:
@@ -274,10 +270,10 @@ def measure(model: Backbone, samples: Samples, *, classes: bool, mixed: bool = F
     sums, rows = torch.zeros(2, dtype=torch.float64), 0
     count = max(1, min(CHUNK, CHUNK_STEPS // samples.x.shape[1]))
     for start in range(0, len(samples.lengths), count):
-        part = to_tensors(samples.take(np.arange(start, min(start + count, len(samples.lengths)))), device)
+        part = samples.take(np.arange(start, min(start + count, len(samples.lengths))))
         with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
-            scores = model(part.x, part.lengths)
-        scores, y = part.rows(scores)
+            scores = model(*to_tensors(part, device))
+        scores, y = judged_rows(part, scores)
         right = (scores.argmax(dim=1) == y) if classes else (scores - y).abs().mean(dim=1)
         sums += torch.stack([loss_of(scores, y, classes=classes).double() * len(y), right.double().sum()]).cpu()
         rows += len(y)

@@ -95,8 +95,7 @@ class PartitionedBackbone:
     @torch.no_grad()
     def _run(self, samples: Samples, memory: Memory | None, longest: int) -> CutTrace:
         backbone, drives, states = self.model.backbone, dict[str, Array](), dict[str, States]()
-        batch = to_tensors(samples, backbone.output.weight.device)
-        x, lengths = batch.x, batch.lengths
+        x, lengths = to_tensors(samples, backbone.output.weight.device)
         x = torch.nn.functional.pad(x, [0, 0] * (x.ndim - 2) + [0, longest - x.shape[1]])
 
         partitions = {partition.cell: partition for partition in self.partitions}
@@ -155,8 +154,7 @@ def cut_backbone(model: Model, seen: Samples, bits: int | None = None, origin: s
     if bits is not None:
         steps_of(bits)
     backbone, cells = model.backbone, cells_to_cut(model, origin)
-    batch = to_tensors(seen, backbone.output.weight.device)
-    x, lengths = batch.x, batch.lengths
+    x, lengths = to_tensors(seen, backbone.output.weight.device)
     valid = valid_steps(seen.lengths, x.shape[1])
     partitions = list[Partition]()
     for name, (drive, values) in record(backbone, x, lengths).items():

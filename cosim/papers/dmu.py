@@ -10,7 +10,7 @@ into a slot k tau steps away and shifts all slots by one a step; delay 1 arrives
 may be cut at inference, without a new norm: those below a threshold (8), or all but the largest.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -22,29 +22,18 @@ from cosim.tasks.memory import generate_delayed_product
 from cosim.training.loop import Descent, LoopProgress, Problem, TrainingLoop
 
 Inner = Literal["rnn", "gru", "lstm", "indrnn"]
+Cut = Callable[[Tensor], Tensor]  # from a DMU's gates (..., n) to those that stay, the others 0
 _ROWS: dict[Inner, int] = {"rnn": 1, "gru": 3, "lstm": 4, "indrnn": 1}  # rows of weights, in units of N
 
 
-@dataclass(frozen=True)
-class GatePruning:
-    """A choice of the delay gates that stay at inference; the others are set to 0.
-
-    Gates stay if they are at least `threshold` and among the `kept` largest; kept: None for no such limit.
-    """
-
-    threshold: float = 0.0
-    kept: int | None = None
-
-    def __call__(self, gates: Tensor) -> Tensor:
-        """Return a DMU's gates (..., n), those that are pruned set to 0."""
-        found = torch.where(gates >= self.threshold, gates, 0.0)
-        if self.kept is None or self.kept >= gates.shape[-1]:
-            return found
-        places = gates.topk(self.kept, dim=-1).indices
-        return torch.zeros_like(found).scatter(-1, places, found.gather(-1, places))
-
-
-ALL = GatePruning()
+def prune_gates(gates: Tensor, threshold: float = 0.0, kept: int | None = None) -> Tensor:
+    """Return a DMU's gates (..., n) with those set to 0 that are below `threshold` or not among the `kept` largest;
+    kept: None for no such limit."""
+    found = torch.where(gates >= threshold, gates, 0.0)
+    if kept is None or kept >= gates.shape[-1]:
+        return found
+    places = gates.topk(kept, dim=-1).indices
+    return torch.zeros_like(found).scatter(-1, places, found.gather(-1, places))
 
 
 def parameters_of(inputs: int, width: int, delays: int, cell: Inner = "rnn") -> int:
@@ -124,35 +113,28 @@ class DelayedMemoryUnit(nn.Module):
         self.cell = InnerCell(inputs, width, cell)
         self.gate = DelayGate(inputs, delays) if delays else None
 
-    def forward(self, x: Tensor, cut: GatePruning = ALL) -> Tensor:
-        line = None if self.gate is None else _Slots(cut(self.gate(x)), self.dilation)
+    def forward(self, x: Tensor, cut: Cut = prune_gates) -> Tensor:
         drive = nn.functional.linear(x, self.cell.w, self.cell.b)
+        gates = None if self.gate is None else self._spread(cut(self.gate(x)))
+        slots = x.new_zeros(len(x), self.delays * self.dilation, self.width)  # slot j arrives j + 1 steps from now
         h = c = x.new_zeros(len(x), self.width)
         found = list[Tensor]()
         for t in range(x.shape[1]):
             inner, c = self.cell(drive[:, t], h, c)
-            h = inner if line is None else line.step(t, inner)
+            if gates is None:
+                h = inner
+            else:
+                h = inner + slots[:, 0]
+                slots = gates[:, t, :, None] * inner[:, None] + nn.functional.pad(slots[:, 1:], (0, 0, 0, 1))
             found.append(h)
         return torch.stack(found, dim=1)
 
-
-class _Slots:
-    """Memory form: m (batch, n tau, N), slot j arrives j + 1 steps from now; delay k writes slot k tau - 1."""
-
-    def __init__(self, gates: Tensor, dilation: int) -> None:
-        spread = gates.new_zeros(*gates.shape, dilation)
+    def _spread(self, gates: Tensor) -> Tensor:
+        """Return for each slot the gate that writes it, (batch, time, n tau), 0 for none: delay k writes slot
+        k tau - 1."""
+        spread = gates.new_zeros(*gates.shape, self.dilation)
         spread[..., -1] = gates
-        self.gates = spread.flatten(2)
-        self.slots: Tensor | None = None
-
-    def step(self, t: int, inner: Tensor) -> Tensor:
-        sent = self.gates[:, t, :, None] * inner[:, None, :]
-        if self.slots is None:
-            self.slots = sent
-            return inner
-        arrived = self.slots[:, 0]
-        self.slots = sent + nn.functional.pad(self.slots[:, 1:], (0, 0, 0, 1))
-        return inner + arrived
+        return spread.flatten(2)
 
 
 def _kaiming(rows: int, inputs: int) -> Tensor:
@@ -171,7 +153,7 @@ class ProductUnit(nn.Module):
         super().__init__()
         self.unit, self.readout = DelayedMemoryUnit(1, width, delays, cell), nn.Linear(width, 1)
 
-    def forward(self, x: Tensor, cut: GatePruning = ALL) -> Tensor:
+    def forward(self, x: Tensor, cut: Cut = prune_gates) -> Tensor:
         """Compute the score (batch, time) of x (batch, time, 1); cut: which delay gates stay."""
         return self.readout(self.unit(x, cut))[..., 0]
 
@@ -180,7 +162,7 @@ class ProductUnit(nn.Module):
         return sum(p.numel() for p in self.unit.parameters())
 
     @torch.no_grad()
-    def accuracy(self, cut: GatePruning = ALL) -> float:
+    def accuracy(self, cut: Cut = prune_gates) -> float:
         """Return the share of right answers on fixed test sequences of the delayed product; cut: which delay gates
         stay."""
         x, y, counts = _batch(np.random.default_rng(_TEST_SEED), TESTED)

@@ -48,7 +48,6 @@ regularised incomplete gamma function; that is exact, and a delay of p - 1/2 who
 frames long. On the chip p is a bias current (`cosim.cells.gamma_line.line_bias`).
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -459,98 +458,18 @@ def reconstruct(model: Mgrade, train: Lorenz, test: Lorenz, skip: int, points: i
     return {"x": mase(x, after[1][:, 0], now[:, 0]), "y": y, "z": z, "overlap": overlap}
 
 
-WORD = 32
-PARTS: tuple[str, ...] = ("encoder", "convolution", "cell", "mlp", "norm", "decoder")
-CELL_TRANSISTORS = 20
-CELL_POWER = 3.3  # W per ampere of unit current, at 1.8 V and random bits: 3.3 nW at 1 nA
+def memory_footprint(model: Mgrade, *, widths: bool = False) -> tuple[int, int]:
+    """Count the numbers that a deployed mGRADE keeps: its parameters, and the past signals that its delays buffer.
 
-
-@dataclass(frozen=True)
-class Footprint:
-    """The memory that an mGRADE needs: how many parameters and buffered past signals, and the bits of each kind."""
-
-    parameters: int
-    buffer: int
-    parameter_bits: int
-    buffer_bits: int
-
-    @property
-    def total(self) -> int:
-        """Return how many numbers an mGRADE keeps, parameters and buffered signals together."""
-        return self.parameters + self.buffer
-
-
-@dataclass(frozen=True)
-class Silicon:
-    """The size of mGRADE's delays as circuits.
-
-    cells: shift cells, each delays a bit by one frame; filters: first-order filters of dispersive lines; transistors:
-    of the shift cells; capacitance: of cells and filters, fF; power: of the shift cells, W.
+    widths: count the width of each learned tap as a parameter, as the paper's tables do. A dispersive delay buffers the
+    states of its filters.
     """
-
-    cells: int
-    filters: int
-    transistors: int
-    capacitance: float
-    power: float
-
-
-def memory_footprint(model: Mgrade, signal_bits: int = WORD, *, widths: bool = False) -> Footprint:
-    """Count the numbers and the bits that a deployed mGRADE keeps.
-
-    signal_bits: bits of each buffered number, 1 for symbols and states of one bit; InputError below 1. widths: count
-    the width of each learned tap as a parameter of 32 bits, as the paper's tables do. A learned position takes
-    ceil(log2(reach + 1)) bits, every other parameter 32. A dispersive delay buffers the states of its filters.
-    """
-    if signal_bits < 1:
-        raise InputError(f"signal_bits must be at least 1, not {signal_bits}")
-    parameters = bits = buffer = 0
-    for value in model.parameters():
-        parameters += value.numel()
-        bits += WORD * value.numel()
-    width = model.shape.width
+    parameters, buffer = sum(value.numel() for value in model.parameters()), 0
     for one in model.convolutions:
         if isinstance(one, LearnedDelays):
-            taps = one.positions.numel()
-            bits -= taps * (WORD - math.ceil(math.log2(one.reach + 1)))
-            parameters += taps * widths
-            bits += WORD * taps * widths
+            parameters += one.positions.numel() * widths
         if isinstance(one, LearnedDelays | FixedDelays):
-            buffer += width * int(one.used().max())
+            buffer += model.shape.width * int(one.used().max())
         elif isinstance(one, GammaDelays):
             buffer += one.positions.numel() * one.order
-    return Footprint(parameters, buffer, bits, signal_bits * buffer)
-
-
-def silicon_footprint(
-    model: Mgrade, unit_current: float, hold_capacitance: float, filter_capacitance: float = 1e-12
-) -> Silicon:
-    """Count mGRADE's delays as circuits: one shift cell delays a bit by a frame, 20 transistors and 3.3 nW at 1 nA.
-
-    In the first layer the inputs are delayed, each by the layer's largest delay. In later layers each channel is
-    delayed by its own largest delay, which needs channels of bits: bistable states without the skip around their cell.
-    unit_current: A; hold_capacitance: of a shift cell, F; filter_capacitance: of a filter, F. Left out are transistors
-    and power of dispersive lines, rows, recurrence and readout. Raises InputError if an argument is not positive.
-    """
-    if not (unit_current > 0 and hold_capacitance > 0 and filter_capacitance > 0):
-        raise InputError(
-            f"unit current and capacitances must be positive, not {unit_current:g} A, {hold_capacitance:g} F and "
-            f"{filter_capacitance:g} F"
-        )
-    cells = filters = 0
-    for place, one in enumerate(model.convolutions):
-        if isinstance(one, LearnedDelays | FixedDelays):
-            cells += int(one.used().sum()) if place else model.shape.inputs * int(one.used().max())
-        elif isinstance(one, GammaDelays):
-            filters += one.positions.numel() * one.order
-    capacitance = 1e15 * (cells * hold_capacitance + filters * filter_capacitance)
-    return Silicon(cells, filters, cells * CELL_TRANSISTORS, capacitance, cells * CELL_POWER * unit_current)
-
-
-def parameters_by_part(model: Mgrade) -> dict[str, int]:
-    """Return the number of mGRADE's parameters in each part: encoder, convolution, cell, mlp, norm and decoder."""
-    found: dict[str, int] = dict.fromkeys(PARTS, 0)
-    for name, value in model.named_parameters():
-        part = next(part for part in found if part in name.split("."))
-        found[part] += value.numel()
-    return found
+    return parameters, buffer

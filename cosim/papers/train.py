@@ -18,12 +18,12 @@ from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, MissingToolError, naming_memory
 from cosim.base.text import typed
 from cosim.network.software_only import stays_software
-from cosim.papers.backbone import Backbone, loss_of, measure, rank_of, to_tensors
+from cosim.papers.backbone import Backbone, judged_rows, loss_of, measure, rank_of, to_tensors
 from cosim.papers.file import Model, Plain, load_model, model_bytes, save_model
 from cosim.papers.shape import BackboneShape, Training, check_shape, check_training, count_parameters
 from cosim.papers.sources import BackboneData, Samples, shifted
 from cosim.training.config import seed_path, state_path
-from cosim.training.history import Columns, Passing, Recorder, SeedSpread, history_of_seeds, is_point, spread_over
+from cosim.training.history import Columns, Passing, Recorder, history_of_seeds, is_point
 from cosim.training.loop import (
     LoopProgress,
     Measurement,
@@ -45,29 +45,13 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class History:
-    """The figures and the validation curve of a backbone's training; seeds: the figures of all seeds, if several."""
+    """The settings, the figures and the validation curve of a backbone's training; seeds: the figures of all seeds, if
+    several."""
 
+    settings: Plain
     figures: Figures
     curve: Columns
     seeds: dict[str, Figures] | None = None
-
-
-@dataclass(frozen=True)
-class SeedSelection:
-    """The model of the best seed by validation, the figures of every seed, and the file that holds the model."""
-
-    model: Model
-    seeds: dict[int, Figures]
-    path: Path
-
-    @property
-    def metric(self) -> str:
-        """Return the name of the figure that the backbone's task is judged by."""
-        return "test_accuracy" if self.model.labels else "test_mae"
-
-    def spread(self, figure: str | None = None) -> SeedSpread:
-        """Return mean, smallest and largest of a backbone's figure, by default the task's own, over the seeds."""
-        return spread_over(self.seeds.values(), figure or self.metric)
 
 
 @dataclass(frozen=True)
@@ -121,10 +105,8 @@ class Setup:
         return self.described(seed) | {"data": self.source.fingerprint()}
 
 
-def train_backbone(
-    setup: Setup, path: Path, progress: SeedsProgress | None = None, *, resume: bool = False
-) -> SeedSelection:
-    """Train a backbone for each seed and write the best of them, by validation, to `path` (.pt).
+def train_backbone(setup: Setup, path: Path, progress: SeedsProgress | None = None, *, resume: bool = False) -> Model:
+    """Train a backbone for each seed, write the best of them, by validation, to `path` (.pt), and return it.
 
     An interrupted run (SIGINT, SIGTERM) finishes its iteration and leaves state and finished seeds beside `path`.
     `resume` goes on from there, or begins where there is nothing, and ends in the same bytes as an unbroken run; it
@@ -146,7 +128,7 @@ def train_backbone(
         return found
 
 
-def _train_seeds(setup: Setup, path: Path, progress: SeedsProgress | None) -> SeedSelection:
+def _train_seeds(setup: Setup, path: Path, progress: SeedsProgress | None) -> Model:
     seeds, iterations = setup.seeds, setup.training.iterations
     found: dict[int, Model] = {}
     for seed, tell in over_seeds(seeds, iterations, progress):
@@ -164,7 +146,7 @@ def _train_seeds(setup: Setup, path: Path, progress: SeedsProgress | None) -> Se
         curves = [one.curve for one in histories.values()]
         best = replace(best, history=history_of_seeds(best.history, figures, curves))
     save_model(path, best)
-    return SeedSelection(best, figures, path)
+    return best
 
 
 def _of(figures: Figures, prefix: str) -> Figures:
@@ -214,14 +196,13 @@ class BackboneProblem(Problem[Backbone]):
         samples = self.source.batch(rng, self.training.batch)
         if self.training.shift:
             samples = shifted(samples, self.training.shift, rng)
-        batch = to_tensors(samples, self.device)
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices, enabled=self.model.shape.dropout > 0):
             if self.model.shape.dropout > 0:
                 torch.manual_seed(int(np.random.default_rng([self.seed, iteration, 1]).integers(2**62)))
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.training.mixed):
-                scores = self.model.train()(batch.x, batch.lengths)
-        return loss_of(*batch.rows(scores), classes=self.classes)
+                scores = self.model.train()(*to_tensors(samples, self.device))
+        return loss_of(*judged_rows(samples, scores), classes=self.classes)
 
     def measure(self, iteration: int, loss: float, best: Rank) -> Measurement:
         total, rank, validation = self.training.iterations, None, None
@@ -301,16 +282,27 @@ def history_of(model: Model) -> History:
     return typed(model.history, History, "history", "train it again")
 
 
-def find_finished(setup: Setup, path: Path) -> SeedSelection | None:
-    """Return what an earlier training of a backbone of this checked setup has left in a file; None where that is of
+def figures_of(model: Model) -> dict[int, Figures]:
+    """Return seed -> figures of a backbone's training, for all seeds among which it was chosen, in order.
+
+    Raises InputError if the checkpoint has no such history.
+    """
+    history = history_of(model)
+    seeds = history.seeds or {str(history.settings["seed"]): history.figures}
+    return {seed: seeds[str(seed)] for seed in sorted(map(int, seeds))}
+
+
+def metric_of(model: Model) -> str:
+    """Return the name of the figure that a backbone's task is judged by."""
+    return "test_accuracy" if model.labels else "test_mae"
+
+
+def find_finished(setup: Setup, path: Path) -> Model | None:
+    """Return the backbone that an earlier training of this checked setup has left in a file; None where that is of
     another one, or not there."""
     if not path.is_file() or not stays_software(path):
         return None
     model = load_model(path)
     if all(model.history.get("settings") != setup.identity(seed) for seed in setup.seeds):
         return None
-    history = history_of(model)
-    found = history.seeds or {str(setup.seeds[0]): history.figures}
-    if set(found) != set(map(str, setup.seeds)):
-        return None
-    return SeedSelection(model, {seed: found[str(seed)] for seed in setup.seeds}, path)
+    return model if set(figures_of(model)) == set(setup.seeds) else None

@@ -3,8 +3,6 @@
 The compiler refuses values beyond the limits, and training keeps learned values within them.
 """
 
-from dataclasses import dataclass
-
 from cosim.base.bounds import UNITS
 from cosim.base.errors import MappingError
 
@@ -37,22 +35,3 @@ def check_units(grid: float | None, units: int, origin: str) -> None:
         f"with which 1/{exact} would be {units / exact:g} devices; leave --units out, or in Python use "
         f"find_calibration(technology, units={exact})"
     )
-
-
-@dataclass(frozen=True)
-class BuildLimits:
-    """The limits of what can be built at a unit current, in software units.
-
-    width: narrowest hysteresis; lower: lowest lower threshold; upper: highest upper threshold, and highest level;
-    weight: largest weight.
-    """
-
-    width: float
-    lower: float
-    upper: float
-    weight: float
-
-
-def limits_at(i_unit: float, units: int) -> BuildLimits:
-    """Return the limits of what can be built with `i_unit` ampere per 1.0 and `units` unit devices per weight 1.0."""
-    return BuildLimits(MIN_WIDTH / i_unit, MIN_FALL / i_unit, MAX_RISE / i_unit, MAX_COUNT / units)

@@ -52,7 +52,7 @@ from cosim.training.hardware import (
     LayerDevices,
     Lines,
     bound_excess,
-    circuit_limits,
+    largest_threshold,
     perturb,
     reset_excess,
 )
@@ -124,7 +124,7 @@ class FirstQuadrantCell(RecurrentCell):
     def __init__(self, inputs: int, architecture: Architecture) -> None:
         super().__init__()
         width = architecture.cells
-        self.width_min, self.upper = architecture.width_min, circuit_limits(architecture.grid).upper
+        self.width_min, self.upper = architecture.width_min, largest_threshold(architecture.grid)
         self.linear = GridLinear(inputs, width, architecture.grid, gain=1.5, bias_range=(0.0, 0.5))
         self.lo_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.5))
         self.width_free = nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))
@@ -217,7 +217,7 @@ class SignedCell(RecurrentCell):
         width, grid = architecture.cells, architecture.grid
         driven, scaled = architecture.beta == "input", architecture.cell == "alphacmru"
         self.width_min, self.levels = architecture.width_min, architecture.levels
-        self.largest = largest_beta(circuit_limits(grid).upper)
+        self.largest = largest_beta(largest_threshold(grid))
         self.linear = GridLinear(inputs, width, grid, gain=1.5, bias_range=(-0.5, 0.5))
         least = self.width_min / 2
         self.beta_free = None if driven else nn.Parameter(torch.empty(width).uniform_(0.0, 0.4))

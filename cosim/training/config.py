@@ -10,7 +10,7 @@ from cosim.base.claim import work_folder, work_path
 from cosim.base.errors import InputError
 from cosim.network.layers import MOST_LEVELS
 from cosim.network.types import Pooling
-from cosim.technology.scale import I_UNIT, limits_at
+from cosim.technology.scale import I_UNIT, MIN_WIDTH
 from cosim.variation.sigma import MismatchModel, SigmaParts
 
 Beta = Literal["fixed", "input"]
@@ -27,7 +27,7 @@ ARCHITECTURE_BOUNDS = {
     "input_levels": Bounds(1, 4096, zero="continuous inputs"),
     "taps": Bounds(0, 64),
     "lines": Bounds(0, 64),
-    "width_min": Bounds(limits_at(I_UNIT, 1).width, 4, open_high=True),
+    "width_min": Bounds(MIN_WIDTH / I_UNIT, 4, open_high=True),
 }
 TRAINING_BOUNDS = {
     "iterations": Bounds(1, 10_000_000),

@@ -26,12 +26,12 @@ gradient. Tensors are (chips, ...); sample i of n runs on chip i // (n / chips).
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from cosim.technology.scale import I_UNIT, BuildLimits, limits_at, units_for
+from cosim.technology.scale import I_UNIT, MAX_COUNT, MAX_RISE, units_for
 from cosim.training.config import W_MAX
 from cosim.variation.sigma import (
     MismatchModel,
@@ -200,14 +200,19 @@ def range_excess(states: Tensor, start: Tensor, range_max: float) -> Tensor:
     return torch.relu(highest - lowest - range_max).mean()
 
 
-def circuit_limits(grid: float | None) -> BuildLimits:
-    """Return the limits within which a trained network fits a circuit at default options, in software units.
+def largest_threshold(grid: float | None) -> float:
+    """Return the largest threshold, and level, with which a trained unit fits a circuit at default options, in software
+    units.
 
-    grid: step of the weights. The upper limit of thresholds is lowered by half a step, because the compiler moves a
-    threshold to the middle of a gap between candidates, which is at most one step wide.
+    grid: step of the weights. The circuit's limit is lowered by half a step, because the compiler moves a threshold to
+    the middle of a gap between candidates, which is at most one step wide.
     """
-    found = limits_at(I_UNIT, units_for(grid))
-    return replace(found, upper=found.upper - (grid or 0.0) / 2, weight=min(W_MAX, found.weight))
+    return MAX_RISE / I_UNIT - (grid or 0.0) / 2
+
+
+def largest_weight(grid: float | None) -> float:
+    """Return the largest weight of a trained network, which its circuit has at default options; grid: its step."""
+    return min(W_MAX, MAX_COUNT / units_for(grid))
 
 
 def bound_excess(value: Tensor, bound: float) -> Tensor:
@@ -248,7 +253,7 @@ class GridLinear(nn.Module):
     ) -> None:
         super().__init__()
         bound = gain * math.sqrt(3.0 / inputs)
-        self.grid, self.w_max = grid, circuit_limits(grid).weight
+        self.grid, self.w_max = grid, largest_weight(grid)
         self.weight = nn.Parameter(torch.empty(outputs, inputs).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(outputs).uniform_(*bias_range))
 

@@ -97,21 +97,13 @@ def check_loss(loss: float, iteration: int, name: str) -> None:
         )
 
 
-class SeedSpread(NamedTuple):
-    """Mean, smallest and largest of one figure over the seeds of a training."""
-
-    mean: float
-    low: float
-    high: float
-
-
-def spread_over(figures: Iterable[Mapping[str, Any]], name: str) -> SeedSpread:
+def spread_over(figures: Iterable[Mapping[str, Any]], name: str) -> tuple[float, float, float]:
     """Return the mean, smallest and largest value of a figure over the seeds of a training.
 
     figures: those of each seed's trained network; name: of the figure.
     """
     values = [float(one[name]) for one in figures]
-    return SeedSpread(float(np.mean(values)), min(values), max(values))
+    return float(np.mean(values)), min(values), max(values)
 
 
 def history_of_seeds(

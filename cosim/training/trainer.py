@@ -49,7 +49,7 @@ from cosim.training.config import (
     state_path,
 )
 from cosim.training.hardware import RANGE_COST, Chips, margin_penalty, range_excess
-from cosim.training.history import Passing, SeedSpread, history_of_seeds, is_point, spread_over
+from cosim.training.history import Passing, history_of_seeds, is_point
 from cosim.training.loop import (
     LoopProgress,
     Measurement,
@@ -144,15 +144,6 @@ Check = Callable[[Network], None]
 
 
 @dataclass(frozen=True)
-class TrainingResult:
-    """The chosen network, its figures (see `measure_figures`) and the file that holds it."""
-
-    network: Network
-    figures: Figures
-    path: Path
-
-
-@dataclass(frozen=True)
 class TrainingJob:
     """A training to do: its settings and its task.
 
@@ -166,33 +157,15 @@ class TrainingJob:
     check: Check | None = None
 
 
-@dataclass(frozen=True)
-class Seeds:
-    """The result of a training with several seeds.
-
-    best: the network of smallest validation loss, of those that can be compiled if any can; figures: those of every
-    seed.
-    """
-
-    best: TrainingResult
-    figures: dict[int, Figures]
-
-    def spread(self, figure: str) -> SeedSpread:
-        """Return the mean, smallest and largest value over the seeds of one of the figures, such as `test_accuracy`."""
-        return spread_over(self.figures.values(), figure)
-
-
 def train(
     config: TrainingConfig, task: Task, path: Path, progress: LoopProgress | None = None, *, resume: bool = False
-) -> TrainingResult:
+) -> Network:
     """Train a network for a task, whether the compiler accepts it or not; for arguments and errors see `run_job`."""
     return run_job(TrainingJob(config, task), path, progress, resume=resume)
 
 
-def run_job(
-    job: TrainingJob, path: Path, progress: LoopProgress | None = None, *, resume: bool = False
-) -> TrainingResult:
-    """Train a network, write it to the checkpoint `path` (.pt or .npz), and return it with its figures.
+def run_job(job: TrainingJob, path: Path, progress: LoopProgress | None = None, *, resume: bool = False) -> Network:
+    """Train a network, write it to the checkpoint `path` (.pt or .npz), and return it, with its figures in its history.
 
     `progress(iteration, values)` is called after each iteration. An interrupted run leaves its state beside `path`.
     `resume` continues it to the same bytes as an unbroken run, and trains nothing if the training is already finished.
@@ -203,13 +176,13 @@ def run_job(
     with one_thread(), own_file(path), naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
         if resume and (done := find_finished(job.config, job.task, path)) is not None:
             clear_work(path)
-            return TrainingResult(done, done.history["figures"], path)
+            return done
         if not resume:
             clear_work(path)
         return _train(HardwareProblem(job), path, progress)
 
 
-def _train(problem: "HardwareProblem", path: Path, progress: LoopProgress | None) -> TrainingResult:
+def _train(problem: "HardwareProblem", path: Path, progress: LoopProgress | None) -> Network:
     config, task, state = problem.config, problem.task, state_path(path)
     loop = TrainingLoop(problem, problem.job.passing)
     loop.run(state, progress)
@@ -232,12 +205,12 @@ def _train(problem: "HardwareProblem", path: Path, progress: LoopProgress | None
     with loop.saying_what_is_kept(state):
         save_checkpoint(path, network)
     clear_work(path)
-    return TrainingResult(network, figures, path)
+    return network
 
 
 def train_seeds(
     job: TrainingJob, seeds: Sequence[int], path: Path, progress: SeedsProgress | None = None, *, resume: bool = False
-) -> Seeds:
+) -> Network:
     """Train the job with each seed, one after another, and write the best of the networks to `path`.
 
     The best network is the one of smallest validation loss among those that can be compiled, if any can. Each seed's
@@ -246,7 +219,7 @@ def train_seeds(
     network holds the figures and curves of all seeds. Raises the errors of `run_job`.
     """
     SEED.check("the last seed", seeds[-1], "take a smaller --seed or fewer --seeds")
-    found: dict[int, TrainingResult] = {}
+    found: dict[int, Network] = {}
     with own_file(path):
         if not resume:
             clear_work(path)
@@ -258,14 +231,13 @@ def train_seeds(
             if resume and kept.is_file() and find_finished(own.config, job.task, kept) is None:
                 raise other_training(kept)
             found[seed] = run_job(own, kept, tell, resume=resume)
-        figures = {seed: one.figures for seed, one in found.items()}
+        figures = {seed: one.history["figures"] for seed, one in found.items()}
         best = found[min(seeds, key=lambda seed: _rank(figures[seed], seed))]
-        curves = [one.network.history["curve"] for one in found.values()]
-        history = history_of_seeds(best.network.history, figures, curves)
-        network = replace(best.network, history=history)
+        curves = [one.history["curve"] for one in found.values()]
+        network = replace(best, history=history_of_seeds(best.history, figures, curves))
         save_checkpoint(path, network)
         clear_work(path)
-    return Seeds(TrainingResult(network, best.figures, path), figures)
+    return network
 
 
 def _rank(figures: Figures, seed: int) -> tuple[bool, float, int]:
@@ -273,14 +245,10 @@ def _rank(figures: Figures, seed: int) -> tuple[bool, float, int]:
     return "refused" in figures, figures["validation_loss"], seed
 
 
-def _all_finished(job: TrainingJob, seeds: Sequence[int], path: Path) -> Seeds | None:
-    """Return the finished training of these seeds from `path`; None if the file is missing or of another training."""
+def _all_finished(job: TrainingJob, seeds: Sequence[int], path: Path) -> Network | None:
+    """Return the network that a training of these seeds has left in `path`; None for a missing or another file."""
     configs = [replace(job.config, seed=seed) for seed in seeds]
-    best = next((one for config in configs if (one := find_finished(config, job.task, path, seeds)) is not None), None)
-    if best is None:
-        return None
-    figures = {seed: best.history["seeds"][str(seed)] for seed in seeds}
-    return Seeds(TrainingResult(best, best.history["figures"], path), figures)
+    return next((one for config in configs if (one := find_finished(config, job.task, path, seeds)) is not None), None)
 
 
 def find_finished(config: TrainingConfig, task: Task, path: Path, seeds: Sequence[int] = ()) -> Network | None:

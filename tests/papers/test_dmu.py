@@ -1,10 +1,12 @@
 """Delayed memory units: equations against plain loops, both forms, gates that are cut, and the line's use."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
-from cosim.papers.dmu import DelayedMemoryUnit, GatePruning, ProductProblem, parameters_of, train_delayed_product
+from cosim.papers.dmu import DelayedMemoryUnit, ProductProblem, parameters_of, prune_gates, train_delayed_product
 
 CELLS = ("rnn", "gru", "lstm", "indrnn")
 
@@ -114,10 +116,10 @@ def test_parameters_of_the_papers_digits():
 
 def test_gates_that_are_cut():
     gates = torch.tensor([[0.1, 0.4, 0.2, 0.3], [0.25, 0.25, 0.4, 0.1]])
-    assert torch.equal(GatePruning()(gates), gates)
-    assert torch.equal(GatePruning(0.25)(gates), torch.tensor([[0, 0.4, 0, 0.3], [0.25, 0.25, 0.4, 0]]))
-    assert torch.equal(GatePruning(kept=1)(gates), torch.tensor([[0, 0.4, 0, 0], [0, 0, 0.4, 0]]))
-    assert torch.equal(GatePruning(0.35, 2)(gates), torch.tensor([[0, 0.4, 0, 0], [0, 0, 0.4, 0]]))
+    assert torch.equal(prune_gates(gates), gates)
+    assert torch.equal(prune_gates(gates, 0.25), torch.tensor([[0, 0.4, 0, 0.3], [0.25, 0.25, 0.4, 0]]))
+    assert torch.equal(prune_gates(gates, kept=1), torch.tensor([[0, 0.4, 0, 0], [0, 0, 0.4, 0]]))
+    assert torch.equal(prune_gates(gates, 0.35, 2), torch.tensor([[0, 0.4, 0, 0], [0, 0, 0.4, 0]]))
 
 
 def test_a_cut_is_of_the_line_and_of_nothing_else():
@@ -125,9 +127,9 @@ def test_a_cut_is_of_the_line_and_of_nothing_else():
     unit, plain, x = unit_of("rnn"), unit_of("rnn", delays=0), inputs_of()
     plain.cell.load_state_dict(unit.cell.state_dict())
     with torch.no_grad():
-        assert torch.equal(unit(x, GatePruning(1.1)), plain(x))
-        assert torch.equal(unit(x, GatePruning(kept=5)), unit(x))
-        assert not torch.equal(unit(x, GatePruning(kept=4)), unit(x))
+        assert torch.equal(unit(x, partial(prune_gates, threshold=1.1)), plain(x))
+        assert torch.equal(unit(x, partial(prune_gates, kept=5)), unit(x))
+        assert not torch.equal(unit(x, partial(prune_gates, kept=4)), unit(x))
 
 
 @pytest.mark.parametrize("bad", [(0, 4, 3), (1, 0, 3), (1, 4, -1)])
@@ -142,7 +144,7 @@ def test_the_line_helps_and_few_gates_suffice():
     plain = train_delayed_product(ProductProblem("rnn", 0, seed=0))
     found = train_delayed_product(ProductProblem("rnn", 20, seed=0))
     assert found.accuracy() - plain.accuracy() >= 0.15
-    assert found.accuracy() - found.accuracy(GatePruning(kept=4)) <= 0.03
+    assert found.accuracy() - found.accuracy(partial(prune_gates, kept=4)) <= 0.03
 
 
 def test_the_same_seed_trains_the_same():

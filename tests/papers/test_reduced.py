@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from cosim.papers.shape import BackboneShape, Training  # noqa: E402
 from cosim.papers.sources import load_source  # noqa: E402
-from cosim.papers.train import Setup, train_backbone  # noqa: E402
+from cosim.papers.train import Setup, figures_of, metric_of, train_backbone  # noqa: E402
 
 STEPS = 60
 pytestmark = pytest.mark.slow
@@ -23,7 +23,8 @@ def trained(tmp_path):
     def train(source, cell, epsilon, state, iterations):
         training = Training(iterations=iterations, batch=32, epsilon=epsilon)
         setup = Setup(BackboneShape(1, 1, cell=cell, width=32, state=state), training, source)
-        return train_backbone(setup, tmp_path / "model.pt").spread().mean
+        model = train_backbone(setup, tmp_path / "model.pt")
+        return figures_of(model)[0][metric_of(model)]
 
     return train
 

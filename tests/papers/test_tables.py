@@ -24,7 +24,16 @@ from cosim.papers.tables.catalog import (  # noqa: E402
     Size,
     check_tables,
 )
-from cosim.papers.tables.run import count_left, kept_path, make_table, run_table, table_page, table_text  # noqa: E402
+from cosim.papers.tables.run import (  # noqa: E402
+    count_left,
+    format_figure,
+    kept_path,
+    make_table,
+    run_table,
+    table_json,
+    table_page,
+    table_text,
+)
 
 REDUCED = Size(reduced=True)
 
@@ -42,7 +51,11 @@ SMALL = PaperTable("small", "Small.", (small_plan().row("97 [95, 98]", "its size
 
 
 def figures_of(found):
-    return [[one.values for one in row.figures] for row in found]
+    return [[values_of(figure, outcomes) for figure in row.figures] for row, outcomes in found]
+
+
+def values_of(figure, outcomes):
+    return [one.figures[figure.key] for one in outcomes]
 
 
 def counting(calls, value=0.5):
@@ -108,24 +121,25 @@ def test_a_data_set_that_is_not_there_is_named(tmp_path):
 def test_footprints_are_the_papers(tmp_path):
     """In thousands, as in tests/papers/test_mgrade.py: at most one less than the paper's, which rounds up."""
     found = list(run_table(make_table("footprint", REDUCED), tmp_path, 3, quiet))
-    assert len(found) == 7 and all(row.seeds == () for row in found)
-    for row in found:
+    assert len(found) == 7 and not any(row.seeded for row, _ in found)
+    for row, outcomes in found:
         for one in row.figures:
-            thousands = int(one.published.removesuffix("k"))
-            assert len(one.values) == 1 and -1 < one.values[0] / 1000 - thousands < 0.5
+            (value,), thousands = values_of(one, outcomes), int(one.published.removesuffix("k"))
+            assert -1 < value / 1000 - thousands < 0.5
 
 
 def test_what_is_kept_is_not_trained_again(tmp_path):
     calls, heard = [], []
     table = counted(calls)
-    (row,) = run_table(table, tmp_path, 2, lambda done, total, values: heard.append((done, total)))
+    ((_, two),) = run_table(table, tmp_path, 2, lambda done, total, values: heard.append((done, total)))
     assert calls == [0, 1] and heard[-1] == (6, 6) and count_left(table, tmp_path, 3) == (3, 2)
-    (again,) = run_table(table, tmp_path, 3, quiet)
-    assert calls == [0, 1, 2] and again.figures[0].values == (0.5, 0.6, 0.7)
-    assert (row.iterations, again.seconds, again.parameters) == ((3, 3), (1.4,) * 3, 7)
-    assert again.figures[0].shown() == "60.0 [50.0, 70.0]"
-    (unseeded,) = run_table(counted(calls, seeded=False), tmp_path / "other", 3, quiet)
-    assert calls == [0, 1, 2, 0] and unseeded.figures[0].shown() == "50.0"
+    ((row, three),) = run_table(table, tmp_path, 3, quiet)
+    (figure,) = row.figures
+    assert calls == [0, 1, 2] and values_of(figure, three) == [0.5, 0.6, 0.7] and three[:2] == two
+    assert [(one.iterations, one.seconds, one.parameters) for one in three] == [(3, 1.4, 7)] * 3
+    assert format_figure(figure, three) == "60.0 [50.0, 70.0]"
+    ((_, unseeded),) = run_table(counted(calls, seeded=False), tmp_path / "other", 3, quiet)
+    assert calls == [0, 1, 2, 0] and format_figure(figure, unseeded) == "50.0"
 
 
 def test_other_settings_and_damage_are_refused(tmp_path):
@@ -155,8 +169,9 @@ def test_an_interrupted_training_goes_on_to_the_same_figures(tmp_path):
     heard = []
     (found,) = run_table(SMALL, tmp_path / "broken", 2, lambda done, total, values: heard.append(done))
     assert heard[:2] == [20, 31]  # the first is kept, the second goes on
-    assert figures_of([found]) == figures_of([whole]) and found.parameters == whole.parameters
-    assert found.seconds[1] > 0 and all(path.suffix == ".json" for path in kept.iterdir())
+    assert figures_of([found]) == figures_of([whole])
+    assert [one.parameters for one in found[1]] == [one.parameters for one in whole[1]]
+    assert found[1][1].seconds > 0 and all(path.suffix == ".json" for path in kept.iterdir())
 
 
 def test_a_flip_flop_row_is_the_same_for_the_same_seed(tmp_path):
@@ -207,4 +222,9 @@ def test_tables_are_shown_with_all_that_was_asked(tmp_path):
     assert len({len(row) for row in rows}) == 1 and len(rows) == 4
     assert rows[2][:4] == ["| A row, epsilon -1", "accuracy, %", "60", "55.0 [50.0, 60.0]"]
     assert rows[2][-2:] == ["H 1", "all of it |"]
-    assert json.loads(json.dumps(found[0].figures[0].values)) == [0.5, 0.6]
+    (first, _) = table_json(table, "cosim reproduce two", found)["rows"]
+    assert list(first) == ["name", "settings", "differs", "figures", "seeds", "parameters", "iterations", "seconds"]
+    assert first["seeds"] == [0, 1] and first["seconds"] == [1.4, 1.4] and json.dumps(first)
+    assert first["figures"] == [
+        {"name": "accuracy, %", "published": "60", "values": [0.5, 0.6], "percent": True, "digits": 1}
+    ]

@@ -15,7 +15,15 @@ from cosim.network.types import InputEncoding  # noqa: E402
 from cosim.technology.scale import MAX_COUNT, MAX_RISE  # noqa: E402
 from cosim.training.backbone import HardwareNetwork  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig  # noqa: E402
-from cosim.training.hardware import NEAR_BOUND, Chips, GridLinear, bound_excess, circuit_limits, reset_excess  # noqa: E402
+from cosim.training.hardware import (  # noqa: E402
+    NEAR_BOUND,
+    Chips,
+    GridLinear,
+    bound_excess,
+    largest_threshold,
+    largest_weight,
+    reset_excess,
+)
 from cosim.training.own import CMRU, Encode, bound_loss, clip_, export  # noqa: E402
 from cosim.training.trainer import TrainingJob, run_job, train, train_seeds  # noqa: E402
 from cosim.variation.sigma import MismatchModel  # noqa: E402
@@ -98,9 +106,8 @@ def test_wide_windows_cost_where_chips_would_not_reset():
 
 
 def test_the_bounds_are_the_compilers():
-    limits = circuit_limits(0.125)
-    assert limits.upper == MAX_RISE / UNIT - 1 / 16  # half a step of the grid is for centred thresholds
-    assert [circuit_limits(grid).weight for grid in (0.125, 1 / 16, 1 / 32, None)] == [4.0, 4.0, MAX_COUNT / 32, 4.0]
+    assert largest_threshold(0.125) == MAX_RISE / UNIT - 1 / 16  # half a step of the grid is for centred thresholds
+    assert [largest_weight(grid) for grid in (0.125, 1 / 16, 1 / 32, None)] == [4.0, 4.0, MAX_COUNT / 32, 4.0]
 
 
 def test_near_a_bound_it_costs():
@@ -127,7 +134,7 @@ def test_weights_of_a_fine_grid_stay_within_its_mirrors():
 
 
 def test_training_ends_within_them(tmp_path, technology, calibration):
-    network = run_job(TrainingJob(WILD, make_task(), check=check_mapping), tmp_path / "model.pt").network
+    network = run_job(TrainingJob(WILD, make_task(), check=check_mapping), tmp_path / "model.pt")
     check_sizes(network, technology, calibration)
     assert "refused" not in network.history["figures"]
 
@@ -151,15 +158,15 @@ def test_what_compiles_is_kept_before_what_does_not(tmp_path):
     free = run_job(TrainingJob(config, make_task()), tmp_path / "free.pt")
     result = run_job(TrainingJob(config, make_task(), check=check), tmp_path / "first.pt")
     assert len(asked) > 2
-    np.testing.assert_array_equal(result.network.layers[0].beta_hi, asked[0])
-    assert result.figures["validation_loss"] > free.figures["validation_loss"]
-    assert "refused" not in result.figures
+    np.testing.assert_array_equal(result.layers[0].beta_hi, asked[0])
+    assert result.history["figures"]["validation_loss"] > free.history["figures"]["validation_loss"]
+    assert "refused" not in result.history["figures"]
 
 
 def test_where_none_compiles_the_best_is_written_and_says_so(tmp_path):
     free = run_job(TrainingJob(CONFIG, make_task()), tmp_path / "free.pt")
     found = run_job(TrainingJob(CONFIG, make_task(), check=refuse), tmp_path / "model.pt")
-    assert found.figures["validation_loss"] == free.figures["validation_loss"]
+    assert found.history["figures"]["validation_loss"] == free.history["figures"]["validation_loss"]
     assert load_network(tmp_path / "model.pt").history["figures"]["refused"] == "no circuit for which"
 
 
@@ -167,7 +174,7 @@ def test_of_several_seeds_one_that_compiles_is_kept(tmp_path):
     """Whatever its loss: the check takes each seed's network in turn."""
     task, seeds = make_task(), (3, 4)
     for kept in seeds:
-        own = train(replace(CONFIG, seed=kept), task, tmp_path / "own.pt").network
+        own = train(replace(CONFIG, seed=kept), task, tmp_path / "own.pt")
         wanted = own.layers[0].bias
 
         def check(network, wanted=wanted):
@@ -175,8 +182,8 @@ def test_of_several_seeds_one_that_compiles_is_kept(tmp_path):
                 raise MappingError("another seed")
 
         found = train_seeds(TrainingJob(CONFIG, task, check=check), seeds, tmp_path / f"best{kept}.pt")
-        assert found.best.network.history["settings"]["seed"] == kept
-        assert sum("refused" in figures for figures in found.figures.values()) == 1
+        assert found.history["settings"]["seed"] == kept
+        assert sum("refused" in figures for figures in found.history["seeds"].values()) == 1
 
 
 def test_a_loop_of_ones_own_has_them(technology, calibration):

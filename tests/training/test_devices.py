@@ -90,13 +90,14 @@ def test_noise_moves_decisions_by_its_sigma():
 
 
 def test_a_training_repeats_and_says_what_it_counted_by(tmp_path: Path):
-    first, again = (train(CONFIG, make_task(), tmp_path / f"{k}.npz") for k in range(2))
-    assert first.path.read_bytes() == again.path.read_bytes()
-    settings = first.network.history["settings"]
+    first, again, other = (tmp_path / f"{name}.npz" for name in ("first", "again", "other"))
+    settings = train(CONFIG, make_task(), first).history["settings"]
+    train(CONFIG, make_task(), again)
+    assert first.read_bytes() == again.read_bytes()
     assert settings["margin_sigma"] == 3.0
     assert settings["spread"]["mismatch"]["technology"] == "generic180"
-    other = train(replace(CONFIG, seed=4), make_task(), tmp_path / "other.npz")
-    assert other.path.read_bytes() != first.path.read_bytes()
+    train(replace(CONFIG, seed=4), make_task(), other)
+    assert other.read_bytes() != first.read_bytes()
 
 
 def test_plain_settings_do_not_mention_it():

@@ -335,8 +335,8 @@ def test_nominal_settings_do_not_mention_mismatch(tmp_path: Path) -> None:
     later = {"mismatch", "margin_sigma", "device_noise", "spread"}
     assert describe_config(plain).keys() == dataclasses.asdict(plain).keys() - later
     result = train(plain, make_task(), tmp_path / "model.pt")
-    assert "mismatch" not in load_network(result.path).history["settings"]
-    assert "chips" not in result.figures
+    assert "mismatch" not in load_network(tmp_path / "model.pt").history["settings"]
+    assert "chips" not in result.history["figures"]
 
 
 @pytest.fixture(scope="module")
@@ -408,7 +408,7 @@ def test_training_on_chips_makes_chips_better(tmp_path: Path, unit) -> None:
         architecture = Architecture(cells=5, layers=1, unit=unit)
         config = TrainingConfig(architecture, iterations=200, batch=64, noise=0.0, mismatch=mismatch)
         task = make_task(n=811)
-        network = train(config, task, tmp_path / "model.pt").network
+        network = train(config, task, tmp_path / "model.pt")
         accuracy[mismatch is None] = chip_accuracy(network, model, task.x_test, task.y_test)
     assert accuracy[False] > accuracy[True] + 0.03
 

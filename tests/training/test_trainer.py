@@ -63,14 +63,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_learns_what_can_be_learned(tmp_path: Path) -> None:
     config = dataclasses.replace(CONFIG, iterations=250)
     result = train(config, make_task(), tmp_path / "model.pt")
-    assert result.figures["test_accuracy"] > 0.9  # chance is 0.33
-    network = load_network(result.path)
+    assert result.history["figures"]["test_accuracy"] > 0.9  # chance is 0.33
+    network = load_network(tmp_path / "model.pt")
     assert [layer.epsilon for layer in network.recurrent_layers] == [0.0]
-    assert network.history["figures"] == result.figures
+    assert network.history["figures"] == result.history["figures"]
     assert network.labels == ("a", "b", "c")
     task = make_task()
     right = (run_reference(network, task.x_test).decisions == task.y_test).mean()
-    assert right == result.figures["test_accuracy"]
+    assert right == result.history["figures"]["test_accuracy"]
 
 
 def test_equal_seeds_give_equal_bytes_and_others_do_not(tmp_path: Path, whole: Path) -> None:
@@ -179,7 +179,7 @@ def test_no_checkpoint_comes_from_before_the_final_epsilon(tmp_path: Path) -> No
 def test_the_test_set_decides_nothing(tmp_path: Path) -> None:
     task = make_task()
     other = dataclasses.replace(task, x_test=task.x_test[::-1].copy(), y_test=(task.y_test + 1) % 3)
-    networks = [train(CONFIG, t, tmp_path / f"{i}.pt").network for i, t in enumerate((task, other))]
+    networks = [train(CONFIG, t, tmp_path / f"{i}.pt") for i, t in enumerate((task, other))]
     np.testing.assert_array_equal(networks[0].layers[0].weight, networks[1].layers[0].weight)
     assert networks[0].history["figures"] != networks[1].history["figures"]
 
@@ -201,19 +201,19 @@ def test_regression_and_other_poolings(tmp_path: Path, pooling) -> None:
         config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="last"), iterations=300)
         config = dataclasses.replace(config, epsilon=1.0, weight_cost=0.0)
         trained = train(config, task, tmp_path / "model.pt")
-        assert trained.figures["test_mae"] < 0.4  # always answering 0 gives 0.5
-        assert trained.network.regression and load_network(tmp_path / "model.pt").regression
-        assert "labels   none, answers are real numbers" in format_text(network_page(trained.network, "model.pt"))
+        assert trained.history["figures"]["test_mae"] < 0.4  # always answering 0 gives 0.5
+        assert trained.regression and load_network(tmp_path / "model.pt").regression
+        assert "labels   none, answers are real numbers" in format_text(network_page(trained, "model.pt"))
     else:
         config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, pooling="vote"), iterations=200)
-        assert train(config, make_task(), tmp_path / "model.npz").figures["test_accuracy"] > 0.6
+        assert train(config, make_task(), tmp_path / "model.npz").history["figures"]["test_accuracy"] > 0.6
 
 
 def test_weight_cost_shrinks_the_circuit(tmp_path: Path) -> None:
     sums = []
     for cost in (0.0, 0.05):
         config = dataclasses.replace(CONFIG, weight_cost=cost, iterations=120)
-        sums.append(np.abs(train(config, make_task(), tmp_path / "model.pt").network.readout.weight).sum())
+        sums.append(np.abs(train(config, make_task(), tmp_path / "model.pt").readout.weight).sum())
     assert sums[1] < 0.7 * sums[0]
 
 
@@ -224,7 +224,7 @@ def test_lengths_are_respected(tmp_path: Path) -> None:
     spoiled = task.x_train.copy()
     spoiled[:, 4:] = 1.0
     networks = [
-        train(CONFIG, dataclasses.replace(task, x_train=x, len_train=lengths), tmp_path / f"{i}.pt").network
+        train(CONFIG, dataclasses.replace(task, x_train=x, len_train=lengths), tmp_path / f"{i}.pt")
         for i, x in enumerate((task.x_train, spoiled))
     ]
     np.testing.assert_array_equal(networks[0].readout.weight, networks[1].readout.weight)
@@ -240,7 +240,7 @@ def test_state_ranges_hold_every_state_of_the_training_set(
     lengths = np.random.default_rng(2).integers(1, 6, len(task.x_train))  # of 7 steps
     task = dataclasses.replace(task, len_train=lengths)
     config = dataclasses.replace(CONFIG, architecture=Architecture(cells=5, layers=2, unit=unit), epsilon=epsilon)
-    network = train(config, task, tmp_path / "model.pt").network
+    network = train(config, task, tmp_path / "model.pt")
     assert network.state_ranges.keys() == {"layer1", "layer2"}
     start = 0.0 if unit == "first-quadrant" else -1.0
     for name, ranges in network.state_ranges.items():
@@ -256,7 +256,7 @@ def test_range_max_keeps_the_states_together(tmp_path: Path) -> None:
         architecture = Architecture(cells=5, layers=2, unit="signed")
         config = dataclasses.replace(CONFIG, architecture=architecture, epsilon=1.0, range_max=range_max)
         config = dataclasses.replace(config, iterations=200)
-        ranges = train(config, make_task(), tmp_path / "model.pt").network.state_ranges
+        ranges = train(config, make_task(), tmp_path / "model.pt").state_ranges
         highest.append(max((high - low).max() for low, high in ranges.values()))
     assert highest[0] >= 7  # of at most 14 in seven steps
     assert highest[1] <= 4
@@ -270,14 +270,14 @@ def test_only_a_negative_epsilon_learns_parity(tmp_path: Path) -> None:
     for epsilon in (-1.0, 1.0):
         architecture = Architecture(cells=4, layers=1, unit="signed", pooling="last", ramp=False)
         config = TrainingConfig(architecture, iterations=400, batch=64, epsilon=epsilon)
-        network = train(config, task, tmp_path / "model.pt").network
+        network = train(config, task, tmp_path / "model.pt")
         accuracy[epsilon] = (run_reference(network, longer.x_test).decisions == longer.y_test).mean()
     assert accuracy[-1.0] == 1.0
     assert accuracy[1.0] == pytest.approx(0.5, abs=5 * 0.5 / 101**0.5)
 
 
 def test_two_levels_need_no_ranges(tmp_path: Path) -> None:
-    assert train(CONFIG, make_task(), tmp_path / "model.pt").network.state_ranges == {}
+    assert train(CONFIG, make_task(), tmp_path / "model.pt").state_ranges == {}
 
 
 def test_no_flipped_bit_of_a_state_is_read(tmp_path: Path) -> None:
@@ -367,7 +367,12 @@ def test_what_is_whole_is_not_trained_again(tmp_path: Path) -> None:
     content, made = path.read_bytes(), path.stat().st_mtime_ns
     keep_state(path, {})
     found = train(CONFIG, make_task(), path, lambda done, _: seen.append(done), resume=True)
-    assert (found.figures, path.read_bytes(), path.stat().st_mtime_ns, seen) == (first.figures, content, made, [])
+    assert (found.history["figures"], path.read_bytes(), path.stat().st_mtime_ns, seen) == (
+        first.history["figures"],
+        content,
+        made,
+        [],
+    )
     assert [one.name for one in tmp_path.iterdir()] == ["model.pt"]
     train(dataclasses.replace(CONFIG, seed=9), make_task(), path, resume=True)
     assert path.read_bytes() != content
@@ -524,7 +529,7 @@ def test_near_fractions_count_candidates(tmp_path: Path, unit, epsilon: float) -
     task = make_task()
     architecture = Architecture(cells=5, layers=1, unit=unit)
     config = dataclasses.replace(CONFIG, architecture=architecture, iterations=20, epsilon=epsilon)
-    network = train(config, task, tmp_path / "model.pt").network
+    network = train(config, task, tmp_path / "model.pt")
     lengths = np.random.default_rng(1).integers(1, 8, len(task.x_test))
     figures = measure_figures(network, dataclasses.replace(task, len_test=lengths))
     trace = run_reference(network, task.x_test)

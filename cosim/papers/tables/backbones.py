@@ -15,7 +15,7 @@ from pathlib import Path
 from cosim.papers.shape import BackboneShape, Training, count_parameters, paper_iterations
 from cosim.papers.sources import BackboneData, ParitySource, load_source
 from cosim.papers.tables.catalog import Experiment, Outcome, PaperFigure, Progress, Size, Stopwatch
-from cosim.papers.train import Setup, train_backbone
+from cosim.papers.train import Setup, figures_of, train_backbone
 
 LENGTHS = (100, 300, 500, 1000, 2000, 5000, 10_000)
 _LOST = "0.5038"
@@ -189,9 +189,9 @@ class BackbonePlan:
         source, watch = self.load(), Stopwatch(progress)
         trained = train_backbone(Setup(self.shape, self.training, source, (seed,)), path, watch, resume=True)
         path.unlink()
-        figures = trained.seeds[seed]
+        figures = figures_of(trained)[seed]
         done = int(figures["iterations"])
-        return Outcome(figures, count_parameters(trained.model.backbone.shape), done, watch.seconds(done))
+        return Outcome(figures, count_parameters(trained.backbone.shape), done, watch.seconds(done))
 
 
 @lru_cache(maxsize=1)

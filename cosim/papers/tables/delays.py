@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from cosim.base.claim import clear_work, own_file
-from cosim.papers.dmu import BATCH, RATE, GatePruning, Inner, ProductProblem, train_delayed_product
+from cosim.papers.dmu import BATCH, RATE, Inner, ProductProblem, prune_gates, train_delayed_product
 from cosim.papers.mgrade import (
     Cell,
     Convolving,
@@ -169,8 +169,8 @@ def footprint(_size: Size) -> Iterator[Experiment]:
 
 
 def _count(shape: MgradeShape, _seed: int, _path: Path, _progress: Progress) -> Outcome:
-    found = memory_footprint(Mgrade(shape), widths=True)
-    return Outcome({"parameters": found.parameters, "total": found.total}, found.parameters, 0, 0.0)
+    parameters, buffer = memory_footprint(Mgrade(shape), widths=True)
+    return Outcome({"parameters": parameters, "total": parameters + buffer}, parameters, 0, 0.0)
 
 
 def delayed_product(_size: Size) -> Iterator[Experiment]:
@@ -206,7 +206,7 @@ def _train_unit(cell: Inner, delays: int, seed: int, path: Path, progress: Progr
     with keeping_state(path) as state:
         found = train_delayed_product(problem, state, lambda done, values: watch(done, total, values))
     figures = {"accuracy": found.accuracy()}
-    figures |= {f"accuracy {k}": found.accuracy(GatePruning(kept=k)) for k in KEPT if delays}
+    figures |= {f"accuracy {k}": found.accuracy(partial(prune_gates, kept=k)) for k in KEPT if delays}
     return Outcome(figures, found.count_parameters(), total, watch.seconds(total))
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from cosim.base.seal import read_sealed, seal_json
 from cosim.base.text import json_object, shown_path, typed
 from cosim.base.write import make_folder, write_atomically
 from cosim.papers.tables import backbones, delays
-from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Experiment, Outcome, PaperTable, Progress, Size
+from cosim.papers.tables.catalog import ONE_SIZE, TABLES, Experiment, Outcome, PaperFigure, PaperTable, Progress, Size
 from cosim.training.loop import one_thread
 
 _ROWS: dict[str, Callable[[Size], Iterator[Experiment]]] = {
@@ -29,35 +29,7 @@ _REPAIR = "delete it, and the same command trains that network again"
 KEPT = "kept"  # the folder of finished networks
 
 
-@dataclass(frozen=True)
-class MeasuredFigure:
-    """A figure of a paper's table over the seeds."""
-
-    name: str
-    published: str
-    values: tuple[float, ...]
-    percent: bool
-    digits: int
-
-    def shown(self) -> str:
-        """Return the figure of a paper's table as text: mean, and smallest to largest where there are several."""
-        scale = 100 if self.percent else 1
-        mean, low, high = (f"{scale * float(of(self.values)):.{self.digits}f}" for of in (np.mean, min, max))
-        return mean if len(self.values) == 1 else f"{mean} [{low}, {high}]"
-
-
-@dataclass(frozen=True)
-class FinishedExperiment:
-    """A finished row of a paper's table: iterations and seconds of all its seeds."""
-
-    name: str
-    settings: str
-    differs: str
-    figures: tuple[MeasuredFigure, ...]
-    seeds: tuple[int, ...]
-    parameters: int
-    iterations: tuple[int, ...]
-    seconds: tuple[float, ...]
+FinishedRow = tuple[Experiment, list[Outcome]]  # a row of a table, with the outcome of each of its seeds
 
 
 @dataclass(frozen=True)
@@ -94,7 +66,7 @@ def count_left(table: PaperTable, folder: Path, seeds: int) -> tuple[int, int]:
     return len(paths), sum(path.is_file() for path in paths)
 
 
-def run_table(table: PaperTable, folder: Path, seeds: int, progress: Progress) -> Iterator[FinishedExperiment]:
+def run_table(table: PaperTable, folder: Path, seeds: int, progress: Progress) -> Iterator[FinishedRow]:
     """Yield each row of a paper's table when it is finished. `progress` hears of the iterations of all rows.
 
     Raises InputError for a kept file that is damaged or has other settings.
@@ -113,7 +85,7 @@ def run_table(table: PaperTable, folder: Path, seeds: int, progress: Progress) -
             before += row.iterations
             if total:
                 progress(before, total, {})
-        yield _found(row, outcomes)
+        yield row, outcomes
 
 
 def _outcome(row: Experiment, seed: int, path: Path, progress: Progress) -> Outcome:
@@ -137,39 +109,49 @@ def _read(path: Path, row: Experiment, seed: int) -> Outcome:
     return kept.outcome
 
 
-def _found(row: Experiment, outcomes: list[Outcome]) -> FinishedExperiment:
-    figures = tuple(
-        MeasuredFigure(one.name, one.published, tuple(o.figures[one.key] for o in outcomes), one.percent, one.digits)
-        for one in row.figures
-    )
-    return FinishedExperiment(
-        row.name,
-        row.settings,
-        row.differs,
-        figures,
-        tuple(range(len(outcomes))) if row.seeded else (),
-        outcomes[0].parameters,
-        tuple(o.iterations for o in outcomes),
-        tuple(o.seconds for o in outcomes),
-    )
+def format_figure(figure: PaperFigure, outcomes: Sequence[Outcome]) -> str:
+    """Return a figure of a paper's table as text: mean, and smallest to largest where there are several seeds."""
+    values, scale = [one.figures[figure.key] for one in outcomes], 100 if figure.percent else 1
+    mean, low, high = (f"{scale * float(of(values)):.{figure.digits}f}" for of in (np.mean, min, max))
+    return mean if len(values) == 1 else f"{mean} [{low}, {high}]"
 
 
-def table_json(table: PaperTable, command: str, rows: list[FinishedExperiment]) -> dict[str, object]:
+def table_json(table: PaperTable, command: str, rows: list[FinishedRow]) -> dict[str, object]:
     """Return a paper's table, with the figures that its models reach here, as a JSON object."""
-    return json_object({"table": table.name, "title": table.title, "command": command, "rows": list(map(asdict, rows))})
+    return json_object(
+        {"table": table.name, "title": table.title, "command": command, "rows": [_row_json(*row) for row in rows]}
+    )
+
+
+def _row_json(row: Experiment, outcomes: list[Outcome]) -> dict[str, object]:
+    figures = [
+        {"name": one.name, "published": one.published, "values": [outcome.figures[one.key] for outcome in outcomes]}
+        | {"percent": one.percent, "digits": one.digits}
+        for one in row.figures
+    ]
+    return {
+        "name": row.name,
+        "settings": row.settings,
+        "differs": row.differs,
+        "figures": figures,
+        "seeds": list(range(len(outcomes))) if row.seeded else [],
+        "parameters": outcomes[0].parameters,
+        "iterations": [one.iterations for one in outcomes],
+        "seconds": [one.seconds for one in outcomes],
+    }
 
 
 _HEADS = ("row", "figure", "published", "here", "seeds", "parameters", "iterations", "seconds")
 _FACTS = ("settings", "what differs")
 
 
-def table_text(rows: Sequence[FinishedExperiment]) -> list[str]:
+def table_text(rows: Sequence[FinishedRow]) -> list[str]:
     """Format a paper's published table, with what its models reach here, as columns; settings of the rows below."""
-    cells = [_HEADS, *(line for row in rows for line in _lines(row))]
+    cells = [_HEADS, *(line for row in rows for line in _lines(*row))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
     shared: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
+    for row, _ in rows:
         shared.setdefault((row.settings, row.differs), []).append(row.name)
     for (settings, differs), names in shared.items():
         whose = "all rows" if len(shared) == 1 else "; ".join(names)
@@ -177,29 +159,30 @@ def table_text(rows: Sequence[FinishedExperiment]) -> list[str]:
     return lines
 
 
-def table_page(table: PaperTable, command: str, rows: Sequence[FinishedExperiment]) -> str:
+def table_page(table: PaperTable, command: str, rows: Sequence[FinishedRow]) -> str:
     """Format a page in Markdown: the table's title, the command that makes it, every row."""
     heads = (*_HEADS, *_FACTS)
     body = [heads, tuple("---" for _ in heads)]
-    for row in rows:
-        first, *others = _lines(row)
+    for row, outcomes in rows:
+        first, *others = _lines(row, outcomes)
         body += [(*first, row.settings, row.differs), *((*line, "", "") for line in others)]
     lines = [f"| {' | '.join(line)} |" for line in body]
     return "\n".join([f"# {table.name}", "", table.title, "", f"    {command}", "", *lines, ""])
 
 
-def _lines(row: FinishedExperiment) -> list[tuple[str, ...]]:
+def _lines(row: Experiment, outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
     """Return a row of a paper's table as cells of text: each published figure, and what the model reaches here."""
-    seeds = str(len(row.seeds)) if row.seeds else "-"
-    facts = (seeds, f"{row.parameters}", _range(row.iterations), _range([round(one) for one in row.seconds]))
-    if not any(row.iterations):
+    seeds, iterations = str(len(outcomes)) if row.seeded else "-", [one.iterations for one in outcomes]
+    seconds = _range([round(one.seconds) for one in outcomes])
+    facts = (seeds, f"{outcomes[0].parameters}", _range(iterations), seconds)
+    if not any(iterations):
         facts = (seeds, "", "", "")
     return [
         (
             row.name if not place else "",
             one.name,
             one.published or "-",
-            one.shown(),
+            format_figure(one, outcomes),
             *(facts if not place else ("",) * 4),
         )
         for place, one in enumerate(row.figures)

@@ -31,7 +31,7 @@ from cosim.training.config import seed_path, state_path
 from cosim.verbs.train.command import EXTRA, board_option, values_for
 
 if TYPE_CHECKING:
-    from cosim.papers.train import SeedSelection
+    from cosim.papers.file import Model
 
 _S, _T = BackboneShape(1, 1), Training()
 
@@ -111,7 +111,7 @@ def run(options: BackboneOptions, session: VerbSession) -> Result:
         source = load_source(options.task, options.data)
         with importing("training", EXTRA):
             from cosim.papers.file import load_model
-            from cosim.papers.train import Setup, train_backbone
+            from cosim.papers.train import Setup, figures_of, train_backbone
             from cosim.training.history import writing_board
         parts = values_for(BackboneShape, options)
         parts["levels"] = options.levels or None
@@ -122,8 +122,8 @@ def run(options: BackboneOptions, session: VerbSession) -> Result:
             setup = Setup(shape, training, source, seeds, passing, start)
             heard = Heard(progress)
             trained = train_backbone(setup, output, heard, resume=not session.fresh)
-    write_beside(output, trained.model.history, session, trained=heard.something)
-    return Result(trained.seeds, lines=format_trained(trained))
+    write_beside(output, trained.history, session, trained=heard.something)
+    return Result(figures_of(trained), lines=[*format_trained(trained), f"model: {shown_path(output)}, stays software"])
 
 
 def complete_training(options: BackboneOptions) -> Training:
@@ -140,24 +140,26 @@ def complete_training(options: BackboneOptions) -> Training:
     return check_training(Training(**values))
 
 
-def format_trained(trained: "SeedSelection") -> list[str]:
-    """Return the result as lines of text: size of the backbone, a row for each seed, their spread, and the file."""
-    model, metric = trained.model, trained.metric
+def format_trained(model: "Model") -> list[str]:
+    """Return the result as lines of text: size of the backbone, a row for each seed, and their spread."""
+    from cosim.papers.train import figures_of, metric_of
+    from cosim.training.history import spread_over
+
+    seeds, metric = figures_of(model), metric_of(model)
     name, unit = ("accuracy", "%") if model.labels else ("mean absolute error", "")
-    one = next(iter(trained.seeds.values()))
+    one = next(iter(seeds.values()))
     lines = [
         f"{model.task}: {model.backbone.shape.cell}, {count_parameters(model.backbone.shape)} parameters, "
         f"{one['test_samples']:.0f} test samples",
         f"  seed  iterations  validation {name}  test {name}",
     ]
-    for seed, figures in trained.seeds.items():
+    for seed, figures in seeds.items():
         held, test = (_shown(figures[metric.replace("test", part)], unit) for part in ("validation", "test"))
         lines.append(f"{seed:6d}{figures['iterations']:12.0f}{held:>{len(name) + 13}}{test:>{len(name) + 7}}")
-    if len(trained.seeds) > 1:
-        spread = trained.spread()
-        mean, low, high = (_shown(value, unit) for value in (spread.mean, spread.low, spread.high))
-        lines.append(f"test: {name} {mean} [{low}, {high}] over {len(trained.seeds)} seeds")
-    return [*lines, f"model: {shown_path(trained.path)}, stays software"]
+    if len(seeds) > 1:
+        mean, low, high = (_shown(value, unit) for value in spread_over(seeds.values(), metric))
+        lines.append(f"test: {name} {mean} [{low}, {high}] over {len(seeds)} seeds")
+    return lines
 
 
 def _shown(value: float, unit: str) -> str:

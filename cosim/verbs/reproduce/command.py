@@ -19,7 +19,7 @@ from cosim.verbs.train.command import EXTRA
 
 if TYPE_CHECKING:
     from cosim.papers.tables.catalog import PaperTable
-    from cosim.papers.tables.run import FinishedExperiment
+    from cosim.papers.tables.run import FinishedRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ def _reproduce(table: "PaperTable", options: ReproduceOptions, typed: str) -> li
     most = max(row.iterations for row in table.rows)
     if most:
         say(f"{table.name}: {count} trainings of up to {most} iterations, {kept} of them kept from before")
-    rows = list["FinishedExperiment"]()
+    rows = list["FinishedRow"]()
     json_file, page = (options.output / f"{table.name}.{suffix}" for suffix in ("json", "md"))
     with progress_bar(table.name) as progress:
         for row in run_table(table, options.output, options.seeds, progress):

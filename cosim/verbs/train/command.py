@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cosim.network.types import Network
     from cosim.tasks.task import Task
     from cosim.technology.types import Technology
-    from cosim.training.trainer import Seeds, TrainingJob, TrainingResult
+    from cosim.training.trainer import TrainingJob
     from cosim.variation.sigma import SigmaParts
 
 
@@ -165,33 +165,31 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
         for text in (*describe_constants(loaded), *known):
             warn(text)
         with writing_board(options.tensorboard) as passing:
-            best, lines = _train(TrainingJob(config, loaded, passing, check), seeds, output, session)
-    session.echo("\n".join([*lines, *format_result(best)]))
-    if not known and "refused" in best.figures:
-        warn(_OBSTACLE + best.figures["refused"])
-    elif not known and (chips := count_chips(best.network, options, loaded)):
+            best = _train(TrainingJob(config, loaded, passing, check), seeds, output, session)
+    figures = best.history["figures"]
+    lines = format_seeds(best) if len(seeds) > 1 else []
+    session.echo("\n".join([*lines, *format_result(best, output)]))
+    if not known and "refused" in figures:
+        warn(_OBSTACLE + figures["refused"])
+    elif not known and (chips := count_chips(best, options, loaded)):
         session.echo(chips)
-    return Result(best.figures)
+    return Result(figures)
 
 
-def _train(job: "TrainingJob", seeds: range, output: Path, session: VerbSession) -> "tuple[TrainingResult, list[str]]":
-    """Train with one seed or several; return (result that is kept, lines of text about several seeds).
-
-    Writes the curve and the settings beside the checkpoint.
-    """
+def _train(job: "TrainingJob", seeds: range, output: Path, session: VerbSession) -> "Network":
+    """Train with one seed or several; return the network that is kept, with curve and settings beside its file."""
     from cosim.training.trainer import run_job, train_seeds
     from cosim.verbs.train.beside import Heard, write_beside
 
-    total, resume, lines = job.config.iterations, not session.fresh, list[str]()
+    total, resume = job.config.iterations, not session.fresh
     with progress_bar("training") as progress:
         heard = Heard(progress)
         if len(seeds) > 1:
-            found = train_seeds(job, seeds, output, heard, resume=resume)
-            best, lines = found.best, format_seeds(found)
+            best = train_seeds(job, seeds, output, heard, resume=resume)
         else:
             best = run_job(job, output, lambda done, values: heard(done, total, values), resume=resume)
-    write_beside(output, best.network.history, session, trained=heard.something)
-    return best, lines
+    write_beside(output, best.history, session, trained=heard.something)
+    return best
 
 
 def describe_constants(task: "Task") -> list[str]:
@@ -218,17 +216,17 @@ def describe_obstacle(network: "Network", path: Path) -> list[str]:
     return []
 
 
-def format_result(result: "TrainingResult") -> list[str]:
-    """Return the result of a training as lines of text."""
+def format_result(network: "Network", path: Path) -> list[str]:
+    """Return the result of a training as lines of text; path: the network's file."""
     from cosim.compiler.passes import constant_cells
     from cosim.verbs.words import say_constant
 
-    figures = result.figures
-    if _classifies(result):
+    figures = network.history["figures"]
+    if _classifies(network):
         score = f"balanced accuracy {figures['test_balanced_accuracy']:.1%}, accuracy {figures['test_accuracy']:.1%}"
     else:
         score = f"mean absolute error {figures['test_mae']:.4g}"
-    said = say_constant(constant_cells(result.network))
+    said = say_constant(constant_cells(network))
     near = figures.get("near_deciding_threshold")  # an analog state has no threshold
     return [
         f"test: {score} ({figures['test_samples']} samples)",
@@ -236,22 +234,28 @@ def format_result(result: "TrainingResult") -> list[str]:
         *([f"candidates within 0.02 of a threshold that decides: {near['0.02']:.2%}"] if near else []),
         f"weights and biases that are not zero: {figures['nonzero_weights']}",
         *([f"{said}; cosim compile leaves them out"] if said else []),
-        f"checkpoint: {result.path}",
+        f"checkpoint: {path}",
     ]
 
 
-def format_seeds(found: "Seeds") -> list[str]:
-    """Return a table with a row for each seed, and mean and range over all seeds, as lines of text."""
-    metric, name = ("test_accuracy", "accuracy") if _classifies(found.best) else ("test_mae", "mean absolute error")
+def format_seeds(best: "Network") -> list[str]:
+    """Return a table with a row for each seed of a training, and mean and range over all seeds, as lines of text.
+
+    best: the network that was chosen among them.
+    """
+    from cosim.training.history import spread_over
+
+    metric, name = ("test_accuracy", "accuracy") if _classifies(best) else ("test_mae", "mean absolute error")
 
     def shown(value: float) -> str:
-        return f"{value:.1%}" if _classifies(found.best) else f"{value:.4g}"
+        return f"{value:.1%}" if _classifies(best) else f"{value:.4g}"
 
     lines = [f"  seed  validation loss  test {name}"]
-    for seed, figures in found.figures.items():
+    seeds = {seed: best.history["seeds"][str(seed)] for seed in sorted(map(int, best.history["seeds"]))}
+    for seed, figures in seeds.items():
         lines.append(f"{seed:6}  {figures['validation_loss']:15.4g}  {shown(figures[metric]):>{len(name) + 5}}")
-    mean, low, high = map(shown, found.spread(metric))
-    return [*lines, f"test: {name} {mean} [{low}, {high}] over {len(found.figures)} seeds; the best by validation:"]
+    mean, low, high = map(shown, spread_over(seeds.values(), metric))
+    return [*lines, f"test: {name} {mean} [{low}, {high}] over {len(seeds)} seeds; the best by validation:"]
 
 
 def count_chips(network: "Network", options: TrainOptions, task: "Task") -> str:
@@ -287,8 +291,8 @@ def count_chips(network: "Network", options: TrainOptions, task: "Task") -> str:
     )
 
 
-def _classifies(result: "TrainingResult") -> bool:
-    return "test_accuracy" in result.figures
+def _classifies(network: "Network") -> bool:
+    return "test_accuracy" in network.history["figures"]
 
 
 def _format_chips(chips: dict[str, float]) -> str:
