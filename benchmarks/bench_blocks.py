@@ -108,12 +108,12 @@ def real(form: Form) -> None:
     rng = np.random.default_rng(2)
     words = [tuple(rng.integers(0, 3, rng.integers(1, ASKED + 1)).tolist()) for _ in range(300)]
     names = task.symbols, task.labels
-    asked = learn(blocks_oracle(found.model), names, words, MOST)
-    line = f"    asked {asked.queries} strings: {len(asked.automaton.states)} states, {asked.differing} of 300 differ"
+    automaton, asked, differing = learn(blocks_oracle(found.model), names, words, MOST)
+    line = f"    asked {asked} strings: {len(automaton.states)} states, {differing} of 300 differ"
     for steps in (ASKED, 40, 100, 500):
         strings = task.draw(rng, 200, steps)
         said, right = say(found.model, strings), task.answers(strings)
-        ran = np.array([asked.automaton.output[asked.automaton.run(string)] for string in strings])
+        ran = np.array([automaton.output[automaton.run(string)] for string in strings])
         line += (
             f"\n    at {steps:3}: last symbols {(said != ran)[:, -1].mean():.1%} differ, blocks are right behind "
             f"{(said == right)[:, -1].mean():.1%}, the automaton behind {(ran == right)[:, -1].mean():.1%}"

@@ -48,13 +48,13 @@ def trained() -> None:
         built = False
         for seed in range(6):
             begin = time.perf_counter()
-            found = train_bits(chosen_lags(lags), shape, seed)
+            unit, accuracy, iterations = train_bits(chosen_lags(lags), shape, seed)
             seconds = time.perf_counter() - begin
-            print(f"lags {lags}  n {shape.delays}  seed {seed}  {found.accuracy:.2%} after {found.iterations} ", end="")
+            print(f"lags {lags}  n {shape.delays}  seed {seed}  {accuracy:.2%} after {iterations} ", end="")
             print(f"iterations, {seconds:.0f} s", flush=True)
-            if found.accuracy == 1.0 and not built:
+            if accuracy == 1.0 and not built:
                 built = True
-                print(f"    {on_transistors(found.unit, lags)}", flush=True)
+                print(f"    {on_transistors(unit, lags)}", flush=True)
 
 
 def detectors() -> None:

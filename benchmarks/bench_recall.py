@@ -84,10 +84,10 @@ def measure(case: Case, seed: int) -> Found:
         blocks = line.blocks()
     else:
         blocks = store(states, network.activation)
-    found = recall(network, blocks)
-    errors = ((found.states.astype(float) - states) ** 2).mean(axis=1)
-    inputs = ((found.inputs.astype(float) - network.inputs.T[wanted]) ** 2).mean()
-    return Found((found.symbols != wanted)[::-1], errors[::-1], float(inputs))
+    symbols, recalled, columns = recall(network, blocks)
+    errors = ((recalled.astype(float) - states) ** 2).mean(axis=1)
+    inputs = ((columns.astype(float) - network.inputs.T[wanted]) ** 2).mean()
+    return Found((symbols != wanted)[::-1], errors[::-1], float(inputs))
 
 
 def show(case: Case, seeds: int | None = None) -> list[Found]:

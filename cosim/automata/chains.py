@@ -35,7 +35,6 @@ acts, u is 1/2 and the state stays. Costs are areas: a product costs switches an
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, combinations, count, islice, pairwise, permutations
 from math import comb
 from typing import Any
@@ -86,10 +85,11 @@ class Terms:
 class LogicRow:
     """The weights with which one cell of a cascade reads symbols, bits and products of both.
 
-    linear: (symbols + bits,); products: (terms,); keeps: whether the cell keeps its state at candidate 1/2; price:
-    estimated area, um2.
+    terms: the products that it may read, and the bits of its own level and those in front; linear: (symbols + bits,);
+    products: (terms,); keeps: whether the cell keeps its state at candidate 1/2; price: estimated area, um2.
     """
 
+    terms: Terms
     bias: float
     linear: Array
     products: Array
@@ -156,7 +156,7 @@ def _row(terms: Terms, low: Array, high: Array, *, keeps: bool) -> LogicRow | No
     if found is None:
         return None
     paid = np.where(np.arange(len(found)) < mirrors, found, found > 0)
-    return LogicRow(found[0] - found[1], -found[2:mirrors], found[mirrors:], keeps, float(prices @ paid))
+    return LogicRow(terms, found[0] - found[1], -found[2:mirrors], found[mirrors:], keeps, float(prices @ paid))
 
 
 def _sparse(values: Array, prices: Array, within: tuple[Array, Array, Array], mirrors: int) -> Array | None:
@@ -186,41 +186,28 @@ def _sparse(values: Array, prices: Array, within: tuple[Array, Array, Array], mi
 BITS, BEFORE, STEERED = "bits", "bits_1", "steered"
 _LOW, _HIGH = 0.25, 0.75
 _BIT = 700.0  # um2, drawn, generic180: a cell with its capacitor and gate line
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """A level of a cascade: cells (bits) that read only symbols, their own level and the levels in front.
-
-    bits: (states, own), the cells of this level that are on in each state of the automaton; terms: the products that
-    their rows may read; rows: one for each cell.
-    """
-
-    bits: Mask
-    terms: Terms
-    rows: tuple[LogicRow, ...]
+Level = tuple[LogicRow, ...]  # one row for each cell of a level, which reads symbols, its own level and those in front
 
 
 @dataclass(frozen=True, eq=False)
 class Cascade:
-    """An automaton built of levels of cells (bits), front first; a level reads itself and the levels in front."""
+    """An automaton built of levels of cells (bits), front first; a level reads itself and the levels in front.
+
+    bits: (states, cells), the cells that are on in each state of the automaton.
+    """
 
     levels: tuple[Level, ...]
-
-    @cached_property
-    def bits(self) -> Mask:
-        """Return which cells are on in each state of the automaton, (states, cells)."""
-        return np.concatenate([level.bits for level in self.levels], axis=1)
+    bits: Mask
 
     @property
     def price(self) -> float:
         """Return the estimated area of all cells and their rows, without the readout, um2."""
-        return sum(row.price + _BIT for level in self.levels for row in level.rows)
+        return sum(row.price + _BIT for level in self.levels for row in level)
 
     @property
     def words(self) -> str:
         """Return the number of bits in words: "2 bits", or with several levels "cascade of 1 and 2 bits"."""
-        sizes = [str(level.bits.shape[1]) for level in self.levels]
+        sizes = [str(len(level)) for level in self.levels]
         count = self.bits.shape[1]
         plain = f"{count} bit{'s' if count > 1 else ''}"
         return plain if len(sizes) == 1 else f"cascade of {', '.join(sizes[:-1])} and {sizes[-1]} bits"
@@ -242,7 +229,7 @@ def cascade_of(automaton: Automaton, codes: tuple[Mask, ...], known: dict[bytes,
         if level is None:
             return None
         levels.append(level)
-    return Cascade(tuple(levels))
+    return Cascade(tuple(levels), np.concatenate(codes, axis=1))
 
 
 def _level(automaton: Automaton, own: Mask, bits: Mask) -> Level | None:
@@ -253,7 +240,7 @@ def _level(automaton: Automaton, own: Mask, bits: Mask) -> Level | None:
         if row is None:
             return None
         rows.append(row)
-    return Level(own, terms, tuple(rows))
+    return tuple(rows)
 
 
 def readout_price(automaton: Automaton, cascade: Cascade) -> float | None:
@@ -270,13 +257,14 @@ def network_of_cascade(automaton: Automaton, cascade: Cascade, task: str) -> Net
     symbols, count = len(automaton.symbols), cascade.bits.shape[1]
     sources: dict[str, Array] = {INPUT: np.zeros((count, symbols)), BEFORE: np.zeros((count, count))}
     products, into = list[Array](), list[int]()
-    rows = [(level.terms, row) for level in cascade.levels for row in level.rows]
+    rows = [row for level in cascade.levels for row in level]
     weight = list[float]()
-    for j, (terms, row) in enumerate(rows):
+    for j, row in enumerate(rows):
         sources[INPUT][j] = row.linear[:symbols]
         sources[BEFORE][j, : len(row.linear) - symbols] = row.linear[symbols:]
         for k in np.flatnonzero(row.products):
-            products.append(np.pad(terms.literals[k].astype(float), (0, symbols + count - terms.literals.shape[1])))
+            factors = row.terms.literals[k].astype(float)
+            products.append(np.pad(factors, (0, symbols + count - len(factors))))
             into.append(j)
             weight.append(float(row.products[k]))
     layers = list[Layer]()
@@ -284,7 +272,7 @@ def network_of_cascade(automaton: Automaton, cascade: Cascade, task: str) -> Net
         layers.append(_products(np.stack(products), symbols))
         sources[STEERED] = np.zeros((count, len(products)))
         sources[STEERED][into, np.arange(len(products))] = weight
-    layers.append(_cells(automaton, cascade, [row for _, row in rows], sources))
+    layers.append(_cells(automaton, cascade, rows, sources))
     return symbol_network(layers, Readout((BITS,), *weights, "last"), names_by_strings(automaton), task)
 
 
@@ -321,16 +309,8 @@ _MOST_ONE_HOT = 6  # classes, of which each is tried as the one without a bit
 Codes = tuple[Mask, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """The partition of an automaton's states for which one level of a cascade needs a code.
-
-    classes: (states,), the class of each state, which the level's bits must tell; alone: (states,), where the levels in
-    front already determine the class.
-    """
-
-    classes: Whole
-    alone: Mask
+# the classes that one level of a cascade must tell, by state, (states,); and where the levels in front do so already
+_Step = tuple[Whole, Mask]
 
 
 def cascades(automaton: Automaton) -> list[Cascade]:
@@ -344,10 +324,10 @@ def cascades(automaton: Automaton) -> list[Cascade]:
     begun: dict[bytes, tuple[float, list[_Step]]] = {}
     for way in _chains(automaton):
         for order in permutations(range(3)):
-            steps = [_Step(_classes(automaton, *pair, order), _alone(*pair)) for pair in pairwise(way)]
-            key = b"/".join(step.classes.tobytes() for step in steps)
+            steps = [(_classes(automaton, *pair, order), _alone(*pair)) for pair in pairwise(way)]
+            key = b"/".join(classes.tobytes() for classes, _ in steps)
             if key not in begun:
-                found = _priced(automaton, tuple(_first_code(automaton, step) for step in steps), known)
+                found = _priced(automaton, tuple(_first_code(automaton, *step) for step in steps), known)
                 if found is not None:
                     begun[key] = found[0], steps
     best = sorted(begun.values(), key=lambda one: one[0])[:_CHAINS]
@@ -470,25 +450,25 @@ def _alone(above: Whole, below: Whole) -> Mask:
     return parts[above] == 1
 
 
-def _first_code(automaton: Automaton, step: _Step) -> Mask:
+def _first_code(automaton: Automaton, classes: Whole, alone: Mask) -> Mask:
     """Return the bits (states, bits) with which the search for a level's code begins.
 
     Two classes have one bit, which is on in the start's class. More than two have one bit for each class, which is off
     where the levels in front already determine the class.
     """
-    every = np.eye(step.classes.max() + 1, dtype=np.bool_)[step.classes]
+    every = np.eye(classes.max() + 1, dtype=np.bool_)[classes]
     if every.shape[1] == 2:
-        return every[:, [step.classes[automaton.start]]]
-    return every & ~step.alone[:, None]
+        return every[:, [classes[automaton.start]]]
+    return every & ~alone[:, None]
 
 
-def _codes(automaton: Automaton, step: _Step) -> Iterator[Mask]:
+def _codes(automaton: Automaton, classes: Whole, alone: Mask) -> Iterator[Mask]:
     """Yield codes for the classes of a level, (states, bits): each code, then the code with no bit on in `alone`."""
-    start = int(step.classes[automaton.start])
-    for code in _tables(int(step.classes.max()) + 1, start):
-        yield code[step.classes]
-        if step.alone.any():
-            yield code[step.classes] & ~step.alone[:, None]
+    start = int(classes[automaton.start])
+    for code in _tables(int(classes.max()) + 1, start):
+        yield code[classes]
+        if alone.any():
+            yield code[classes] & ~alone[:, None]
 
 
 def _tables(size: int, start: int) -> Iterator[Mask]:
@@ -528,10 +508,10 @@ def _priced(automaton: Automaton, codes: Codes, known: dict[bytes, Level | None]
 
 def _refine(automaton: Automaton, steps: list[_Step], known: dict[bytes, Level | None]) -> list[tuple[float, Cascade]]:
     """Choose the cheapest code level by level from the front; return every cascade tried, with its price, um2."""
-    codes, tried = [_first_code(automaton, step) for step in steps], list[tuple[float, Cascade]]()
+    codes, tried = [_first_code(automaton, *step) for step in steps], list[tuple[float, Cascade]]()
     lowest, best = np.inf, codes
     for k, step in enumerate(steps):
-        for code in (codes[k], *_codes(automaton, step)):
+        for code in (codes[k], *_codes(automaton, *step)):
             others = [*codes[:k], code, *codes[k + 1 :]]
             if (found := _priced(automaton, tuple(others), known)) is not None:
                 tried.append(found)

@@ -8,7 +8,7 @@ Schapire, Information and Computation 103 (1993) 299.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,20 +21,6 @@ from cosim.network.types import Network
 Word = tuple[int, ...]
 Oracle = Callable[[Sequence[Word]], list[Word]]  # words -> what is said behind each of their symbols
 _BEFORE = -1  # nothing is said before the first symbol
-
-
-@dataclass(frozen=True)
-class LearnedAutomaton:
-    """An automaton learned from an oracle, and the effort of learning.
-
-    automaton: minimal; queries: number of words that the oracle was asked; strings: number of test strings on which
-    automaton and oracle were compared at the end; differing: number of test strings with a differing answer.
-    """
-
-    automaton: Automaton
-    queries: int
-    strings: int
-    differing: int
 
 
 def network_oracle(network: Network, origin: str) -> Oracle:
@@ -59,12 +45,13 @@ def network_oracle(network: Network, origin: str) -> Oracle:
 
 def learn(
     oracle: Oracle, names: tuple[Sequence[str], Sequence[str]], strings: Sequence[Word], most: int
-) -> LearnedAutomaton:
+) -> tuple[Automaton, int, int]:
     """Learn the automaton that an oracle follows, from the oracle's answers.
 
-    names: names of the symbols and of the answers; strings: test words of symbol indices. Learning ends when automaton
-    and oracle agree on all test words, or when the automaton has more than `most` states: an oracle that drifts has no
-    finite automaton.
+    Return the minimal automaton, the number of words that the oracle was asked, and the number of test words on which
+    automaton and oracle differ at the end. names: names of the symbols and of the answers; strings: test words of
+    symbol indices. Learning ends when automaton and oracle agree on all test words, or when the automaton has more than
+    `most` states: an oracle that drifts has no finite automaton.
     """
     symbols, labels = map(tuple, names)
     asked = _Asked(oracle)
@@ -84,9 +71,7 @@ def learn(
     # nothing is said before the first symbol: the start may say whatever makes it one with another state
     firsts = (replace(whole, output=np.array([first, *said[1:]])) for first in range(len(labels)))
     differing = sum(table.answer(word) != asked.behind(word) for word in strings)
-    return LearnedAutomaton(
-        min(map(minimise, firsts), key=lambda one: len(one.states)), asked.count, len(strings), differing
-    )
+    return min(map(minimise, firsts), key=lambda one: len(one.states)), asked.count, differing
 
 
 class _Asked:

@@ -131,27 +131,16 @@ def one_hot(symbols: int, strings: Sequence[Sequence[int] | Whole]) -> tuple[NDA
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Coded:
-    """An automaton found in a network, and the network's encoding of its states.
-
-    codes: the recurrent states h of all layers, concatenated, in each state of the automaton, (states, cells).
-    """
-
-    automaton: Automaton
-    codes: Array
-
-
 def automaton_in(network: Network) -> Automaton | None:
     """Find the automaton that a network follows, by evaluating the network in software; None if it follows none.
 
     `coded_in` says how it is found.
     """
     found = coded_in(network)
-    return None if found is None else found.automaton
+    return None if found is None else found[0]
 
 
-def coded_in(network: Network) -> Coded | None:
+def coded_in(network: Network) -> tuple[Automaton, Array] | None:
     """Find the automaton that a network follows, and the codes of its states, by evaluating the network in software.
 
     The symbols are the network's one-hot inputs. If one layer's cells are a one-hot code, each cell is a state of the
@@ -159,8 +148,9 @@ def coded_in(network: Network) -> Coded | None:
     that strings lead to, in the order of the shortest strings. The network's own equations give the next state for
     each state and symbol. Names come from the history if it names as many states and symbols, else they are numbers.
 
-    Return None in any other case, if the network keeps or reads out any signal but its cells' states, and if strings
-    lead to more than MOST_STATES states.
+    The code of a state is the recurrent states h of all layers, concatenated; codes: (states, cells). Return None in
+    any other case, if the network keeps or reads out any signal but its cells' states, and if strings lead to more than
+    MOST_STATES states.
     """
     if not _is_closed(network):
         return None
@@ -178,7 +168,7 @@ def _is_closed(network: Network) -> bool:
     return keeps and decides and reads
 
 
-def _one_hot_in(network: Network) -> Coded | None:
+def _one_hot_in(network: Network) -> tuple[Automaton, Array] | None:
     match network.recurrent_layers:
         case (FirstQuadrantLayer() as layer,):
             pass
@@ -194,10 +184,10 @@ def _one_hot_in(network: Network) -> Coded | None:
         return None
     codes = layer.alpha * cells
     said = (codes @ network.readout.weight.T + network.readout.bias).argmax(axis=1)
-    return Coded(_automaton(network, np.stack(follow), int(start[0]), said), codes)
+    return _automaton(network, np.stack(follow), int(start[0]), said), codes
 
 
-def _reached_in(network: Network) -> Coded | None:
+def _reached_in(network: Network) -> tuple[Automaton, Array] | None:
     """Find the automaton of all recurrent states that strings lead a network to; None beyond MOST_STATES states.
 
     Strings grow a symbol at a time; only those that lead to a new state are made longer.
@@ -225,7 +215,7 @@ def _reached_in(network: Network) -> Coded | None:
     read = {layer.name: part for layer, part in zip(network.recurrent_layers, _parts(network, table), strict=True)}
     shown = np.concatenate([read[name] for name in network.readout.sources], axis=1)
     said = (shown @ network.readout.weight.T + network.readout.bias).argmax(axis=1)
-    return Coded(_automaton(network, np.array(follow), 0, said), table)
+    return _automaton(network, np.array(follow), 0, said), table
 
 
 def _parts(network: Network, h: Array) -> list[Array]:

@@ -349,20 +349,11 @@ def store(states: Values, activation: Activation) -> Values:
     return blocks
 
 
-@dataclass(frozen=True)
-class Recalled:
-    """A sequence that was recalled from the state of a delay line, oldest first.
-
-    states: h_1 to h_T, (T, D); inputs: e_1 to e_T, (T, D), recalled columns of Wx; symbols: (T,), the nearest columns.
-    """
-
-    states: Values
-    inputs: Values
-    symbols: NDArray[np.int64]
-
-
-def recall(network: RecallNetwork, blocks: Values) -> Recalled:
+def recall(network: RecallNetwork, blocks: Values) -> tuple[NDArray[np.int64], Values, Values]:
     """Recall a sequence of T symbols from a delay line's blocks (T, D), newest first.
+
+    Return the symbols (T,), oldest first, whose columns of Wx are nearest to the recalled ones; the states h_1 to h_T,
+    (T, D); and the recalled columns e_1 to e_T, (T, D).
 
     The oldest block should come from h_1, whose state before is h_0 = 0. If the line has been written more than T
     times, the oldest symbol is unreliable, because its state before is taken to be 0 as well.
@@ -376,7 +367,7 @@ def recall(network: RecallNetwork, blocks: Values) -> Recalled:
     inputs[1:] -= states[:-1] @ network.hidden.T
     # nearest column: |e - w|^2 = |e|^2 - 2 (e w - |w|^2 / 2)
     nearest = inputs @ network.inputs - (network.inputs**2).sum(axis=0) / 2
-    return Recalled(states, inputs, nearest.argmax(axis=1))
+    return nearest.argmax(axis=1), states, inputs
 
 
 def _sweep(blocks: Values, change: Callable[[Values], None]) -> None:

@@ -94,7 +94,7 @@ def test_levels_in_front_need_none_behind():
     automaton = first_again(3)
     for cascade in cascades(automaton):
         for k in range(len(cascade.levels)):
-            bits = np.concatenate([level.bits for level in cascade.levels[: k + 1]], axis=1)
+            bits = cascade.bits[:, : sum(map(len, cascade.levels[: k + 1]))]
             codes = np.unique(bits, axis=0, return_inverse=True)[1].reshape(-1)
             for block in range(codes.max() + 1):
                 after = codes[automaton.next[codes == block]]

@@ -123,8 +123,10 @@ DAMAGED = (
 def test_damage_shows_as_another_automaton(network, states):
     """Of what the cells stand in then, by numbers."""
     found = coded_in(network)
-    assert found is not None and found.automaton.states == tuple(map(str, range(states)))
-    assert found.codes.shape == (states, 3) and len(np.unique(found.codes, axis=0)) == states
+    assert found is not None
+    automaton, codes = found
+    assert automaton.states == tuple(map(str, range(states)))
+    assert codes.shape == (states, 3) and len(np.unique(codes, axis=0)) == states
 
 
 @pytest.mark.parametrize("automaton", [automaton_of("(a|b)*abb"), modulo(6), modulo_of_ones(8), first_and_last(3)])

@@ -175,5 +175,5 @@ def test_real_blocks_are_asked(form):
     assert found.wrong is None and accuracy_of(found.model, task, 12, 64) == 1.0
     rng = np.random.default_rng(0)
     words = [tuple(rng.integers(0, 2, rng.integers(1, 13)).tolist()) for _ in range(200)]
-    asked = learn(blocks_oracle(found.model), (task.symbols, task.labels), words, 16)
-    assert asked.differing == 0 and len(asked.automaton.states) == 2 and exact(asked.automaton, task)
+    automaton, _, differing = learn(blocks_oracle(found.model), (task.symbols, task.labels), words, 16)
+    assert differing == 0 and len(automaton.states) == 2 and exact(automaton, task)

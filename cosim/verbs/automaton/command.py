@@ -192,10 +192,10 @@ def _learn(path: Path, session: VerbSession, strings: "Callable[[int], list[Whol
     features, labels = network.encoding.features, network.labels
     names = tuple(map(str, range(features))), labels or tuple(map(str, range(network.readout.width)))
     words = [tuple(word.tolist()) for word in strings(features)]
-    found = learn(network_oracle(network, shown_path(path)), names, words, MOST_STATES)
-    differ = f"of {found.strings} others the automaton answers {found.differing} otherwise"
-    session.echo(f"learned from {found.queries} strings; {differ}")
-    return found.automaton
+    automaton, asked, differing = learn(network_oracle(network, shown_path(path)), names, words, MOST_STATES)
+    differ = f"of {len(words)} others the automaton answers {differing} otherwise"
+    session.echo(f"learned from {asked} strings; {differ}")
+    return automaton
 
 
 def _random(rng: "Generator", symbols: int, count: int, longest: int) -> "list[Whole]":

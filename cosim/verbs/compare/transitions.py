@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.automata.automaton import Whole
-from cosim.automata.network import Coded, coded_in
+from cosim.automata.automaton import Automaton, Whole
+from cosim.automata.network import coded_in
 from cosim.compiler.design import Design
 from cosim.engines.engine import Inference, Outcome, Run
 from cosim.network.ir.nodes import Memory
@@ -67,21 +67,23 @@ def find_transitions(design: Design, test_set: TestSet, outcomes: Sequence[Outco
         for string, found in zip(symbols, outcomes, strict=True)
         if isinstance(found, Inference)
     )
-    return count_transitions(coded, strings, run.standing(design).bias_scale * design.i_unit)
+    return count_transitions(*coded, strings, run.standing(design).bias_scale * design.i_unit)
 
 
-def count_transitions(coded: Coded, strings: Iterable[tuple[Whole, Array, Array]], unit: float) -> Transitions:
+def count_transitions(
+    automaton: Automaton, codes: Array, strings: Iterable[tuple[Whole, Array, Array]], unit: float
+) -> Transitions:
     """Count an automaton's transitions in strings that a circuit has read from its start state on.
 
-    strings: (symbols (time,), -1 for none; states (time, cells), outputs h of the network's cells; margins (time,
-    cells) of all decisions, ampere, inf for a cell without margin, empty if none was measured). unit: current of 1.0,
-    ampere.
+    codes: outputs h of the network's cells in each state, (states, cells). strings: (symbols (time,), -1 for none;
+    states (time, cells), outputs h of the network's cells; margins (time, cells) of all decisions, ampere, inf for a
+    cell without margin, empty if none was measured). unit: current of 1.0, ampere.
     """
-    automaton, shape = coded.automaton, coded.automaton.next.shape
+    shape = automaton.next.shape
     taken, wrong, margin = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int), np.full(shape, np.inf)
     astray = 0
     for symbols, states, margins in strings:
-        behind = _state(states, coded.codes)
+        behind = _state(states, codes)
         before = np.concatenate([[automaton.start], behind[:-1]])
         known = (before >= 0) & (symbols >= 0)
         astray += int((~known).sum())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.automaton import modulo
-from cosim.automata.network import Coded, network_of, one_hot
+from cosim.automata.network import network_of, one_hot
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run
 from cosim.engines.simulation.simulated import simulate_samples
@@ -19,7 +19,7 @@ from cosim.verbs.automaton.structure import tour
 from cosim.verbs.compare.transitions import count_transitions, find_transitions
 
 THREE, UNIT = modulo(3), 1e-9
-CODED = Coded(THREE, np.eye(3))
+CODED = THREE, np.eye(3)
 NOTHING = np.empty((0, 0))
 
 
@@ -43,7 +43,7 @@ def test_every_frame_is_one_of_its_transition(strings, seed):
             least[str(state), str(symbol)] = min(few.min(), least.get((str(state), str(symbol)), np.inf))
             state = (state + symbol) % 3
         runs.append(frames(string, THREE.run(np.array(string)), margins))
-    found = count_transitions(CODED, runs, UNIT)
+    found = count_transitions(*CODED, runs, UNIT)
     assert {(row.state, row.symbol): row.taken for row in found.rows if row.taken} == wanted
     assert {(row.state, row.symbol): row.margin_a for row in found.rows if row.margin_a is not None} == least
     assert (found.taken, found.wrong, found.astray) == (len(wanted), 0, 0) and found.margin_a == min(least.values())
@@ -56,7 +56,7 @@ def row(found, state, symbol):
 
 def test_behind_a_wrong_state_their_own_way_counts():
     """0 by 1 leads to 2 where it should lead to 1; from there 2 by 1 is taken, and is right."""
-    found = count_transitions(CODED, [frames([1, 1], [2, 0], [[3e-10, 5e-10, 4e-10], [1e-10, 2e-10, np.inf]])], UNIT)
+    found = count_transitions(*CODED, [frames([1, 1], [2, 0], [[3e-10, 5e-10, 4e-10], [1e-10, 2e-10, np.inf]])], UNIT)
     assert (row(found, "0", "1").taken, row(found, "0", "1").wrong) == (1, 1)
     assert (row(found, "2", "1").taken, row(found, "2", "1").wrong) == (1, 0)
     assert row(found, "1", "1").taken == 0 and row(found, "1", "1").margin_a is None
@@ -66,7 +66,7 @@ def test_behind_a_wrong_state_their_own_way_counts():
 
 def test_frames_that_belong_to_none():
     """Behind no cell, behind all of them, and by no symbol; what leads there is wrong."""
-    found = count_transitions(CODED, [frames([0, 0, 0, -1, 1], [-1, 9, 0, 0, 1])], UNIT)
+    found = count_transitions(*CODED, [frames([0, 0, 0, -1, 1], [-1, 9, 0, 0, 1])], UNIT)
     assert (found.astray, found.wrong, found.taken, found.margin_a) == (3, 1, 2, None)
     assert say_transitions(found) == "2 of 9 taken, 1 led to a wrong state, 3 frames astray"
 
