@@ -7,7 +7,6 @@ is the same as the target. So accuracy, agreement and yield mean the same for cl
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,38 +19,14 @@ SHARE = 0.1  # of the range of the targets: the tolerance where none is given
 Answers = NDArray[np.int64] | NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Classes:
-    """Targets that are class indices, (n,)."""
+def same_answers(first: Answers, second: Answers, tolerance: float | None) -> NDArray[np.bool_]:
+    """Return (n,) booleans: whether two answers, or an answer and its target, are the same.
 
-    def answers(self, pooled: NDArray[np.float64]) -> Answers:
-        """Return the answers (n,) that are compared with target classes: the places of the largest outputs.
-
-        pooled: outputs, (n, outputs).
-        """
-        return pooled.argmax(axis=1)
-
-    def same(self, first: Answers, second: Answers) -> NDArray[np.bool_]:
-        """Return (n,) booleans: whether two answers, or an answer and its target, are the same class."""
+    tolerance: by how much real numbers may differ, None for classes.
+    """
+    if tolerance is None:
         return np.array(first == second, dtype=np.bool_)
-
-
-@dataclass(frozen=True)
-class RealTargets:
-    """Targets that are real numbers, (n, outputs), with a tolerance in their unit."""
-
-    tolerance: float
-
-    def answers(self, pooled: NDArray[np.float64]) -> Answers:
-        """Return the answers that are compared with real targets: the outputs (n, outputs) themselves."""
-        return pooled
-
-    def same(self, first: Answers, second: Answers) -> NDArray[np.bool_]:
-        """Return (n,) booleans: whether two answers, or answer and real target, differ by at most the tolerance."""
-        return np.array((np.abs(first - second) <= self.tolerance).all(axis=1), dtype=np.bool_)
-
-
-Target = Classes | RealTargets
+    return np.array((np.abs(first - second) <= tolerance).all(axis=1), dtype=np.bool_)
 
 
 def default_tolerance(y: NDArray[np.float64]) -> float:

@@ -14,13 +14,12 @@ from cosim.base.text import is_file, shown, shown_path
 from cosim.network.reference import check_inputs, check_symbols, valid_steps
 from cosim.network.types import InputEncoding, Network
 from cosim.tasks.target import (
-    Classes,
-    RealTargets,
-    Target,
+    Answers,
     check_tolerance,
     class_indices,
     default_tolerance,
     is_one_hot,
+    same_answers,
 )
 
 if TYPE_CHECKING:
@@ -44,10 +43,14 @@ class TestSet:
     indices: NDArray[np.int64]
     tolerance: float | None = None
 
-    @property
-    def target(self) -> Target:
-        """Return the rule by which answers are compared with targets: classes, or real numbers with the tolerance."""
-        return Classes() if self.tolerance is None else RealTargets(self.tolerance)
+    def answers(self, pooled: NDArray[np.float64]) -> Answers:
+        """Return the answers that are compared with the targets: the classes of the largest outputs, (n,), or real
+        outputs themselves; pooled: outputs, (n, outputs)."""
+        return pooled.argmax(axis=1) if self.tolerance is None else pooled
+
+    def same(self, first: Answers, second: Answers) -> NDArray[np.bool_]:
+        """Return (n,) booleans: whether two answers, or an answer and its target, are the same within the tolerance."""
+        return same_answers(first, second, self.tolerance)
 
     def tolerating(self, tolerance: float | None) -> "TestSet":
         """Return the test set with this tolerance, or unchanged for None.

@@ -17,7 +17,7 @@ from cosim.network.ir.states import States, differ, software_states, tolerances
 from cosim.network.reference import Trace, padded, pool_readout, run_reference, threshold_distances, valid_steps
 from cosim.results.intervals import IntervalEnds, interval, mean_interval
 from cosim.results.metrics import Estimate
-from cosim.tasks.target import Answers, Classes, Target, balanced_accuracy, is_unbalanced
+from cosim.tasks.target import Answers, balanced_accuracy, is_unbalanced, same_answers
 from cosim.tasks.testset import TestSet
 from cosim.units.schmitt import Shift
 from cosim.verbs.compare.noise import NoiseSummary
@@ -83,14 +83,14 @@ class Comparison:
     Only samples whose simulation succeeded count; `failures` holds the others.
 
     valid: (n, time) bool, frames that belong to a sample; y: (n,) classes or (n, outputs) real numbers that are right
-    by `target`; indices: (n,) numbers of the samples in the full test set; power_w: simulator and behavioral -> mean
-    power of each sample, (n,) W; blocks: those whose power counts; cost: the simulator's power, energy, latency, area,
-    and margin of classes, by metric; rounding: results of an ideal circuit, whose only error is that weights are
-    rounded; margins: (n, time, cells) distance of the software's candidate from its nearer threshold, in units of full
-    scale; saturated: number of software states that their ladder or counter cannot reach; tolerances: (cells,), how far
-    two equal states may differ (`differ`); elsewhere: number of samples that something else ran in the simulator's
-    place, by what and why; audit: ngspice's check of some samples; undecided: count of states that an error of the
-    simulator could turn; transitions: of an automaton.
+    within `answer_tolerance`, which is None for classes; indices: (n,) numbers of the samples in the full test set;
+    power_w: simulator and behavioral -> mean power of each sample, (n,) W; blocks: those whose power counts; cost: the
+    simulator's power, energy, latency, area, and margin of classes, by metric; rounding: results of an ideal circuit,
+    whose only error is that weights are rounded; margins: (n, time, cells) distance of the software's candidate from
+    its nearer threshold, in units of full scale; saturated: number of software states that their ladder or counter
+    cannot reach; tolerances: (cells,), how far two equal states may differ (`differ`); elsewhere: number of samples
+    that something else ran in the simulator's place, by what and why; audit: ngspice's check of some samples;
+    undecided: count of states that an error of the simulator could turn; transitions: of an automaton.
     """
 
     engines: dict[str, EngineResult]
@@ -110,7 +110,7 @@ class Comparison:
     audit: Audit | None = None
     undecided: Undecided | None = None
     transitions: Transitions | None = None
-    target: Target = Classes()
+    answer_tolerance: float | None = None
     cost: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
     noise: NoiseSummary | None = None
     blocks: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ class Comparison:
         return float(self._same(self.engines[first], self.engines[second]).mean())
 
     def _same(self, first: EngineResult, second: EngineResult) -> NDArray[np.bool_]:
-        return self.target.same(first.decisions, second.decisions)
+        return same_answers(first.decisions, second.decisions, self.answer_tolerance)
 
     def task_interval(self) -> tuple[float, float, float]:
         """Return the task agreement of software and simulator, with its Clopper-Pearson interval: value, low, high."""
@@ -140,7 +140,7 @@ class Comparison:
 
     def accuracy(self, engine: str) -> tuple[float, float, float]:
         """Return an engine's fraction of right answers with its Clopper-Pearson interval: (fraction, low, high)."""
-        right = int(self.target.same(self.engines[engine].decisions, self.y).sum())
+        right = int(same_answers(self.engines[engine].decisions, self.y, self.answer_tolerance).sum())
         return interval(right, len(self.y))
 
     def balanced_accuracy(self) -> dict[str, float] | None:
@@ -148,7 +148,7 @@ class Comparison:
 
         Returns None for real-valued answers, and where the classes have about equal numbers of samples.
         """
-        if not isinstance(self.target, Classes) or not is_unbalanced(self.y):
+        if self.answer_tolerance is not None or not is_unbalanced(self.y):
             return None
         return {engine: balanced_accuracy(self.engines[engine].decisions, self.y) for engine in self.engines}
 
@@ -185,9 +185,11 @@ class Comparison:
 
     def errors(self) -> ValueErrors | None:
         """Return the errors of real-valued answers, from their targets and from the software; None for classes."""
-        if isinstance(self.target, Classes):
+        if self.answer_tolerance is None:
             return None
-        return measure_errors({name: one.decisions for name, one in self.engines.items()}, self.y, self.target)
+        return measure_errors(
+            {name: one.decisions for name, one in self.engines.items()}, self.y, self.answer_tolerance
+        )
 
     def _steps(self) -> dict[str, tuple[EngineResult, EngineResult]]:
         order = (self.engines["software"], self.rounding, self.engines["behavioral"], self.engines[self.simulator])
@@ -276,7 +278,7 @@ def compare_engines(
 
     def engine(states: States, readout: NDArray[np.float64]) -> EngineResult:
         pooled = pool_readout(readout, lengths, design.network.readout.pooling)
-        return EngineResult(states, readout, test_set.target.answers(pooled))
+        return EngineResult(states, readout, test_set.answers(pooled))
 
     def evaluated(trace: BehavioralTrace) -> EngineResult:
         return engine(np.stack([trace.states[cell] for cell in cells], axis=2), trace.readout / design.i_unit)
@@ -310,7 +312,7 @@ def compare_engines(
         simulator=run.engine,
         elsewhere=count_elsewhere(outcomes),
         transitions=find_transitions(design, test_set, outcomes, run),
-        target=test_set.target,
+        answer_tolerance=test_set.tolerance,
         cost=cost,
         blocks=design.assembly.blocks,
     )

@@ -73,15 +73,15 @@ def compare_noisy(
     }
     if not pairs:
         return None
-    ran, target, allowed = test_set.select(np.array([*pairs])), test_set.target, tolerances(design.graph)
+    ran, allowed = test_set.select(np.array([*pairs])), tolerances(design.graph)
     states = np.array([differ(other.states, one.states, allowed).mean() for one, other in pairs.values()])
     before, after = (_answers(design, ran, found, run) for found in zip(*pairs.values(), strict=True))
-    right, was = (target.same(one, ran.y).astype(np.float64) for one in (after, before))
+    right, was = (ran.same(one, ran.y).astype(np.float64) for one in (after, before))
     return TransistorNoise(
         samples=len(pairs),
         failed=len(test_set.lengths) - len(pairs),
         states=share_interval(states),
-        answers=share_interval(~target.same(after, before)),
+        answers=share_interval(~ran.same(after, before)),
         accuracy=share_interval(right),
         quiet=float(was.mean()),
         change=mean_interval(right - was),
@@ -92,7 +92,7 @@ def _answers(design: Design, test_set: TestSet, found: Sequence[Inference], run:
     readout = np.stack([padded(one.readout, test_set.x.shape[1]) for one in found])
     unit = design.i_unit * run.standing(design).bias_scale
     pooled = pool_readout(readout / unit, test_set.lengths, design.network.readout.pooling)
-    return decided_by(found, test_set.target.answers(pooled))
+    return decided_by(found, test_set.answers(pooled))
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,13 @@ def study_noise(
 
     Raises InputError for a unit whose noise is not modelled.
     """
-    lengths, target = test_set.lengths, test_set.target
+    lengths = test_set.lengths
     valid = valid_steps(lengths, test_set.x.shape[1])
     cells = tuple(design.assembly.decisions)
 
     def seen(trace: BehavioralTrace) -> tuple[States, Answers]:
         pooled = pool_readout(trace.readout / design.i_unit, lengths, design.network.readout.pooling)
-        return np.stack([trace.states[cell] for cell in cells], axis=2), target.answers(pooled)
+        return np.stack([trace.states[cell] for cell in cells], axis=2), test_set.answers(pooled)
 
     quiet_states, quiet = seen(run_behavioral(design, test_set.x, run.condition, run.chip))
     states, answers, right = list[Array](), list[Array](), list[Array]()
@@ -146,11 +146,11 @@ def study_noise(
         found, answered = seen(trace)
         changed = differ(found, quiet_states, tolerances(design.graph)) & valid[:, :, None]
         states.append(changed.sum(axis=(1, 2)).astype(np.float64) / (lengths * len(cells)))
-        answers.append((~target.same(answered, quiet)).astype(np.float64))
-        right.append(target.same(answered, test_set.y).astype(np.float64))
+        answers.append((~test_set.same(answered, quiet)).astype(np.float64))
+        right.append(test_set.same(answered, test_set.y).astype(np.float64))
         if draw == 0:
             distances, sigmas = decision_sigmas(design, trace, run)
-    before = target.same(quiet, test_set.y).astype(np.float64)
+    before = test_set.same(quiet, test_set.y).astype(np.float64)
     counted = valid[:, :, None] & np.isfinite(distances)
     return NoiseSummary(
         seed=noise.seed,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cosim.results.intervals import CONFIDENCE, IntervalEnds
 from cosim.results.page import Blocks, Table
-from cosim.tasks.target import Answers, RealTargets
+from cosim.tasks.target import Answers
 
 DRAWS = 2000
 Array = NDArray[np.float64]
@@ -48,13 +48,14 @@ class ValueErrors:
     software_rmse: dict[str, float]
 
 
-def measure_errors(answers: Mapping[str, Answers], y: Answers, target: RealTargets) -> ValueErrors:
+def measure_errors(answers: Mapping[str, Answers], y: Answers, tolerance: float) -> ValueErrors:
     """Measure the errors of each engine's answers against the targets, and their distance from the software's answers.
 
-    answers: engine -> (n, outputs), "software" among them; y: (n, outputs) targets; target: has the tolerance.
+    answers: engine -> (n, outputs), "software" among them; y: (n, outputs) targets; tolerance: largest error of a right
+    answer.
     """
     return ValueErrors(
-        target.tolerance,
+        tolerance,
         {name: _measure(found, y) for name, found in answers.items()},
         {name: rms(found - answers["software"]) for name, found in answers.items() if name != "software"},
     )

@@ -194,7 +194,7 @@ def _default_spec(inner: InnerVerb) -> str:
     pooled = pool_readout(
         run_reference(network, test_set.x, test_set.lengths).readout, test_set.lengths, network.readout.pooling
     )
-    right = float(test_set.target.same(test_set.target.answers(pooled), test_set.y).mean())
+    right = float(test_set.same(test_set.answers(pooled), test_set.y).mean())
     return spec_near(right, "the network").text
 
 

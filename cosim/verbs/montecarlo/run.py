@@ -168,7 +168,7 @@ def summarize_run(
 
     confidence: of the yield's interval.
     """
-    (_, answers), target, y = trial.software, trial.test_set.target, trial.test_set.y
+    (_, answers), y = trial.software, trial.test_set.y
     outcomes = [record.outcome(trial.engine) for record in records]
     good = [found for found in outcomes if found is not None]
     figures = describe_metrics(good)
@@ -189,7 +189,7 @@ def summarize_run(
         paired=pair_engines(records, trial.engine),
         elsewhere=dict(sum((Counter(record.elsewhere) for record in records), Counter[str]())),
         samples=len(trial.test_set.y),
-        software_accuracy=float(target.same(answers, y).mean()),
+        software_accuracy=float(trial.test_set.same(answers, y).mean()),
         software_rmse=None if answers.ndim == 1 else rms(answers - y),
         nominal=NominalFigures(**{one.name: getattr(trial.nominal, one.name) for one in fields(NominalFigures)}),
         power_outside=outside_of(trial.design.assembly.blocks),

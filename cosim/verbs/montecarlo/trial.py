@@ -82,7 +82,7 @@ class Trial:
 
     def decide(self, readout: NDArray[np.float64]) -> Answers:
         """Return each sample's answer for a readout (n, time, outputs), given in multiples of full scale (1.0)."""
-        return self.test_set.target.answers(self.pool(readout))
+        return self.test_set.answers(self.pool(readout))
 
     @cached_property
     def area(self) -> float:
@@ -166,13 +166,13 @@ def figures_of(engine: Engine, trial: Trial, run: Run, outcomes: Sequence[Outcom
     states = _padded([inference.states for inference in inferences], steps)
     readout = _padded([inference.readout for inference in inferences], steps)
     wanted_states, wanted = trial.software
-    target, pooled = trial.test_set.target, trial.pool(readout)
-    answers = target.answers(pooled / (run.standing(trial.design).bias_scale * trial.design.i_unit))
+    test_set, pooled = trial.test_set, trial.pool(readout)
+    answers = test_set.answers(pooled / (run.standing(trial.design).bias_scale * trial.design.i_unit))
     answers = decided_by(inferences, answers)
     wrong = (differ(states, wanted_states, tolerances(trial.design.graph)) & trial.valid[:, :, None]).sum()
     return Figures(
-        accuracy=float(target.same(answers, trial.test_set.y).mean()),
-        task_agreement=float(target.same(answers, wanted).mean()),
+        accuracy=float(test_set.same(answers, test_set.y).mean()),
+        task_agreement=float(test_set.same(answers, wanted).mean()),
         state_agreement=1.0 - int(wrong) / (int(trial.valid.sum()) * states.shape[2]),
         power=float(np.mean([inference.power_w for inference in inferences])),
         decisions=tuple(answers.tolist()) if answers.ndim == 1 else (),

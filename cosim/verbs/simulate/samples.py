@@ -249,16 +249,16 @@ def simulation_page(
     design: Design, test_set: TestSet, outcomes: Sequence[Outcome], run: Run, picture: bytes | None = None
 ) -> Page:
     """Return the page of simulated samples; picture: waveforms as PNG, None if not recorded."""
-    subject, there, target = subject_of(design), run.standing(design), test_set.target
+    subject, there = subject_of(design), run.standing(design)
     readout, technology = design.network.readout, there.technology
     good = {k: one for k, one in enumerate(outcomes) if isinstance(one, Inference)}
     answers, right = dict[int, str](), 0
     for k, one in good.items():
         units = one.readout[None] / (there.bias_scale * design.i_unit)
         pooled = pool_readout(units, np.array([len(one.readout)]), readout.pooling)
-        answer = decided_by([one], target.answers(pooled))
+        answer = decided_by([one], test_set.answers(pooled))
         answers[k] = say_answer(design.network, answer[0])
-        right += bool(target.same(answer, test_set.y[k : k + 1])[0])
+        right += bool(test_set.same(answer, test_set.y[k : k + 1])[0])
     count, total = len(good), len(outcomes)
     verdict, cards = f"all {total} simulations failed", [(f"{count} of {total}", "samples simulated")]
     if good:
