@@ -116,11 +116,6 @@ class Assembly:
         return (*self.phases, *(pin for pair in pulses for pin in pair))
 
     @property
-    def code_bits(self) -> tuple[str, ...]:
-        """Return the names of the nets that carry the bits of all input codes, input after input."""
-        return tuple(bit for code in self.around.codes for bit in code)
-
-    @property
     def transistors(self) -> int:
         """Return the number of drawn transistors; one of m unit devices counts once."""
         return sum(1 for _ in self.circuit.flatten())

@@ -358,7 +358,7 @@ def signal_ohms(chip: DrawnChip, drawing: DrawingRules) -> dict[str, float]:
     for stub in wires.stubs:
         stubs[stub.net] = max(stubs[stub.net], stub.high - stub.low)
     trunks = {trunk.net: trunk for trunk in wires.trunks}
-    sheet, via = drawing.resistance.sheet, drawing.resistance.via
+    sheet, via = drawing.sheet, drawing.via
     ends = 2 * sum(via[name] for name in ("contact", "via1", "via2", "via3"))
     strips = _terminals(chip)
     found: dict[str, float] = {}
@@ -399,7 +399,7 @@ def gate_ohms(chip: DrawnChip, drawing: DrawingRules) -> dict[str, float]:
             squares = (right - start) / min(l, STRIP)
             if upper:
                 squares += (at.tie + STRIP - at.gate) / STRIP + (at.tie + STRIP - at.upper) / upper[1]
-            ohm = drawing.resistance.sheet["poly"] * squares
+            ohm = drawing.sheet["poly"] * squares
             found[tile.block.gate] = max(found[tile.block.gate], ohm)
     return found
 
@@ -415,7 +415,7 @@ def supply_ohms(chip: DrawnChip, wires: Mapping[str, float], drawing: DrawingRul
 
     wires: resistance of the wires to terminals off the rails, ohm.
     """
-    sheet, via = drawing.resistance.sheet, drawing.resistance.via
+    sheet, via = drawing.sheet, drawing.via
     strap = sheet["metal2"] * (chip.box[3] - chip.box[1]) / drawing["strap"]
     rail = sheet["metal1"] * (chip.box[2] - chip.box[0]) / (2 * RAIL_TOP)
     rail += via["via1"] + via["contact"]

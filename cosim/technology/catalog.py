@@ -41,8 +41,6 @@ from cosim.technology.types import (
     DrawingRules,
     Geometry,
     Layer,
-    ResistanceTable,
-    Rule,
     Technology,
     WireTable,
 )
@@ -176,6 +174,7 @@ def _device(table: "_Table") -> DeviceModel:
 
 def _drawing(table: "_Table") -> DrawingRules:
     mos, layers, rules, gradient = (table.table(key) for key in ("mos", "layers", "rules", "gradient"))
+    sheet, via = (table.table("resistance").table(key) for key in ("sheet", "via"))
     return DrawingRules(
         {polarity: mos.text(polarity) for polarity in ("n", "p")},
         table.text("capacitor"),
@@ -184,7 +183,8 @@ def _drawing(table: "_Table") -> DrawingRules:
         {name: layers.layer(name) for name in LAYERS},
         {name: rules.rule(name, 1e6 if name in AREAS else 1 if name in SHARES else 1e3) for name in RULES},
         _wires(table.table("wires")),
-        _resistances(table.table("resistance")),
+        {layer: sheet.number(layer, 0.0) for layer in CONDUCTORS},
+        {name: via.number(name, 0.0) for name in VIAS},
         (gradient.number("vt", 0.0), gradient.number("beta", 0.0)),
     )
 
@@ -197,13 +197,6 @@ def _wires(table: "_Table") -> WireTable:
         {layer: (cap * 1e-18, offset * 1e-6) for layer in CONDUCTORS for cap, offset in [beside.pair(layer)]},
         {polarity: junctions.pair(polarity) for polarity in ("n", "p")},
         table.number("well", 0.0) * 1e-6,
-    )
-
-
-def _resistances(table: "_Table") -> ResistanceTable:
-    sheet, via = table.table("sheet"), table.table("via")
-    return ResistanceTable(
-        {layer: sheet.number(layer, 0.0) for layer in CONDUCTORS}, {name: via.number(name, 0.0) for name in VIAS}
     )
 
 
@@ -364,8 +357,8 @@ class _Table:
             raise InputError(f"{self.path}: {self._full(key)} must be two numbers, not {shown(value)}")
         return float(value[0]), float(value[1])
 
-    def rule(self, key: str, scale: float) -> Rule:
-        """Return a layout rule of the technology's file: its foundry name, and its value times `scale`, rounded.
+    def rule(self, key: str, scale: float) -> int:
+        """Return the value of a layout rule times `scale`, rounded; the file has the foundry's name of the rule, too.
 
         Raises InputError for another value.
         """
@@ -378,7 +371,7 @@ class _Table:
             raise InputError(
                 f"{self.path}: {self._full(key)} must be [name of the rule, micrometre], not {shown(value)}"
             ) from None
-        return Rule(name, round(length * scale))
+        return round(length * scale)
 
     def table(self, key: str) -> "_Table":
         value = self._get(key)

@@ -141,17 +141,6 @@ class DeviceSizes:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A layout rule: a smallest width, space, enclosure or share.
-
-    name: the foundry's name of it; value: in nanometre, square nanometre or percent.
-    """
-
-    name: str
-    value: int
-
-
-@dataclass(frozen=True)
 class WireTable:
     """The capacitances of a technology's wires.
 
@@ -168,23 +157,13 @@ class WireTable:
 
 
 @dataclass(frozen=True)
-class ResistanceTable:
-    """The resistances of a technology's wires and vias.
-
-    sheet: for each conductor, ohm a square; via: for each of VIAS, ohm of one.
-    """
-
-    sheet: Mapping[str, float]
-    via: Mapping[str, float]
-
-
-@dataclass(frozen=True)
 class DrawingRules:
     """The needs of a layout in a technology, the `[layout]` table of its file.
 
     mos: polarity -> the transistor's name in the LVS deck; capacitor: the metal capacitor's name there; variant: name
     of the metal stack in the decks; decks: folder of the decks, below that of the kits; layers, rules: one for each of
-    LAYERS and RULES; wires, resistance: for extraction; gradient: standard deviations, over chips, of the slopes of
+    LAYERS and RULES; wires: their capacitances; sheet: resistance of each conductor, ohm a square; via: of one of each
+    of VIAS, ohm; gradient: standard deviations, over chips, of the slopes of
     threshold voltages (V/m) and of current factors (1/m) across a die.
     """
 
@@ -193,14 +172,15 @@ class DrawingRules:
     variant: str
     decks: str
     layers: Mapping[str, Layer]
-    rules: Mapping[str, Rule]
+    rules: Mapping[str, int]
     wires: WireTable
-    resistance: ResistanceTable
+    sheet: Mapping[str, float]
+    via: Mapping[str, float]
     gradient: tuple[float, float]
 
     def __getitem__(self, rule: str) -> int:
         """Return the value of a layout rule by its key: nanometre, square nanometre or percent."""
-        return self.rules[rule].value
+        return self.rules[rule]
 
 
 @dataclass(frozen=True)

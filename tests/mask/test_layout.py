@@ -82,8 +82,7 @@ def test_two_switches_on_one_source_are_drawn(gf180mcu):
 
 def test_poly_of_a_gate_line_is_one_where_gates_end_short(gf180mcu):
     """0.13 um beyond a diffusion, as in sky130: less than half of what lies between two blocks."""
-    rules = dict(gf180mcu.drawing.rules)
-    rules["poly_end"] = replace(rules["poly_end"], value=130)
+    rules = {**gf180mcu.drawing.rules, "poly_end": 130}
     short = replace(gf180mcu, drawing=replace(gf180mcu.drawing, rules=rules))
     circuit, ports = flat(CELLS["schmitt"](short))
     chip, drawn = trace(circuit, ports, short)
