@@ -174,7 +174,8 @@ def _device(table: "_Table") -> DeviceModel:
 
 def _drawing(table: "_Table") -> DrawingRules:
     mos, layers, rules, gradient = (table.table(key) for key in ("mos", "layers", "rules", "gradient"))
-    sheet, via = (table.table("resistance").table(key) for key in ("sheet", "via"))
+    resistance = table.table("resistance")
+    sheet, via = resistance.table("sheet"), resistance.table("via")
     return DrawingRules(
         {polarity: mos.text(polarity) for polarity in ("n", "p")},
         table.text("capacitor"),
