@@ -6,8 +6,9 @@ begins. Where sizes multiply, `check_memory` compares the memory that they need 
 
 import os
 import resource
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cosim.base.errors import InputError, OutOfMemoryError
 
@@ -55,6 +56,14 @@ class Bounds:
     def refuse(self, value: float) -> str:
         """Return the words of an error about a number outside the range: `must lie in 1 to 64, not 0`."""
         return f"must lie in {self}, not {_shown(value)}{f' {self.unit}' if self.unit else ''}"
+
+
+WITHIN = "within"  # in a field's metadata: the bounds of its number, or of each of its numbers
+
+
+def bounded(default: Any, bounds: Bounds) -> Any:  # noqa: ANN401 - it is declared where a field has its default
+    """Declare a dataclass field whose number, or each of whose numbers, must lie in `bounds`."""
+    return field(default=default, metadata={WITHIN: bounds})
 
 
 SEED = Bounds(0, 2**32 - 1)  # what every generator takes; chips that judge a training are drawn from seeds above it

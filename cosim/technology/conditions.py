@@ -1,14 +1,28 @@
 """A technology in another corner, at another temperature or supply: its devices change, drawn sizes do not."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from cosim.base.bounds import CELSIUS
+from cosim.base.bounds import AUDIT, CELSIUS, Bounds, bounded
 from cosim.base.errors import InputError
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Flicker, Technology
 
 GRID_CELSIUS = (0.0, 27.0, 60.0)  # of a grid of conditions, unless someone asks for others
 GRID_SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
+
+
+@dataclass(frozen=True)
+class ConditionGrid:
+    """A grid of conditions for a circuit: every combination of corner, temperature and supply.
+
+    audit: number of samples, over all conditions, that ngspice runs as well; corners: empty for all that the technology
+    has; celsius: temperatures; supplies: over the nominal supply.
+    """
+
+    audit: int = bounded(20, AUDIT)
+    corners: tuple[str, ...] = ()
+    celsius: tuple[float, ...] = bounded(GRID_CELSIUS, CELSIUS)
+    supplies: tuple[float, ...] = bounded(GRID_SUPPLIES, Bounds(0, 2, open_low=True, open_high=True))
 
 
 def at(

@@ -106,16 +106,18 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
     engine_named(engine).check()  # said before the work
     session.take_folder("compare", output)
 
-    from cosim.verbs.compare.page import ComparisonExtras, run_comparison
-    from cosim.verbs.compare.pvt import Conditions, Listener, run_pvt
+    from cosim.technology.conditions import ConditionGrid
+    from cosim.verbs.compare.page import run_comparison
+    from cosim.verbs.compare.pvt import run_pvt
 
     with progress_bar(engine) as progress:
         if options.pvt:
-            asked = Conditions(bias=options.bias, audit=audit)
-            summary = run_pvt(design, test_set, run, Listener(progress, say), asked)
+            grid = ConditionGrid(audit)
+            summary = run_pvt(design, test_set, run, progress, grid, bias=options.bias, finished=say)
         else:
             noise = noise_of(design, options.running.seed, options.flicker) if options.noise else None
-            summary = run_comparison(design, test_set, run, progress, ComparisonExtras(audit, watched, noise))
+            run = replace(run, noise=noise)
+            summary = run_comparison(design, test_set, run, progress, audit=audit, watched=watched)
     met, said = judge_specs(specs, summary, run.standing(design).technology)
     return Result(
         summary,

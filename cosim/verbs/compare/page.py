@@ -1,6 +1,6 @@
 """A comparison on a test set: its run, the files of its folder (comparison.json and figures), and its page."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,6 @@ from cosim.results.kept_page import write_page
 from cosim.results.metrics import percent, within
 from cosim.results.page import Blocks, Facts, Page, Section, Table
 from cosim.tasks.testset import Clipping, TestSet, find_clipping
-from cosim.variation.noise import NoiseSimulation
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
 from cosim.verbs.compare.figures import draw_confusion, draw_values
@@ -282,45 +281,35 @@ def _sources(summary: ComparisonSummary) -> Table:
     return Table(("step of realism", "states", "decisions"), rows, (1, 2))
 
 
-@dataclass(frozen=True)
-class ComparisonExtras:
-    """Optional parts of a comparison.
-
-    audit: number of samples that run in ngspice as well; watched: names of the signals whose waveforms are drawn, empty
-    for the cell whose state changes most often; noise: noise of the behavioral model's decisions, and of the
-    transistors if the engine is the batched one, None for none.
-    """
-
-    audit: int = 0
-    watched: tuple[str, ...] = ()
-    noise: NoiseSimulation | None = None
-
-
 def run_comparison(
-    design: Design, test_set: TestSet, run: Run, progress: Progress, extras: ComparisonExtras = ComparisonExtras()
+    design: Design, test_set: TestSet, run: Run, progress: Progress, *, audit: int = 0, watched: Sequence[str] = ()
 ) -> Reported:
     """Simulate and compare the samples, write comparison.json, figures and page, and return comparison.json's content.
 
-    Raises SimulationError when every simulation failed; results of an earlier run then remain.
+    run: with noise, the samples run both without it and with it, in the behavioral model, and on transistors if the
+    engine is the batched one; audit: number of samples that run in ngspice as well; watched: names of the signals whose
+    waveforms are drawn, empty for the cell whose state changes most often. Raises SimulationError when every simulation
+    failed; results of an earlier run then remain.
     """
+    quiet = replace(run, noise=None)
     write_texts(run.place, {})
     clear_failures(run.place)
-    samples, audited = len(test_set.y), min(extras.audit, len(test_set.y))
-    outcomes = simulate_test_set(design, test_set, run, part_of(progress, 0, samples + audited))
+    samples, audited = len(test_set.y), min(audit, len(test_set.y))
+    outcomes = simulate_test_set(design, test_set, quiet, part_of(progress, 0, samples + audited))
     check_any(outcomes, run.place)
-    write_simulation(run.place, design, test_set, outcomes, run)
-    comparison = compare_engines(design, test_set, outcomes, run)
+    write_simulation(run.place, design, test_set, outcomes, quiet)
+    comparison = compare_engines(design, test_set, outcomes, quiet)
     assert comparison is not None
-    if extras.noise is not None:
-        noise = study_noise(design, test_set, extras.noise, run)
+    if run.noise is not None:
+        noise = study_noise(design, test_set, run.noise, quiet)
         if engine_entry(run.engine).name == BATCH:
-            noisy = simulate_samples(design, test_set, replace(run, noise=extras.noise), progress)
-            noise = replace(noise, transistors=compare_noisy(design, test_set, (outcomes, noisy), run))
+            noisy = simulate_samples(design, test_set, run, progress)
+            noise = replace(noise, transistors=compare_noisy(design, test_set, (outcomes, noisy), quiet))
         comparison = replace(comparison, noise=noise)
-    ran = AuditableRun(design, test_set, outcomes, run)
+    ran = AuditableRun(design, test_set, outcomes, quiet)
     if engine_entry(run.engine).quick:
         comparison = replace(comparison, undecided=find_undecided(ran, lambda done, total: None))
-    if extras.audit:
-        found = audit_samples(ran, extras.audit, part_of(progress, samples, samples + audited))
+    if audit:
+        found = audit_samples(ran, audit, part_of(progress, samples, samples + audited))
         comparison = replace(comparison, audit=found)
-    return write_comparison(ComparisonSubject(design, test_set, comparison, run, extras.watched))
+    return write_comparison(ComparisonSubject(design, test_set, comparison, quiet, tuple(watched)))

@@ -42,7 +42,7 @@ from cosim.results.kept_page import write_page
 from cosim.results.metrics import Estimate, percent, within
 from cosim.results.page import Page, Section, Table
 from cosim.tasks.testset import Clipping, TestSet, find_clipping
-from cosim.technology.conditions import GRID_CELSIUS, GRID_SUPPLIES, at, format_conditions
+from cosim.technology.conditions import ConditionGrid, at, format_conditions
 from cosim.technology.foundry import device_cards, read_section
 from cosim.technology.types import Technology
 from cosim.verbs.bias import WORDS, Bias, bias_words, biased
@@ -99,39 +99,23 @@ class Sweep:
     bias_assumed: str = WORDS["constant"]
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """The conditions of a sweep over process, supply and temperature.
-
-    corners: empty for all that the technology has; celsius: temperatures; supplies: over the nominal supply; bias: how
-    bias currents change with the condition, as in `biased`; audit: number of samples, of all conditions together, that
-    run in ngspice as well.
-    """
-
-    corners: tuple[str, ...] = ()
-    celsius: tuple[float, ...] = GRID_CELSIUS
-    supplies: tuple[float, ...] = GRID_SUPPLIES
-    bias: Bias = "constant"
-    audit: int = 0
-
-
-@dataclass(frozen=True)
-class Listener:
-    """Functions that are called as a sweep proceeds.
-
-    progress: (samples done, total) within the sweep; finished: a line of text after each condition and after the audit.
-    """
-
-    progress: Progress
-    finished: Callable[[str], None] = lambda line: None
-
-
-def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, asked: Conditions = Conditions()) -> Sweep:
+def run_pvt(
+    design: Design,
+    test_set: TestSet,
+    run: Run,
+    progress: Progress,
+    grid: ConditionGrid,
+    *,
+    bias: Bias = "constant",
+    finished: Callable[[str], None] = lambda line: None,
+) -> Sweep:
     """Simulate the samples in every condition; write pvt.json, pvt.png and the page, and return the first's content.
 
-    The network is compiled once, at the nominal point.
+    The network is compiled once, at the nominal point. progress: (samples done, total) of all conditions and the audit;
+    bias: how bias currents change with the condition, as in `biased`; finished: called with a line of text after each
+    condition and after the audit.
     """
-    bias, conditions = asked.bias, pvt_grid(design.technology, asked)
+    conditions = pvt_grid(design.technology, grid)
     sizes = device_sizes(design.assembly.circuit)
     for technology in conditions:
         device_cards(technology, sizes)  # what a library does not have is said before the first run
@@ -141,7 +125,7 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
     runs: list[AuditableRun] = []
     found: dict[str, list[Outcome] | None] = {}
     count = len(test_set.y)
-    total = len(conditions) * count + min(asked.audit, len(conditions) * count)
+    total = len(conditions) * count + min(grid.audit, len(conditions) * count)
     for k, technology in enumerate(conditions):
         name = format_conditions(technology)
         where = f"{k + 1}/{len(conditions)} {name}"
@@ -150,25 +134,23 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
         except SimulationError as error:
             summaries.append(None)
             found[name] = None
-            listener.finished(f"{where}: {error}")
+            finished(f"{where}: {error}")
             continue
-        found[name] = outcomes = simulate_test_set(
-            design, test_set, there, part_of(listener.progress, k * count, total)
-        )
+        found[name] = outcomes = simulate_test_set(design, test_set, there, part_of(progress, k * count, total))
         runs.append(AuditableRun(design, test_set, outcomes, there))
         comparison = compare_engines(design, test_set, outcomes, there)
         summaries.append(None if comparison is None else summarize_comparison(comparison))
-        listener.finished(where)
+        finished(where)
     sweep = replace(
         summarize_pvt(conditions, summaries, count, bias),
         clipped=find_clipping(design.network.encoding, test_set),
         power_outside=outside_of(design.assembly.blocks),
         bias_assumed=bias_words(design, bias),
     )
-    if asked.audit:
-        audited = part_of(listener.progress, len(conditions) * count, total)
-        sweep = replace(sweep, audit=audit_conditions(runs, asked.audit, audited))
-        listener.finished(f"audit of {asked.audit}")
+    if grid.audit:
+        audited = part_of(progress, len(conditions) * count, total)
+        sweep = replace(sweep, audit=audit_conditions(runs, grid.audit, audited))
+        finished(f"audit of {grid.audit}")
     write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
     rows = tabulate_samples(design, test_set, found, run.engine)
     write_atomically(run.place / "pvt.npz", seal_npz({**rows, "conditions": np.array(tuple(found))}))
@@ -178,7 +160,7 @@ def run_pvt(design: Design, test_set: TestSet, run: Run, listener: Listener, ask
     return sweep
 
 
-def pvt_grid(technology: Technology, grid: Conditions = Conditions()) -> tuple[Technology, ...]:
+def pvt_grid(technology: Technology, grid: ConditionGrid = ConditionGrid()) -> tuple[Technology, ...]:
     """Return the technology in each condition of `cosim compare --pvt`: all its corners, temperatures and supplies.
 
     Raises InputError when the devices are not made for one of the supplies, or a section is missing in the library.

@@ -41,13 +41,20 @@ class Chunk(tuple[int, ...]):
         return f"chip{'s' if len(self) > 1 else ''} {', '.join(map(str, self))}"
 
 
+Finished = Iterator[tuple[Chunk, list[ChipRecord] | Failure]]  # tasks as they finish
+
+
 def run_local(trial: Trial, numbers: Sequence[int], jobs: int, timeout: float) -> Iterator[ChipRecord]:
     """Run chips of a Monte Carlo run in `jobs` local processes; yield their records as they finish.
     timeout: seconds per chip, after which its process is killed and the record says `failed`."""
     work = partial(run_chip, engine=engine_named(trial.engine))
     with WorkerPool(jobs, _set_trial, trial) as pool:
-        chunks = _chunks(trial, numbers)
-        yield from _records(lambda chunk: pool.submit(_work_here, work, chunk), trial, chunks, 2 * jobs, timeout)
+
+        def run(chunks: Sequence[Chunk]) -> Finished:
+            submit = partial(pool.submit, _work_here, work)
+            return run_tasks(submit, chunks, 2 * jobs, lambda chunk: timeout * len(chunk))
+
+        yield from _records(run, trial, _chunks(trial, numbers))
 
 
 def run_on(
@@ -58,12 +65,15 @@ def run_on(
     A task that takes longer than `timeout` second per chip is abandoned, not stopped; the record of its chip says
     `failed`.
     """
-    chunks, engine = _chunks(trial, numbers), engine_named(trial.engine)
+    engine = engine_named(trial.engine)
 
     def submit(chunk: Chunk) -> Future[list[ChipRecord]]:
         return executor.submit(run_chips, trial, chunk, engine)
 
-    yield from _records(submit, trial, chunks, slots, timeout, lambda future: True)
+    def run(chunks: Sequence[Chunk]) -> Finished:
+        return run_tasks(submit, chunks, slots, lambda chunk: timeout * len(chunk), lambda future: True)
+
+    yield from _records(run, trial, _chunks(trial, numbers))
 
 
 def map_chips(
@@ -90,20 +100,10 @@ def map_chips(
                 number = next(due, None)
 
 
-def _records(
-    submit: Callable[[Chunk], Future[list[ChipRecord]]],
-    trial: Trial,
-    chunks: Sequence[Chunk],
-    slots: int,
-    timeout: float,
-    started: Callable[[Future[list[ChipRecord]]], bool] = Future.running,
-) -> Iterator[ChipRecord]:
-    """Yield records as they finish. If a task with several chips is lost, each of them runs again alone at the end.
-
-    submit: starts a task; slots: tasks at a time; timeout: second per chip; started: tells whether a task runs already.
-    """
+def _records(run: Callable[[Sequence[Chunk]], Finished], trial: Trial, chunks: Sequence[Chunk]) -> Iterator[ChipRecord]:
+    """Yield records as they finish. If a task with several chips is lost, each of them runs again alone at the end."""
     alone: list[Chunk] = []
-    for chunk, found in run_tasks(submit, chunks, slots, lambda chunk: timeout * len(chunk), started):
+    for chunk, found in run(chunks):
         if not isinstance(found, Failure):
             yield from found
         elif len(chunk) == 1:
@@ -111,7 +111,7 @@ def _records(
         else:
             alone += [Chunk([number]) for number in chunk]
     if alone:
-        yield from _records(submit, trial, alone, slots, timeout, started)
+        yield from _records(run, trial, alone)
 
 
 def _failed(trial: Trial, number: int, lost: Failure) -> ChipRecord:

@@ -33,8 +33,8 @@ from cosim.verbs.bias import bias_words
 from cosim.verbs.calibrate.noise import find_noise
 from cosim.verbs.compare.agreement import Figures
 from cosim.verbs.compare.noise import study_noise
-from cosim.verbs.compare.page import ComparisonExtras, run_comparison
-from cosim.verbs.compare.pvt import Conditions, Listener, PvtCondition, Sweep, run_pvt
+from cosim.verbs.compare.page import run_comparison
+from cosim.verbs.compare.pvt import PvtCondition, Sweep, run_pvt
 from cosim.verbs.compile.margins import NEAR, study_margins
 from cosim.verbs.montecarlo.execute import run_local
 from cosim.verbs.montecarlo.keep import keep_trial
@@ -58,10 +58,10 @@ _SHOWN = 3  # decisions
 def check_nominal(subject: SignoffSubject) -> Check:
     """Check all samples on nominal devices, in the condition that the command line selects."""
     run = subject.within(NOMINAL)
-    extras = ComparisonExtras(subject.plan.nominal.audit)
     where = format_conditions(run.standing(subject.design).technology)
     with progress_bar("nominal") as progress:
-        found = run_comparison(subject.design, subject.test_set, run, progress, extras)
+        audit = subject.plan.nominal.audit
+        found = run_comparison(subject.design, subject.test_set, run, progress, audit=audit)
     kept = findings(subject.plan.specs("nominal"), found.measured, where)
     return Check(
         "nominal",
@@ -83,11 +83,10 @@ def check_corners(subject: SignoffSubject) -> Check:
     """
     wanted, worst, rest, notes, count = subject.plan.corners, list[Finding](), list[Finding](), list[str](), 0
     for bias in subject.biases:
-        audit = -(-wanted.audit // len(subject.biases))
-        grid = Conditions(wanted.corners, wanted.celsius, wanted.supplies, bias, audit)
+        grid = replace(wanted, audit=-(-wanted.audit // len(subject.biases)))
         with progress_bar(f"corners, {bias}") as progress:
             run = subject.within(corners_folder(bias))
-            sweep = run_pvt(subject.design, subject.test_set, run, Listener(progress), grid)
+            sweep = run_pvt(subject.design, subject.test_set, run, progress, grid, bias=bias)
         count = len(sweep.conditions)
         first, others, note = _of_sweep(subject, sweep)
         worst += subject.under(bias, first)

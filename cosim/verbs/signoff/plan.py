@@ -16,13 +16,13 @@ ripple_v = 0.1
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from cosim.base.bounds import AREA, AUDIT, CELSIUS, CHIPS, SAMPLES, Bounds
+from cosim.base.bounds import AREA, AUDIT, CHIPS, SAMPLES, WITHIN, Bounds, bounded
 from cosim.base.errors import InputError
 from cosim.base.text import check_known, listed, read_toml, shown, shown_path, typed
 from cosim.results.metrics import METRICS
-from cosim.technology.conditions import GRID_CELSIUS, GRID_SUPPLIES
+from cosim.technology.conditions import ConditionGrid
 from cosim.technology.types import Flicker
 from cosim.verbs.montecarlo.spec import Spec, parse_spec
 
@@ -30,33 +30,13 @@ _REPAIR = "see docs/reference/signoff-plan.md for what a plan holds"
 _MUCH = Bounds(0, 1, "V", open_low=True)
 _DRAWS = Bounds(0, 1000)
 _NEEDED = ("corners.celsius", "corners.supplies")
-_WITHIN = "within"  # in a field's metadata: the bounds of its number, or of each of its numbers
-
-
-def _number(default: Any, bounds: Bounds) -> Any:  # noqa: ANN401 - it is declared where a field has its default
-    return field(default=default, metadata={_WITHIN: bounds})
 
 
 @dataclass(frozen=True)
 class NominalSettings:
     """Settings of a sign-off's nominal check; audit: number of samples that ngspice runs as well."""
 
-    audit: int = _number(20, AUDIT)
-
-
-@dataclass(frozen=True)
-class Corners:
-    """Conditions that a sign-off checks: every combination of corner, temperature and supply.
-
-    audit: number of samples, over all conditions, that ngspice runs as well; corners: empty for all; celsius:
-    temperatures; supplies: over the nominal supply. Other checks take their slow, leaky and hot extremes from these
-    conditions.
-    """
-
-    audit: int = _number(20, AUDIT)
-    corners: tuple[str, ...] = ()
-    celsius: tuple[float, ...] = _number(GRID_CELSIUS, CELSIUS)
-    supplies: tuple[float, ...] = _number(GRID_SUPPLIES, Bounds(0, 2, open_low=True, open_high=True))
+    audit: int = bounded(20, AUDIT)
 
 
 @dataclass(frozen=True)
@@ -65,17 +45,17 @@ class Mismatch:
     engine: "behavioral" or the simulator that runs each chip; device_area: device area over drawn area, for
     mismatch."""
 
-    chips: int = _number(1000, CHIPS)
+    chips: int = bounded(1000, CHIPS)
     variation: Literal["local", "global", "all"] = "local"
     engine: str = "behavioral"
-    device_area: float = _number(1.0, AREA)
+    device_area: float = bounded(1.0, AREA)
 
 
 @dataclass(frozen=True)
 class NoiseSettings:
     """Settings of a sign-off's noise check; draws: noisy runs of each sample; flicker: typical or worst noise."""
 
-    draws: int = _number(10, replace(_DRAWS, low=2))
+    draws: int = bounded(10, replace(_DRAWS, low=2))
     flicker: Flicker = "typical"
 
 
@@ -83,8 +63,8 @@ class NoiseSettings:
 class Frame:
     """Limits of a sign-off on the frame: shortest and longest duration that must work, over the compiled one."""
 
-    shortest: float = _number(0.8, Bounds(1e-3, 1))
-    longest: float = _number(2.0, Bounds(1, 1000))
+    shortest: float = bounded(0.8, Bounds(1e-3, 1))
+    longest: float = bounded(2.0, Bounds(1, 1000))
 
 
 @dataclass(frozen=True)
@@ -95,9 +75,9 @@ class Supply:
     third of a sample.
     """
 
-    ripple_v: float = _number(0.05, _MUCH)
-    frequencies_hz: tuple[float, ...] = _number((100.0, 1e3, 1e4), Bounds(1e-3, 1e6, "Hz"))
-    step_v: float = _number(0.1, _MUCH)
+    ripple_v: float = bounded(0.05, _MUCH)
+    frequencies_hz: tuple[float, ...] = bounded((100.0, 1e3, 1e4), Bounds(1e-3, 1e6, "Hz"))
+    step_v: float = bounded(0.1, _MUCH)
 
 
 @dataclass(frozen=True)
@@ -108,9 +88,9 @@ class Clocks:
     as a fraction of a frame; draws: number of random sets of delays.
     """
 
-    edges: tuple[float, ...] = _number((0.002, 0.05), Bounds(0, 0.1, open_low=True))
-    skew: float = _number(0.03, Bounds(0, 0.1))
-    draws: int = _number(3, _DRAWS)
+    edges: tuple[float, ...] = bounded((0.002, 0.05), Bounds(0, 0.1, open_low=True))
+    skew: float = bounded(0.03, Bounds(0, 0.1))
+    draws: int = bounded(3, _DRAWS)
 
 
 @dataclass(frozen=True)
@@ -120,8 +100,8 @@ class Start:
     ramp: time in which the supply comes up; reset: longest reset that the circuit may need after it.
     """
 
-    ramp: float = _number(0.25, Bounds(0, 0.3, open_low=True))  # the shortest reset is 0.5
-    reset: float = _number(10.0, Bounds(0.5, 100))
+    ramp: float = bounded(0.25, Bounds(0, 0.3, open_low=True))  # the shortest reset is 0.5
+    reset: float = bounded(10.0, Bounds(0.5, 100))
 
 
 @dataclass(frozen=True)
@@ -133,9 +113,9 @@ class Decisions:
     samples, that are within three sigma of noise and calibration error (1: no limit).
     """
 
-    samples: int = _number(8, SAMPLES)
-    distance: float = _number(0.0, Bounds(0, 1000))
-    within: float = _number(1.0, Bounds(0, 1))
+    samples: int = bounded(8, SAMPLES)
+    distance: float = bounded(0.0, Bounds(0, 1000))
+    within: float = bounded(1.0, Bounds(0, 1))
 
 
 @dataclass(frozen=True)
@@ -145,7 +125,7 @@ class LimitSettings:
     samples: number of samples, in each condition, during which voltages are examined.
     """
 
-    samples: int = _number(8, SAMPLES)
+    samples: int = bounded(8, SAMPLES)
 
 
 _JUDGED = {"task_agreement": ">= 95 %", "state_agreement": ">= 99 %"}  # where something is not as it should be
@@ -164,11 +144,12 @@ DEFAULT_LIMITS: Mapping[str, Mapping[str, str]] = {
 class SignoffPlan:
     """The plan of a sign-off: the settings of each check, in a field of the check's name.
 
+    corners: the conditions of its check, and those from which other checks take their slow, leaky and hot extremes;
     metric_limits: "spec" or name of a check -> metric -> limit as text; skip: names of checks that are not made.
     """
 
     nominal: NominalSettings = NominalSettings()
-    corners: Corners = Corners()
+    corners: ConditionGrid = ConditionGrid()
     mismatch: Mismatch = Mismatch()
     noise: NoiseSettings = NoiseSettings()
     frame: Frame = Frame()
@@ -242,9 +223,9 @@ def _check_numbers(plan: SignoffPlan, where: str) -> None:
         name, value = f"{check}.{setting.name}", getattr(getattr(plan, check), setting.name)
         if name in _NEEDED and not value:
             raise InputError(f"{where}: {name} must be a list of one or more numbers, not empty; {_REPAIR}")
-        if _WITHIN in setting.metadata:
+        if WITHIN in setting.metadata:
             for number in value if isinstance(value, tuple) else (value,):
-                setting.metadata[_WITHIN].check(f"{where}: {name}", number, _REPAIR)
+                setting.metadata[WITHIN].check(f"{where}: {name}", number, _REPAIR)
 
 
 def format_plan(plan: SignoffPlan) -> str:

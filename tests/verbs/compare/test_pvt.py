@@ -13,15 +13,11 @@ from cosim.engines.engine import Run
 from cosim.results.intervals import IntervalEnds
 from cosim.results.page import WIDTH, format_columns
 from cosim.tasks.testset import TestSet
-from cosim.technology.conditions import at
+from cosim.technology.conditions import GRID_CELSIUS, GRID_SUPPLIES, ConditionGrid, at
 from cosim.verbs.bias import WORDS
 from cosim.verbs.compare.agreement import ComparisonSummary
-from cosim.verbs.compare.page import ComparisonExtras, run_comparison
+from cosim.verbs.compare.page import run_comparison
 from cosim.verbs.compare.pvt import (
-    GRID_CELSIUS,
-    GRID_SUPPLIES,
-    Conditions,
-    Listener,
     condition_table,
     draw_pvt,
     nominal_condition,
@@ -148,7 +144,8 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     seen, lines = [], []
     test_set = TestSet(x, np.array([0]), np.array([2]), np.array([0]))
     run = Run(tmp_path)
-    sweep = run_pvt(design, test_set, run, Listener(lambda done, total: seen.append((done, total)), lines.append))
+    grid = ConditionGrid(audit=0)
+    sweep = run_pvt(design, test_set, run, lambda done, total: seen.append((done, total)), grid, finished=lines.append)
     assert lines == ["1/2 ss, 0 C, 1.71 V", "2/2 ff, 60 C, 1.89 V"]
     assert seen[-1] == (2, 2)
     powers = [row.power_w for row in sweep.conditions]
@@ -161,7 +158,7 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     assert (arrays["decisions"].shape, arrays["power_w"].shape, arrays["wrong"].shape) == ((2, 1), (2, 1), (2, 1, 3))
     first, picture = (tmp_path / "pvt.json").read_bytes(), (tmp_path / "pvt.png").read_bytes()
     assert len(list((tmp_path / "inferences").iterdir())) == 2
-    assert run_pvt(design, test_set, run, Listener(lambda done, total: None)) == sweep
+    assert run_pvt(design, test_set, run, lambda done, total: None, grid) == sweep
     assert (tmp_path / "pvt.json").read_bytes() == first
     assert (tmp_path / "pvt.png").read_bytes() == picture
 
@@ -172,9 +169,7 @@ def test_progress_counts_the_samples_of_an_audit_too(technology, calibration, ma
     x = np.array([[[0.1, 0.9, 0.4]], [[0.8, 0.2, 0.6]]])
     test_set = TestSet(x, np.array([0, 1]), np.array([1, 1]), np.array([0, 1]))
     seen = []
-    run_comparison(
-        design, test_set, Run(tmp_path), lambda done, total: seen.append((done, total)), ComparisonExtras(audit=1)
-    )
+    run_comparison(design, test_set, Run(tmp_path), lambda done, total: seen.append((done, total)), audit=1)
     assert {total for _, total in seen} == {3}
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert (2, 3) in seen
@@ -195,7 +190,7 @@ def test_a_corner_without_models_is_said_before_the_first_run(
     monkeypatch.setattr("cosim.verbs.simulate.samples.simulate_samples", lambda *a: pytest.fail("a simulation began"))
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
     with pytest.raises(InputError, match="section ss.*mu_p"):
-        run_pvt(design, test_set, Run(tmp_path / "out"), Listener(lambda done, total: None))
+        run_pvt(design, test_set, Run(tmp_path / "out"), lambda done, total: None, ConditionGrid(audit=0))
     assert not (tmp_path / "out").exists()
 
 
@@ -211,8 +206,7 @@ def test_a_condition_whose_reference_does_not_start_is_a_row(
     monkeypatch.setattr(cosim.verbs.bias, "measure_reference", refuse)
     lines = []
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
-    sweep = run_pvt(
-        design, test_set, Run(tmp_path), Listener(lambda done, total: None, lines.append), Conditions(bias="tracking")
-    )
+    progress, grid = lambda done, total: None, ConditionGrid(audit=0)
+    sweep = run_pvt(design, test_set, Run(tmp_path), progress, grid, bias="tracking", finished=lines.append)
     assert lines == ["1/1 ss, 27 C, 1.8 V: current reference: it does not start"]
     assert (sweep.failed, sweep.worst, sweep.conditions[0].accuracy) == (1, (), None)
