@@ -77,7 +77,7 @@ class Box:
 class Wire:
     """A wire of the network's picture: one weight, or all weights between two boxes.
 
-    source, target: numbers of the boxes in `NetworkDrawing.boxes`; weight: as built, the sum if there are several;
+    source, target: places of the boxes in the list of `network_parts`; weight: as built, the sum if there are several;
     label: number of unit devices, with sign; back: feeds back, to no column further right; late: read one frame later;
     drives: adds to the sum of a row.
     """
@@ -92,22 +92,10 @@ class Wire:
     drives: bool
 
 
-@dataclass(frozen=True)
-class NetworkDrawing:
-    """The boxes and wires of a network's picture, before they have coordinates.
+def network_parts(design: Design) -> tuple[tuple[Box, ...], tuple[Wire, ...], tuple[str, ...]]:
+    """Return the boxes of a compiled network's picture, its wires, and the title of each column.
 
-    boxes: column by column, each from top to bottom; wires: box by box of their targets, in the order of the sources;
-    heads: the title of each column.
-    """
-
-    boxes: tuple[Box, ...]
-    wires: tuple[Wire, ...]
-    heads: tuple[str, ...]
-
-
-def network_parts(design: Design) -> NetworkDrawing:
-    """Return the boxes and wires of a compiled network's picture.
-
+    Boxes come column by column, each from top to bottom; wires by their target box, then in the order of the sources.
     Neighbours are drawn as one box where a column has more than BOXES boxes, or the picture more than WIRES wires.
     Weights of 0 and weights on the pedestal are left out.
     """
@@ -129,7 +117,7 @@ def network_parts(design: Design) -> NetworkDrawing:
     ends = sorted(between, key=lambda pair: (pair[1], pair[0]))
     wires = tuple(_wire(design, boxes, pair, between[pair]) for pair in ends)
     heads = tuple(_head(graph, column) for column in columns)
-    return NetworkDrawing(boxes, wires, heads)
+    return boxes, wires, heads
 
 
 def _built(graph: Sized, edge: Edge) -> bool:
@@ -289,32 +277,32 @@ class _Place:
 class _Layout:
     """The coordinates of a network's picture; each box has, at its left, a row of mirrors with a port for each wire."""
 
-    def __init__(self, parts: NetworkDrawing) -> None:
-        self.parts = parts
+    def __init__(self, boxes: Sequence[Box], wires: Sequence[Wire], heads: Sequence[str]) -> None:
+        self.boxes, self.wires, self.heads = boxes, wires, heads
         self.arriving = defaultdict[int, list[Wire]](list)
-        for wire in parts.wires:
+        for wire in wires:
             self.arriving[wire.target].append(wire)
         fullest, of_one = LABELLED
         most = max(map(len, self.arriving.values()), default=0)
-        self.labelled = most <= fullest and len(parts.wires) <= of_one
-        self.back = sorted({wire.source for wire in parts.wires if wire.back})
-        named = (_shortened(parts.boxes[wire.source].lines[0], _SHORT) for wire in parts.wires)
+        self.labelled = most <= fullest and len(wires) <= of_one
+        self.back = sorted({wire.source for wire in wires if wire.back})
+        named = (_shortened(boxes[wire.source].lines[0], _SHORT) for wire in wires)
         names = _SMALL * max(map(len, named), default=0) if self.labelled else 0.0
         self.row = names + (_NUMBER if self.labelled else 0.0) + _SUM
-        self.heaviest = max((abs(wire.weight) for wire in parts.wires), default=1.0) or 1.0
+        self.heaviest = max((abs(wire.weight) for wire in wires), default=1.0) or 1.0
 
     @cached_property
     def places(self) -> tuple[_Place, ...]:
         """Return the place of every box, in pixels."""
         columns = defaultdict[int, list[int]](list)
-        for k, box in enumerate(self.parts.boxes):
+        for k, box in enumerate(self.boxes):
             columns[box.column].append(k)
-        heights = [self._height(k) for k in range(len(self.parts.boxes))]
+        heights = [self._height(k) for k in range(len(self.boxes))]
         tallest = max(sum(heights[k] + _APART for k in column) for column in columns.values())
         found: dict[int, _Place] = {}
         x = _MARGIN
         for number, column in sorted(columns.items()):
-            boxes = [self.parts.boxes[k] for k in column]
+            boxes = [self.boxes[k] for k in column]
             reads = any(self.arriving[k] for k in column)
             x += self._gap(column) if number else 0
             left = x + (self.row + _STUB if reads else 0)
@@ -325,7 +313,7 @@ class _Layout:
                 found[k] = _Place(x if self.arriving[k] else left, left, y, width, heights[k])
                 y += heights[k] + _APART
             x = left + width
-        return tuple(found[k] for k in range(len(self.parts.boxes)))
+        return tuple(found[k] for k in range(len(self.boxes)))
 
     @property
     def width(self) -> float:
@@ -368,7 +356,7 @@ class _Layout:
         return place.row, place.top + place.height * (wires.index(wire) + 0.5) / len(wires)
 
     def _height(self, k: int) -> float:
-        own = _LINE * len(self.lines(self.parts.boxes[k])) + _PAD
+        own = _LINE * len(self.lines(self.boxes[k])) + _PAD
         return max(own, _PORT * len(self.arriving[k]) + _PAD) if self.labelled else own
 
     def _gap(self, column: Sequence[int]) -> float:
@@ -384,14 +372,14 @@ def _shortened(line: str, most: int) -> str:
 @once_per_design
 def draw_network(design: Design) -> str:
     """Return the picture of a compiled network as text, one SVG element for a file or for a page."""
-    layout = _Layout(network_parts(design))
-    network, parts = design.network, layout.parts
+    layout = _Layout(*network_parts(design))
+    network = design.network
     cells = sum(True for _ in design.graph.memories)
-    title = f"{network_name(network)}: {cells} cells, {len(parts.wires)} wires"
+    title = f"{network_name(network)}: {cells} cells, {len(layout.wires)} wires"
     drawn = [
-        *(_draw_wire(layout, wire) for wire in parts.wires if not wire.back),
+        *(_draw_wire(layout, wire) for wire in layout.wires if not wire.back),
         *_draw_feedback(layout),
-        *(_draw_box(layout, k) for k in range(len(parts.boxes))),
+        *(_draw_box(layout, k) for k in range(len(layout.boxes))),
         *_draw_heads(layout),
         _legend(layout),
     ]
@@ -413,7 +401,7 @@ def _draw_wire(layout: _Layout, wire: Wire) -> str:
 def _draw_feedback(layout: _Layout) -> list[str]:
     """Draw the signals that feed back, each on its own lane below all boxes; return SVG elements."""
     drawn: list[str] = []
-    for wire in (wire for wire in layout.parts.wires if wire.back):
+    for wire in (wire for wire in layout.wires if wire.back):
         start, (x, y), lane = layout.places[wire.source], layout.port(wire), layout.lane(wire.source)
         out = _BEND * (layout.back.index(wire.source) + 1)
         route = (
@@ -437,7 +425,7 @@ def _sign(wire: Wire) -> str:
 
 
 def _draw_box(layout: _Layout, k: int) -> str:
-    box, place = layout.parts.boxes[k], layout.places[k]
+    box, place = layout.boxes[k], layout.places[k]
     lines = layout.lines(box)
     top = place.middle - _LINE * (len(lines) - 1) / 2 + 4
     texts = "".join(
@@ -453,12 +441,12 @@ def _draw_box(layout: _Layout, k: int) -> str:
 
 def _draw_row(layout: _Layout, k: int) -> str:
     """Draw the row of mirrors in front of box k, or the bits of an AND: a port, a name and a number for each wire."""
-    box, place, wires = layout.parts.boxes[k], layout.places[k], layout.arriving[k]
+    box, place, wires = layout.boxes[k], layout.places[k], layout.arriving[k]
     right = place.row + layout.row
     labels = ""
     for wire in wires if layout.labelled else ():
         x, y = layout.port(wire)
-        name = _shortened(layout.parts.boxes[wire.source].lines[0].partition(" ")[0].rstrip(":,"), _SHORT)
+        name = _shortened(layout.boxes[wire.source].lines[0].partition(" ")[0].rstrip(":,"), _SHORT)
         number = f'x="{right - _SUM:.1f}" y="{y + 3:.1f}"'
         labels += (
             f'<text class="port soft" x="{x + 3:.1f}" y="{y + 3:.1f}">{escape(name)}</text>'
@@ -488,9 +476,9 @@ def _rectangle(x: float, place: _Place, width: float, round_: float) -> str:
 
 def _draw_heads(layout: _Layout) -> list[str]:
     first: dict[int, _Place] = {}
-    for box, place in zip(layout.parts.boxes, layout.places, strict=True):
+    for box, place in zip(layout.boxes, layout.places, strict=True):
         first.setdefault(box.column, place)
-    heads = zip(first.values(), layout.parts.heads, strict=True)
+    heads = zip(first.values(), layout.heads, strict=True)
     return [f'<text class="head" x="{place.row:.1f}" y="22">{escape(head)}</text>' for place, head in heads]
 
 

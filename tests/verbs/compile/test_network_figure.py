@@ -51,8 +51,8 @@ def drawn(design):
 @pytest.mark.parametrize("name", ["design", "automaton"])
 def test_every_built_weight_is_a_wire_between_its_boxes(request, name):
     design = request.getfixturevalue(name)
-    parts, graph = network_parts(design), design.graph
-    ends = {(parts.boxes[wire.source].nodes, parts.boxes[wire.target].nodes): wire for wire in parts.wires}
+    (parts, joins, _), graph = network_parts(design), design.graph
+    ends = {(parts[wire.source].nodes, parts[wire.target].nodes): wire for wire in joins}
     assert set(ends) == {((source,), (target,)) for source, target in built(design)}
     for (source, target), weight in ((edge, graph.weights[edge]) for edge in built(design)):
         wire, mirror = ends[(source,), (target,)], graph.mirrors[source, target]
@@ -60,12 +60,10 @@ def test_every_built_weight_is_a_wire_between_its_boxes(request, name):
         if mirror.count:
             assert (wire.weight, wire.label) == (mirror.realised, f"{mirror.count:+d}")
     wires, boxes = drawn(design)
-    assert (len(wires), len(boxes)) == (len(parts.wires), len(parts.boxes))
+    assert (len(wires), len(boxes)) == (len(joins), len(parts))
     assert len(boxes) == sum(node != PEDESTAL for node in graph.nodes)
     signs = {"plus": 1, "minus": -1}
-    for path, wire in zip(
-        sorted(wires, key=ends_of), sorted(parts.wires, key=lambda w: (w.source, w.target)), strict=True
-    ):
+    for path, wire in zip(sorted(wires, key=ends_of), sorted(joins, key=lambda w: (w.source, w.target)), strict=True):
         assert signs[path.get("class").split()[0]] * wire.weight >= 0
 
 
@@ -74,18 +72,18 @@ def ends_of(path):
 
 
 def test_signals_flow_to_the_right_and_the_cells_of_a_stage_stand_together(design):
-    parts = network_parts(design)
-    column = {box.nodes[0]: box.column for box in parts.boxes}
+    boxes, _, heads = network_parts(design)
+    column = {box.nodes[0]: box.column for box in boxes}
     for source, target in built(design):
         assert column[source] < column[target]
     cells = [node for node in design.graph.nodes.values() if isinstance(node, Memory)]
     assert len({(cell.stage, column[cell.name]) for cell in cells}) == len({cell.stage for cell in cells}) == 2
-    assert {column[f"readout.{k}"] for k in range(5)} == {len(parts.heads) - 1}
+    assert {column[f"readout.{k}"] for k in range(5)} == {len(heads) - 1}
 
 
 def test_what_feeds_back_runs_under_the_boxes(automaton):
-    parts = network_parts(automaton)
-    back = [wire for wire in parts.wires if wire.back]
+    _, wires, _ = network_parts(automaton)
+    back = [wire for wire in wires if wire.back]
     assert back and all(wire.late for wire in back)
     wires, _ = drawn(automaton)
     root = ElementTree.fromstring(draw_network(automaton))
@@ -114,16 +112,16 @@ def test_names_from_files_are_text_and_the_same_network_gives_the_same_bytes(des
 
 
 def test_large_networks_are_drawn_in_groups_that_lose_no_weight(large):
-    parts = network_parts(large)
+    boxes, wires, _ = network_parts(large)
     assert len(built(large)) > 3 * WIRES
-    assert len(parts.wires) <= WIRES and max(len(box.nodes) for box in parts.boxes) > 1
-    columns = [box.column for box in parts.boxes]
+    assert len(wires) <= WIRES and max(len(box.nodes) for box in boxes) > 1
+    columns = [box.column for box in boxes]
     assert max(columns.count(column) for column in columns) <= BOXES + 2  # a group ends with its kind
-    names = [name for box in parts.boxes for name in box.nodes]
+    names = [name for box in boxes for name in box.nodes]
     assert sorted(names) == sorted(name for name in large.graph.nodes if name != PEDESTAL)
     mirrors = large.graph.mirrors
     # multiples of 1/8: the sums are exact
-    assert sum(wire.weight for wire in parts.wires) == sum(mirrors[edge].realised for edge in built(large))
+    assert sum(wire.weight for wire in wires) == sum(mirrors[edge].realised for edge in built(large))
     assert len(draw_network(large)) < 1e6
 
 
