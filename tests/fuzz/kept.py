@@ -59,7 +59,7 @@ from cosim.variation.draws import VariationPlan
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.diff.page import difference_page
 from cosim.verbs.diff.pair import diff_folders
-from cosim.verbs.explore.search import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, CheckedTrial, TrialStore, belongs
+from cosim.verbs.explore.search import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, CheckedTrial, belongs, open_search
 from cosim.verbs.explore.study import Exploration, Knob, OnTransistors, Tried, front_of, violation, worth
 from cosim.verbs.montecarlo.keep import keep_trial
 from cosim.verbs.montecarlo.run import run_montecarlo, run_settings
@@ -208,21 +208,21 @@ def _search(folder: Path) -> list[File]:
     """A search of three trials; one of fewer is what goes on from there, so its others are measured anew."""
     place, search = folder / "search", {"search": "one"}
     place.mkdir()
-    kept = TrialStore(place, search)
+    trials, checks = open_search(place, search)
     for number in range(3):
         figures = {"yield": Estimate(0.5 + number / 10, 0.4, 0.9), "power": Estimate(1e-8 * number)}
-        kept.trials.append(Tried(number, f"trial-{number}", {"i-unit": 1e-9, "units": 8}, figures))
-        kept.checks.append(CheckedTrial(number, OnTransistors("batch", 5, {"accuracy": Estimate(0.8, 0.1, 0.9)})))
+        trials.append(Tried(number, f"trial-{number}", {"i-unit": 1e-9, "units": 8}, figures))
+        checks.append(CheckedTrial(number, OnTransistors("batch", 5, {"accuracy": Estimate(0.8, 0.1, 0.9)})))
 
     def read() -> object:
-        again = TrialStore(place, search)
-        tried = [one for one in again.trials.records.values() if belongs(SOUGHT, one)]
+        kept_trials, kept_checks = open_search(place, search)
+        tried = [one for one in kept_trials.records.values() if belongs(SOUGHT, one)]
         scores = [(violation(one, 0.5), worth(one, SOUGHT.objectives) if one.figures else ()) for one in tried]
-        if len(tried) < 3 or len(again.checks.records) < 3:
+        if len(tried) < 3 or len(kept_checks.records) < 3:
             return None
-        return front_of(tried, SOUGHT.objectives, 0.5), scores, tried, again.checks.records
+        return front_of(tried, SOUGHT.objectives, 0.5), scores, tried, kept_checks.records
 
-    names = ((SEARCH_FILE, OBJECT), (TRIALS_FILE, lines(kept.trials._key)), (CHECKS_FILE, lines(kept.trials._key)))
+    names = ((SEARCH_FILE, OBJECT), (TRIALS_FILE, lines(trials._key)), (CHECKS_FILE, lines(trials._key)))
     return [File(f"search, {name}", place / name, read, form) for name, form in names]
 
 

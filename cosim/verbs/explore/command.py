@@ -77,7 +77,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     from cosim.results.kept_page import read_page
     from cosim.verbs.explore.circuits import check_base, read_knobs
     from cosim.verbs.explore.page import write_exploration
-    from cosim.verbs.explore.search import Search, TrialStore, explore, optuna
+    from cosim.verbs.explore.search import Search, explore, open_search, optuna
 
     library, output = optuna(), options.output
     inner = _read_chips(options, fresh=session.fresh)
@@ -103,7 +103,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     key["data"] = _checksum(given.get("data"))
     check = None if options.behavioral else circuits.check
     search = Search(about, options.trials, options.round, circuits.run, check)
-    trials = explore(search, TrialStore(output, key))
+    trials = explore(search, open_search(output, key))
     found = _found(circuits, about, trials, 0 if options.behavioral else options.transistor_chips)
     write_exploration(output, found)
     return Result(

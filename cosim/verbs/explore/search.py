@@ -149,18 +149,21 @@ _TRIALS = RecordFormat[Tried]("trials", _BY_NUMBER, lambda one: one, _read_trial
 _CHECKS = RecordFormat[CheckedTrial]("checks on transistors", _BY_NUMBER, lambda one: one, _read_check)
 
 
-class TrialStore:
-    """The finished trials and transistor checks in a search's folder, by number of the trial.
-    search.json describes the search."""
+Stores = tuple[RecordStore[Tried], RecordStore[CheckedTrial]]
 
-    def __init__(self, folder: Path, search: Mapping[str, object]) -> None:
-        """Open a search's folder, and continue what it has.
-        Raises InputError where the folder holds another search, or only lines that cannot be matched to this one."""
-        plain = json.loads(json.dumps(json_object(search)))
-        key = settings_key(plain)
-        self.trials = RecordStore(folder / TRIALS_FILE, key, _TRIALS)
-        self.checks = RecordStore(folder / CHECKS_FILE, key, _CHECKS)
-        continue_run(folder / SEARCH_FILE, plain, self.trials, self.checks)
+
+def open_search(folder: Path, search: Mapping[str, object]) -> Stores:
+    """Open a search's folder, and continue what it has; return finished trials, and checks on transistors.
+
+    search: description of the search, which search.json keeps. Raises InputError where the folder holds another search,
+    or only lines that cannot be matched to this one.
+    """
+    plain = json.loads(json.dumps(json_object(search)))
+    key = settings_key(plain)
+    trials = RecordStore(folder / TRIALS_FILE, key, _TRIALS)
+    checks = RecordStore(folder / CHECKS_FILE, key, _CHECKS)
+    continue_run(folder / SEARCH_FILE, plain, trials, checks)
+    return trials, checks
 
 
 @dataclass(frozen=True)
@@ -178,35 +181,36 @@ class Search:
     check: Check | None
 
 
-def explore(search: Search, kept: TrialStore) -> tuple[Tried, ...]:
+def explore(search: Search, kept: Stores) -> tuple[Tried, ...]:
     """Run all trials of a search, and check every trial on the front on transistors; return the trials.
 
-    There are fewer trials where no new values are found.
+    kept: stores of the search's folder, see `open_search`. There are fewer trials where no new values are found.
     """
-    for store in (kept.trials, kept.checks):
+    trials, checks = kept
+    for store in kept:
         if store.damage:
             say(store.damage)
     tried = list[Tried]()
     while len(tried) < search.trials:
         number = len(tried)
-        if (one := kept.trials.records.get(number)) is None or not belongs(search.about, one):
+        if (one := trials.records.get(number)) is None or not belongs(search.about, one):
             values = propose(search.about, tried)
             if values is None:
                 say(f"nothing new to try after {number} trials")
                 break
             named = (f"{knob.option} {shown_value(knob, values[knob.option])}" for knob in search.about.knobs)
             say(f"trial {number + 1} of {search.trials}: {', '.join(named)}")
-            kept.trials.append(one := search.run(number, values))
+            trials.append(one := search.run(number, values))
         tried.append(one)
         if len(tried) % search.round == 0:
-            tried = _settle(search, kept, tried)
-    tried = _settle(search, kept, tried)
-    for store in (kept.trials, kept.checks):
+            tried = _settle(search, checks, tried)
+    tried = _settle(search, checks, tried)
+    for store in kept:
         store.tidy()
     return tuple(tried)
 
 
-def _settle(search: Search, kept: TrialStore, tried: Sequence[Tried]) -> list[Tried]:
+def _settle(search: Search, checks: RecordStore[CheckedTrial], tried: Sequence[Tried]) -> list[Tried]:
     """Return the trials, with those on the front checked on transistors.
 
     If transistors refute a circuit, others move onto the front and are checked as well.
@@ -218,7 +222,7 @@ def _settle(search: Search, kept: TrialStore, tried: Sequence[Tried]) -> list[Tr
     while unchecked := [one for one in front_of(found, *sought) if one.transistors is None]:
         say(f"{len(unchecked)} circuits of the front on transistors")
         for one in unchecked:
-            if (seen := kept.checks.records.get(one.number)) is None:
-                kept.checks.append(seen := CheckedTrial(one.number, search.check(one)))
+            if (seen := checks.records.get(one.number)) is None:
+                checks.append(seen := CheckedTrial(one.number, search.check(one)))
             found[one.number] = replace(one, transistors=seen.found)
     return found

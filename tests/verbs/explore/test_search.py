@@ -15,8 +15,8 @@ from cosim.verbs.explore.search import (
     SEARCH_FILE,
     TRIALS_FILE,
     Search,
-    TrialStore,
     explore,
+    open_search,
     propose,
 )
 from cosim.verbs.explore.study import Exploration, Knob, OnTransistors, Tried, front_of, violation, worth
@@ -53,7 +53,7 @@ def search(trials, run=run, check=check):
 
 @pytest.fixture
 def kept(tmp_path):
-    return TrialStore(tmp_path, {"search": "one"})
+    return open_search(tmp_path, {"search": "one"})
 
 
 def test_a_front_is_what_no_choice_beats():
@@ -122,7 +122,7 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
     broken = tmp_path / "broken"
     for folder in (broken, tmp_path / "whole"):
         folder.mkdir()
-    whole = explore(search(14), TrialStore(tmp_path / "whole", {"search": "one"}))
+    whole = explore(search(14), open_search(tmp_path / "whole", {"search": "one"}))
 
     def stopping(number, values):
         if number == 7:
@@ -130,11 +130,11 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
         return run(number, values)
 
     with pytest.raises(KeyboardInterrupt):
-        explore(search(9, stopping), TrialStore(broken, {"search": "one"}))
+        explore(search(9, stopping), open_search(broken, {"search": "one"}))
     with (broken / TRIALS_FILE).open("ab") as file:
         file.write(b'{"number":7,"values":{}')
-    assert len(explore(search(9), TrialStore(broken, {"search": "one"}))) == 9
-    assert explore(search(14), TrialStore(broken, {"search": "one"})) == whole
+    assert len(explore(search(9), open_search(broken, {"search": "one"}))) == 9
+    assert explore(search(14), open_search(broken, {"search": "one"})) == whole
     for name in (TRIALS_FILE, CHECKS_FILE):
         lines = [(folder / name).read_bytes().splitlines() for folder in (broken, tmp_path / "whole")]
         assert set(lines[0]) >= set(lines[1])  # the end of nine trials was a round, too
@@ -142,12 +142,12 @@ def test_a_search_goes_on_where_it_stopped(tmp_path):
     def never(number, values):
         raise AssertionError
 
-    assert explore(search(14, never), TrialStore(broken, {"search": "one"})) == whole
+    assert explore(search(14, never), open_search(broken, {"search": "one"})) == whole
 
 
 def test_another_search_is_refused(tmp_path, kept):
     with pytest.raises(InputError, match=r'holds a run with another search: "one", not "two"; choose another'):
-        TrialStore(tmp_path, {"search": "two"})
+        open_search(tmp_path, {"search": "two"})
 
 
 def damage(path):
@@ -163,8 +163,8 @@ def test_a_damaged_search_file_costs_no_trials(tmp_path, kept, lose):
     before = {name: (tmp_path / name).read_bytes() for name in (SEARCH_FILE, TRIALS_FILE, CHECKS_FILE)}
     lose(tmp_path / SEARCH_FILE)
     with pytest.raises(InputError, match=r"search.json is missing, damaged .*, and no line of trials.jsonl is of"):
-        TrialStore(tmp_path, {"search": "two"})
-    assert explore(search(3), TrialStore(tmp_path, {"search": "one"})) == whole
+        open_search(tmp_path, {"search": "two"})
+    assert explore(search(3), open_search(tmp_path, {"search": "one"})) == whole
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
@@ -183,14 +183,14 @@ def test_a_line_that_is_no_trial_of_this_search_runs_again(tmp_path, kept, chang
     """Under a checksum that fits: of another version, or of someone's own script."""
     whole = explore(search(3), kept)
     lines = (tmp_path / TRIALS_FILE).read_bytes().splitlines(keepends=True)
-    plain = json.loads(unseal_line(lines[1], kept.trials._key))
+    plain = json.loads(unseal_line(lines[1], kept[0]._key))
     plain |= change
-    (tmp_path / TRIALS_FILE).write_bytes(b"".join([lines[0], seal_line(plain, kept.trials._key), lines[2]]))
-    assert explore(search(3), TrialStore(tmp_path, {"search": "one"})) == whole
-    assert explore(search(3), TrialStore(tmp_path, {"search": "one"})) == whole
+    (tmp_path / TRIALS_FILE).write_bytes(b"".join([lines[0], seal_line(plain, kept[0]._key), lines[2]]))
+    assert explore(search(3), open_search(tmp_path, {"search": "one"})) == whole
+    assert explore(search(3), open_search(tmp_path, {"search": "one"})) == whole
 
 
 @pytest.mark.parametrize("line", [{"number": 0}, {"values": {}}, {"number": 0, "values": [], "figures": {}}, {"a": 1}])
 def test_a_line_without_a_record_is_none(tmp_path, kept, line):
-    (tmp_path / TRIALS_FILE).write_bytes(seal_line(line, kept.trials._key))
-    assert TrialStore(tmp_path, {"search": "one"}).trials.records == {}
+    (tmp_path / TRIALS_FILE).write_bytes(seal_line(line, kept[0]._key))
+    assert open_search(tmp_path, {"search": "one"})[0].records == {}
