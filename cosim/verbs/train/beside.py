@@ -5,7 +5,6 @@ The curve of a training is in model_curve.csv and model_curve.svg, both made fro
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +21,6 @@ Columns = Mapping[str, Sequence[float]]
 _WHOLE = ("seed", "iteration")
 _ORDER = (*_WHOLE, "loss", "validation_loss", "validation_accuracy", "validation_mae", "epsilon", "learning_rate")
 _NAMES = {"validation_accuracy": "held-out accuracy", "validation_mae": "held-out mean\nabsolute error"}
-
-
-@dataclass(frozen=True)
-class TrainingCurve:
-    """The curve in a training's history: column -> values, the points of all seeds one after the other."""
-
-    curve: dict[str, list[float]]
 
 
 def curve_paths(checkpoint: Path) -> tuple[Path, Path]:
@@ -120,7 +112,8 @@ def write_beside(output: Path, history: Mapping[str, object], session: VerbSessi
     if not trained:
         session.echo(f"{shown_path(output)} is there, trained so on this data; --fresh trains it again")
     if trained or not all(path.exists() for path in curve_paths(output)):
-        write_curve(output, typed(history, TrainingCurve, "history", "train it again").curve)
+        curve = typed(history.get("curve"), dict[str, list[float]], "history", "train it again", "curve")
+        write_curve(output, curve)
     if trained or not settings_beside(output).exists():
         session.keep_settings(output)
 
