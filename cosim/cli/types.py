@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from cosim.base.bounds import CELSIUS, EPSILON, GUARD, Bounds
+from cosim.base.bounds import EPSILON, GUARD, Bounds
 from cosim.base.quantities import ZERO_CELSIUS, parse_quantity
 
 T = TypeVar("T", int, float)
@@ -35,20 +35,44 @@ class Integer(click.IntRange):
         return _described(self.bounds)
 
 
+def _read_float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a valid float.") from None
+
+
+def read_celsius(text: str) -> float:
+    """Return a temperature in degree Celsius, typed as 27, 27C or 27degC.
+
+    Raises ValueError for other text and for another unit; for kelvin the message gives the value in C.
+    """
+    match = _TEMPERATURE.fullmatch(text)
+    if match is not None and match[2] == "K":
+        raise ValueError(f"must be in celsius, not {text}; {text} is {float(match[1]) - ZERO_CELSIUS:g} C")
+    try:
+        return float(text if match is None else match[1])
+    except ValueError:
+        raise ValueError(f"must be a temperature in celsius such as 27 or -40, not {text}") from None
+
+
 class Number(click.FloatRange):
-    """Type of a command-line value: a number within bounds; nan is refused."""
+    """Type of a command-line value: a number within bounds; nan is refused.
+
+    read: converts the text; the message of its ValueError is that of a usage error.
+    """
 
     name = "float"
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds, read: Callable[[str], float] = _read_float) -> None:
         super().__init__(bounds.low, bounds.high, bounds.open_low, bounds.open_high)
-        self.bounds, self.unit = bounds, bounds.unit
+        self.bounds, self.unit, self._read = bounds, bounds.unit, read
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
-            number = float(str(value))
-        except ValueError:
-            self.fail(f"{str(value)!r} is not a valid float.", param, ctx)
+            number = self._read(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
         return _bounded(self, number, param, ctx)
 
     def _describe_range(self) -> str:
@@ -84,56 +108,47 @@ class QuantityList(click.ParamType):
         return tuple(_bounded(self, number, param, ctx) for number in numbers)
 
 
-class Epsilon(click.ParamType):
-    """Type of a command-line value: a number from -1 to 1, or `anneal`, which is None."""
+class Text(click.ParamType):
+    """Type of a command-line value: text that a function converts.
 
-    name = "text"
+    name: of the type in the help text; read: converts the text; the message of its ValueError is that of a usage error.
+    """
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
-        if value == "anneal":
-            return None
-        try:
-            number = float(str(value))
-        except ValueError:
-            number = math.nan
-        if number not in EPSILON:
-            self.fail(f"must be 'anneal' or a number in [-1, 1], not {value}.", param, ctx)
-        return number
+    def __init__(self, name: str, read: Callable[[str], object]) -> None:
+        self.name, self._read = name, read
 
-
-class Celsius(Number):
-    """Type of a command-line value: a temperature in degree Celsius, such as 27, 27C or 27degC."""
-
-    def __init__(self) -> None:
-        super().__init__(CELSIUS)
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number of degrees Celsius. Fails for another unit; for kelvin the message gives the value in C."""
-        match = _TEMPERATURE.fullmatch(str(value))
-        if match is None:
-            try:
-                return _bounded(self, float(str(value)), param, ctx)
-            except ValueError:
-                self.fail(f"must be a temperature in celsius such as 27 or -40, not {value}", param, ctx)
-        if match[2] == "K":
-            celsius = float(match[1]) - ZERO_CELSIUS
-            self.fail(f"must be in celsius, not {value}; {value} is {celsius:g} C", param, ctx)
-        return _bounded(self, float(match[1]), param, ctx)
-
-
-class ShareType(click.ParamType):
-    """Type of a command-line value: part i of n equal parts as i/n, such as 3/8, converted to (i, n)."""
-
-    name = "i/n"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        if isinstance(value, tuple):
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        if isinstance(value, tuple):  # converted before
             return value
-        match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(value))
-        part, parts = (int(match[1]), int(match[2])) if match else (0, 0)
-        if not 1 <= part <= parts:
-            self.fail(f"must be i/n with i from 1 to n, such as 3/8, not {value}", param, ctx)
-        return part, parts
+        try:
+            return self._read(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def read_epsilon(text: str) -> float | None:
+    """Return the number from -1 to 1 that a text gives, or None for `anneal`. Raises ValueError for other text."""
+    if text == "anneal":
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if number not in EPSILON:
+        raise ValueError(f"must be 'anneal' or a number in [-1, 1], not {text}.")
+    return number
+
+
+EPSILON_TYPE = Text("text", read_epsilon)
+
+
+def read_share(text: str) -> tuple[int, int]:
+    """Return (i, n) for part i of n equal parts, typed as i/n, such as 3/8. Raises ValueError for other text."""
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    part, parts = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= part <= parts:
+        raise ValueError(f"must be i/n with i from 1 to n, such as 3/8, not {text}")
+    return part, parts
 
 
 class EngineName(click.ParamType):

@@ -33,7 +33,7 @@ from cosim.cli.help import CONTEXT, GroupedOption, OptionGroup, Verb, long_name
 from cosim.cli.progress import printing_warnings
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KEPT, KeepingVerb, RunVerb, describe_settings, is_fresh, setting_name, takes_several
-from cosim.cli.types import Epsilon, Quantity
+from cosim.cli.types import Quantity, Text
 
 FILE = click.Path(path_type=Path)
 _CLASS = "parameter_class"  # in a field's metadata, beside help, type and what else click has
@@ -88,7 +88,7 @@ def option(
     with dashes.
     """
     value = default
-    if isinstance(kind, Quantity | Epsilon) and default is not None:
+    if isinstance(kind, Quantity | Text) and default is not None:
         value = kind.convert(default, None, None)
     if callback := more.get("callback"):
         value = callback(None, None, value)

@@ -9,6 +9,7 @@ import click
 
 from cosim.base.bounds import (
     AUDIT,
+    CELSIUS,
     COMPARATOR_DEVICES,
     HEADROOM,
     I_UNIT,
@@ -25,7 +26,7 @@ from cosim.base.bounds import SAMPLES as MOST_SAMPLES
 from cosim.base.errors import InputError, MissingToolError
 from cosim.cli.help import OptionGroup
 from cosim.cli.progress import say
-from cosim.cli.types import Celsius, EngineName, Integer, Number, Quantity
+from cosim.cli.types import EngineName, Integer, Number, Quantity, read_celsius
 from cosim.cli.verb import FILE, Declared, argument, one_of, option, switch
 from cosim.engines.table import NGSPICE, Entry, engine_entry, simulators
 
@@ -147,7 +148,11 @@ class Compiling:
     pdk_root: Path | None = pdk_root_option()
     corner: str | None = option("Process corner: tt, ff, ss, fs, sf [default: tt].", None, None, TECHNOLOGY_GROUP)
     celsius: float | None = option(
-        "Temperature in celsius [default: the technology's, 27].", Celsius(), None, TECHNOLOGY_GROUP, flags=("--temp",)
+        "Temperature in celsius [default: the technology's, 27].",
+        Number(CELSIUS, read_celsius),
+        None,
+        TECHNOLOGY_GROUP,
+        flags=("--temp",),
     )
     supply: float | None = option("Supply [default: the technology's].", Quantity(SUPPLY), None, TECHNOLOGY_GROUP)
     i_unit: float = option("Current that stands for software 1.0.", Quantity(I_UNIT), "1n", COMPILING_GROUP)

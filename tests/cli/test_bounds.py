@@ -59,7 +59,7 @@ def test_every_kind_of_number_is_found():
     options = numeric_options()
     assert len(options) >= FEWEST
     assert {type(param.type).__name__ for _, _, param in options} == {
-        "Integer", "Number", "Celsius", "Quantity", "QuantityList", "Epsilon", "ShareType", "_Blocks",
+        "Integer", "Number", "Quantity", "QuantityList", "Text",
     }  # fmt: skip
     assert {words[0] for words, _, _ in options} >= {"train", "backbone", "automaton", "montecarlo", "characterize"}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosim.cli import main
-from cosim.cli.types import Celsius
+from cosim.cli.types import read_celsius
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -142,4 +142,4 @@ def test_the_answer_names_the_repair(typed, folder, line):
 
 @pytest.mark.parametrize("text", ["27", "27C", "27degC", "27 °C", "2.7e1"])
 def test_a_temperature_may_have_its_unit(text):
-    assert Celsius().convert(text, None, None) == 27.0
+    assert read_celsius(text) == 27.0

@@ -14,7 +14,7 @@ from cosim.base.errors import InputError, importing
 from cosim.base.text import shown_name, shown_path
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
-from cosim.cli.types import Integer
+from cosim.cli.types import Integer, Text
 from cosim.cli.verb import FILE, Result, argument, one_of, option, verb
 from cosim.verbs.train.command import EXTRA
 
@@ -31,16 +31,15 @@ _BLOCKS = {"sum": (4, 8), "even-pair": (8, 8), "mod-arith": (4, 16)}
 _ONE_OF = "give one of REGEX, TABLE.json, CHECKPOINT, --modulo and --train; see cosim automaton --help"
 
 
-class _Blocks(click.ParamType):
-    """The option type of blocks, typed as HxB: H blocks of B states."""
+def _read_blocks(text: str) -> tuple[int, int]:
+    """Return (H, B) for H blocks of B states, typed as HxB. Raises ValueError for other text."""
+    found = re.fullmatch(r"(\d{1,2})x(\d{1,2})", text)
+    if found is None or not (1 <= int(found[1]) <= 16 and 2 <= int(found[2]) <= 64):
+        raise ValueError(f"must be 1 to 16 blocks of 2 to 64 states each, such as 4x8, not {text}")
+    return int(found[1]), int(found[2])
 
-    name = "HxB"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        found = re.fullmatch(r"(\d{1,2})x(\d{1,2})", str(value))
-        if found is None or not (1 <= int(found[1]) <= 16 and 2 <= int(found[2]) <= 64):
-            self.fail(f"must be 1 to 16 blocks of 2 to 64 states each, such as 4x8, not {value}", param, ctx)
-        return int(found[1]), int(found[2])
+_BLOCKS_TYPE = Text("HxB", _read_blocks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +55,7 @@ class AutomatonOptions:
     )
     alphabet: str | None = option("Symbols of REGEX, default those that it names.")
     train: str | None = option("Learn this task, in place of SOURCE [M: 3].", click.Choice(list(_BLOCKS)))
-    blocks: tuple[int, int] | None = option("With --train: H blocks of B states [default: by task].", _Blocks())
+    blocks: tuple[int, int] | None = option("With --train: H blocks of B states [default: by task].", _BLOCKS_TYPE)
     bits: int = option("With --train: BMRU bits beside the blocks.", Integer(Bounds(0, 32)), 0)
     structure: str = one_of(("auto", "one-hot"), "The form of the smallest area, or one cell for each state.")
     output: Path = option("Checkpoint file, .pt or .npz.", FILE, Path("automaton.npz"), flags=("-o", "--output"))

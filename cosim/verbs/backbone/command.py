@@ -13,7 +13,7 @@ from cosim.cli.help import OptionGroup
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
-from cosim.cli.types import Epsilon, Integer, Number
+from cosim.cli.types import EPSILON_TYPE, Integer, Number
 from cosim.cli.verb import FILE, Result, argument, one_of, option, switch, verb
 from cosim.papers.shape import (
     CELLS,
@@ -73,7 +73,7 @@ class BackboneOptions:
     origin: Path | None = option(
         "Start from another backbone's weights, but the readout.", FILE, None, FITTING, flags=("--from",)
     )
-    epsilon: float | None = option("'anneal' (1 to 0) or a number in [-1, 1].", Epsilon(), "anneal")
+    epsilon: float | None = option("'anneal' (1 to 0) or a number in [-1, 1].", EPSILON_TYPE, "anneal")
     iterations: int | None = option("Gradient steps.  [default: the paper's]", Integer(_OF_TRAINING["iterations"]))
     batch: int = option("Samples a step.", Integer(_OF_TRAINING["batch"]), _T.batch)
     learning_rate: float = option(

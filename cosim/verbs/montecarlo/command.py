@@ -12,7 +12,7 @@ from cosim.cli.help import OptionGroup
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
-from cosim.cli.types import Integer, Number, ShareType
+from cosim.cli.types import Integer, Number, Text, read_share
 from cosim.cli.verb import FILE, Declared, Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
 from cosim.verbs.common import (
@@ -109,7 +109,7 @@ class MonteCarloOptions:
         "Run on this dask scheduler, such as tcp://host:8786.", None, None, STORE, metavar="ADDRESS"
     )
     shard: tuple[int, int] | None = option(
-        "Only this part of the chips; cosim merge joins the parts.", ShareType(), None, STORE
+        "Only this part of the chips; cosim merge joins the parts.", Text("i/n", read_share), None, STORE
     )
     gradient: Path | None = option("Folder of cosim layout: mismatch grows with distance, too.", FILE, None, DRAWING)
     audit: int | None = audit_option()

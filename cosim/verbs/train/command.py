@@ -16,7 +16,7 @@ from cosim.cli.option_names import spell_options
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
-from cosim.cli.types import Epsilon, Integer, Number
+from cosim.cli.types import EPSILON_TYPE, Integer, Number
 from cosim.cli.verb import FILE, Declared, Result, argument, one_of, option, switch, verb
 from cosim.training.config import (
     ARCHITECTURE_BOUNDS,
@@ -93,7 +93,7 @@ class TrainOptions:
         ("bmru", "cmru", "alphacmru"), "Recurrent unit; alphacmru compiles with --levels.", default=_A.cell
     )
     levels: int | None = _setting("levels", "Levels of what alphacmru stores, 0: any value.", NETWORK)
-    epsilon: float | None = option("'anneal' (1 to 0) or a number in [-1, 1].", Epsilon(), "anneal", DESCENT)
+    epsilon: float | None = option("'anneal' (1 to 0) or a number in [-1, 1].", EPSILON_TYPE, "anneal", DESCENT)
     grid: float | None = _setting("grid", "Step of the weights, 0 for continuous ones.", NETWORK)
     input_levels: int | None = _setting("input_levels", "Steps of an input, 0: continuous.", NETWORK)
     taps: int = _setting("taps", "Frames before, whose input the first layer reads, too; of one bit.", NETWORK)

@@ -7,11 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.cli.types import ShareType
+from cosim.cli.types import read_share
 from cosim.verbs.montecarlo.keep import merge_stores
 from cosim.verbs.montecarlo.run import shard_of
 
@@ -73,9 +72,9 @@ def test_a_folder_that_is_no_part_is_refused(runs, cosim_in, tmp_path):
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1/0", "3", "a/b", "-1/3", "1/3/5", ""])
 def test_a_part_that_there_is_not(text):
-    with pytest.raises(click.BadParameter, match="i/n with i from 1 to n"):
-        ShareType().convert(text, None, None)
-    assert ShareType().convert("3/8", None, None) == (3, 8)
+    with pytest.raises(ValueError, match="i/n with i from 1 to n"):
+        read_share(text)
+    assert read_share("3/8") == (3, 8)
 
 
 @pytest.mark.parametrize("option", [("--contributions",), ("--stop-width", "0.2"), ("--json", "f.json")])
