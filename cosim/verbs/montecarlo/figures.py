@@ -35,7 +35,7 @@ from cosim.results.figures import (
     styled,
 )
 from cosim.verbs.montecarlo.chips import Division
-from cosim.verbs.montecarlo.statistics import QUANTITIES, CellSpread, Quantiles, Weak, bin_edges
+from cosim.verbs.montecarlo.statistics import QUANTITIES, CellSpread, Weak, bin_edges, moments, normal_band
 from cosim.verbs.simulate.waveform_figure import draw_clocks, mark_frames, shade_decisions
 from cosim.verbs.simulate.waveforms import WaveLabels, Waves
 
@@ -104,7 +104,7 @@ def draw_spread(
 
 def _mark_sigmas(axis: Axes, values: Array) -> None:
     """Mark the mean and whole standard deviations on a histogram, as lines and as numbers on an axis at the top."""
-    mean, sd = float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    mean, sd = moments(values)
     low, high = axis.get_xlim()
     if sd < 1e-9 * (high - low):
         return
@@ -249,19 +249,17 @@ def panel(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
 
 
 @styled
-def draw_quantiles(name: str, found: Quantiles) -> Figure:
+def draw_quantiles(name: str, values: Array) -> Figure:
     """Draw a Q-Q plot: sorted values of all chips against standard normal quantiles, with the band of a normal sample.
-    name: label of the value axis, with unit."""
+    name: label of the value axis, with unit; values: (chips,), ascending."""
     figure, axis = panel((SINGLE, 2.9))
-    axis.fill_between(found.theory, found.low, found.high, color=GREY, alpha=0.25, lw=0, label="95 % band")
-    ends = found.theory[[0, -1]]
-    axis.plot(ends, found.mean + found.sd * ends, color=GREY, ls="--", lw=1.0, label="normal")
-    axis.plot(
-        found.theory, found.values, "o", ms=2.5, color=BLUE, mew=0, label="chips",
-        rasterized=len(found.values) > _MOST_POINTS,
-    )  # fmt: skip
-    span = float(np.ptp(found.values)) or 1.0
-    axis.set_ylim(found.values[0] - 0.15 * span, found.values[-1] + 0.15 * span)
+    (mean, sd), (theory, low, high) = moments(values), normal_band(values)
+    axis.fill_between(theory, low, high, color=GREY, alpha=0.25, lw=0, label="95 % band")
+    ends = theory[[0, -1]]
+    axis.plot(ends, mean + sd * ends, color=GREY, ls="--", lw=1.0, label="normal")
+    axis.plot(theory, values, "o", ms=2.5, color=BLUE, mew=0, label="chips", rasterized=len(values) > _MOST_POINTS)
+    span = float(np.ptp(values)) or 1.0
+    axis.set_ylim(values[0] - 0.15 * span, values[-1] + 0.15 * span)
     axis.set_xlabel("standard normal quantile (standard deviations)")
     axis.set_ylabel(name)
     axis.grid()

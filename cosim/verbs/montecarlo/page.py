@@ -52,7 +52,7 @@ from cosim.verbs.montecarlo.figures import (
 from cosim.verbs.montecarlo.keep import Places
 from cosim.verbs.montecarlo.run import LARGER_AREA, SUFFICIENT_YIELD, TRIM_BITS
 from cosim.verbs.montecarlo.spec import format_spec, verdict_table
-from cosim.verbs.montecarlo.statistics import CellSpread, Weak, normal_quantiles, rank_weak
+from cosim.verbs.montecarlo.statistics import CellSpread, Weak, normal_band, rank_weak
 from cosim.verbs.montecarlo.store import VERB
 from cosim.verbs.provenance import origins, subject_of
 from cosim.verbs.trust import trust_rows
@@ -531,13 +531,15 @@ def _spread(study: ChipStudy, metric: str) -> Picture:
 def _quantiles(study: ChipStudy, metric: str) -> Picture:
     values, _ = study.figures(metric, study.summary.engine)
     factor, unit = scale_of(study, metric)
-    found = normal_quantiles(factor * values)
+    ordered = np.sort(factor * values)
+    _, low, high = normal_band(ordered)
+    outside = float(((ordered < low) | (ordered > high)).mean())
     caption = (
         f"{METRICS[metric].title.capitalize()}, Q-Q: sorted values against quantiles of a normal distribution. Dashed: "
-        f"one of the same mean and standard deviation; band: 95 % at each point by itself, {percent(found.outside, 0)} "
+        f"one of the same mean and standard deviation; band: 95 % at each point by itself, {percent(outside, 0)} "
         "of the chips are outside of it."
     )
-    figure = draw_quantiles(f"{METRICS[metric].title} ({unit})", found)
+    figure = draw_quantiles(f"{METRICS[metric].title} ({unit})", ordered)
     return picture_of(figure, f"Quantiles of {METRICS[metric].title} over {len(values)} chips. {caption}", caption)
 
 

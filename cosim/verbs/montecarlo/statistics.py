@@ -123,7 +123,7 @@ def describe(values: Sequence[float], *, share: bool = False) -> Statistic:
     share: the figure is a fraction, so the interval is cut at 0 and 1.
     """
     x = np.asarray(values, dtype=np.float64)
-    mean, sd = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0
+    mean, sd = moments(x)
     half = quantile_t(x) * sd / len(x) ** 0.5 if len(x) > 1 else None
     quantiles = {f"{100 * q:g}": float(np.quantile(x, q)) for q in QUANTILES}
     low, high = (0.0, 1.0) if share else (-np.inf, np.inf)
@@ -173,40 +173,25 @@ def stop_confidence(plan: VariationPlan) -> float:
     return 1 - (1 - CONFIDENCE) / len(checkpoints(plan.chips))
 
 
-@dataclass(frozen=True)
-class Quantiles:
-    """A sorted sample of a figure over chips and the quantiles of a normal distribution, for a Q-Q plot.
-
-    theory: (n,) standard normal quantiles; values: (n,) the sorted sample; mean, sd: of the sample; low, high: (n,) 95
-    % band, at each point by itself, of samples from a normal distribution with this mean and standard deviation.
-    """
-
-    theory: Array
-    values: Array
-    mean: float
-    sd: float
-    low: Array
-    high: Array
-
-    @property
-    def outside(self) -> float:
-        """Return the share of the sample's values that lie outside the band."""
-        return float(((self.values < self.low) | (self.values > self.high)).mean())
-
-
-def normal_quantiles(values: Array) -> Quantiles:
+def normal_band(values: Array) -> tuple[Array, Array, Array]:
     """Compute a Q-Q plot of a figure over chips, values (n,), against a normal distribution, with a 95 % band.
 
-    The k-th of n sorted uniform numbers has the distribution beta(k, n + 1 - k). The normal quantile of its median is
-    the abscissa, those of its 2.5 and 97.5 % points are the band; B. C. Arnold, N. Balakrishnan, H. N. Nagaraja, A
-    First Course in Order Statistics (1992), 2.2.
+    Returns standard normal quantiles, and the lower and the upper end of the band, (n,) each. The band holds, at each
+    point by itself, the sorted values of 95 % of samples from a normal distribution with the mean and the standard
+    deviation of the values. The k-th of n sorted uniform numbers has the distribution beta(k, n + 1 - k). The normal
+    quantile of its median is the abscissa, those of its 2.5 and 97.5 % points are the band; B. C. Arnold, N.
+    Balakrishnan, H. N. Nagaraja, A First Course in Order Statistics (1992), 2.2.
     """
-    x = np.sort(np.asarray(values, dtype=np.float64))
-    mean, sd = float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else 0.0
-    rank = np.arange(1, len(x) + 1)
+    mean, sd = moments(values)
+    rank = np.arange(1, len(values) + 1)
     tail = (1 - CONFIDENCE) / 2
     theory, low, high = (stats.norm.ppf(stats.beta.ppf(share, rank, rank[::-1])) for share in (0.5, tail, 1 - tail))
-    return Quantiles(theory, x, mean, sd, mean + sd * low, mean + sd * high)
+    return theory, mean + sd * low, mean + sd * high
+
+
+def moments(values: Array) -> tuple[float, float]:
+    """Compute the mean of a figure over chips, values (n,), and its standard deviation, 0 for a single chip."""
+    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
 def bin_edges(values: Array, quantum: float = 0.0) -> Array:
