@@ -1,5 +1,6 @@
 """Notebooks run from a clean kernel, and are committed with their outputs, small enough to be read on a forge."""
 
+import ast
 import importlib.util
 import re
 from pathlib import Path
@@ -52,6 +53,16 @@ def test_a_committed_notebook_shows_its_outputs(path):
     assert not any(output.output_type == "error" for output in outputs)
     text = path.read_text(encoding="utf-8")
     assert len(text) < MOST_BYTES and not re.search(r"(?<![\w.~])/(home|root|tmp|work|Users)/", text)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_finds_what_it_imports(path):
+    """Every name that its cells take from the package is there, because the notebooks themselves run as slow tests."""
+    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    text = "\n".join(line for cell in cells for line in cell.splitlines() if not line.startswith(("%", "!")))
+    taken = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert taken
+    exec("\n".join(map(ast.unparse, taken)), {})
 
 
 def test_the_runner_takes_a_clean_kernel_and_keeps_a_failure(tmp_path):
